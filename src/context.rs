@@ -1,0 +1,261 @@
+//! What a model may be sent now: the path, seen through its latest compaction and its edits, made valid for a provider.
+//!
+//! `build` is the only way to a `Context`, and validity is its last step, so no chain of compactions, branches, aborts
+//! or another program's writing leads to a list that a provider refuses. `check` is a second opinion that shares no
+//! code with it.
+
+pub mod check;
+mod pairing;
+
+use crate::{
+    entry::{self, Body, CarriedMessage, Entry, Replacement},
+    ids::EntryId,
+    message::Message,
+    prompts,
+    tokens::{Estimator, Size, of_message},
+    tree::Path,
+};
+use serde_json::{Value, json};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
+
+/// The messages a model may be sent, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    messages: Vec<ContextMessage>,
+    compaction: Option<EntryId>,
+}
+
+/// One message of a context.
+#[derive(Debug, Clone)]
+pub struct ContextMessage {
+    /// The entry it comes from; none for one that stands in for something that is missing.
+    pub entry: Option<EntryId>,
+    /// What part of the context it is.
+    pub part: Part,
+    source: Source,
+}
+
+/// What part of the context a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// It stands for what a compaction summarized.
+    Summary,
+    /// It is an entry's own.
+    Message,
+    /// It was made up, so that a call has its result.
+    StandIn,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    /// Sent byte for byte.
+    Entry(Arc<Entry>),
+    Made(Arc<Made>),
+}
+
+#[derive(Debug)]
+struct Made {
+    json: String,
+    message: Message,
+    size: Size,
+}
+
+impl Context {
+    /// The messages, in order.
+    #[must_use]
+    pub fn messages(&self) -> &[ContextMessage] {
+        &self.messages
+    }
+
+    /// The compaction it is seen through.
+    #[must_use]
+    pub fn compaction(&self) -> Option<&EntryId> {
+        self.compaction.as_ref()
+    }
+
+    /// The estimated tokens of all messages, uncalibrated. With `Tiktoken` this may count for a while.
+    #[must_use]
+    pub fn tokens(&self, estimator: Estimator) -> u64 {
+        self.messages.iter().map(|message| u64::from(message.tokens(estimator))).sum()
+    }
+}
+
+impl ContextMessage {
+    fn of_entry(entry: &Arc<Entry>) -> Self {
+        Self { entry: Some(entry.id.clone()), part: Part::Message, source: Source::Entry(entry.clone()) }
+    }
+
+    fn made(entry: Option<EntryId>, part: Part, value: &Value) -> Option<Self> {
+        let json = value.to_string();
+        let message = Message::parse(&json).ok()?;
+        let size = Size::of_message(&message);
+        Some(Self { entry, part, source: Source::Made(Arc::new(Made { json, message, size })) })
+    }
+
+    fn user_text(entry: &Entry, part: Part, text: &str) -> Option<Self> {
+        let content = json!([{ "type": "text", "text": text }]);
+        Self::user(entry, part, content)
+    }
+
+    fn user(entry: &Entry, part: Part, content: Value) -> Option<Self> {
+        let timestamp = entry::milliseconds(&entry.timestamp);
+        Self::made(Some(entry.id.clone()), part, &json!({ "role": "user", "content": content, "timestamp": timestamp }))
+    }
+
+    /// The message.
+    #[must_use]
+    pub fn message(&self) -> &Message {
+        match &self.source {
+            Source::Entry(entry) => entry.message().expect("only message entries become context messages unchanged"),
+            Source::Made(made) => &made.message,
+        }
+    }
+
+    /// Its JSON on one line: the entry's own bytes where nothing changed it.
+    #[must_use]
+    pub fn json(&self) -> Cow<'_, str> {
+        match &self.source {
+            Source::Entry(entry) => {
+                entry::one_line(entry.message_json().expect("only message entries become context messages unchanged"))
+            }
+            Source::Made(made) => Cow::Borrowed(&made.json),
+        }
+    }
+
+    /// Its estimated tokens, uncalibrated.
+    #[must_use]
+    pub fn tokens(&self, estimator: Estimator) -> u32 {
+        match (&self.source, estimator) {
+            (Source::Entry(entry), _) => entry.tokens(estimator),
+            (Source::Made(made), Estimator::Chars) => made.size.chars(),
+            (Source::Made(made), Estimator::Tiktoken) => made.size.counted(|| of_message(&made.message)),
+        }
+    }
+
+    /// Its estimated tokens, if that needs no counting now.
+    #[must_use]
+    pub fn tokens_known(&self, estimator: Estimator) -> Option<u32> {
+        match (&self.source, estimator) {
+            (Source::Entry(entry), _) => entry.tokens_known(estimator),
+            (Source::Made(made), Estimator::Chars) => Some(made.size.chars()),
+            (Source::Made(made), Estimator::Tiktoken) => made.size.known(),
+        }
+    }
+}
+
+/// Builds the context of a path.
+#[must_use]
+pub fn build(path: &Path) -> Context {
+    let compaction = path.compaction();
+    let edits = edits(path, compaction);
+    let mut messages = Vec::new();
+    if let Some(place) = compaction {
+        messages.extend(summary(path, place));
+    }
+    let kept = path[path.first_kept()..].iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
+    messages.extend(kept.filter_map(|entry| match edits.get(&entry.id) {
+        None => message(entry),
+        Some(None) => None,
+        Some(Some(replacement)) => edited(entry, replacement),
+    }));
+    let messages = pairing::pair(messages);
+    debug_assert_eq!(check::violations_of(&messages), Vec::<String>::new());
+    Context { messages, compaction: compaction.map(|place| path[place].id.clone()) }
+}
+
+/// The newest user message, where the compaction at `place` left it behind: what it carries, or, for a compaction of
+/// another program, what stands before its cut.
+fn left_behind(path: &Path, place: usize) -> Option<CarriedMessage> {
+    let compaction = path[place].compaction()?;
+    match compaction.preserved() {
+        Some(preserved) => preserved.newest_user_message,
+        None => newest_user_message_before(path, path.first_kept().min(place), place),
+    }
+}
+
+/// The newest user message of `path[..until]`, if it stands before `first_kept`; clipped as it is carried.
+#[must_use]
+pub fn newest_user_message_before(path: &Path, first_kept: usize, until: usize) -> Option<CarriedMessage> {
+    let place = path[..until].iter().rposition(|entry| matches!(entry.message(), Some(Message::User(_))))?;
+    if place >= first_kept {
+        return None;
+    }
+    let text = path[place].message()?.text();
+    Some(CarriedMessage { entry_id: path[place].id.clone(), text: clip_carried(&text) })
+}
+
+/// A carried message keeps its beginning and its end: 2,000 tokens at the peers' four characters each.
+fn clip_carried(text: &str) -> String {
+    const CHARS: usize = 2_000 * 4;
+    crate::text::clip_middle(text, CHARS, "\n[… the middle of this message was left out …]\n")
+}
+
+fn summary(path: &Path, place: usize) -> Option<ContextMessage> {
+    let entry = &path[place];
+    let mut text = prompts::render(prompts::COMPACTION_SUMMARY_CONTEXT, &[("summary", &entry.compaction()?.summary)]);
+    if let Some(carried) = left_behind(path, place) {
+        text.push_str("\n\nThe newest message of the user, whose answer is still being worked on:\n\n<user-message>\n");
+        text.push_str(&carried.text);
+        text.push_str("\n</user-message>");
+    }
+    ContextMessage::user_text(entry, Part::Summary, &text)
+}
+
+fn message(entry: &Arc<Entry>) -> Option<ContextMessage> {
+    if !entry.in_context() {
+        return None;
+    }
+    match &entry.body {
+        Body::Message(body) => match &body.message {
+            // A stored system prompt is fixed overhead, not a message.
+            Message::System(_) => None,
+            Message::Summary(text) => {
+                let text = prompts::render(prompts::BRANCH_SUMMARY_CONTEXT, &[("summary", text)]);
+                ContextMessage::user_text(entry, Part::Message, &text)
+            }
+            _ => Some(ContextMessage::of_entry(entry)),
+        },
+        Body::BranchSummary(branch) => {
+            let text = prompts::render(prompts::BRANCH_SUMMARY_CONTEXT, &[("summary", &branch.summary)]);
+            ContextMessage::user_text(entry, Part::Message, &text)
+        }
+        Body::CustomMessage(_) => {
+            let content: Value = serde_json::from_str(entry.custom_content_json()?).ok()?;
+            ContextMessage::user(entry, Part::Message, content)
+        }
+        _ => None,
+    }
+}
+
+/// The entry's message with another content.
+fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMessage> {
+    let Some(json) = entry.message_json() else {
+        return ContextMessage::user(entry, Part::Message, replacement.content.clone());
+    };
+    let mut value: Value = serde_json::from_str(json).ok()?;
+    let blocks_only = matches!(entry.message(), Some(Message::Assistant(_) | Message::ToolResult(_)));
+    value["content"] = match &replacement.content {
+        Value::String(text) if blocks_only => json!([{ "type": "text", "text": text }]),
+        content => content.clone(),
+    };
+    ContextMessage::made(Some(entry.id.clone()), Part::Message, &value)
+}
+
+/// The edits in force, the latest for each target.
+fn edits(path: &Path, compaction: Option<usize>) -> HashMap<EntryId, Option<Replacement>> {
+    let mut edits = HashMap::new();
+    for (place, entry) in path.iter().enumerate() {
+        match &entry.body {
+            Body::ContextEdit(edit) => {
+                edits.insert(edit.target_id.clone(), edit.replacement.clone());
+            }
+            Body::Compaction(it) if Some(place) == compaction => {
+                for edit in it.preserved().unwrap_or_default().edits {
+                    edits.insert(edit.target_id, edit.replacement);
+                }
+            }
+            _ => {}
+        }
+    }
+    edits
+}

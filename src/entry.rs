@@ -1,0 +1,528 @@
+//! The lines of a session file, read into typed values. The line itself is kept: it is what `session/entry` answers,
+//! what a fork copies, and what a context sends.
+
+use crate::{
+    ids::{EntryId, SessionId},
+    message::{self, Message},
+    tokens::{self, Estimator, Size},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+use std::{borrow::Cow, ops::Range, sync::Arc};
+
+/// The version of the format that is written: pi's third.
+pub const VERSION: u32 = 3;
+
+/// Custom entries of ours start with this.
+const OURS: &str = "abridged.";
+
+/// The first line of a session file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Header {
+    /// Always `session`.
+    #[serde(rename = "type")]
+    pub kind: HeaderKind,
+    /// The format's version; missing in the first one.
+    #[serde(default = "first_version")]
+    pub version: u32,
+    /// The session.
+    pub id: SessionId,
+    /// When it began, RFC 3339.
+    #[serde(default)]
+    pub timestamp: String,
+    /// The folder it is about.
+    #[serde(default)]
+    pub cwd: String,
+    /// The file of the session it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_session: Option<String>,
+    /// oh-my-pi keeps the title here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What other programs put there, kept.
+    #[serde(flatten)]
+    pub rest: serde_json::Map<String, Value>,
+}
+
+/// The one value a header's `type` may have.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeaderKind {
+    /// `session`
+    Session,
+}
+
+fn first_version() -> u32 {
+    1
+}
+
+/// One line of a session file after the header.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its id.
+    pub id: EntryId,
+    /// The entry it follows; none for a root.
+    pub parent: Option<EntryId>,
+    /// When it was written, in the file's own form.
+    pub timestamp: String,
+    /// What it is.
+    pub body: Body,
+    /// The `type` of the line.
+    pub kind: String,
+    /// The line, without its newline.
+    line: Arc<str>,
+    size: Size,
+}
+
+/// What an entry is.
+#[derive(Debug)]
+pub enum Body {
+    /// A message of the conversation.
+    Message(MessageBody),
+    /// A summary that stands for everything before `first_kept`.
+    Compaction(Compaction),
+    /// A summary of a branch that was left.
+    BranchSummary(BranchSummary),
+    /// A message of an extension, sent to models as one of the user.
+    CustomMessage(CustomMessage),
+    /// Another text for an entry, or none: `session/prune` and recovery write these.
+    ContextEdit(ContextEdit),
+    /// Data of a program, never sent to a model.
+    Custom(Custom),
+    /// A name for an entry.
+    Label { target: EntryId, label: Option<String> },
+    /// The session's name.
+    SessionInfo { name: String },
+    /// The model from here on.
+    ModelChange { provider: String, model: String },
+    /// How much the model is asked to think from here on.
+    ThinkingLevel(String),
+    /// Tokens of a model call that was no turn.
+    Usage,
+    /// oh-my-pi's `/clear`: nothing before it is in the context.
+    ResetBoundary,
+    /// A type this version does not know; kept, adds nothing.
+    Unknown,
+}
+
+/// A message and where its JSON stands in the line.
+#[derive(Debug)]
+pub struct MessageBody {
+    /// What it says.
+    pub message: Message,
+    json: Range<usize>,
+}
+
+/// A `compaction` entry.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Compaction {
+    /// The text that stands for what was summarized.
+    #[serde(default)]
+    pub summary: String,
+    /// Two sentences for a person.
+    #[serde(default)]
+    pub short_summary: Option<String>,
+    /// The first entry that is still sent as it is; an entry's own id, or one not on the path, keeps nothing.
+    #[serde(default)]
+    pub first_kept_entry_id: Option<EntryId>,
+    /// Size of the context before, in tokens.
+    #[serde(default)]
+    pub tokens_before: f64,
+    /// File lists of ours; anything of a hook's.
+    #[serde(default)]
+    pub details: Option<Value>,
+    /// What programs keep for themselves; ours is under `abridged`.
+    #[serde(default)]
+    pub preserve_data: Option<Value>,
+    /// oh-my-pi: made by an extension.
+    #[serde(default)]
+    from_extension: Option<bool>,
+    /// pi: made by a hook.
+    #[serde(default)]
+    from_hook: Option<bool>,
+}
+
+/// A `branch_summary` entry.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BranchSummary {
+    /// The text.
+    #[serde(default)]
+    pub summary: String,
+    /// File lists.
+    #[serde(default)]
+    pub details: Option<Value>,
+    #[serde(default)]
+    from_extension: Option<bool>,
+    #[serde(default)]
+    from_hook: Option<bool>,
+}
+
+/// A `custom_message` entry.
+#[derive(Debug)]
+pub struct CustomMessage {
+    /// Whose it is.
+    pub custom_type: String,
+    /// What it says.
+    pub content: message::Content,
+    json: Range<usize>,
+}
+
+/// A `context_edit` entry.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextEdit {
+    /// The entry that is edited.
+    pub target_id: EntryId,
+    /// `{content}`, or null to leave the entry out.
+    pub replacement: Option<Replacement>,
+}
+
+/// What stands in the place of an edited message's content.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct Replacement {
+    /// A text or blocks.
+    pub content: Value,
+}
+
+/// A `custom` entry.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Custom {
+    /// Whose it is.
+    #[serde(default)]
+    pub custom_type: String,
+    /// Its data.
+    #[serde(default)]
+    pub data: Value,
+}
+
+/// What of a compaction only we write: what the context needs from before its first kept entry.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Preserved {
+    /// The newest user message, where the cut left it behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest_user_message: Option<CarriedMessage>,
+    /// Edits of kept entries that came with this compaction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<ContextEdit>,
+    /// The session's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// System prompt, tools and settings, as the last `abridged.session` entry has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Value>,
+}
+
+/// A message that stands in the summary because the cut left it behind.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CarriedMessage {
+    /// The entry with the whole text.
+    pub entry_id: EntryId,
+    /// Its text, perhaps clipped in the middle.
+    pub text: String,
+}
+
+/// Why a line is no entry.
+#[derive(Debug, thiserror::Error)]
+pub enum BadLine {
+    /// Not JSON, or not an object with a `type`.
+    #[error("not a JSON object with a type: {0}")]
+    Garbled(String),
+    /// A version 3 line without its id.
+    #[error("an entry of version 3 needs an id")]
+    NoId,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default, borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    parent_id: Option<Cow<'a, str>>,
+    #[serde(default)]
+    timestamp: Option<Value>,
+    #[serde(default, borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(default)]
+    custom_type: Option<String>,
+    #[serde(default)]
+    target_id: Option<EntryId>,
+    #[serde(default)]
+    label: Option<Value>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    provider: Option<String>,
+    #[serde(default)]
+    model_id: Option<String>,
+    #[serde(default)]
+    model: Option<Value>,
+    #[serde(default)]
+    thinking_level: Option<String>,
+}
+
+impl Entry {
+    /// Reads one line of a version 3 file. A known type whose fields are not what that type needs is kept as
+    /// `Unknown`: it adds nothing to the context, and it is not lost.
+    ///
+    /// # Errors
+    /// When the line is not JSON, or has no type or id.
+    pub fn parse(line: Arc<str>) -> Result<Self, BadLine> {
+        let head: Head<'_> =
+            serde_json::from_str(&line).map_err(|error| BadLine::Garbled(message::without_position(&error.to_string())))?;
+        let id: EntryId = head.id.as_deref().filter(|id| !id.is_empty()).ok_or(BadLine::NoId)?.into();
+        let parent = head.parent_id.as_deref().filter(|id| !id.is_empty()).map(EntryId::from);
+        let timestamp = match &head.timestamp {
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+            None => String::new(),
+        };
+        let body = Body::read(&line, &head).unwrap_or(Body::Unknown);
+        let size = body.size();
+        let kind = head.kind.to_string();
+        Ok(Self { id, parent, timestamp, body, kind, line, size })
+    }
+
+    /// The line as it stands in the file, without its newline.
+    #[must_use]
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// The JSON of the message, byte for byte, where the entry is one.
+    #[must_use]
+    pub fn message_json(&self) -> Option<&str> {
+        match &self.body {
+            Body::Message(body) => Some(&self.line[body.json.clone()]),
+            _ => None,
+        }
+    }
+
+    /// The JSON of a custom message's content.
+    #[must_use]
+    pub fn custom_content_json(&self) -> Option<&str> {
+        match &self.body {
+            Body::CustomMessage(custom) => Some(&self.line[custom.json.clone()]),
+            _ => None,
+        }
+    }
+
+    /// The message, where the entry is one.
+    #[must_use]
+    pub fn message(&self) -> Option<&Message> {
+        match &self.body {
+            Body::Message(body) => Some(&body.message),
+            _ => None,
+        }
+    }
+
+    /// The compaction, where the entry is one.
+    #[must_use]
+    pub fn compaction(&self) -> Option<&Compaction> {
+        match &self.body {
+            Body::Compaction(compaction) => Some(compaction),
+            _ => None,
+        }
+    }
+
+    /// Whether it adds to the context by itself.
+    #[must_use]
+    pub fn in_context(&self) -> bool {
+        match &self.body {
+            Body::Message(body) => !matches!(&body.message, Message::Execution(run) if run.excluded),
+            Body::BranchSummary(branch) => !branch.summary.is_empty(),
+            Body::CustomMessage(_) => true,
+            _ => false,
+        }
+    }
+
+    /// A line that only this program reads: never a leaf on the wire, never "the last entry".
+    #[must_use]
+    pub fn is_marker(&self) -> bool {
+        match &self.body {
+            Body::Custom(custom) => custom.custom_type.starts_with(OURS),
+            Body::Usage => true,
+            _ => false,
+        }
+    }
+
+    /// The data of a custom entry of ours: `ours("undo")` reads `abridged.undo`.
+    #[must_use]
+    pub fn ours(&self, name: &str) -> Option<&Value> {
+        match &self.body {
+            Body::Custom(custom) if custom.custom_type.strip_prefix(OURS) == Some(name) => Some(&custom.data),
+            _ => None,
+        }
+    }
+
+    /// Its size in tokens. With `Tiktoken` the first call counts, which may take a while.
+    #[must_use]
+    pub fn tokens(&self, estimator: Estimator) -> u32 {
+        match estimator {
+            Estimator::Chars => self.size.chars(),
+            Estimator::Tiktoken => self.size.counted(|| self.body.count()),
+        }
+    }
+
+    /// Its size in tokens, if that needs no counting now.
+    #[must_use]
+    pub fn tokens_known(&self, estimator: Estimator) -> Option<u32> {
+        match estimator {
+            Estimator::Chars => Some(self.size.chars()),
+            Estimator::Tiktoken => self.size.known(),
+        }
+    }
+}
+
+impl Body {
+    fn read(line: &str, head: &Head<'_>) -> Option<Self> {
+        Some(match head.kind.as_ref() {
+            "message" => {
+                let json = head.message?;
+                let start = message::offset_in(line, json);
+                Self::Message(MessageBody {
+                    message: Message::parse(json.get()).ok()?,
+                    json: start..start + json.get().len(),
+                })
+            }
+            "compaction" => Self::Compaction(serde_json::from_str(line).ok()?),
+            "branch_summary" => Self::BranchSummary(serde_json::from_str(line).ok()?),
+            "custom_message" => {
+                let json = head.content?;
+                let start = message::offset_in(line, json);
+                let as_message = format!(r#"{{"role":"custom","content":{}}}"#, json.get());
+                let Ok(Message::Custom(content)) = Message::parse(&as_message) else { return None };
+                Self::CustomMessage(CustomMessage {
+                    custom_type: head.custom_type.clone().unwrap_or_default(),
+                    content,
+                    json: start..start + json.get().len(),
+                })
+            }
+            "context_edit" => Self::ContextEdit(serde_json::from_str(line).ok()?),
+            "custom" => Self::Custom(serde_json::from_str(line).ok()?),
+            "label" => Self::Label {
+                target: head.target_id.clone()?,
+                label: head.label.as_ref().and_then(Value::as_str).map(str::to_owned),
+            },
+            "session_info" => Self::SessionInfo { name: head.name.clone().unwrap_or_default() },
+            "model_change" => {
+                // pi names provider and model apart, oh-my-pi as one "provider/id".
+                let joined = head.model.as_ref().and_then(Value::as_str).and_then(|model| model.split_once('/'));
+                match (&head.provider, &head.model_id, joined) {
+                    (Some(provider), Some(model), _) => {
+                        Self::ModelChange { provider: provider.clone(), model: model.clone() }
+                    }
+                    (_, _, Some((provider, model))) => {
+                        Self::ModelChange { provider: provider.to_owned(), model: model.to_owned() }
+                    }
+                    _ => return None,
+                }
+            }
+            "thinking_level_change" => {
+                Self::ThinkingLevel(head.thinking_level.clone().unwrap_or_else(|| "off".to_owned()))
+            }
+            "usage" | "model_usage" => Self::Usage,
+            "reset_boundary" => Self::ResetBoundary,
+            _ => Self::Unknown,
+        })
+    }
+
+    fn size(&self) -> Size {
+        match self {
+            Self::Message(body) => Size::of_message(&body.message),
+            Self::Compaction(compaction) => Size::of_text(&compaction.summary),
+            Self::BranchSummary(branch) => Size::of_text(&branch.summary),
+            Self::CustomMessage(custom) => Size::of_message(&Message::Custom(custom.content.clone())),
+            _ => Size::nothing(),
+        }
+    }
+
+    fn count(&self) -> u32 {
+        match self {
+            Self::Message(body) => tokens::of_message(&body.message),
+            Self::Compaction(compaction) => tokens::of_text(&compaction.summary),
+            Self::BranchSummary(branch) => tokens::of_text(&branch.summary),
+            Self::CustomMessage(custom) => custom.content.iter().map(|block| match block {
+                message::Block::Text(text) => tokens::of_text(text),
+                message::Block::Image(image) => image.tokens,
+                _ => 0,
+            }).sum(),
+            _ => 0,
+        }
+    }
+}
+
+impl Compaction {
+    /// Made by somebody's hook or extension: its `details` are theirs.
+    #[must_use]
+    pub fn from_hook(&self) -> bool {
+        self.from_hook == Some(true) || self.from_extension == Some(true)
+    }
+
+    /// What we carried over in it; nothing for another program's.
+    #[must_use]
+    pub fn preserved(&self) -> Option<Preserved> {
+        let ours = self.preserve_data.as_ref()?.get("abridged")?;
+        Preserved::deserialize(ours).ok()
+    }
+}
+
+impl BranchSummary {
+    /// Made by somebody's hook or extension: its `details` are theirs.
+    #[must_use]
+    pub fn from_hook(&self) -> bool {
+        self.from_hook == Some(true) || self.from_extension == Some(true)
+    }
+}
+
+/// A line to be written: the base fields of every entry around what is special to it.
+#[must_use]
+pub fn line(kind: &str, id: &EntryId, parent: Option<&EntryId>, fields: &[(&str, &RawValue)]) -> String {
+    let text = |value: &str| Value::from(value).to_string();
+    let mut line = format!(
+        r#"{{"type":{},"id":{},"parentId":{},"timestamp":{}"#,
+        text(kind),
+        text(id.as_str()),
+        parent.map_or_else(|| "null".to_owned(), |parent| text(parent.as_str())),
+        text(&now()),
+    );
+    for (name, value) in fields {
+        line.push_str(&format!(",{}:{}", text(name), one_line(value.get())));
+    }
+    line.push('}');
+    line
+}
+
+/// A value as it goes into a line.
+#[must_use]
+pub fn raw(value: &impl Serialize) -> Box<RawValue> {
+    serde_json::value::to_raw_value(value).expect("maps with text keys and numbers are always JSON")
+}
+
+/// Newlines between the tokens of a JSON text are white space; in a file of lines they would be its end.
+#[must_use]
+pub fn one_line(json: &str) -> Cow<'_, str> {
+    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ").into() } else { json.into() }
+}
+
+/// The time as RFC 3339 with milliseconds, as pi writes it.
+#[must_use]
+pub fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
+}
+
+/// Milliseconds since 1970 of an RFC 3339 time; zero where it is not one.
+#[must_use]
+pub fn milliseconds(timestamp: &str) -> i64 {
+    timestamp.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond).unwrap_or_default()
+}

@@ -1,0 +1,94 @@
+//! The identifiers of the system, one type each, so that none is mistaken for another.
+
+use serde::{Deserialize, Serialize};
+use std::{borrow::Borrow, fmt, sync::Arc};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+        #[serde(transparent)]
+        #[schemars(transparent)]
+        pub struct $name(#[schemars(with = "String")] Arc<str>);
+
+        impl $name {
+            /// The text of the identifier.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), &self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// A session: the `id` of its file's header line.
+    SessionId
+);
+id!(
+    /// One line of a session file after the header.
+    EntryId
+);
+id!(
+    /// One long operation (a compaction, later a handoff, a branch summary) from its start event to its end event.
+    OperationId
+);
+id!(
+    /// A tool call, as the model named it. Not unique within a session: some models number their calls from zero each time.
+    CallId
+);
+
+impl SessionId {
+    /// A new id: a version 7 UUID, so that ids sort by their time.
+    #[must_use]
+    pub fn fresh() -> Self {
+        uuid::Uuid::now_v7().to_string().into()
+    }
+}
+
+impl EntryId {
+    /// A new id: 16 hex digits, random.
+    #[must_use]
+    pub fn fresh() -> Self {
+        format!("{:016x}", random_u64()).into()
+    }
+}
+
+impl OperationId {
+    /// A new id, unique within the life of the daemon and beyond.
+    #[must_use]
+    pub fn fresh() -> Self {
+        format!("op-{:016x}", random_u64()).into()
+    }
+}
+
+/// 64 random bits. Both halves of a version 4 UUID carry fixed bits in different places; folded, none is fixed.
+fn random_u64() -> u64 {
+    let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
+    high ^ low.rotate_left(17)
+}

@@ -1,0 +1,13 @@
+//! abridged owns the sessions of LLM agents and keeps them inside the model's context window.
+
+pub mod context;
+pub mod entry;
+pub mod ids;
+pub mod message;
+pub mod models;
+pub mod prompts;
+pub mod settings;
+pub mod text;
+pub mod tokens;
+pub mod tree;
+pub mod session;

@@ -1,0 +1,467 @@
+//! Messages as pi writes them, read into typed values. What a message says is here; its exact bytes stay with the
+//! entry it came from, because a provider may refuse a signed block that was re-serialized.
+
+use crate::{ids::CallId, tokens};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// Who a message is from, with what only that kind of message has.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// What the user said.
+    User(Content),
+    /// An instruction written by an agent, not by the user.
+    Developer(Content),
+    /// A system prompt that pi stored as a message.
+    System(Content),
+    /// An answer of a model.
+    Assistant(Assistant),
+    /// What a tool returned.
+    ToolResult(ToolResult),
+    /// A command the user ran beside the model (`bashExecution`, oh-my-pi's `pythonExecution`).
+    Execution(Execution),
+    /// A message of an extension (`custom`, and `hookMessage` of older files), or oh-my-pi's `fileMention`.
+    Custom(Content),
+    /// A summary stored as a message (`branchSummary`, `compactionSummary`).
+    Summary(String),
+}
+
+/// The blocks of a message.
+pub type Content = Vec<Block>;
+
+/// One block of a message's content.
+#[derive(Debug, Clone)]
+pub enum Block {
+    /// Plain text.
+    Text(String),
+    /// Reasoning. A signed one must reach its provider byte for byte or not at all.
+    Thinking { text: String, signed: bool },
+    /// A call of a tool.
+    ToolCall(ToolCall),
+    /// An image, measured and forgotten: its bytes stay in the entry.
+    Image(Image),
+    /// A block this version does not know; passed on untouched. The number is its size in bytes.
+    Other(usize),
+}
+
+/// A call of a tool by a model.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    /// The model's name for this call.
+    pub id: CallId,
+    /// The tool.
+    pub name: String,
+    /// The arguments, as the JSON text that stands in the file.
+    pub arguments: String,
+}
+
+/// What is known of an image without keeping it.
+#[derive(Debug, Clone)]
+pub struct Image {
+    /// For example `image/png`.
+    pub mime: String,
+    /// Size of the base64 text, in bytes: what it costs on the wire.
+    pub wire_bytes: usize,
+    /// Estimated tokens, from its dimensions.
+    pub tokens: u32,
+}
+
+/// An answer of a model.
+#[derive(Debug, Clone)]
+pub struct Assistant {
+    /// Text, thinking and calls in order.
+    pub content: Content,
+    /// The provider that answered, where the file says so.
+    pub provider: Option<String>,
+    /// The model that answered, where the file says so.
+    pub model: Option<String>,
+    /// What the provider said it cost.
+    pub usage: Option<Usage>,
+    /// Why it stopped.
+    pub stop: StopReason,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// It was done.
+    Stop,
+    /// The output limit was reached.
+    Length,
+    /// It wants tools run.
+    ToolUse,
+    /// The request failed.
+    Error,
+    /// The user, or a program, stopped it.
+    Aborted,
+    /// Anything else; treated as an answer.
+    Other,
+}
+
+/// The provider's own count of an answer, in tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Input that was not cached.
+    pub input: u64,
+    /// Output.
+    pub output: u64,
+    /// Input read from the provider's cache.
+    pub cache_read: u64,
+    /// Input written to the provider's cache.
+    pub cache_write: u64,
+    /// The provider's total; used where the parts are all zero.
+    pub total: u64,
+}
+
+/// What a tool returned.
+#[derive(Debug, Clone)]
+pub struct ToolResult {
+    /// The call it answers.
+    pub call: CallId,
+    /// The tool, where the file says so.
+    pub tool: String,
+    /// What the tool returned.
+    pub content: Content,
+    /// The tool failed.
+    pub is_error: bool,
+    /// oh-my-pi already cut this one.
+    pub pruned: bool,
+}
+
+/// A command the user ran beside the model.
+#[derive(Debug, Clone)]
+pub struct Execution {
+    /// The command or code.
+    pub command: String,
+    /// What it printed.
+    pub output: String,
+    /// Its exit code, where it ended by itself.
+    pub exit_code: Option<i64>,
+    /// The user asked for it not to be shown to the model.
+    pub excluded: bool,
+}
+
+/// Why a text is not a message.
+#[derive(Debug, thiserror::Error)]
+#[error("{problem}")]
+pub struct NotAMessage {
+    /// Where, inside the message: `content[2].text`, or empty for the message itself.
+    pub path: String,
+    /// What is wrong and what was expected.
+    pub problem: String,
+}
+
+impl Usage {
+    /// All tokens of the exchange: the size of the context right after this answer.
+    #[must_use]
+    pub fn context_tokens(&self) -> u64 {
+        match self.input + self.output + self.cache_read + self.cache_write {
+            0 => self.total,
+            sum => sum,
+        }
+    }
+}
+
+impl Assistant {
+    /// The calls it made, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.content.iter().filter_map(|block| match block {
+            Block::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// A failed or stopped answer; never sent to a model, never a measure of the context.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        matches!(self.stop, StopReason::Error | StopReason::Aborted)
+    }
+
+    /// The provider's count, where it can be believed: an answer that came through and is not all zero.
+    #[must_use]
+    pub fn measured(&self) -> Option<Usage> {
+        self.usage.filter(|usage| !self.failed() && usage.context_tokens() > 0)
+    }
+}
+
+impl Message {
+    /// Reads one message from its JSON text.
+    ///
+    /// # Errors
+    /// When it is not an object with a known `role` and that role's fields.
+    pub fn parse(json: &str) -> Result<Self, NotAMessage> {
+        let mut reader = serde_json::Deserializer::from_str(json);
+        let wire: WireMessage<'_> =
+            serde_path_to_error::deserialize(&mut reader).map_err(|error| NotAMessage {
+                path: match error.path().to_string() {
+                    dot if dot == "." => String::new(),
+                    path => path,
+                },
+                problem: without_position(&error.inner().to_string()),
+            })?;
+        wire.into_message()
+    }
+
+    /// The blocks of the message; empty where it has none.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        match self {
+            Self::User(content) | Self::Developer(content) | Self::System(content) | Self::Custom(content) => content,
+            Self::Assistant(assistant) => &assistant.content,
+            Self::ToolResult(result) => &result.content,
+            Self::Execution(_) | Self::Summary(_) => &[],
+        }
+    }
+
+    /// All text blocks, joined by newlines.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Execution(run) => format!("{}\n{}", run.command, run.output),
+            Self::Summary(text) => text.clone(),
+            _ => text_of(self.blocks()),
+        }
+    }
+}
+
+/// The text blocks of `blocks`, joined by newlines.
+#[must_use]
+pub fn text_of(blocks: &[Block]) -> String {
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    texts.join("\n")
+}
+
+/// serde's " at line 1 column 7" means nothing to somebody who sent one line.
+pub(crate) fn without_position(text: &str) -> String {
+    match text.rfind(" at line ") {
+        Some(at) => text[..at].to_owned(),
+        None => text.to_owned(),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireMessage<'a> {
+    #[serde(borrow)]
+    role: Cow<'a, str>,
+    #[serde(borrow, default)]
+    content: Option<WireContent<'a>>,
+    #[serde(default)]
+    provider: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    usage: Option<WireUsage>,
+    #[serde(default)]
+    stop_reason: Option<String>,
+    #[serde(default)]
+    tool_call_id: Option<String>,
+    #[serde(default)]
+    tool_name: Option<String>,
+    #[serde(default)]
+    is_error: Option<bool>,
+    #[serde(default)]
+    pruned_at: Option<serde::de::IgnoredAny>,
+    #[serde(default)]
+    command: Option<String>,
+    #[serde(default)]
+    code: Option<String>,
+    #[serde(default)]
+    output: Option<String>,
+    #[serde(default)]
+    exit_code: Option<i64>,
+    #[serde(default)]
+    exclude_from_context: Option<bool>,
+    #[serde(default)]
+    summary: Option<String>,
+    #[serde(default)]
+    files: Option<Vec<WireFile>>,
+}
+
+#[derive(Deserialize)]
+struct WireFile {
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    content: String,
+}
+
+/// Counts may arrive as floats (JavaScript) or as null.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct WireUsage {
+    input: Option<f64>,
+    output: Option<f64>,
+    cache_read: Option<f64>,
+    cache_write: Option<f64>,
+    total_tokens: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WireContent<'a> {
+    #[serde(borrow)]
+    Text(Cow<'a, str>),
+    #[serde(borrow)]
+    Blocks(Vec<WireBlock<'a>>),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireBlock<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    thinking: Option<Cow<'a, str>>,
+    #[serde(default)]
+    thinking_signature: Option<serde::de::IgnoredAny>,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    arguments: Option<serde_json::Value>,
+    #[serde(borrow, default)]
+    data: Option<Cow<'a, str>>,
+    #[serde(default)]
+    mime_type: Option<String>,
+}
+
+impl WireMessage<'_> {
+    fn into_message(self) -> Result<Message, NotAMessage> {
+        let missing = |field: &str, what: &str| NotAMessage {
+            path: field.to_owned(),
+            problem: format!("a `{}` message needs `{field}`: {what}", self.role),
+        };
+        let content = || match &self.content {
+            Some(content) => content.blocks(),
+            None => Ok(Vec::new()),
+        };
+        let required_content = || match &self.content {
+            Some(content) => content.blocks(),
+            None => Err(missing("content", "text or an array of blocks")),
+        };
+        Ok(match self.role.as_ref() {
+            "user" => Message::User(required_content()?),
+            "developer" => Message::Developer(required_content()?),
+            "system" => Message::System(content()?),
+            "custom" | "hookMessage" => Message::Custom(content()?),
+            "assistant" => Message::Assistant(Assistant {
+                content: required_content()?,
+                provider: self.provider,
+                model: self.model,
+                usage: self.usage.map(Into::into),
+                stop: match self.stop_reason.as_deref() {
+                    Some("stop") | None => StopReason::Stop,
+                    Some("length") => StopReason::Length,
+                    Some("toolUse") => StopReason::ToolUse,
+                    Some("error") => StopReason::Error,
+                    Some("aborted") => StopReason::Aborted,
+                    Some(_) => StopReason::Other,
+                },
+            }),
+            "toolResult" => Message::ToolResult(ToolResult {
+                call: match &self.tool_call_id {
+                    Some(id) => id.as_str().into(),
+                    None => return Err(missing("toolCallId", "the id of the call it answers")),
+                },
+                content: required_content()?,
+                tool: self.tool_name.unwrap_or_default(),
+                is_error: self.is_error.unwrap_or(false),
+                pruned: self.pruned_at.is_some(),
+            }),
+            "bashExecution" | "pythonExecution" => Message::Execution(Execution {
+                command: match self.command.or(self.code) {
+                    Some(command) => command,
+                    None => return Err(NotAMessage { path: "command".into(), problem: "what was run is missing".into() }),
+                },
+                output: self.output.unwrap_or_default(),
+                exit_code: self.exit_code,
+                excluded: self.exclude_from_context.unwrap_or(false),
+            }),
+            "fileMention" => Message::Custom(
+                self.files
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|file| Block::Text(format!("{}\n{}", file.path, file.content)))
+                    .collect(),
+            ),
+            "branchSummary" | "compactionSummary" => Message::Summary(self.summary.unwrap_or_default()),
+            other => {
+                return Err(NotAMessage {
+                    path: "role".into(),
+                    problem: format!(
+                        "unknown role `{other}`; expected user, assistant, toolResult, bashExecution, custom or developer"
+                    ),
+                });
+            }
+        })
+    }
+}
+
+impl WireContent<'_> {
+    fn blocks(&self) -> Result<Content, NotAMessage> {
+        match self {
+            Self::Text(text) => Ok(vec![Block::Text(text.clone().into_owned())]),
+            Self::Blocks(blocks) => blocks.iter().enumerate().map(|(at, block)| block.block(at)).collect(),
+        }
+    }
+}
+
+impl WireBlock<'_> {
+    fn block(&self, at: usize) -> Result<Block, NotAMessage> {
+        let need = |field: &str| NotAMessage {
+            path: format!("content[{at}].{field}"),
+            problem: format!("a `{}` block needs `{field}`", self.kind),
+        };
+        Ok(match self.kind.as_ref() {
+            "text" => Block::Text(self.text.clone().ok_or_else(|| need("text"))?.into_owned()),
+            "thinking" => Block::Thinking {
+                text: self.thinking.clone().unwrap_or_default().into_owned(),
+                signed: self.thinking_signature.is_some(),
+            },
+            "toolCall" => Block::ToolCall(ToolCall {
+                id: self.id.as_deref().ok_or_else(|| need("id"))?.into(),
+                name: self.name.clone().ok_or_else(|| need("name"))?,
+                arguments: self.arguments.as_ref().map_or_else(|| "{}".to_owned(), ToString::to_string),
+            }),
+            "image" => {
+                let data = self.data.as_ref().ok_or_else(|| need("data"))?;
+                Block::Image(Image {
+                    mime: self.mime_type.clone().unwrap_or_else(|| "image/png".to_owned()),
+                    wire_bytes: data.len(),
+                    tokens: tokens::of_image(data),
+                })
+            }
+            other => Block::Other(other.len() + self.text.as_ref().map_or(0, |text| text.len())),
+        })
+    }
+}
+
+impl From<WireUsage> for Usage {
+    fn from(wire: WireUsage) -> Self {
+        // Saturating float casts: NaN and negatives become zero.
+        let count = |value: Option<f64>| value.unwrap_or(0.0) as u64;
+        Self {
+            input: count(wire.input),
+            output: count(wire.output),
+            cache_read: count(wire.cache_read),
+            cache_write: count(wire.cache_write),
+            total: count(wire.total_tokens),
+        }
+    }
+}
+
+/// Where `part`, a slice of `whole`, begins in it.
+pub(crate) fn offset_in(whole: &str, part: &RawValue) -> usize {
+    part.get().as_ptr() as usize - whole.as_ptr() as usize
+}

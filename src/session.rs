@@ -1,0 +1,3 @@
+//! session
+mod migrate;
+pub mod store;

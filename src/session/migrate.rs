@@ -1,0 +1,151 @@
+//! Older session files in the form of today: pi's first and second version, and the survey's `keepLastMessages`.
+//!
+//! The first version has no ids. Those made here are a function of the session and the line's number, so that a file
+//! opened twice without being written says the same twice.
+
+use crate::{
+    entry::{Entry, Header, VERSION},
+    ids::{EntryId, SessionId},
+};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// A line that was read but is no entry of today yet.
+pub(super) struct OldLine {
+    /// Its number in the file, from one.
+    pub number: usize,
+    /// The line.
+    pub value: Map<String, Value>,
+}
+
+/// The entries of an old file. Lines that make no entry even now come back as their numbers with what is wrong.
+pub(super) fn to_entries(header: &Header, lines: Vec<OldLine>) -> (Vec<Arc<Entry>>, Vec<(usize, String)>) {
+    let mut migration = Migration { header, ids: Vec::new(), messages: Vec::new(), last: None };
+    let mut entries = Vec::with_capacity(lines.len());
+    let mut bad = Vec::new();
+    for line in lines {
+        let number = line.number;
+        let text = Value::Object(migration.line(line)).to_string();
+        match Entry::parse(text.into()) {
+            Ok(entry) => entries.push(Arc::new(entry)),
+            Err(error) => bad.push((number, error.to_string())),
+        }
+    }
+    (entries, bad)
+}
+
+/// The header of a file in the form of today.
+pub(super) fn to_header(header: &Header) -> Header {
+    Header { version: VERSION, ..header.clone() }
+}
+
+struct Migration<'a> {
+    header: &'a Header,
+    /// The id of each line in file order, for indexes into the file.
+    ids: Vec<EntryId>,
+    /// The ids of the messages since the last compaction, for counts of messages.
+    messages: Vec<EntryId>,
+    last: Option<EntryId>,
+}
+
+impl Migration<'_> {
+    fn line(&mut self, line: OldLine) -> Map<String, Value> {
+        let mut value = line.value;
+        if self.header.version < 2 || !value.get("id").is_some_and(Value::is_string) {
+            let id = stable_id(&self.header.id, line.number);
+            value.insert("id".into(), id.as_str().into());
+            value.insert("parentId".into(), self.last.as_ref().map_or(Value::Null, |id| id.as_str().into()));
+        }
+        let id: EntryId = value.get("id").and_then(Value::as_str).unwrap_or_default().into();
+        match value.get("type").and_then(Value::as_str) {
+            Some("message") => {
+                self.messages.push(id.clone());
+                if let Some(role) = value.get_mut("message").and_then(|message| message.get_mut("role"))
+                    && role == "hookMessage"
+                {
+                    *role = "custom".into();
+                }
+            }
+            Some("compaction") => {
+                self.first_kept(&mut value, &id);
+                self.messages.clear();
+            }
+            _ => {}
+        }
+        self.ids.push(id.clone());
+        self.last = Some(id);
+        value
+    }
+
+    /// An index into the file (header included) or a count of messages becomes the id it means.
+    fn first_kept(&self, value: &mut Map<String, Value>, own: &EntryId) {
+        let index = value.remove("firstKeptEntryIndex").and_then(|index| index.as_u64());
+        let count = value.remove("keepLastMessages").and_then(|count| count.as_u64());
+        let kept = match (index, count) {
+            // Zero is the header: everything is kept.
+            (Some(index), _) => self.ids.get((index as usize).saturating_sub(1)),
+            // Never past an earlier compaction: only the messages since it are known here.
+            (None, Some(count)) => {
+                let from = self.messages.len().saturating_sub(count as usize);
+                self.messages.get(from)
+            }
+            (None, None) => return,
+        };
+        value.insert("firstKeptEntryId".into(), kept.unwrap_or(own).as_str().into());
+    }
+}
+
+fn stable_id(session: &SessionId, number: usize) -> EntryId {
+    let digest = Sha256::digest(format!("{session}:{number}"));
+    let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    hex.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn kept(lines: &[Value]) -> Vec<String> {
+        let header: Header =
+            serde_json::from_value(json!({"type": "session", "id": "s", "cwd": "/"})).expect("a header");
+        let old = lines
+            .iter()
+            .enumerate()
+            .map(|(at, value)| OldLine { number: at + 2, value: value.as_object().expect("an object").clone() })
+            .collect();
+        let (entries, bad) = to_entries(&header, old);
+        assert!(bad.is_empty(), "{bad:?}");
+        let mut tree = crate::tree::Tree::default();
+        for entry in entries {
+            assert_eq!(tree.push(entry), None);
+        }
+        let context = crate::context::build(&tree.path());
+        context.messages().iter().skip(1).map(|message| message.message().text()).collect()
+    }
+
+    fn messages(names: &str) -> Vec<Value> {
+        let message = |name: &str| {
+            let role = if name.starts_with('u') { "user" } else { "assistant" };
+            json!({"type": "message", "message": {"role": role, "content": [{"type": "text", "text": name}]}})
+        };
+        names.split(' ').map(message).collect()
+    }
+
+    fn compaction(keep: u64) -> Vec<Value> {
+        vec![json!({"type": "compaction", "summary": "s", "keepLastMessages": keep})]
+    }
+
+    #[test]
+    fn keep_last_messages_counts_messages_back_to_the_last_compaction() {
+        let first = [messages("u1 a1 u2 a2 u3 a3 u4 a4"), compaction(4), messages("u5 a5")].concat();
+        assert_eq!(kept(&first), ["u3", "a3", "u4", "a4", "u5", "a5"]);
+        let second = [first.clone(), messages("u6 a6 u7 a7"), compaction(3)].concat();
+        assert_eq!(kept(&second), ["a6", "u7", "a7"]);
+        let too_many = [first.clone(), compaction(10)].concat();
+        assert_eq!(kept(&too_many), ["u5", "a5"]);
+        let nothing = [first, compaction(0), messages("u6")].concat();
+        assert_eq!(kept(&nothing), ["u6"]);
+    }
+}
