@@ -374,6 +374,11 @@ impl Entry {
         }
     }
 
+    /// Counts its tokens now, so that nobody has to wait for it later.
+    pub fn count(&self) {
+        self.size.counted(|| self.body.count());
+    }
+
     /// Its size in tokens, if that needs no counting now.
     #[must_use]
     pub fn tokens_known(&self, estimator: Estimator) -> Option<u32> {

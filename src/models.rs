@@ -92,14 +92,17 @@ pub struct Budget {
     pub threshold: u64,
     /// Room kept for the next answer: at most half of the window.
     pub reserve: u64,
-    /// System prompt and tools: nothing makes it smaller.
-    pub overhead: u64,
+    /// The system prompt. Nothing makes it smaller.
+    pub system: u64,
+    /// The tools. Nothing makes them smaller.
+    pub tools: u64,
 }
 
 impl Budget {
     /// Divides a window.
     #[must_use]
-    pub fn of(window: u64, settings: &CompactionSettings, overhead: u64) -> Self {
+    pub fn of(window: u64, settings: &CompactionSettings, system: u64, tools: u64) -> Self {
+        let overhead = system + tools;
         let window = window.max(2);
         let reserve = settings.reserve_tokens.min(window / 2);
         let fifteen_percent = window * 15 / 100;
@@ -112,13 +115,19 @@ impl Budget {
                 threshold => threshold,
             },
         };
-        Self { window, threshold: threshold.max(1), reserve, overhead }
+        Self { window, threshold: threshold.max(1), reserve, system, tools }
+    }
+
+    /// What no compaction makes smaller.
+    #[must_use]
+    pub fn overhead(&self) -> u64 {
+        self.system + self.tools
     }
 
     /// Whether system prompt and tools alone are over the threshold, so that no compaction can help.
     #[must_use]
     pub fn hopeless(&self) -> bool {
-        self.overhead >= self.threshold
+        self.overhead() >= self.threshold
     }
 
     /// What a compaction aims at: 80 % of the threshold, so that the next one is not due at once.
@@ -130,7 +139,7 @@ impl Budget {
     /// What is left of the target for summary and kept messages.
     #[must_use]
     pub fn available(&self) -> u64 {
-        self.target().saturating_sub(self.overhead)
+        self.target().saturating_sub(self.overhead())
     }
 
     /// The largest summary.
@@ -145,7 +154,7 @@ mod tests {
     use super::*;
 
     fn threshold(window: u64, overhead: u64) -> u64 {
-        Budget::of(window, &CompactionSettings::default(), overhead).threshold
+        Budget::of(window, &CompactionSettings::default(), overhead, 0).threshold
     }
 
     #[test]
@@ -159,7 +168,7 @@ mod tests {
     fn a_small_window_keeps_a_threshold_that_can_be_met() {
         assert_eq!(threshold(16_384, 0), 8_192, "the peers come to 0 here and compact for ever");
         assert_eq!(threshold(16_384, 9_000), 13_927, "the reserve gives way");
-        assert!(Budget::of(16_384, &CompactionSettings::default(), 15_000).hopeless());
+        assert!(Budget::of(16_384, &CompactionSettings::default(), 10_000, 5_000).hopeless());
     }
 
     #[test]
@@ -167,7 +176,7 @@ mod tests {
         let with = |tokens, percent| {
             let settings =
                 CompactionSettings { threshold_tokens: tokens, threshold_percent: percent, ..Default::default() };
-            Budget::of(100_000, &settings, 0).threshold
+            Budget::of(100_000, &settings, 0, 0).threshold
         };
         assert_eq!(with(5, 50), 5);
         assert_eq!(with(500_000, -1), 99_999);

@@ -1,3 +1,866 @@
-//! session
+//! One session: one task that owns everything of it. Commands come in through a mailbox, results of work as inputs, and
+//! cancels past both. Nothing in here waits for anything but the next of them.
+//!
+//! Work that takes longer than a few milliseconds – opening, counting, planning, summarizing, writing – runs on the
+//! blocking pool and comes back as an `Input`. While a write is out no command is looked at, so every answer sees every
+//! append before it, and appends that came meanwhile become the next write together.
+
+pub mod append;
+pub mod compaction;
+pub mod listing;
 mod migrate;
+pub mod open;
+pub mod operation;
+mod read;
+pub mod state;
 pub mod store;
+pub mod usage;
+
+use crate::{
+    entry::Entry,
+    ids::{EntryId, OperationId, SessionId},
+    maintenance::ladder::Draft,
+    outbox::{About, Outbox},
+    protocol::{
+        errors::Failure,
+        events::{ChunkSource, Event, Stage},
+        types::{
+            AppendAnswer, AppendParams, CancelAnswer, Cancelled, CompactAnswer, CompactMethod, CompactParams, ContextParams,
+            EntriesParams, EntryParams, Initiator, LoadAnswer, Next, Queue, Status, StatusAnswer, StatusKind, Usage,
+        },
+    },
+    rpc::Reply,
+    summary::SPLIT_TURN,
+    tokens::{self, Estimator},
+};
+use append::Staged;
+use compaction::{NoDraft, Planned, Snapshot};
+use operation::{COMPACTION, End, Operation};
+use serde_json::json;
+use state::{Home, State};
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    sync::Arc,
+};
+use store::{Log, StoreError};
+use tokio::sync::mpsc;
+
+/// Commands that wait for a session before more are refused.
+const MAILBOX: usize = 1_024;
+
+/// A larger entry is announced by its id and type alone, in bytes.
+const LARGEST_ANNOUNCED: usize = 48 * 1024;
+
+/// What a client asks of a session.
+pub enum Command {
+    /// `session/append`
+    Append(AppendParams, Reply),
+    /// `session/compact`
+    Compact(CompactParams, Reply),
+    /// `session/context`
+    Context(ContextParams, Reply),
+    /// `session/entries`
+    Entries(EntriesParams, Reply),
+    /// `session/entry`
+    Entry(EntryParams, Reply),
+    /// `session/usage`
+    Usage(Reply),
+    /// `session/status`
+    Status(Reply),
+    /// `session/load` of a session that is open already.
+    Describe(Option<PathBuf>, Reply),
+    /// `settings/get` of a session.
+    Settings(Reply),
+    /// `session/close`
+    Close(Reply),
+}
+
+/// What goes past the mailbox.
+pub enum Urgent {
+    /// `session/cancel`
+    Cancel(Option<OperationId>, Reply),
+    /// A client took back a request that waits here.
+    TakenBack,
+    /// End when nothing runs any more.
+    Finish,
+    /// End now: what runs is cancelled.
+    Stop,
+}
+
+/// A result of work.
+enum Input {
+    /// A write came back.
+    Written { log: Option<Log>, result: Result<(), StoreError>, what: Write },
+    /// A plan was made, or cannot be.
+    Planned { id: OperationId, result: Result<Planned, Failure> },
+    /// A draft was made, or cannot be.
+    Drafted { id: OperationId, result: Result<Draft, NoDraft> },
+    /// Tokens were counted that were only estimated before.
+    Counted,
+}
+
+/// What was written.
+enum Write {
+    Appends(Vec<(Staged, Reply)>),
+    Compaction { entry: Arc<Entry> },
+}
+
+/// How to reach a session.
+#[derive(Clone)]
+pub struct Handle {
+    mailbox: mpsc::Sender<Command>,
+    urgent: mpsc::UnboundedSender<Urgent>,
+}
+
+/// The other ends of a handle.
+pub struct Inbox {
+    mailbox: mpsc::Receiver<Command>,
+    urgent: mpsc::UnboundedReceiver<Urgent>,
+    urgent_sender: mpsc::UnboundedSender<Urgent>,
+}
+
+/// A way to a session that is yet to be opened. What is sent waits until it is.
+#[must_use]
+pub fn mailbox() -> (Handle, Inbox) {
+    let (mailbox, commands) = mpsc::channel(MAILBOX);
+    let (urgent, urgents) = mpsc::unbounded_channel();
+    let inbox = Inbox { mailbox: commands, urgent: urgents, urgent_sender: urgent.clone() };
+    (Handle { mailbox, urgent }, inbox)
+}
+
+impl Handle {
+    /// Sends a command; it begins in the order it was sent.
+    pub fn send(&self, id: &SessionId, command: Command) {
+        use mpsc::error::TrySendError::{Closed, Full};
+        let (command, failure) = match self.mailbox.try_send(command) {
+            Ok(()) => return,
+            Err(Full(command)) => (command, Failure::Overloaded { retry_after_ms: 50 }),
+            Err(Closed(command)) => (command, Failure::no_session(id.as_str())),
+        };
+        command.refuse(&failure);
+    }
+
+    /// Sends what goes past the mailbox.
+    pub fn send_urgent(&self, urgent: Urgent) {
+        // A session that is gone has nothing left to cancel; a reply in here answers for itself.
+        if let Err(mpsc::error::SendError(Urgent::Cancel(_, reply))) = self.urgent.send(urgent) {
+            reply.ok(&CancelAnswer { cancelled: Vec::new() });
+        }
+    }
+
+    /// Whether the session still runs.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.mailbox.is_closed()
+    }
+}
+
+impl Inbox {
+    /// Answers everything that waits, and will come, with an error: the session could not be opened.
+    pub fn refuse(mut self, failure: &Failure) {
+        self.mailbox.close();
+        while let Ok(command) = self.mailbox.try_recv() {
+            command.refuse(failure);
+        }
+    }
+}
+
+impl Command {
+    fn refuse(self, failure: &Failure) {
+        match self {
+            Self::Append(_, reply)
+            | Self::Compact(_, reply)
+            | Self::Context(_, reply)
+            | Self::Entries(_, reply)
+            | Self::Entry(_, reply)
+            | Self::Usage(reply)
+            | Self::Status(reply)
+            | Self::Describe(_, reply)
+            | Self::Settings(reply)
+            | Self::Close(reply) => reply.fail(failure),
+        }
+    }
+}
+
+/// Sends the events of one session.
+#[derive(Clone)]
+pub struct Emitter {
+    outbox: Arc<Outbox>,
+    session: SessionId,
+}
+
+impl Emitter {
+    /// For a session.
+    #[must_use]
+    pub fn new(outbox: Arc<Outbox>, session: SessionId) -> Self {
+        Self { outbox, session }
+    }
+
+    /// Sends an event.
+    pub fn emit(&self, about: About, event: &Event) {
+        self.outbox.event(&self.session, &about, event);
+    }
+}
+
+/// The right to write, which is away while a write is out.
+enum Writer {
+    Ready(Home),
+    Away,
+}
+
+/// The one slot for long work.
+enum Slot {
+    Free,
+    /// A plan is being made; there is no start event yet.
+    Planning { id: OperationId, params: CompactParams, reply: Reply, stopped: bool },
+    Running(Operation),
+    /// The draft is being written: too late to stop it.
+    Committing(Operation),
+}
+
+/// One session.
+pub struct Session {
+    state: State,
+    writer: Writer,
+    slot: Slot,
+    emitter: Emitter,
+    /// Commands taken from the mailbox and not looked at yet.
+    commands: VecDeque<Command>,
+    /// A draft that waits for the write before it.
+    draft: Option<Box<Draft>>,
+    /// Requests that wait for maintenance to end.
+    waiting: Vec<(ContextParams, Reply)>,
+    ending: Ending,
+    /// What clients were told last.
+    told: Usage,
+    inputs: mpsc::UnboundedSender<Input>,
+    urgent: mpsc::UnboundedSender<Urgent>,
+}
+
+/// Whether the session is to end, and who wants to know.
+enum Ending {
+    No,
+    WhenIdle,
+    Now(Vec<Reply>),
+}
+
+/// Runs a session until it is closed.
+pub async fn run(state: State, home: Home, inbox: Inbox, emitter: Emitter) {
+    let (inputs, mut results) = mpsc::unbounded_channel();
+    let Inbox { mut mailbox, mut urgent, urgent_sender } = inbox;
+    let told = state.measure(&state.path()).usage;
+    let mut session = Session {
+        state,
+        writer: Writer::Ready(home),
+        slot: Slot::Free,
+        emitter,
+        commands: VecDeque::new(),
+        draft: None,
+        waiting: Vec::new(),
+        ending: Ending::No,
+        told,
+        inputs,
+        urgent: urgent_sender,
+    };
+    session.count();
+    while !session.over(&mailbox) {
+        tokio::select! { biased;
+            Some(urgent) = urgent.recv() => session.on_urgent(urgent, &mut mailbox),
+            Some(input) = results.recv() => session.on_input(input),
+            Some(command) = mailbox.recv(), if session.listens() => session.commands.push_back(command),
+            else => break,
+        }
+        session.work(&mut mailbox);
+    }
+    mailbox.close();
+    while let Ok(command) = mailbox.try_recv() {
+        session.commands.push_back(command);
+    }
+    session.end();
+}
+
+impl Session {
+    fn listens(&self) -> bool {
+        matches!(self.writer, Writer::Ready(_))
+    }
+
+    fn idle(&self) -> bool {
+        self.listens() && matches!(self.slot, Slot::Free) && self.commands.is_empty()
+    }
+
+    fn over(&self, mailbox: &mpsc::Receiver<Command>) -> bool {
+        match self.ending {
+            Ending::No => false,
+            Ending::WhenIdle => self.idle() && mailbox.is_empty(),
+            Ending::Now(_) => self.listens() && matches!(self.slot, Slot::Free),
+        }
+    }
+
+    /// Everything is on disk and nothing runs: let go of the file, then say so.
+    fn end(mut self) {
+        let gone = Failure::no_session(self.state.id.as_str());
+        for command in self.commands.drain(..) {
+            match command {
+                Command::Close(reply) => reply.ok(&()),
+                command => command.refuse(&gone),
+            }
+        }
+        for (_, reply) in self.waiting.drain(..) {
+            reply.fail(&gone);
+        }
+        let replies = match std::mem::replace(&mut self.ending, Ending::No) {
+            Ending::Now(replies) => replies,
+            Ending::No | Ending::WhenIdle => Vec::new(),
+        };
+        drop(self);
+        for reply in replies {
+            reply.ok(&());
+        }
+    }
+
+    /// Takes commands in order for as long as nothing is being written.
+    fn work(&mut self, mailbox: &mut mpsc::Receiver<Command>) {
+        while self.listens() {
+            if let Some(draft) = self.draft.take() {
+                self.commit(*draft);
+                continue;
+            }
+            if matches!(self.ending, Ending::Now(_)) {
+                break;
+            }
+            let Some(command) = self.next_command(mailbox) else { break };
+            match command {
+                Command::Append(params, reply) => {
+                    let appends = self.appends_in_a_row(params, reply, mailbox);
+                    if !appends.is_empty() {
+                        let lines = appends.iter().flat_map(|(staged, _)| staged.lines.clone()).collect();
+                        self.write(lines, Write::Appends(appends));
+                    }
+                }
+                command => self.on_command(command),
+            }
+        }
+    }
+
+    fn next_command(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> Option<Command> {
+        self.commands.pop_front().or_else(|| mailbox.try_recv().ok())
+    }
+
+    /// Appends that wait one behind the other become one write. One that looks at the session first must see those
+    /// before it, and waits for the next.
+    fn appends_in_a_row(
+        &mut self,
+        params: AppendParams,
+        reply: Reply,
+        mailbox: &mut mpsc::Receiver<Command>,
+    ) -> Vec<(Staged, Reply)> {
+        let mut appends = Vec::new();
+        self.stage(&params, reply, &mut appends);
+        loop {
+            match self.next_command(mailbox) {
+                Some(Command::Append(params, reply))
+                    if params.parent_entry_id.is_none() && params.expected_leaf_id.is_none() =>
+                {
+                    self.stage(&params, reply, &mut appends);
+                }
+                Some(command) => {
+                    self.commands.push_front(command);
+                    return appends;
+                }
+                None => return appends,
+            }
+        }
+    }
+
+    fn stage(&mut self, params: &AppendParams, reply: Reply, appends: &mut Vec<(Staged, Reply)>) {
+        if reply.cancelled() {
+            return reply.fail(&Failure::Cancelled);
+        }
+        if let Err(failure) = self.writable() {
+            return reply.fail(&failure);
+        }
+        let before = appends.last().and_then(|(staged, _)| staged.entries.last());
+        let leaf = before.or_else(|| self.state.tree.leaf()).map(|entry| entry.id.clone());
+        match append::stage(&self.state, leaf.as_ref(), params) {
+            Ok(staged) => appends.push((staged, reply)),
+            Err(failure) => reply.fail(&failure),
+        }
+    }
+
+    fn writable(&self) -> Result<(), Failure> {
+        match &self.writer {
+            Writer::Ready(Home::ReadOnly(path)) => Err(Failure::Storage {
+                path: path.display().to_string(),
+                errno: None,
+                what: "the session was loaded with readOnly: true; load it without to write to it".to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Append(..) => unreachable!("appends are taken in a row"),
+            Command::Compact(params, reply) => self.compact(params, reply),
+            Command::Context(params, reply) => self.context(params, reply),
+            Command::Entries(params, reply) => reply.with(read::entries(&self.state, &params)),
+            Command::Entry(params, reply) => reply.with(read::entry(&self.state, &params)),
+            Command::Usage(reply) => reply.ok(&read::usage(&self.state)),
+            Command::Status(reply) => reply.ok(&self.status_answer()),
+            Command::Describe(path, reply) => reply.with(self.describe(path)),
+            Command::Settings(reply) => reply.ok(&**self.state.settings()),
+            Command::Close(reply) => {
+                let mut replies = vec![reply];
+                if let Ending::Now(before) = &mut self.ending {
+                    replies.append(before);
+                }
+                self.stop_running(None);
+                self.ending = Ending::Now(replies);
+            }
+        }
+    }
+
+    fn on_urgent(&mut self, urgent: Urgent, mailbox: &mut mpsc::Receiver<Command>) {
+        match urgent {
+            Urgent::Cancel(which, reply) => {
+                // What was sent before the cancel begins before it, so that the cancel finds it.
+                while let Ok(command) = mailbox.try_recv() {
+                    self.commands.push_back(command);
+                }
+                self.work(mailbox);
+                let cancelled = self.stop_running(which.as_ref());
+                if which.is_none() {
+                    self.stop_waiting();
+                }
+                reply.ok(&CancelAnswer { cancelled });
+            }
+            Urgent::TakenBack => self.look_for_taken_back(),
+            Urgent::Finish => {
+                if matches!(self.ending, Ending::No) {
+                    self.ending = Ending::WhenIdle;
+                }
+            }
+            Urgent::Stop => {
+                self.stop_running(None);
+                for (_, reply) in self.waiting.drain(..) {
+                    reply.fail(&Failure::Cancelled);
+                }
+                if !matches!(self.ending, Ending::Now(_)) {
+                    self.ending = Ending::Now(Vec::new());
+                }
+            }
+        }
+    }
+
+    /// Stops what runs, if it is the one that is meant. It ends by its end event, as everything does.
+    fn stop_running(&mut self, which: Option<&OperationId>) -> Vec<Cancelled> {
+        let meant = |id: &OperationId| which.is_none_or(|which| which == id);
+        let id = match &mut self.slot {
+            Slot::Planning { id, stopped, .. } if meant(id) => {
+                *stopped = true;
+                id.clone()
+            }
+            Slot::Running(operation) if meant(&operation.id) => {
+                operation.stop.request();
+                operation.id.clone()
+            }
+            _ => return Vec::new(),
+        };
+        vec![Cancelled { operation_id: id, kind: COMPACTION.to_owned() }]
+    }
+
+    /// Compactions that were sent before the cancel and still wait behind a write: they never begin.
+    fn stop_waiting(&mut self) {
+        let (compactions, rest): (Vec<Command>, Vec<Command>) = self
+            .commands
+            .drain(..)
+            .partition(|command| matches!(command, Command::Compact(params, _) if params.dry_run != Some(true)));
+        self.commands = rest.into();
+        compactions.into_iter().for_each(|command| command.refuse(&Failure::Cancelled));
+    }
+
+    fn look_for_taken_back(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        for (params, reply) in waiting {
+            if reply.cancelled() { reply.fail(&Failure::Cancelled) } else { self.waiting.push((params, reply)) }
+        }
+        let planning = matches!(&self.slot, Slot::Planning { reply, .. } if reply.cancelled());
+        let running = matches!(&self.slot, Slot::Running(operation) if operation.taken_back());
+        if planning || running {
+            self.stop_running(None);
+        }
+    }
+
+    fn on_input(&mut self, input: Input) {
+        match input {
+            Input::Written { log, result, what } => self.written(log, result, what),
+            Input::Planned { id, result } => self.planned(&id, result),
+            Input::Drafted { id, result } => self.drafted(&id, result),
+            Input::Counted => {
+                if matches!(self.slot, Slot::Free) {
+                    self.tell_usage(self.state.measure(&self.state.path()).usage);
+                }
+            }
+        }
+    }
+
+    /// Counts the tokens of the context in the background, once, so that estimates become counts.
+    fn count(&self) {
+        let path = self.state.path();
+        if self.state.gauge(None).estimator() == Estimator::Chars {
+            return;
+        }
+        self.spawn(move || {
+            tokens::load();
+            path[path.first_kept()..].iter().for_each(|entry| entry.count());
+            Input::Counted
+        });
+    }
+
+    /// Runs work on the blocking pool; its result comes back as an input.
+    fn spawn(&self, work: impl FnOnce() -> Input + Send + 'static) {
+        let inputs = self.inputs.clone();
+        tokio::task::spawn_blocking(move || {
+            // The session is gone only when the daemon ends; then nobody wants the result.
+            let _ = inputs.send(work());
+        });
+    }
+
+    // ---- reading
+
+    fn status(&self) -> Status {
+        match &self.slot {
+            Slot::Running(operation) | Slot::Committing(operation) => operation.status(),
+            Slot::Free | Slot::Planning { .. } => Status { kind: StatusKind::Idle, operation_id: None, reason: None },
+        }
+    }
+
+    fn status_answer(&self) -> StatusAnswer {
+        let operations = match &self.slot {
+            Slot::Running(operation) | Slot::Committing(operation) => vec![operation.describe()],
+            Slot::Free | Slot::Planning { .. } => Vec::new(),
+        };
+        let stats = match &self.writer {
+            Writer::Ready(Home::File(log)) => log.stats(),
+            _ => self.state.stats,
+        };
+        StatusAnswer {
+            session: self.state.info(self.status()),
+            queue: Queue::default(),
+            operations,
+            meta: json!({ "writes": stats.writes, "fsyncs": stats.fsyncs }),
+        }
+    }
+
+    /// A session that is loaded again is described, if it is really the same.
+    fn describe(&self, path: Option<PathBuf>) -> Result<LoadAnswer, Failure> {
+        if let (Some(asked), Some(file)) = (&path, &self.state.file)
+            && asked.canonicalize().ok().as_ref() != Some(file)
+        {
+            let what = format!("its session is open already, from {}; close that one first", file.display());
+            return Err(Failure::params("path", what));
+        }
+        Ok(LoadAnswer { session: self.state.info(self.status()), indexed: true, repairs: self.state.repairs() })
+    }
+
+    fn context(&mut self, params: ContextParams, reply: Reply) {
+        if reply.cancelled() {
+            return reply.fail(&Failure::Cancelled);
+        }
+        if params.wait == Some(true) && !matches!(self.slot, Slot::Free) {
+            let urgent = self.urgent.clone();
+            self.waiting.push((params, reply));
+            if let Some((_, reply)) = self.waiting.last() {
+                reply.on_cancel(move || drop(urgent.send(Urgent::TakenBack)));
+            }
+            return;
+        }
+        reply.with(read::context(&self.state, &params));
+    }
+
+    /// Tells how full the context is, if that is news.
+    fn tell_usage(&mut self, usage: Usage) {
+        if usage != self.told {
+            self.told = usage.clone();
+            self.emitter.emit(About::default(), &Event::UsageUpdated { usage });
+        }
+    }
+
+    // ---- writing
+
+    /// Hands lines to the disk; the result comes back as an input.
+    fn write(&mut self, lines: Vec<String>, what: Write) {
+        match std::mem::replace(&mut self.writer, Writer::Away) {
+            Writer::Ready(Home::File(mut log)) => {
+                self.state.stats = log.stats();
+                let counted = tokens::ready() && self.state.gauge(None).estimator() == Estimator::Tiktoken;
+                self.spawn(move || {
+                    let result = log.append(&lines);
+                    if counted && let Write::Appends(appends) = &what {
+                        // Here it costs nobody's time but the writer's, and every answer has counts instead of guesses.
+                        appends.iter().flat_map(|(staged, _)| &staged.entries).for_each(|entry| entry.count());
+                    }
+                    Input::Written { log: Some(log), result, what }
+                });
+            }
+            Writer::Ready(home) => {
+                self.writer = Writer::Ready(home);
+                self.written(None, Ok(()), what);
+            }
+            Writer::Away => unreachable!("commands and drafts wait while a write is out"),
+        }
+    }
+
+    fn written(&mut self, log: Option<Log>, result: Result<(), StoreError>, what: Write) {
+        if let Some(log) = log {
+            self.writer = Writer::Ready(Home::File(log));
+        }
+        let result = result.map_err(Failure::from);
+        match what {
+            Write::Appends(appends) => match result {
+                Ok(()) => appends.into_iter().for_each(|(staged, reply)| self.appended(staged, reply)),
+                Err(failure) => appends.into_iter().for_each(|(_, reply)| reply.fail(&failure)),
+            },
+            Write::Compaction { entry } => self.compacted(entry, result),
+        }
+    }
+
+    fn appended(&mut self, staged: Staged, reply: Reply) {
+        for entry in &staged.entries {
+            self.state.tree.push(entry.clone());
+        }
+        let usage = self.state.measure(&self.state.path()).usage;
+        reply.ok(&AppendAnswer {
+            entry_ids: staged.entries.iter().map(|entry| entry.id.clone()).collect(),
+            leaf_entry_id: self.state.visible_leaf(),
+            usage: usage.clone(),
+            next: Next::None,
+        });
+        for entry in &staged.entries {
+            self.announce(entry, None);
+        }
+        self.tell_usage(usage);
+    }
+
+    fn announce(&self, entry: &Entry, operation: Option<OperationId>) {
+        let whole = entry.line().len() <= LARGEST_ANNOUNCED;
+        let event = Event::EntryAppended {
+            entry: whole.then(|| read::wire(entry)),
+            entry_type: (!whole).then(|| entry.kind.clone()),
+        };
+        self.emitter.emit(About { entry: Some(entry.id.clone()), operation }, &event);
+    }
+
+    // ---- compacting
+
+    fn compact(&mut self, params: CompactParams, reply: Reply) {
+        if reply.cancelled() {
+            return reply.fail(&Failure::Cancelled);
+        }
+        let dry_run = params.dry_run == Some(true);
+        if let Err(failure) = self.may_compact(&params, dry_run) {
+            return reply.fail(&failure);
+        }
+        let id = OperationId::fresh();
+        let snapshot = self.snapshot(&params);
+        if dry_run {
+            let settings = self.state.settings().clone();
+            tokio::task::spawn_blocking(move || {
+                let planned = guarded(|| compaction::prepare(snapshot)).map(|planned| CompactAnswer::DryRun {
+                    preparation: compaction::preparation(&planned.plan, &settings.settings),
+                });
+                reply.with(planned);
+            });
+            return;
+        }
+        let urgent = self.urgent.clone();
+        reply.on_cancel(move || drop(urgent.send(Urgent::TakenBack)));
+        self.slot = Slot::Planning { id: id.clone(), params, reply, stopped: false };
+        self.spawn(move || Input::Planned { id, result: guarded(|| compaction::prepare(snapshot)) });
+    }
+
+    fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
+        if params.method == Some(CompactMethod::Llm) {
+            let what = "no model can be asked for summaries yet; leave `method` out or say \"extractive\"";
+            return Err(Failure::params("method", what));
+        }
+        if let Some(expected) = &params.expected_leaf_id
+            && !self.state.unchanged_since(expected)
+        {
+            return Err(Failure::ContentModified { leaf: self.state.visible_leaf() });
+        }
+        if dry_run {
+            return Ok(());
+        }
+        self.writable()?;
+        match &self.slot {
+            Slot::Free => Ok(()),
+            Slot::Planning { id, .. } => Err(Failure::Busy { operation_id: id.clone(), kind: COMPACTION }),
+            Slot::Running(operation) | Slot::Committing(operation) => {
+                Err(Failure::Busy { operation_id: operation.id.clone(), kind: COMPACTION })
+            }
+        }
+    }
+
+    fn snapshot(&self, params: &CompactParams) -> Snapshot {
+        let path = self.state.path();
+        let model = self.state.model(&path);
+        let gauge = self.state.gauge(model.as_ref());
+        Snapshot {
+            settings: gauge.settings.clone(),
+            system_prompt: gauge.system_prompt.map(str::to_owned),
+            tools: gauge.tools.map(<[_]>::to_vec),
+            keep_recent_tokens: params.keep_recent_tokens,
+            initiator: params.initiator.unwrap_or(Initiator::User),
+            path,
+            model,
+        }
+    }
+
+    fn planned(&mut self, planned: &OperationId, result: Result<Planned, Failure>) {
+        let (id, params, reply, stopped) = match std::mem::replace(&mut self.slot, Slot::Free) {
+            Slot::Planning { id, params, reply, stopped } if id == *planned => (id, params, reply, stopped),
+            other => {
+                self.slot = other;
+                return;
+            }
+        };
+        let Planned { plan, usage } = match result {
+            Ok(planned) => planned,
+            Err(failure) => {
+                reply.fail(&failure);
+                return self.answer_waiting();
+            }
+        };
+        let wait = params.wait == Some(true);
+        let operation = Operation::start(id.clone(), plan.clone(), usage, reply, wait, self.emitter.clone());
+        if stopped {
+            return self.finish(operation, End::Cancelled);
+        }
+        operation.progress(Stage::Summarizing, 0, 1);
+        let stop = operation.stop.clone();
+        let settings = self.state.settings().clone();
+        self.slot = Slot::Running(operation);
+        self.spawn(move || {
+            let work = || compaction::draft(plan, &settings.settings, params.instructions.as_deref(), &stop);
+            let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(NoDraft::Failed(defect())));
+            Input::Drafted { id, result }
+        });
+    }
+
+    fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, NoDraft>) {
+        let Slot::Running(operation) = &self.slot else { return };
+        if operation.id != *drafted {
+            return;
+        }
+        let end = match result {
+            _ if operation.stop.requested() => End::Cancelled,
+            Ok(draft) => {
+                operation.progress(Stage::Summarizing, 1, 1);
+                tell_chunks(operation, &draft);
+                operation.progress(Stage::Checking, 1, 1);
+                self.draft = Some(Box::new(draft));
+                return;
+            }
+            Err(NoDraft::Stopped) => End::Cancelled,
+            Err(NoDraft::Failed(failure)) => End::Failed(failure),
+        };
+        if let Slot::Running(operation) = std::mem::replace(&mut self.slot, Slot::Free) {
+            self.finish(operation, end);
+        }
+    }
+
+    /// Writes a draft, if what it covers is still what it was.
+    fn commit(&mut self, draft: Draft) {
+        let Slot::Running(operation) = std::mem::replace(&mut self.slot, Slot::Free) else { return };
+        if operation.stop.requested() {
+            return self.finish(operation, End::Cancelled);
+        }
+        let path = self.state.path();
+        let covered = draft.plan.path();
+        if !path.grew_from(covered) || path.compaction() != covered.compaction() {
+            let leaf = self.state.visible_leaf();
+            return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
+        }
+        operation.progress(Stage::Writing, 0, 1);
+        let id = append::fresh_id(&self.state);
+        // What came meanwhile is kept as it is, behind what the draft has seen.
+        let newer = &path[covered.len()..];
+        let measure = self.state.measure(&path);
+        let newer_tokens: u64 = newer.iter().map(|entry| u64::from(entry.tokens(measure.estimator))).sum();
+        let tokens_after = draft.tokens_after + tokens::scaled(newer_tokens, measure.factor);
+        let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
+        let line = draft.line(&id, path.last().map(|leaf| &leaf.id), first_newer, tokens_after);
+        match Entry::parse(line.clone().into()) {
+            Ok(entry) => {
+                self.slot = Slot::Committing(operation);
+                self.write(vec![line], Write::Compaction { entry: Arc::new(entry) });
+            }
+            Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
+        }
+    }
+
+    fn compacted(&mut self, entry: Arc<Entry>, result: Result<(), Failure>) {
+        let Slot::Committing(operation) = std::mem::replace(&mut self.slot, Slot::Free) else { return };
+        if let Err(failure) = result {
+            return self.finish(operation, End::Failed(failure));
+        }
+        let id = entry.id.clone();
+        operation.progress(Stage::Writing, 1, 1);
+        self.state.tree.push(entry.clone());
+        self.announce(&entry, Some(operation.id.clone()));
+        self.told = self.state.measure(&self.state.path()).usage;
+        operation.emit(&Event::UsageUpdated { usage: self.told.clone() });
+        let end = match operation.result(&self.state, &id) {
+            Some(result) => End::Completed(result),
+            None => End::Failed(defect()),
+        };
+        self.finish(operation, end);
+    }
+
+    /// The slot is free when the end is told, so that a client can act on it at once.
+    fn finish(&mut self, operation: Operation, end: End) {
+        let path = self.state.path();
+        let compactions = path.iter().filter(|entry| entry.compaction().is_some()).count();
+        let notice = (matches!(end, End::Completed(_)) && compactions >= 3).then(|| {
+            let detail = format!(
+                "This conversation was condensed {compactions} times; each time details are lost. A handoff to a new session keeps what matters for the next goal."
+            );
+            ("The summary of a summary of a summary", detail)
+        });
+        operation.finish(end, self.told.clone(), notice);
+        self.answer_waiting();
+    }
+
+    fn answer_waiting(&mut self) {
+        for (params, reply) in std::mem::take(&mut self.waiting) {
+            reply.with(read::context(&self.state, &params));
+        }
+    }
+}
+
+/// The pieces of a summary, its two parts apart.
+fn tell_chunks(operation: &Operation, draft: &Draft) {
+    let text = &draft.summary.text;
+    match text.split_once(SPLIT_TURN) {
+        Some((history, prefix)) => {
+            operation.chunks(ChunkSource::History, history);
+            operation.chunks(ChunkSource::TurnPrefix, prefix);
+        }
+        None if draft.plan.history().is_empty() && draft.plan.previous().is_none() => {
+            operation.chunks(ChunkSource::TurnPrefix, text);
+        }
+        None => operation.chunks(ChunkSource::History, text),
+    }
+}
+
+/// A panic in work becomes an error of that work.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(defect()))
+}
+
+fn defect() -> Failure {
+    Failure::Internal("a defect of abridged ended this work; nothing was changed".to_owned())
+}

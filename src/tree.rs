@@ -120,6 +120,21 @@ impl Deref for Path {
 }
 
 impl Path {
+    /// The path as it would be with one more entry behind its leaf.
+    #[must_use]
+    pub fn with(&self, entry: Arc<Entry>) -> Self {
+        let mut entries = self.entries.clone();
+        entries.push(entry);
+        Self { entries }
+    }
+
+    /// Whether this path is where `earlier` has grown to: nothing of it changed, only more came.
+    #[must_use]
+    pub fn grew_from(&self, earlier: &Self) -> bool {
+        self.entries.len() >= earlier.entries.len()
+            && earlier.entries.iter().zip(&self.entries).all(|(a, b)| Arc::ptr_eq(a, b))
+    }
+
     /// The leaf as clients see it: the last entry that is no marker of ours.
     #[must_use]
     pub fn visible_leaf(&self) -> Option<&Arc<Entry>> {

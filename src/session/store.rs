@@ -134,14 +134,14 @@ impl Lock {
             Err(TryLockError::Error(error)) => return Err(StoreError::io(&path, "cannot be locked")(error)),
         }
         let mut lock = Self { file };
-        lock.note(None);
+        lock.note();
         Ok(lock)
     }
 
-    /// Says who holds the lock and what is running. Only for others to read: a note that could not be written (a full
-    /// disk) takes nothing from the lock itself.
-    fn note(&mut self, operation: Option<&Value>) {
-        let text = serde_json::json!({ "pid": std::process::id(), "operation": operation }).to_string();
+    /// Says who holds the lock. Only for others to read: a note that could not be written (a full disk) takes nothing
+    /// from the lock itself.
+    fn note(&mut self) {
+        let text = serde_json::json!({ "pid": std::process::id() }).to_string();
         let written = self.file.set_len(0).and_then(|()| {
             self.file.seek(SeekFrom::Start(0))?;
             self.file.write_all(text.as_bytes())

@@ -1,0 +1,121 @@
+//! `abridged compact`: one session file from the shell.
+
+use super::client::Client;
+use serde_json::{Value, json};
+use std::{
+    io::{IsTerminal, Write},
+    path::PathBuf,
+};
+
+/// What is asked for.
+pub struct Request {
+    /// The session file.
+    pub file: PathBuf,
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// What to keep above all.
+    pub instructions: Option<String>,
+    /// Tokens kept as they are.
+    pub keep: Option<u64>,
+    /// As JSON.
+    pub json: bool,
+}
+
+/// Compacts a session file.
+///
+/// # Errors
+/// When it is none, or there is nothing to compact: what to do next.
+pub fn run(request: &Request) -> Result<i32, String> {
+    let file = std::path::absolute(&request.file).map_err(|error| error.to_string())?;
+    let mut client = Client::start(None, |_, _| {})?;
+    let loaded = client.call("session/load", json!({ "path": file }))?;
+    let session = &loaded["session"];
+    let mut params = json!({ "sessionId": session["sessionId"], "dryRun": request.dry_run, "wait": !request.dry_run });
+    if let Some(instructions) = &request.instructions {
+        params["instructions"] = json!(instructions);
+    }
+    if let Some(keep) = request.keep {
+        params["keepRecentTokens"] = json!(keep);
+    }
+    let answer = client.call("session/compact", params)?;
+    let mut out = std::io::stdout().lock();
+    let printed = match (request.json, request.dry_run) {
+        (true, _) => writeln!(out, "{answer:#}"),
+        (false, true) => write!(out, "{}", preparation(session, &loaded["repairs"], &answer["preparation"])),
+        (false, false) => {
+            let text = result(session, &loaded["repairs"], &answer);
+            write!(out, "{text}").and_then(|()| match out.is_terminal() {
+                true => writeln!(out, "\nThe summary is in the last line of the file; --json prints it."),
+                false => Ok(()),
+            })
+        }
+    };
+    printed.map_err(|error| error.to_string())?;
+    client.end()?;
+    Ok(if answer["outcome"].as_str().is_none_or(|outcome| outcome == "completed") { 0 } else { 1 })
+}
+
+fn head(session: &Value, repairs: &Value) -> String {
+    let mut text = format!(
+        "{}\n  {} entries, {} of {} tokens in the context\n",
+        session["path"].as_str().unwrap_or_default(),
+        session["entryCount"],
+        grouped(&session["usage"]["contextTokens"]),
+        grouped(&session["usage"]["contextWindow"]),
+    );
+    for repair in repairs.as_array().into_iter().flatten() {
+        text.push_str(&format!("  note: {}\n", repair["detail"].as_str().unwrap_or_default()));
+    }
+    text
+}
+
+fn preparation(session: &Value, repairs: &Value, plan: &Value) -> String {
+    let files = |name: &str| plan["fileOps"][name].as_array().map_or(0, Vec::len);
+    format!(
+        "{}Would summarize {} messages{}, keep everything from {} on.\nTokens: {} before, at most {} after.\nFiles: {} read, {} modified.\nNothing was changed.\n",
+        head(session, repairs),
+        plan["messagesToSummarize"].as_u64().unwrap_or(0) + plan["turnPrefixMessages"].as_u64().unwrap_or(0),
+        if plan["isSplitTurn"] == true { " (the cut falls inside a turn)" } else { "" },
+        plan["firstKeptEntryId"].as_str().unwrap_or("nothing"),
+        grouped(&plan["tokensBefore"]),
+        grouped(&plan["tokensAfterEstimate"]),
+        files("read"),
+        files("modified"),
+    )
+}
+
+fn result(session: &Value, repairs: &Value, answer: &Value) -> String {
+    let mut text = head(session, repairs);
+    let result = &answer["result"];
+    match answer["outcome"].as_str() {
+        Some("completed") => {
+            let before = result["tokensBefore"].as_u64().unwrap_or(0);
+            let after = result["tokensAfter"].as_u64().unwrap_or(0);
+            text.push_str(&format!(
+                "Compacted: {} → {} tokens ({} % freed), summary by {}.\n{}\nKept as it is from entry {} on; written as entry {}.\n",
+                grouped(&result["tokensBefore"]),
+                grouped(&result["tokensAfter"]),
+                (before.saturating_sub(after) * 100).checked_div(before).unwrap_or(0),
+                result["method"].as_str().unwrap_or_default(),
+                result["shortSummary"].as_str().unwrap_or_default(),
+                result["firstKeptEntryId"].as_str().unwrap_or("–"),
+                result["entryId"].as_str().unwrap_or_default(),
+            ));
+        }
+        outcome => text.push_str(&format!("Not compacted ({}): {}\n", outcome.unwrap_or("?"), answer["error"])),
+    }
+    text
+}
+
+/// 1234567 as 1,234,567.
+pub(super) fn grouped(number: &Value) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) && digit.is_ascii_digit() {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

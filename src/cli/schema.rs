@@ -1,0 +1,18 @@
+//! `abridged schema`: the machine-readable protocol as files.
+
+use crate::protocol::schema;
+use std::{fs, path::Path};
+
+/// Writes the files to a folder.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn run(out: &Path) -> Result<i32, String> {
+    fs::create_dir_all(out).map_err(|error| format!("{}: cannot be made: {error}", out.display()))?;
+    for (name, text) in schema::files() {
+        let path = out.join(name);
+        fs::write(&path, text).map_err(|error| format!("{}: cannot be written: {error}", path.display()))?;
+        eprintln!("{}", path.display());
+    }
+    Ok(0)
+}

@@ -1,0 +1,417 @@
+//! The daemon: which sessions are open, and which method goes where.
+
+use crate::{
+    ids::SessionId,
+    outbox::Outbox,
+    protocol::{
+        self, Initialize, Method,
+        errors::Failure,
+        types::{
+            AnyJson, CancelAcpParams, CancelLspParams, CancelParams, Empty, InitializeAnswer, InitializeParams, Limits,
+            ListParams, LoadAnswer, LoadParams, NewParams, Nothing, ServerCapabilities, ServerInfo, SessionAnswer,
+            SessionParams, SettingsGetParams, Status, StatusKind,
+        },
+    },
+    rpc::{MOST_IN_FLIGHT, Reply, Service, Shared},
+    session::{
+        self, Command, Emitter, Handle, Inbox, Urgent, listing,
+        open::{self, Opened},
+        store,
+    },
+    settings::{Layers, Problem},
+    transport::LARGEST_FRAME,
+};
+use serde_json::json;
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
+};
+use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
+
+/// Events and notifications stay under this, in bytes.
+const SOFT_FRAME: usize = 60 * 1024;
+
+/// Where the daemon keeps its things.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// Sessions live in here, under `sessions`.
+    pub data: PathBuf,
+    /// `settings.json` is in here.
+    pub config: PathBuf,
+}
+
+impl Places {
+    /// `$ABRIDGED_DATA_DIR` and `$ABRIDGED_CONFIG_DIR`, else the platform's own folders.
+    ///
+    /// # Errors
+    /// When neither says where, because there is no home folder.
+    pub fn from_environment() -> Result<Self, String> {
+        use etcetera::BaseStrategy;
+        let own = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let platform = etcetera::choose_base_strategy();
+        let place = |name: &str, folder: fn(&etcetera::base_strategy::Xdg) -> PathBuf| match (own(name), &platform) {
+            (Some(own), _) => Ok(own),
+            (None, Ok(platform)) => Ok(folder(platform).join("abridged")),
+            (None, Err(error)) => Err(format!("there is no home folder ({error}); set {name}")),
+        };
+        Ok(Self {
+            data: place("ABRIDGED_DATA_DIR", BaseStrategy::data_dir)?,
+            config: place("ABRIDGED_CONFIG_DIR", BaseStrategy::config_dir)?,
+        })
+    }
+
+    /// Where sessions live.
+    #[must_use]
+    pub fn sessions(&self) -> PathBuf {
+        self.data.join("sessions")
+    }
+
+    /// The global settings.
+    #[must_use]
+    pub fn settings(&self) -> PathBuf {
+        self.config.join("settings.json")
+    }
+}
+
+/// How long running work may go on when the daemon ends, and how long cancelling it may take. Together with what is left
+/// to write it must stay under two seconds.
+const PATIENCE: Duration = Duration::from_millis(1_200);
+const LONGEST_CANCEL: Duration = Duration::from_millis(500);
+
+/// How far a connection is.
+mod stage {
+    pub(super) const NEW: u8 = 0;
+    pub(super) const READY: u8 = 1;
+    pub(super) const SHUT_DOWN: u8 = 2;
+}
+
+/// The daemon.
+pub struct Daemon {
+    outbox: Arc<Outbox>,
+    places: Places,
+    layers: Layers,
+    problems: Mutex<Vec<Problem>>,
+    sessions: Mutex<HashMap<SessionId, Handle>>,
+    stage: AtomicU8,
+    methods: OnceLock<Vec<&'static str>>,
+    requests: OnceLock<Arc<Shared>>,
+    /// Everything that must end before the process does.
+    tasks: TaskTracker,
+    runtime: tokio::runtime::Handle,
+    /// `exit` was received.
+    pub exit: Notify,
+}
+
+/// What `exit` means without `shutdown` before it, in LSP's words an error.
+pub const EXIT_UNASKED: i32 = 1;
+
+impl Daemon {
+    /// A daemon that answers into `outbox`.
+    #[must_use]
+    pub fn new(outbox: Arc<Outbox>, places: Places, runtime: tokio::runtime::Handle) -> Arc<Self> {
+        let (layers, problems) = Layers::load(&places.settings(), &|name| std::env::var(name).ok());
+        Arc::new(Self {
+            outbox,
+            places,
+            layers,
+            problems: Mutex::new(problems),
+            sessions: Mutex::default(),
+            stage: AtomicU8::new(stage::NEW),
+            methods: OnceLock::new(),
+            requests: OnceLock::new(),
+            tasks: TaskTracker::new(),
+            runtime,
+            exit: Notify::new(),
+        })
+    }
+
+    /// The methods of a connection to this daemon.
+    #[must_use]
+    pub fn service(self: &Arc<Self>) -> Service<Self> {
+        let daemon = self.clone();
+        let gate = move |method: &str| daemon.gate(method);
+        let mut service = Service::new(self.clone(), self.outbox.clone(), gate);
+        service.method::<Initialize>(Self::initialize);
+        service.method::<protocol::Initialized>(|_, Nothing {}, reply| reply.ok(&()));
+        service.method::<protocol::Shutdown>(Self::shut_down);
+        service.method::<protocol::Exit>(|daemon, Nothing {}, reply| {
+            reply.ok(&());
+            daemon.exit.notify_one();
+        });
+        service.method::<protocol::Ping>(|_, Nothing {}, reply| reply.ok(&Empty {}));
+        service.method::<protocol::Discover>(|_, Nothing {}, reply| reply.ok(&AnyJson(protocol::schema::openrpc())));
+        service.method::<protocol::SessionNew>(Self::session_new);
+        service.method::<protocol::SessionLoad>(Self::session_load);
+        service.method::<protocol::SessionList>(Self::session_list);
+        service.method::<protocol::SessionClose>(Self::session_close);
+        service.method::<protocol::SessionStatus>(|daemon, params, reply| {
+            daemon.send(&params.session_id, reply, Command::Status);
+        });
+        service.method::<protocol::SessionAppend>(|daemon, params, reply| {
+            daemon.send(&params.session_id.clone(), reply, |reply| Command::Append(params, reply));
+        });
+        service.method::<protocol::SessionContext>(|daemon, params, reply| {
+            daemon.send(&params.session_id.clone(), reply, |reply| Command::Context(params, reply));
+        });
+        service.method::<protocol::SessionEntries>(|daemon, params, reply| {
+            daemon.send(&params.session_id.clone(), reply, |reply| Command::Entries(params, reply));
+        });
+        service.method::<protocol::SessionEntry>(|daemon, params, reply| {
+            daemon.send(&params.session_id.clone(), reply, |reply| Command::Entry(params, reply));
+        });
+        service.method::<protocol::SessionUsage>(|daemon, params, reply| {
+            daemon.send(&params.session_id, reply, Command::Usage);
+        });
+        service.method::<protocol::SessionCancel>(Self::session_cancel);
+        service.method::<protocol::SessionCompact>(|daemon, params, reply| {
+            daemon.send(&params.session_id.clone(), reply, |reply| Command::Compact(params, reply));
+        });
+        service.method::<protocol::SettingsGet>(Self::settings_get);
+        service.method::<protocol::CancelLsp>(|daemon, CancelLspParams { id }, reply| {
+            daemon.requests.get().inspect(|requests| requests.cancel(&id));
+            reply.ok(&());
+        });
+        service.method::<protocol::CancelAcp>(|daemon, CancelAcpParams { request_id }, reply| {
+            daemon.requests.get().inspect(|requests| requests.cancel(&request_id));
+            reply.ok(&());
+        });
+        let _ = self.methods.set(service.names());
+        let _ = self.requests.set(service.shared());
+        service
+    }
+
+    fn gate(&self, method: &str) -> Result<(), Failure> {
+        match (self.stage.load(Ordering::SeqCst), method) {
+            (_, "exit") | (stage::READY, _) => Ok(()),
+            (stage::NEW, Initialize::NAME) => Ok(()),
+            (stage::NEW, _) => Err(Failure::NotInitialized),
+            _ => Err(Failure::InvalidRequest("`shutdown` was sent; only `exit` is left".to_owned())),
+        }
+    }
+
+    fn initialize(self: &Arc<Self>, params: InitializeParams, reply: Reply) {
+        if let Some(version) = params.protocol_version.filter(|version| *version != protocol::VERSION) {
+            return reply.fail(&Failure::UnsupportedProtocolVersion(version));
+        }
+        let first = self.stage.compare_exchange(stage::NEW, stage::READY, Ordering::SeqCst, Ordering::SeqCst);
+        if first.is_err() {
+            return reply.fail(&Failure::AlreadyInitialized);
+        }
+        let events = params.capabilities.and_then(|capabilities| capabilities.events).unwrap_or_default();
+        self.outbox.opt_out(events.opt_out);
+        reply.ok(&InitializeAnswer {
+            protocol_version: protocol::VERSION,
+            server_info: ServerInfo { name: "abridged", version: env!("CARGO_PKG_VERSION") },
+            capabilities: ServerCapabilities {
+                methods: self.methods.get().cloned().unwrap_or_default(),
+                context_formats: vec!["messages"],
+                compaction_methods: vec!["extractive"],
+            },
+            limits: Limits {
+                max_inbound_frame_bytes: LARGEST_FRAME,
+                soft_outbound_frame_bytes: SOFT_FRAME,
+                max_in_flight_requests: MOST_IN_FLIGHT,
+            },
+            epoch: self.outbox.epoch().to_owned(),
+            data_dir: self.places.data.display().to_string(),
+        });
+        self.tell_problems();
+    }
+
+    /// What is wrong with the settings, each as a notice.
+    fn tell_problems(&self) {
+        let file = self.places.settings();
+        for problem in lock(&self.problems).drain(..) {
+            let (severity, title) = match problem.fatal {
+                true => ("error", "The settings file is not used"),
+                false => ("warning", "A setting is not known"),
+            };
+            let detail = format!("{}: {problem}", file.display());
+            self.outbox.notify("notice", json!({ "severity": severity, "title": title, "detail": detail }));
+        }
+    }
+
+    fn shut_down(self: &Arc<Self>, Nothing {}: Nothing, reply: Reply) {
+        self.stage.store(stage::SHUT_DOWN, Ordering::SeqCst);
+        let daemon = self.clone();
+        self.runtime.spawn(async move {
+            daemon.finish_sessions().await;
+            reply.ok(&());
+        });
+    }
+
+    fn send(&self, id: &SessionId, reply: Reply, command: impl FnOnce(Reply) -> Command) {
+        let handle = lock(&self.sessions).get(id).cloned();
+        match handle {
+            Some(handle) => handle.send(id, command(reply)),
+            None => reply.fail(&Failure::no_session(id.as_str())),
+        }
+    }
+
+    fn session_cancel(self: &Arc<Self>, params: CancelParams, reply: Reply) {
+        let handle = lock(&self.sessions).get(&params.session_id).cloned();
+        match handle {
+            Some(handle) => handle.send_urgent(Urgent::Cancel(params.operation_id, reply)),
+            None => reply.fail(&Failure::no_session(params.session_id.as_str())),
+        }
+    }
+
+    fn session_new(self: &Arc<Self>, params: NewParams, reply: Reply) {
+        let id = SessionId::fresh();
+        let Some(inbox) = self.register(&id) else { return };
+        let (daemon, opened_id) = (self.clone(), id.clone());
+        let open = move || open::new(opened_id, params, &daemon.places.sessions(), &daemon.layers);
+        self.start(id, inbox, open, reply, |opened, reply| {
+            reply.ok(&SessionAnswer { session: opened.state.info(idle()) });
+        });
+    }
+
+    fn session_load(self: &Arc<Self>, params: LoadParams, reply: Reply) {
+        match (params.session_id.clone(), params.path.clone()) {
+            (Some(id), None) => {
+                let sessions = self.places.sessions();
+                let find = { let id = id.clone(); move || open::find(&id, &sessions) };
+                self.load_registered(id, params, find, reply);
+            }
+            (None, Some(path)) => {
+                let daemon = self.clone();
+                let path = PathBuf::from(path);
+                // Whose session it is stands in the file, and a file may be on a disk that sleeps.
+                self.runtime.spawn_blocking(self.tracked(move || match store::peek(&path) {
+                    Ok(header) => daemon.load_registered(header.id, params, move || Ok(path), reply),
+                    Err(error) => reply.fail(&error.into()),
+                }));
+            }
+            _ => reply.fail(&Failure::params("sessionId", "give either sessionId or path")),
+        }
+    }
+
+    /// Work that the process waits for before it ends.
+    fn tracked<T>(&self, work: impl FnOnce() -> T + Send + 'static) -> impl FnOnce() -> T + Send + 'static {
+        let token = self.tasks.token();
+        move || {
+            let result = work();
+            drop(token);
+            result
+        }
+    }
+
+    /// Opens a session, or describes it if it is open already: from the same file, that is.
+    fn load_registered(
+        self: &Arc<Self>,
+        id: SessionId,
+        params: LoadParams,
+        find: impl FnOnce() -> Result<PathBuf, Failure> + Send + 'static,
+        reply: Reply,
+    ) {
+        let Some(inbox) = self.register(&id) else {
+            let path = params.path.map(PathBuf::from);
+            return self.send(&id, reply, |reply| Command::Describe(path, reply));
+        };
+        let daemon = self.clone();
+        self.start(id, inbox, move || open::load(&find()?, params, &daemon.layers), reply, |opened, reply| {
+            let session = opened.state.info(idle());
+            reply.ok(&LoadAnswer { session, indexed: true, repairs: opened.state.repairs() });
+        });
+    }
+
+    /// Opens a session and runs it until it is closed. It is answered before its first event.
+    fn start(
+        self: &Arc<Self>,
+        id: SessionId,
+        inbox: Inbox,
+        open: impl FnOnce() -> Result<Opened, Failure> + Send + 'static,
+        reply: Reply,
+        answer: fn(&Opened, Reply),
+    ) {
+        let daemon = self.clone();
+        let session = async move {
+            let opened = tokio::task::spawn_blocking(open).await;
+            match opened.unwrap_or_else(|_| Err(Failure::Internal("a defect of abridged kept the session closed".to_owned()))) {
+                Ok(opened) => {
+                    answer(&opened, reply);
+                    let emitter = Emitter::new(daemon.outbox.clone(), id.clone());
+                    session::run(opened.state, opened.home, inbox, emitter).await;
+                }
+                Err(failure) => {
+                    lock(&daemon.sessions).remove(&id);
+                    reply.fail(&failure);
+                    inbox.refuse(&failure);
+                }
+            }
+            // A session that was closed may have been opened again meanwhile.
+            lock(&daemon.sessions).retain(|it, handle| *it != id || handle.is_open());
+        };
+        self.tasks.spawn_on(session, &self.runtime);
+    }
+
+    /// Takes the place of a session; none if it is taken.
+    fn register(&self, id: &SessionId) -> Option<Inbox> {
+        let mut sessions = lock(&self.sessions);
+        if sessions.get(id).is_some_and(Handle::is_open) {
+            return None;
+        }
+        let (handle, inbox) = session::mailbox();
+        sessions.insert(id.clone(), handle);
+        Some(inbox)
+    }
+
+    fn session_list(self: &Arc<Self>, params: ListParams, reply: Reply) {
+        let daemon = self.clone();
+        self.runtime.spawn_blocking(self.tracked(move || {
+            let mut answer = listing::list(&params, &daemon.places.sessions());
+            let open = lock(&daemon.sessions);
+            for session in &mut answer.sessions {
+                session.status = open.contains_key(&session.session_id).then(idle);
+            }
+            drop(open);
+            reply.ok(&answer);
+        }));
+    }
+
+    fn session_close(self: &Arc<Self>, params: SessionParams, reply: Reply) {
+        self.send(&params.session_id, reply, Command::Close);
+    }
+
+    fn settings_get(self: &Arc<Self>, params: SettingsGetParams, reply: Reply) {
+        match params.session_id {
+            Some(id) => self.send(&id, reply, Command::Settings),
+            None => reply.with(self.layers.with_session(None).map_err(|problem| Failure::Internal(problem.to_string()))),
+        }
+    }
+
+    /// Ends all sessions: what runs has a while to end by itself, then it is cancelled with its end events.
+    pub async fn finish_sessions(&self) {
+        self.tasks.close();
+        let tell = |urgent: fn() -> Urgent| {
+            for handle in lock(&self.sessions).values() {
+                handle.send_urgent(urgent());
+            }
+        };
+        tell(|| Urgent::Finish);
+        if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {
+            tell(|| Urgent::Stop);
+            let _ = tokio::time::timeout(LONGEST_CANCEL, self.tasks.wait()).await;
+        }
+    }
+
+    /// Whether `shutdown` was answered or is about to be.
+    #[must_use]
+    pub fn asked_to_shut_down(&self) -> bool {
+        self.stage.load(Ordering::SeqCst) == stage::SHUT_DOWN
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn idle() -> Status {
+    Status { kind: StatusKind::Idle, operation_id: None, reason: None }
+}

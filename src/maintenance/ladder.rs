@@ -1,0 +1,263 @@
+//! A draft that does not fit is made smaller, rung by rung, until it does.
+//!
+//! A draft is three things: a cut, a summary, edits of what is kept. Every rung makes another draft of the same three;
+//! one that is not smaller than the draft before is skipped. The last rung keeps nothing but the newest user message
+//! and a short ledger, so a session is stuck only when system prompt and tools alone leave no room.
+
+use super::plan::Plan;
+use crate::{
+    context::{self, Context},
+    entry::{self, ContextEdit, Entry, Preserved, Replacement},
+    ids::EntryId,
+    message::{Block, Message},
+    settings::PruneSettings,
+    summary::extractive::Summary,
+    text,
+    tokens::scaled,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What a compaction would write: all of it in one entry.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// The cut.
+    pub plan: Plan,
+    /// What stands for the part before it.
+    pub summary: Summary,
+    /// Edits of what is kept.
+    pub edits: Vec<ContextEdit>,
+    /// Size of the context that would result, in tokens, estimated and calibrated, with the fixed overhead.
+    pub tokens_after: u64,
+    /// The rungs that were needed.
+    pub rungs: Vec<&'static str>,
+}
+
+/// What is left when nothing can be made smaller any more, and still too much. In tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Floor {
+    /// The system prompt.
+    pub system: u64,
+    /// The tools.
+    pub tools: u64,
+    /// Summary, newest user message, and calls that still wait for their results.
+    pub latest_turn: u64,
+    /// The window.
+    pub window: u64,
+}
+
+/// The ledger of the last rung, in tokens.
+const SHORTEST_SUMMARY: u64 = 500;
+
+/// A result over this is oversized, in tokens: a tenth of the default tail.
+const OVERSIZED: u64 = 2_000;
+
+/// What stays of it, in characters, beginning and end together: about half of that.
+const ELIDED_CHARS: usize = 4_000;
+
+/// Images that stay: the newest.
+const KEPT_IMAGES: usize = 1;
+
+/// Finds the first draft that fits. `summarize` gives the summary of a plan within a number of tokens.
+///
+/// # Errors
+/// When not even the last rung is under the threshold.
+pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -> Summary) -> Result<Draft, Floor> {
+    let budget = plan.demand.budget;
+    // A tail that was asked for by number is only cut where it has to be.
+    let goal = if plan.demand.explicit { budget.threshold } else { budget.target() };
+    let cap = summary_cap(&plan);
+    let mut ladder = Ladder { best: Draft::measured(plan.clone(), summarize(&plan, cap), carried_edits(&plan), Vec::new()), goal };
+
+    ladder.try_rung("prune", |draft| Some(with_edits(draft, &prune_edits(draft, prune))));
+    ladder.try_rung("elide_results", |draft| Some(with_edits(draft, &elide_edits(draft))));
+    ladder.try_rung("drop_images", |draft| Some(with_edits(draft, &image_edits(draft))));
+    let mut keep = ladder.best.plan.kept_tokens();
+    while keep > 1 && !ladder.fits() {
+        keep /= 2;
+        ladder.try_rung("keep_less", |draft| {
+            // Estimates are calibrated, cuts are not.
+            let plan = draft.plan.keeping((keep as f64 / draft.plan.demand.factor.max(1.0)) as u64 + 1);
+            let summary = summarize(&plan, summary_cap(&plan));
+            Some(Draft::measured(plan.clone(), summary, edits_of_kept(&plan, &draft.edits), Vec::new()))
+        });
+    }
+    ladder.try_rung("shortest", |draft| {
+        let plan = draft.plan.keeping(0);
+        let summary = summarize(&plan, SHORTEST_SUMMARY);
+        Some(Draft::measured(plan.clone(), summary, edits_of_kept(&plan, &draft.edits), Vec::new()))
+    });
+    let Draft { tokens_after, .. } = ladder.best;
+    if tokens_after > budget.threshold.max(goal) {
+        let latest_turn = tokens_after.saturating_sub(budget.overhead());
+        return Err(Floor { system: budget.system, tools: budget.tools, latest_turn, window: budget.window });
+    }
+    Ok(ladder.best)
+}
+
+/// The most a summary may have: the budget's cap, and less than what it stands for, or nothing would be gained.
+fn summary_cap(plan: &Plan) -> u64 {
+    /// Under this there is no room for the headings.
+    const LEAST: u64 = 160;
+    let tokens = |entry: &Arc<Entry>| u64::from(entry.tokens(plan.demand.estimator));
+    let replaced: u64 = plan.summarized().into_iter().map(tokens).sum::<u64>() + plan.previous().map_or(0, tokens);
+    (replaced * 4 / 5).clamp(LEAST, plan.demand.budget.summary_cap().max(LEAST))
+}
+
+struct Ladder {
+    best: Draft,
+    goal: u64,
+}
+
+impl Ladder {
+    fn fits(&self) -> bool {
+        self.best.tokens_after <= self.goal
+    }
+
+    fn try_rung(&mut self, name: &'static str, make: impl FnOnce(&Draft) -> Option<Draft>) {
+        if self.fits() {
+            return;
+        }
+        if let Some(mut draft) = make(&self.best)
+            && draft.tokens_after < self.best.tokens_after
+        {
+            draft.rungs.clone_from(&self.best.rungs);
+            if draft.rungs.last() != Some(&name) {
+                draft.rungs.push(name);
+            }
+            self.best = draft;
+        }
+    }
+}
+
+impl Draft {
+    fn measured(plan: Plan, summary: Summary, edits: Vec<ContextEdit>, rungs: Vec<&'static str>) -> Self {
+        let mut draft = Self { plan, summary, edits, tokens_after: 0, rungs };
+        let demand = draft.plan.demand;
+        draft.tokens_after = demand.budget.overhead() + scaled(draft.context().tokens(demand.estimator), demand.factor);
+        draft
+    }
+
+    /// The context that would result.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        let id: EntryId = "draft".into();
+        let line = self.line(&id, self.plan.path().last().map(|leaf| &leaf.id), None, 0);
+        let entry = Entry::parse(line.into()).expect("we wrote this line ourselves");
+        context::build(&self.plan.path().with(Arc::new(entry)))
+    }
+
+    /// The entry as a line of the file, `first_kept` as it is at the moment of writing where the plan keeps nothing.
+    #[must_use]
+    pub fn line(&self, id: &EntryId, parent: Option<&EntryId>, first_kept: Option<&EntryId>, tokens_after: u64) -> String {
+        let first_kept = self.plan.first_kept_id().or(first_kept).unwrap_or(id);
+        let path = self.plan.path();
+        let preserved = Preserved {
+            newest_user_message: self.plan.carried(),
+            edits: self.edits.clone(),
+            title: path.iter().rev().find_map(|entry| match &entry.body {
+                entry::Body::SessionInfo { name } => Some(name.clone()),
+                _ => None,
+            }),
+            session: path.iter().rev().find_map(|entry| entry.ours("session").cloned()),
+        };
+        entry::line(
+            "compaction",
+            id,
+            parent,
+            &[
+                ("summary", &entry::raw(&self.summary.text)),
+                ("shortSummary", &entry::raw(&self.summary.short)),
+                ("firstKeptEntryId", &entry::raw(first_kept)),
+                ("tokensBefore", &entry::raw(&self.plan.demand.tokens_before)),
+                ("tokensAfter", &entry::raw(&tokens_after)),
+                ("method", &entry::raw(&"extractive")),
+                ("details", &entry::raw(&self.summary.files)),
+                ("preserveData", &entry::raw(&json!({ "abridged": preserved }))),
+            ],
+        )
+    }
+}
+
+/// The draft with more edits; an edit replaces an earlier one of the same entry.
+fn with_edits(draft: &Draft, more: &[ContextEdit]) -> Draft {
+    let mut edits = draft.edits.clone();
+    edits.retain(|edit| more.iter().all(|it| it.target_id != edit.target_id));
+    edits.extend_from_slice(more);
+    Draft::measured(draft.plan.clone(), draft.summary.clone(), edits, draft.rungs.clone())
+}
+
+/// The edits that came with the compaction before and are still about something that is kept.
+fn carried_edits(plan: &Plan) -> Vec<ContextEdit> {
+    let previous = plan.previous().and_then(|entry| entry.compaction()?.preserved());
+    edits_of_kept(plan, &previous.unwrap_or_default().edits)
+}
+
+fn edits_of_kept(plan: &Plan, edits: &[ContextEdit]) -> Vec<ContextEdit> {
+    edits.iter().filter(|edit| plan.kept().iter().any(|entry| entry.id == edit.target_id)).cloned().collect()
+}
+
+/// The tool results of the kept part that are sent as they are, newest first.
+fn results(draft: &Draft) -> impl Iterator<Item = (&Arc<Entry>, &crate::message::ToolResult)> {
+    draft.plan.kept().iter().rev().filter_map(|entry| match entry.message() {
+        Some(Message::ToolResult(result)) => Some((entry, result)),
+        _ => None,
+    })
+}
+
+/// Old results behind the newest that are protected, if it is worth it.
+fn prune_edits(draft: &Draft, settings: &PruneSettings) -> Vec<ContextEdit> {
+    let mut newer = 0;
+    let mut saved = 0;
+    let mut edits = Vec::new();
+    for (entry, result) in results(draft) {
+        let tokens = u64::from(entry.tokens(draft.plan.demand.estimator));
+        let protected = newer < settings.protect_tokens || settings.protected_tools.contains(&result.tool);
+        newer += tokens;
+        if protected || result.pruned {
+            continue;
+        }
+        let notice = format!("[Output truncated - {tokens} tokens]");
+        let left = notice.len().div_ceil(4) as u64;
+        if tokens > left {
+            saved += tokens - left;
+            edits.push(edit(entry, notice.into()));
+        }
+    }
+    if saved < settings.minimum_savings { Vec::new() } else { edits }
+}
+
+/// Oversized results lose their middle.
+fn elide_edits(draft: &Draft) -> Vec<ContextEdit> {
+    let mut edits = Vec::new();
+    for (entry, result) in results(draft) {
+        let tokens = u64::from(entry.tokens(draft.plan.demand.estimator));
+        let pruned = draft.edits.iter().any(|edit| edit.target_id == entry.id);
+        if tokens <= OVERSIZED || pruned {
+            continue;
+        }
+        let whole = crate::message::text_of(&result.content);
+        let gap = format!("\n[… most of these {tokens} tokens were left out; entry {} has all of it …]\n", entry.id);
+        edits.push(edit(entry, text::clip_middle(&whole, ELIDED_CHARS, &gap).into()));
+    }
+    edits
+}
+
+/// All images but the newest give way to a word about them.
+fn image_edits(draft: &Draft) -> Vec<ContextEdit> {
+    let has_image = |message: &Message| message.blocks().iter().any(|block| matches!(block, Block::Image(_)));
+    let with_images = draft.plan.kept().iter().rev().filter(|entry| entry.message().is_some_and(has_image));
+    let without = |entry: &Arc<Entry>| -> Option<Value> {
+        let message: Value = serde_json::from_str(entry.message_json()?).ok()?;
+        let blocks = message["content"].as_array()?.iter().map(|block| match block["type"].as_str() {
+            Some("image") => json!({ "type": "text", "text": format!("[Image left out; entry {} has it]", entry.id) }),
+            _ => block.clone(),
+        });
+        Some(blocks.collect())
+    };
+    with_images.skip(KEPT_IMAGES).filter_map(|entry| Some(edit(entry, without(entry)?))).collect()
+}
+
+fn edit(entry: &Entry, content: Value) -> ContextEdit {
+    ContextEdit { target_id: entry.id.clone(), replacement: Some(Replacement { content }) }
+}

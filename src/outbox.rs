@@ -1,0 +1,375 @@
+//! The one queue of everything that goes out. Whoever decides the order writes into it; a thread of its own empties it.
+//!
+//! Nobody ever waits for it. When the client reads too slowly, what a later event says anyway is replaced, then what is
+//! not durable is dropped, and at last a session's events give way to one `session/resync_required`. Answers are never
+//! dropped.
+
+use crate::{
+    ids::{EntryId, OperationId, SessionId},
+    protocol::events::Event,
+    transport::{Chosen, Framing, put_frame},
+};
+use serde::Serialize;
+use serde_json::{json, value::RawValue};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    io::Write,
+    sync::{
+        Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// More frames than this are not kept waiting.
+const MOST_FRAMES: usize = 1_024;
+/// More bytes than this are not kept waiting.
+const MOST_BYTES: usize = 8 << 20;
+
+/// The queue.
+pub struct Outbox {
+    /// This life of the daemon.
+    epoch: String,
+    state: Mutex<State>,
+    /// Something is in the queue, or it was closed.
+    filled: Condvar,
+    /// The queue is empty and everything is written.
+    emptied: Condvar,
+    in_flight: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    frames: VecDeque<Frame>,
+    bytes: usize,
+    sequence: HashMap<SessionId, Sequence>,
+    opted_out: HashSet<String>,
+    writing: bool,
+    closed: bool,
+}
+
+#[derive(Default)]
+struct Sequence {
+    last: u64,
+}
+
+struct Frame {
+    json: String,
+    kind: FrameKind,
+}
+
+enum FrameKind {
+    /// Answers so many requests.
+    Answer { requests: usize },
+    Event { session: SessionId, seq: u64, durable: bool, replaceable: Option<&'static str> },
+    Resync { session: SessionId, dropped: u64 },
+    Notification,
+}
+
+/// What an event is about, beside what happened.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// An entry.
+    pub entry: Option<EntryId>,
+    /// An operation.
+    pub operation: Option<OperationId>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope<'a> {
+    session_id: &'a SessionId,
+    epoch: &'a str,
+    seq: u64,
+    ts: &'a str,
+    durable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry_id: Option<&'a EntryId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation_id: Option<&'a OperationId>,
+    event: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct Notification<'a, P> {
+    jsonrpc: &'static str,
+    method: &'a str,
+    params: P,
+}
+
+fn notification(method: &str, params: impl Serialize) -> String {
+    serde_json::to_string(&Notification { jsonrpc: "2.0", method, params }).expect("our own types are always JSON")
+}
+
+impl Outbox {
+    /// A queue for a new life of the daemon.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            epoch: uuid::Uuid::now_v7().simple().to_string(),
+            state: Mutex::default(),
+            filled: Condvar::new(),
+            emptied: Condvar::new(),
+            in_flight: AtomicUsize::new(0),
+        }
+    }
+
+    /// This life of the daemon.
+    #[must_use]
+    pub fn epoch(&self) -> &str {
+        &self.epoch
+    }
+
+    /// Requests whose answers have not left yet.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// A request was read; its answer will come.
+    pub fn expect_answer(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Event types the client does not want.
+    pub fn opt_out(&self, types: Vec<String>) {
+        self.lock().opted_out = types.into_iter().collect();
+    }
+
+    /// Puts an answer into the queue, for so many requests that were expected.
+    pub fn answer(&self, json: String, requests: usize) {
+        self.push(&mut self.lock(), json, FrameKind::Answer { requests });
+    }
+
+    /// Puts a notification that belongs to no session into the queue.
+    pub fn notify(&self, method: &str, params: impl Serialize) {
+        self.push(&mut self.lock(), notification(method, params), FrameKind::Notification);
+    }
+
+    /// Puts an event into the queue and gives it its number.
+    pub fn event(&self, session: &SessionId, about: &About, event: &Event) {
+        let payload = crate::entry::raw(event);
+        let ts = crate::entry::now();
+        let mut state = self.lock();
+        if state.opted_out.contains(event.kind()) {
+            return;
+        }
+        let durable = event.durable();
+        let replaceable = event.replaced_by_next().then(|| event.kind());
+        let render = |seq: u64| {
+            let envelope = Envelope {
+                session_id: session,
+                epoch: &self.epoch,
+                seq,
+                ts: &ts,
+                durable,
+                entry_id: about.entry.as_ref(),
+                operation_id: about.operation.as_ref(),
+                event: &payload,
+            };
+            notification("session/event", envelope)
+        };
+        if state.full() {
+            if state.replace_waiting(session, replaceable, &render) || !durable {
+                return;
+            }
+            self.drop_events(&mut state, session);
+        }
+        let sequence = state.sequence.entry(session.clone()).or_default();
+        sequence.last += 1;
+        let seq = sequence.last;
+        self.push(&mut state, render(seq), FrameKind::Event { session: session.clone(), seq, durable, replaceable });
+    }
+
+    /// A session's waiting events give way to one word that the client must look afresh.
+    fn drop_events(&self, state: &mut State, session: &SessionId) {
+        let mut dropped = 0;
+        state.frames.retain(|frame| match &frame.kind {
+            FrameKind::Event { session: it, .. } if it == session => {
+                dropped += 1;
+                false
+            }
+            FrameKind::Resync { session: it, dropped: before } if it == session => {
+                dropped += before;
+                false
+            }
+            _ => true,
+        });
+        state.bytes = state.frames.iter().map(|frame| frame.json.len()).sum();
+        let last = state.sequence.get(session).map_or(0, |sequence| sequence.last);
+        let params = json!({ "sessionId": session, "epoch": self.epoch, "lastSeq": last, "dropped": dropped });
+        let kind = FrameKind::Resync { session: session.clone(), dropped };
+        self.push(state, notification("session/resync_required", params), kind);
+    }
+
+    fn push(&self, state: &mut State, json: String, kind: FrameKind) {
+        if state.closed {
+            return;
+        }
+        state.bytes += json.len();
+        state.frames.push_back(Frame { json, kind });
+        if !state.writing {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Nothing is taken any more; what waits is still written.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.filled.notify_all();
+    }
+
+    /// Waits until everything is written, at most so long.
+    pub fn wait_empty(&self, longest: Duration) {
+        let end = Instant::now() + longest;
+        let mut state = self.lock();
+        while !state.frames.is_empty() || state.writing {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.emptied.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Writes what comes into the queue until it is closed and empty, or the client is gone.
+    pub fn write_to(&self, mut out: impl Write, framing: &Chosen) {
+        let mut bytes = Vec::new();
+        loop {
+            let mut state = self.lock();
+            state.writing = false;
+            while state.frames.is_empty() {
+                self.emptied.notify_all();
+                if state.closed {
+                    return;
+                }
+                state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            let frames = std::mem::take(&mut state.frames);
+            state.bytes = 0;
+            state.writing = true;
+            drop(state);
+
+            bytes.clear();
+            let framing = *framing.get().unwrap_or(&Framing::Ndjson);
+            let mut answered = 0;
+            for frame in &frames {
+                put_frame(framing, &frame.json, &mut bytes);
+                if let FrameKind::Answer { requests } = frame.kind {
+                    answered += requests;
+                }
+            }
+            let written = out.write_all(&bytes).and_then(|()| out.flush());
+            self.in_flight.fetch_sub(answered, Ordering::Relaxed);
+            if written.is_err() {
+                // The client does not read any more; stdin will end too, and the daemon with it.
+                let mut state = self.lock();
+                state.closed = true;
+                state.frames.clear();
+                state.writing = false;
+                self.emptied.notify_all();
+                return;
+            }
+            // A burst must not keep its memory.
+            bytes.shrink_to(1 << 20);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl State {
+    fn full(&self) -> bool {
+        self.frames.len() >= MOST_FRAMES || self.bytes >= MOST_BYTES
+    }
+
+    /// Puts the newer value in the place of a waiting one of its kind.
+    fn replace_waiting(
+        &mut self,
+        session: &SessionId,
+        kind: Option<&'static str>,
+        render: &dyn Fn(u64) -> String,
+    ) -> bool {
+        let Some(kind) = kind else { return false };
+        for frame in self.frames.iter_mut().rev() {
+            if let FrameKind::Event { session: it, seq, replaceable: Some(waiting), durable: false } = &frame.kind
+                && it == session
+                && *waiting == kind
+            {
+                self.bytes -= frame.json.len();
+                frame.json = render(*seq);
+                self.bytes += frame.json.len();
+                return true;
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::events::Severity;
+    use serde_json::Value;
+
+    fn written(outbox: &Outbox) -> Vec<Value> {
+        outbox.close();
+        let mut out = Vec::new();
+        outbox.write_to(&mut out, &Chosen::default());
+        let text = String::from_utf8(out).expect("text");
+        text.lines().map(|line| serde_json::from_str(line).expect("a frame is JSON")).collect()
+    }
+
+    fn notice(size: usize) -> Event {
+        Event::Notice { severity: Severity::Info, title: "x".repeat(size), detail: None }
+    }
+
+    fn chunk() -> Event {
+        Event::SummaryChunk {
+            source: crate::protocol::events::ChunkSource::History,
+            attempt: 1,
+            text: String::new(),
+        }
+    }
+
+    #[test]
+    fn events_are_numbered_without_a_gap_and_answers_keep_their_place() {
+        let outbox = Outbox::new();
+        let session: SessionId = "s".into();
+        outbox.event(&session, &About::default(), &notice(1));
+        outbox.answer("{\"id\":1}".to_owned(), 0);
+        outbox.event(&"other".into(), &About::default(), &notice(1));
+        outbox.event(&session, &About::default(), &notice(1));
+        let frames = written(&outbox);
+        let seqs: Vec<_> = frames.iter().map(|frame| frame["params"]["seq"].as_u64()).collect();
+        assert_eq!(seqs, [Some(1), None, Some(1), Some(2)]);
+    }
+
+    #[test]
+    fn a_full_queue_drops_what_may_go_then_asks_the_client_to_look_afresh() {
+        let outbox = Outbox::new();
+        let session: SessionId = "s".into();
+        for _ in 0..MOST_FRAMES {
+            outbox.event(&session, &About::default(), &notice(1));
+        }
+        outbox.event(&session, &About::default(), &chunk());
+        outbox.answer("{\"id\":1}".to_owned(), 0);
+        for _ in 0..3 {
+            outbox.event(&session, &About::default(), &notice(1));
+        }
+        let frames = written(&outbox);
+        let methods: Vec<_> = frames.iter().map(|frame| frame["method"].as_str().unwrap_or("answer")).collect();
+        assert_eq!(methods, ["answer", "session/resync_required", "session/event", "session/event", "session/event"]);
+        assert_eq!(frames[1]["params"]["dropped"], 1_024);
+        assert_eq!(frames[1]["params"]["lastSeq"], 1_024);
+        assert_eq!(frames[2]["params"]["seq"], 1_025);
+    }
+}

@@ -1,0 +1,423 @@
+//! JSON-RPC 2.0 over frames: what a frame asks for, and that it is answered exactly once.
+//!
+//! Methods live in jsonrpsee's table. A handler does not wait: it hands its `Reply` on to whoever will know the answer,
+//! and that one puts it into the outbox itself, in its place among the events. So requests begin in the order of the
+//! wire, and nothing overtakes an answer.
+
+use crate::{
+    outbox::Outbox,
+    protocol::{Method, errors::Failure},
+};
+use jsonrpsee::{
+    Extensions, MethodCallback, RpcModule,
+    types::{Id, Params},
+};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// More requests at once are refused.
+pub const MOST_IN_FLIGHT: usize = 256;
+
+/// Methods that are answered however much waits.
+const NEVER_REFUSED: [&str; 2] = ["ping", "session/cancel"];
+
+/// The right, and the duty, to answer one request. Dropped without an answer it answers `internal`.
+pub struct Reply {
+    to: Option<To>,
+    ticket: Arc<Ticket>,
+}
+
+struct To {
+    id: Box<RawValue>,
+    sink: Sink,
+    rpc: Arc<Shared>,
+}
+
+enum Sink {
+    Single,
+    /// The answers of a batch leave together.
+    Batch(Arc<Batch>),
+}
+
+struct Batch {
+    answers: Mutex<Vec<String>>,
+    shared: Arc<Shared>,
+}
+
+/// What both sides of a request know: whether the client took it back.
+#[derive(Default)]
+struct Ticket {
+    cancelled: AtomicBool,
+    on_cancel: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+/// The requests that wait for their answers.
+pub struct Shared {
+    outbox: Arc<Outbox>,
+    waiting: Mutex<HashMap<String, Arc<Ticket>>>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a, R> {
+    jsonrpc: &'static str,
+    id: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<R>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<jsonrpsee::types::ErrorObjectOwned>,
+}
+
+impl Shared {
+    fn send(&self, id: &RawValue, sink: &Sink, json: String) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(id.get());
+        match sink {
+            Sink::Single => self.outbox.answer(json, 1),
+            Sink::Batch(batch) => batch.answers.lock().unwrap_or_else(PoisonError::into_inner).push(json),
+        }
+    }
+
+    /// Takes a request back: whoever holds its reply is told.
+    pub fn cancel(&self, id: &RawValue) {
+        let ticket = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).get(id.get()).cloned();
+        let Some(ticket) = ticket else { return };
+        ticket.cancelled.store(true, Ordering::SeqCst);
+        let told = ticket.on_cancel.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(told) = told {
+            told();
+        }
+    }
+}
+
+/// The last answer of a batch lets all of them leave.
+impl Drop for Batch {
+    fn drop(&mut self) {
+        let answers = std::mem::take(self.answers.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if !answers.is_empty() {
+            let requests = answers.len();
+            self.shared.outbox.answer(format!("[{}]", answers.join(",")), requests);
+        }
+    }
+}
+
+impl Reply {
+    /// Answers with a result.
+    pub fn ok(mut self, result: &impl Serialize) {
+        if let Some(to) = self.to.take() {
+            let answer = Answer { jsonrpc: "2.0", id: &to.id, result: Some(result), error: None };
+            let json = serde_json::to_string(&answer).expect("our own types are always JSON");
+            to.rpc.send(&to.id, &to.sink, json);
+        }
+    }
+
+    /// Answers with an error.
+    pub fn fail(mut self, failure: &Failure) {
+        self.send_failure(failure);
+    }
+
+    /// Answers with either.
+    pub fn with<T: Serialize>(self, result: Result<T, Failure>) {
+        match result {
+            Ok(result) => self.ok(&result),
+            Err(failure) => self.fail(&failure),
+        }
+    }
+
+    fn send_failure(&mut self, failure: &Failure) {
+        if let Some(to) = self.to.take() {
+            let answer = Answer::<()> { jsonrpc: "2.0", id: &to.id, result: None, error: Some(failure.object()) };
+            let json = serde_json::to_string(&answer).expect("our own types are always JSON");
+            to.rpc.send(&to.id, &to.sink, json);
+        }
+    }
+
+    /// Whether the client took the request back.
+    #[must_use]
+    pub fn cancelled(&self) -> bool {
+        self.ticket.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Calls `told` when the client takes the request back; at once, if it did already.
+    pub fn on_cancel(&self, told: impl FnOnce() + Send + 'static) {
+        *self.ticket.on_cancel.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(told));
+        if self.cancelled() {
+            let told = self.ticket.on_cancel.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(told) = told {
+                told();
+            }
+        }
+    }
+
+    /// Whether anybody will read the answer.
+    #[must_use]
+    pub fn is_notification(&self) -> bool {
+        self.to.is_none()
+    }
+
+    /// Whether the answer leaves together with others: then it cannot introduce an id before events name it.
+    #[must_use]
+    pub fn in_batch(&self) -> bool {
+        matches!(self.to, Some(To { sink: Sink::Batch(_), .. }))
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        self.send_failure(&Failure::Internal(
+            "this request ended without an answer, which is a defect of abridged; the session can be loaded again".to_owned(),
+        ));
+    }
+}
+
+/// The methods of a connection, over a context they share.
+pub struct Service<C> {
+    context: Arc<C>,
+    module: RpcModule<()>,
+    shared: Arc<Shared>,
+    /// Whether a request may be answered now, by its method.
+    gate: Box<dyn Fn(&str) -> Result<(), Failure> + Send + Sync>,
+}
+
+/// How a reply gets through jsonrpsee's table to its handler.
+#[derive(Clone)]
+struct Slot(Arc<Mutex<Option<Reply>>>);
+
+impl<C: Send + Sync + 'static> Service<C> {
+    /// A service without methods.
+    pub fn new(
+        context: Arc<C>,
+        outbox: Arc<Outbox>,
+        gate: impl Fn(&str) -> Result<(), Failure> + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared { outbox, waiting: Mutex::default() });
+        Self { context, module: RpcModule::new(()), shared, gate: Box::new(gate) }
+    }
+
+    /// The requests that wait for their answers.
+    #[must_use]
+    pub fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
+    /// Adds a method. Its handler must not block.
+    pub fn method<M: Method>(&mut self, handle: fn(&Arc<C>, M::Params, Reply)) {
+        let call = move |params: Params<'_>, (): &(), extensions: &Extensions| {
+            let Some(slot) = extensions.get::<Slot>() else { return };
+            let context = extensions.get::<Arc<C>>().expect("every call carries its context");
+            let reply = slot.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let Some(reply) = reply else { return };
+            match read_params::<M::Params>(params.as_str()) {
+                Ok(params) => handle(context, params, reply),
+                Err(failure) => reply.fail(&failure),
+            }
+        };
+        self.module.register_method(M::NAME, call).expect("each method is registered once");
+    }
+
+    /// The names of the methods.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
+        self.module.method_names().collect()
+    }
+
+    /// Handles one frame. Whatever it holds, every request in it will be answered.
+    pub fn frame(&self, bytes: &[u8]) {
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text.trim_start_matches('\u{feff}').trim(),
+            Err(error) => return self.refuse(None, &Failure::Parse(format!("the frame is not UTF-8 ({error})"))),
+        };
+        if !text.starts_with('[') {
+            return self.request(text, &|| Sink::Single);
+        }
+        match serde_json::from_str::<Vec<&RawValue>>(text) {
+            Err(error) => self.refuse(None, &Failure::Parse(error.to_string())),
+            Ok(requests) if requests.is_empty() => {
+                self.refuse(None, &Failure::InvalidRequest("a batch must not be empty".to_owned()));
+            }
+            Ok(requests) => {
+                let batch = Arc::new(Batch { answers: Mutex::default(), shared: self.shared.clone() });
+                for request in requests {
+                    self.request(request.get(), &|| Sink::Batch(batch.clone()));
+                }
+            }
+        }
+    }
+
+    /// Answers what is no request, with the id it gave, or null.
+    pub fn refuse(&self, id: Option<&RawValue>, failure: &Failure) {
+        self.refuse_to(id, failure, Sink::Single);
+    }
+
+    fn refuse_to(&self, id: Option<&RawValue>, failure: &Failure, sink: Sink) {
+        let id = id.unwrap_or(RawValue::NULL).to_owned();
+        self.shared.outbox.expect_answer();
+        let to = Some(To { id, sink, rpc: self.shared.clone() });
+        Reply { to, ticket: Arc::default() }.fail(failure);
+    }
+
+    fn request(&self, text: &str, sink: &dyn Fn() -> Sink) {
+        let frame: Frame<'_> = match serde_json::from_str(text) {
+            Ok(frame) => frame,
+            Err(error) if error.is_data() => {
+                let what = format!("a request is an object with a method and an id ({error})");
+                return self.refuse_to(None, &Failure::InvalidRequest(what), sink());
+            }
+            Err(error) => return self.refuse_to(None, &Failure::Parse(error.to_string()), sink()),
+        };
+        let id = match frame.id {
+            Some(id) if !is_id(id) => {
+                let what = "an id is a string or an integer; leave it out of a notification".to_owned();
+                return self.refuse_to(None, &Failure::InvalidRequest(what), sink());
+            }
+            id => id,
+        };
+        if frame.jsonrpc.is_some_and(|version| version != "2.0") {
+            return self.refuse_to(id, &Failure::InvalidRequest("`jsonrpc` must be \"2.0\"".to_owned()), sink());
+        }
+        let Some(method) = frame.method else {
+            if frame.result.is_some() || frame.error.is_some() {
+                // An answer to a request of ours that nobody waits for any more.
+                return;
+            }
+            return self.refuse_to(id, &Failure::InvalidRequest("`method` is missing".to_owned()), sink());
+        };
+        self.call(&method, frame.params, id, sink);
+    }
+
+    fn call(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+        id: Option<&RawValue>,
+        sink: &dyn Fn() -> Sink,
+    ) {
+        let ticket = Arc::<Ticket>::default();
+        let to = id.map(|id| {
+            self.shared.outbox.expect_answer();
+            To { id: id.to_owned(), sink: sink(), rpc: self.shared.clone() }
+        });
+        let reply = Reply { to, ticket: ticket.clone() };
+        if id.is_some() && self.shared.outbox.in_flight() > MOST_IN_FLIGHT && !NEVER_REFUSED.contains(&method) {
+            return reply.fail(&Failure::Overloaded { retry_after_ms: 50 });
+        }
+        if let Err(failure) = (self.gate)(method) {
+            return reply.fail(&failure);
+        }
+        let Some(MethodCallback::Sync(callback)) = self.module.method(method) else {
+            return reply.fail(&Failure::MethodNotFound(method.to_owned()));
+        };
+        if let Some(id) = id {
+            self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.get().to_owned(), ticket);
+        }
+        let slot = Slot(Arc::new(Mutex::new(Some(reply))));
+        let mut extensions = Extensions::new();
+        extensions.insert(slot.clone());
+        extensions.insert(self.context.clone());
+        let params = Params::new(params.map(RawValue::get));
+        // A panic drops the reply, and a dropped reply answers.
+        let called = catch_unwind(AssertUnwindSafe(|| callback(Id::Null, params, usize::MAX, extensions)));
+        if called.is_err() {
+            tracing::error!(method, "a handler panicked");
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Frame<'a> {
+    #[serde(default, borrow)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// `null` is something that was said, unlike nothing at all.
+fn present<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(reader).map(Some)
+}
+
+/// A string, or an integer of any size.
+fn is_id(id: &RawValue) -> bool {
+    let text = id.get();
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    text.starts_with('"') || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Reads params by name. What is wrong with them is told with its path.
+fn read_params<P: DeserializeOwned>(text: Option<&str>) -> Result<P, Failure> {
+    let text = match text.map(str::trim) {
+        // No params, and Lua's empty table.
+        None | Some("null") => "{}",
+        Some(text) if text.starts_with('[') && text[1..].trim_start().starts_with(']') => "{}",
+        Some(text) if text.starts_with('{') => text,
+        Some(_) => return Err(Failure::params("", "params are an object with names")),
+    };
+    let mut reader = serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let what = crate::message::without_position(&error.inner().to_string());
+        let path = error.path().to_string();
+        let path = match (path.as_str(), missing_field(&what)) {
+            (".", Some(field)) => field.to_owned(),
+            (".", None) => String::new(),
+            (path, Some(field)) => format!("{path}.{field}"),
+            (path, None) => path.to_owned(),
+        };
+        Failure::InvalidParams { path, what }
+    })
+}
+
+/// serde names a missing field in its text and not in its path.
+fn missing_field(what: &str) -> Option<&str> {
+    what.strip_prefix("missing field `")?.split('`').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::types::{AppendParams, CompactParams};
+
+    fn path_of<P: DeserializeOwned>(json: &str) -> (String, String) {
+        match read_params::<P>(Some(json)) {
+            Err(Failure::InvalidParams { path, what }) => (path, what),
+            Err(other) => panic!("{other}"),
+            Ok(_) => ("fine".to_owned(), String::new()),
+        }
+    }
+
+    #[test]
+    fn wrong_params_are_told_with_their_path() {
+        assert_eq!(path_of::<CompactParams>("{}").0, "sessionId");
+        assert_eq!(path_of::<CompactParams>(r#"{"sessionId":"a","keepRecentTokens":-1}"#).0, "keepRecentTokens");
+        assert_eq!(path_of::<CompactParams>(r#"{"sessionId":"a","when":"later"}"#).0, "when");
+        assert_eq!(path_of::<AppendParams>(r#"{"sessionId":"a","messages":7}"#).0, "messages");
+        assert_eq!(path_of::<CompactParams>(r#"["a"]"#).1, "params are an object with names");
+        assert_eq!(path_of::<crate::protocol::types::Nothing>("[ ]").0, "fine");
+        assert_eq!(path_of::<crate::protocol::types::LoadParams>("[]").0, "fine");
+    }
+
+    #[test]
+    fn ids_are_strings_and_integers_of_any_size() {
+        let id = |text: &str| is_id(&RawValue::from_string(text.to_owned()).expect("JSON"));
+        for good in ["1", "-1", "\"x\"", "\"\"", "123456789012345678901234567890"] {
+            assert!(id(good), "{good}");
+        }
+        for bad in ["null", "1.5", "true", "{}", "[1]", "1e3"] {
+            assert!(!id(bad), "{bad}");
+        }
+    }
+}

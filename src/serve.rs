@@ -1,0 +1,128 @@
+//! `abridged serve`: the daemon on this process's stdin and stdout.
+
+use crate::{
+    daemon::{Daemon, EXIT_UNASKED, Places},
+    outbox::Outbox,
+    protocol::errors::Failure,
+    transport::{Chosen, FrameReader, Framing, Inbound, LARGEST_FRAME},
+};
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+};
+
+/// Serves until stdin ends, `exit` comes, or a signal does. The value is the process's exit code.
+///
+/// # Errors
+/// When stdout cannot be set aside, or the runtime cannot be made.
+pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
+    let places = Places::from_environment()?;
+    let stdout = guard_stdout().map_err(|error| format!("stdout cannot be set aside: {error}"))?;
+    let chosen = Chosen::default();
+    if let Some(framing) = framing {
+        let _ = chosen.set(framing);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .enable_io()
+        .build()
+        .map_err(|error| format!("the runtime cannot be made: {error}"))?;
+
+    let outbox = Arc::new(Outbox::new());
+    let daemon = Daemon::new(outbox.clone(), places, runtime.handle().clone());
+    let (client_gone, gone) = oneshot::channel();
+    let writer = {
+        let (outbox, chosen) = (outbox.clone(), chosen.clone());
+        move || {
+            outbox.write_to(stdout, &chosen);
+            // Either everything is written and the daemon ends, or nobody reads any more.
+            let _ = client_gone.send(());
+        }
+    };
+    let (stdin_ended, ended) = oneshot::channel();
+    let reader = {
+        let service = daemon.service();
+        // Handlers may start tasks from this thread.
+        let handle = runtime.handle().clone();
+        move || {
+            let _entered = handle.enter();
+            let mut frames = FrameReader::new(BufReader::with_capacity(64 * 1024, io::stdin().lock()), chosen, LARGEST_FRAME);
+            loop {
+                match frames.next_frame() {
+                    Ok(Some(Inbound::Frame(bytes))) => service.frame(&bytes),
+                    Ok(Some(Inbound::TooLarge)) => {
+                        service.refuse(None, &Failure::FrameTooLarge { limit: LARGEST_FRAME });
+                    }
+                    Ok(Some(Inbound::BrokenHeader(what))) => {
+                        let what = format!("{what}; a frame is `Content-Length: N`, an empty line, and N bytes");
+                        service.refuse(None, &Failure::Parse(what));
+                        break;
+                    }
+                    Ok(None) => break,
+                    Err(error) => {
+                        tracing::error!(%error, "stdin cannot be read");
+                        break;
+                    }
+                }
+            }
+            let _ = stdin_ended.send(());
+        }
+    };
+    spawn_thread("abridged-out", writer)?;
+    spawn_thread("abridged-in", reader)?;
+
+    let code = runtime.block_on(async {
+        let asked = tokio::select! {
+            () = daemon.exit.notified() => true,
+            _ = ended => false,
+            _ = gone => false,
+            signal = terminated() => {
+                tracing::info!(signal, "ending");
+                false
+            }
+        };
+        daemon.finish_sessions().await;
+        if asked && !daemon.asked_to_shut_down() { EXIT_UNASKED } else { 0 }
+    });
+    outbox.close();
+    outbox.wait_empty(Duration::from_millis(250));
+    // Threads that still wait for a disk or a client have nothing left to do.
+    runtime.shutdown_background();
+    Ok(code)
+}
+
+fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map(drop).map_err(|error| format!("a thread cannot be made: {error}"))
+}
+
+/// Keeps stdout for frames: what anything else prints goes to stderr instead.
+fn guard_stdout() -> io::Result<File> {
+    let frames = rustix::io::dup(rustix::stdio::stdout())?;
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+    Ok(File::from(frames))
+}
+
+/// Waits for a signal that asks the process to end, and gives its name.
+async fn terminated() -> &'static str {
+    let wait = |kind: SignalKind| async move {
+        match signal(kind) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    // A file size limit is an error of the write, not the end of the process.
+    let _full = signal(SignalKind::from_raw(25));
+    tokio::select! {
+        () = wait(SignalKind::terminate()) => "SIGTERM",
+        () = wait(SignalKind::hangup()) => "SIGHUP",
+        () = wait(SignalKind::interrupt()) => "SIGINT",
+    }
+}

@@ -1,0 +1,111 @@
+//! What a client reports, made into entries.
+
+use super::state::State;
+use crate::{
+    entry::{self, Entry},
+    ids::EntryId,
+    message::Message,
+    protocol::{errors::Failure, types::AppendParams},
+};
+use serde_json::{Value, json, value::RawValue};
+use std::sync::Arc;
+
+/// Entries that are to be written together.
+#[derive(Debug, Default)]
+pub struct Staged {
+    /// Their lines.
+    pub lines: Vec<String>,
+    /// The same, read back.
+    pub entries: Vec<Arc<Entry>>,
+}
+
+/// Makes entries of messages, behind `leaf`.
+///
+/// # Errors
+/// When a message is not one, or the client's picture of the session is not how it is.
+pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Result<Staged, Failure> {
+    if let Some(expected) = &params.expected_leaf_id
+        && !state.unchanged_since(expected)
+    {
+        return Err(Failure::ContentModified { leaf: state.visible_leaf() });
+    }
+    if let Some(parent) = &params.parent_entry_id
+        && state.tree.get(parent).is_none()
+    {
+        return Err(Failure::no_entry(parent));
+    }
+    if params.messages.is_empty() {
+        return Err(Failure::params("messages", "at least one message is needed"));
+    }
+    let mut parent = params.parent_entry_id.clone().or_else(|| leaf.cloned());
+    let mut staged = Staged::default();
+    for (at, message) in params.messages.iter().enumerate() {
+        let json = in_pis_form(message.0.get()).map_err(|(path, what)| {
+            let path = match path.as_str() {
+                "" => format!("messages[{at}]"),
+                path => format!("messages[{at}].{path}"),
+            };
+            Failure::InvalidParams { path, what }
+        })?;
+        let id = fresh_id(state);
+        let line = entry::line("message", &id, parent.as_ref(), &[("message", &json)]);
+        let entry = Entry::parse(line.clone().into()).map_err(|error| Failure::Internal(error.to_string()))?;
+        staged.lines.push(line);
+        staged.entries.push(Arc::new(entry));
+        parent = Some(id);
+    }
+    Ok(staged)
+}
+
+/// An id that no entry has.
+pub fn fresh_id(state: &State) -> EntryId {
+    loop {
+        let id = EntryId::fresh();
+        if state.tree.get(&id).is_none() {
+            return id;
+        }
+    }
+}
+
+/// A message as pi reads it, the client's own bytes wherever they are right already: a text where blocks are needed
+/// becomes one block, a missing time is filled in.
+fn in_pis_form(json: &str) -> Result<Box<RawValue>, (String, String)> {
+    let message = Message::parse(json).map_err(|error| (error.path.clone(), error.problem))?;
+    // Also finds what no JSON reader of a provider would take: too deep nesting, half of a surrogate pair.
+    let mut value: Value =
+        serde_json::from_str(json).map_err(|error| (String::new(), crate::message::without_position(&error.to_string())))?;
+    let blocks_needed = matches!(message, Message::Assistant(_) | Message::ToolResult(_));
+    let text = value["content"].as_str().map(str::to_owned).filter(|_| blocks_needed);
+    let mut json = json.to_owned();
+    if let Some(text) = text {
+        value["content"] = json!([{ "type": "text", "text": text }]);
+        json = value.to_string();
+    }
+    if value.get("timestamp").is_none()
+        && let Some(end) = json.rfind('}')
+    {
+        json.truncate(end);
+        json.push_str(&format!(",\"timestamp\":{}}}", jiff::Timestamp::now().as_millisecond()));
+    }
+    RawValue::from_string(json).map_err(|error| (String::new(), error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clients_bytes_are_kept_where_they_are_right() {
+        let form = |json: &str| in_pis_form(json).map(|raw| raw.get().to_owned());
+        let signed = r#"{"role":"assistant", "content":[{"type":"thinking","thinking":"x","thinkingSignature":"é=="}],"timestamp":1}"#;
+        assert_eq!(form(signed).as_deref(), Ok(signed));
+        let short = form(r#"{"role":"assistant","content":"hi"}"#).expect("a message");
+        assert!(short.starts_with(r#"{"role":"assistant","content":[{"type":"text","text":"hi"}],"timestamp":"#), "{short}");
+        let (path, _) = form(r#"{"role":"toolResult","content":[]}"#).expect_err("no call id");
+        assert_eq!(path, "toolCallId");
+        let (path, _) = form(r#"{"role":"user","content":[{"type":"text"}]}"#).expect_err("no text");
+        assert_eq!(path, "content[0].text");
+        let deep = format!(r#"{{"role":"user","content":"x","details":{}{}}}"#, "[".repeat(500), "]".repeat(500));
+        assert!(form(&deep).is_err());
+    }
+}

@@ -1,0 +1,145 @@
+//! The work of a compaction, away from the session: from a path to a plan, from a plan to a draft. It owns nothing of
+//! the session; what comes out is committed there, if the plan still stands.
+
+use super::{
+    operation::Stop,
+    usage::Gauge,
+};
+use crate::{
+    maintenance::{
+        ladder::{self, Draft},
+        plan::{self, Demand, Plan},
+    },
+    models::ModelRef,
+    protocol::{
+        errors::{Failure, Nothing},
+        types::{ExtractiveWord, FileOps, Initiator, Preparation, Summarizer, Usage},
+    },
+    settings::Settings,
+    summary::{extractive, files::FileLists},
+    tokens::{self, Estimator},
+    tree::Path,
+};
+use serde_json::Value;
+
+/// What a plan is made from: a copy, so that the session can go on.
+pub struct Snapshot {
+    /// The path to the leaf.
+    pub path: Path,
+    /// The settings in force.
+    pub settings: Settings,
+    /// The model.
+    pub model: Option<ModelRef>,
+    /// What the model is told before everything.
+    pub system_prompt: Option<String>,
+    /// The tools it is given.
+    pub tools: Option<Vec<Value>>,
+    /// Tokens to keep, where a call names them.
+    pub keep_recent_tokens: Option<u64>,
+    /// Who wants it.
+    pub initiator: Initiator,
+}
+
+/// A plan, and how full the context is.
+pub struct Planned {
+    /// What would be done.
+    pub plan: Plan,
+    /// Before it.
+    pub usage: Usage,
+}
+
+/// Plans a compaction. Counts tokens, which may take a while.
+///
+/// # Errors
+/// When there is nothing to compact.
+pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
+    let gauge = Gauge {
+        settings: &snapshot.settings,
+        model: snapshot.model.as_ref(),
+        system_prompt: snapshot.system_prompt.as_deref(),
+        tools: snapshot.tools.as_deref(),
+    };
+    let estimator = gauge.estimator();
+    if estimator == Estimator::Tiktoken {
+        tokens::load();
+        snapshot.path[snapshot.path.first_kept()..].iter().for_each(|entry| entry.count());
+    }
+    let measure = gauge.measure_by(&snapshot.path, estimator);
+    let too_early = measure.usage.context_tokens < measure.budget.threshold / 2;
+    if snapshot.initiator == Initiator::Agent && too_early {
+        return Err(Failure::NothingToCompact(Nothing::BelowHalfThreshold));
+    }
+    let demand = Demand {
+        keep: snapshot.keep_recent_tokens.unwrap_or(measure.compaction.keep_recent_tokens),
+        explicit: snapshot.keep_recent_tokens.is_some(),
+        estimator,
+        factor: measure.factor,
+        budget: measure.budget,
+        tokens_before: measure.usage.context_tokens,
+    };
+    Ok(Planned { plan: plan::plan(snapshot.path, demand)?, usage: measure.usage })
+}
+
+/// What a plan would do, for somebody who only asks.
+#[must_use]
+pub fn preparation(plan: &Plan, settings: &Settings) -> Preparation {
+    let entries = || plan.history().iter().chain(plan.turn_prefix());
+    let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files);
+    let counted = |entries: &[std::sync::Arc<crate::entry::Entry>]| {
+        entries.iter().filter(|entry| entry.in_context()).count()
+    };
+    let summarized: u64 =
+        plan.summarized().iter().map(|entry| u64::from(entry.tokens(plan.demand.estimator))).sum();
+    let summary = plan.demand.budget.summary_cap().min(tokens::scaled(summarized, plan.demand.factor));
+    Preparation {
+        first_kept_entry_id: plan.first_kept_id().cloned(),
+        messages_to_summarize: counted(plan.history()),
+        turn_prefix_messages: counted(plan.turn_prefix()),
+        is_split_turn: plan.splits_a_turn(),
+        tokens_before: plan.demand.tokens_before,
+        tokens_after_estimate: plan.demand.budget.overhead() + plan.kept_tokens() + summary,
+        previous_summary: plan.previous().and_then(|entry| Some(entry.compaction()?.summary.clone())),
+        chunks: 0,
+        summarizer: Summarizer::Extractive(ExtractiveWord::Extractive),
+        file_ops: FileOps { read: files.read_files, modified: files.modified_files },
+        plan_hash: plan.hash(),
+    }
+}
+
+/// Why there is no draft.
+pub enum NoDraft {
+    /// Somebody stopped it.
+    Stopped,
+    /// Nothing fits.
+    Failed(Failure),
+}
+
+/// Makes the draft of a plan.
+///
+/// # Errors
+/// When it was stopped, or nothing that could be written fits the window.
+pub fn draft(plan: Plan, settings: &Settings, instructions: Option<&str>, stop: &Stop) -> Result<Draft, NoDraft> {
+    let Demand { estimator, factor, .. } = plan.demand;
+    let measure = |text: &str| {
+        let tokens = match estimator {
+            Estimator::Tiktoken => u64::from(tokens::of_text(text)),
+            Estimator::Chars => tokens::utf16_len(text).div_ceil(4) as u64,
+        };
+        tokens::scaled(tokens, factor)
+    };
+    let summarize = |plan: &Plan, cap: u64| {
+        extractive::summarize(&extractive::Request {
+            plan,
+            instructions,
+            cap,
+            settings,
+            measure: &measure,
+            stop: &|| stop.requested(),
+        })
+    };
+    let draft = ladder::climb(plan, &settings.prune, &summarize);
+    if stop.requested() {
+        return Err(NoDraft::Stopped);
+    }
+    draft.map_err(|floor| NoDraft::Failed(Failure::ContextOverflow(floor)))
+}

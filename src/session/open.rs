@@ -1,0 +1,173 @@
+//! How a session comes to be: made new, or opened where it lies.
+
+use super::{
+    state::{Home, SessionData, State},
+    store::{self, Loaded, Repair, StoreError},
+};
+use crate::{
+    entry::{self, Entry, Header, HeaderKind, VERSION},
+    ids::{EntryId, SessionId},
+    models::ModelRef,
+    protocol::{
+        errors::Failure,
+        types::{LoadParams, NewParams},
+    },
+    settings::{Layers, Problem},
+    tree::{Oddity, Tree},
+};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// A session and where it is kept.
+pub struct Opened {
+    /// The session.
+    pub state: State,
+    /// Where it is kept.
+    pub home: Home,
+}
+
+/// Makes a session of these params under `sessions`.
+///
+/// # Errors
+/// When its settings are wrong, or it cannot be written.
+pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -> Result<Opened, Failure> {
+    let header = Header {
+        kind: HeaderKind::Session,
+        version: VERSION,
+        id,
+        timestamp: entry::now(),
+        cwd: params.cwd,
+        parent_session: params.parent_session,
+        title: None,
+        rest: serde_json::Map::new(),
+    };
+    let data = SessionData {
+        system_prompt: params.system_prompt,
+        tools: params.tools,
+        settings: params.settings.map(|object| Value::Object(object.0)),
+    };
+    let lines = first_entries(&data, params.title.as_deref(), params.model.as_ref(), params.thinking_level.as_deref());
+    let mut tree = Tree::default();
+    for line in &lines {
+        let entry = Entry::parse(line.as_str().into()).map_err(|error| Failure::Internal(error.to_string()))?;
+        tree.push(Arc::new(entry));
+    }
+    // Looked at before anything is written: wrong settings leave no file behind.
+    let ephemeral = params.ephemeral == Some(true);
+    let file = (!ephemeral).then(|| file_of(sessions, &header));
+    let state = State::new(header.clone(), file.clone(), None, tree, data, None, layers).map_err(wrong_settings)?;
+    let home = match file {
+        None => Home::Memory,
+        Some(file) => {
+            let mut log = store::create(&file, &header)?;
+            if !lines.is_empty() {
+                log.append(&lines)?;
+            }
+            Home::File(log)
+        }
+    };
+    Ok(Opened { state, home })
+}
+
+fn wrong_settings(problem: Problem) -> Failure {
+    let path = if problem.key.is_empty() { "settings".to_owned() } else { format!("settings.{}", problem.key) };
+    Failure::params(path, problem.what)
+}
+
+/// What is known of a session from the beginning, as entries that every reader of the format knows.
+fn first_entries(data: &SessionData, title: Option<&str>, model: Option<&ModelRef>, thinking: Option<&str>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut parent: Option<EntryId> = None;
+    let mut add = |kind: &str, fields: &[(&str, Value)]| {
+        let id = EntryId::fresh();
+        let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
+        let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
+        lines.push(entry::line(kind, &id, parent.as_ref(), &fields));
+        parent = Some(id);
+    };
+    if let Some(model) = model {
+        add("model_change", &[("provider", model.provider.as_str().into()), ("modelId", model.id.as_str().into())]);
+    }
+    if let Some(level) = thinking {
+        add("thinking_level_change", &[("thinkingLevel", level.into())]);
+    }
+    if let Some(title) = title {
+        add("session_info", &[("name", title.into())]);
+    }
+    if !data.is_empty() {
+        let data = serde_json::to_value(data).unwrap_or_default();
+        add("custom", &[("customType", "abridged.session".into()), ("data", data)]);
+    }
+    lines
+}
+
+/// `sessions/--<cwd>--/<time>_<id>.jsonl`, as pi names them.
+fn file_of(sessions: &Path, header: &Header) -> PathBuf {
+    /// File systems take 255 bytes.
+    const LONGEST: usize = 200;
+    let cwd = header.cwd.strip_prefix(['/', '\\']).unwrap_or(&header.cwd);
+    let mut folder: String = cwd.replace(['/', '\\', ':', '\0'], "-");
+    if folder.len() > LONGEST {
+        folder = crate::text::tail(&folder, LONGEST / 4).to_owned();
+    }
+    let time = header.timestamp.replace([':', '.'], "-");
+    sessions.join(format!("--{folder}--")).join(format!("{time}_{}.jsonl", header.id))
+}
+
+/// Opens the session file at `path`.
+///
+/// # Errors
+/// When it is no session, somebody else's at the moment, or the settings given for it are wrong.
+pub fn load(path: &Path, params: LoadParams, layers: &Layers) -> Result<Opened, Failure> {
+    let path = fs::canonicalize(path).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
+    let (home, loaded) = if params.read_only == Some(true) {
+        (Home::ReadOnly(path.clone()), store::open_read_only(&path)?)
+    } else {
+        let (log, loaded) = store::open(&path)?;
+        (Home::File(log), loaded)
+    };
+    let Loaded { header, entries, mut repairs, title } = loaded;
+    let mut tree = Tree::default();
+    for entry in entries {
+        let id = entry.id.clone();
+        repairs.extend(tree.push(entry).map(|oddity| repair(&oddity, &id)));
+    }
+    let data = SessionData {
+        system_prompt: params.system_prompt,
+        tools: params.tools,
+        settings: params.settings.map(|object| Value::Object(object.0)),
+    };
+    let mut state =
+        State::new(header, Some(path), title, tree, data, params.model, layers).map_err(wrong_settings)?;
+    state.repairs = repairs;
+    Ok(Opened { state, home })
+}
+
+fn repair(oddity: &Oddity, id: &EntryId) -> Repair {
+    let (kind, detail) = match oddity {
+        Oddity::MissingParent => {
+            ("missing_parent", format!("the parent of entry {id} is nowhere before it; the entry begins a tree of its own"))
+        }
+        Oddity::SameId => ("same_id", format!("two entries have the id {id}; it means the later one")),
+    };
+    Repair { kind, line: None, detail }
+}
+
+/// The file of a session under `sessions`.
+///
+/// # Errors
+/// When there is none.
+pub fn find(id: &SessionId, sessions: &Path) -> Result<PathBuf, Failure> {
+    let ending = format!("_{id}.jsonl");
+    let folders = fs::read_dir(sessions).into_iter().flatten().flatten();
+    let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&ending));
+    files.map(|file| file.path()).find(named).ok_or_else(|| Failure::NotFound {
+        kind: "session",
+        what: format!("there is no session {id} in {}; session/list lists those there are, and session/load takes a path too", sessions.display()),
+    })
+}

@@ -1,0 +1,267 @@
+//! A long operation from its start event to its end event, with everybody who waits for it.
+//!
+//! Made by sending the start; whatever becomes of it, dropping it sends the end. So there is no start without its end
+//! on any path, a panic included.
+
+use super::{Emitter, state::State};
+use crate::{
+    entry,
+    ids::{EntryId, OperationId},
+    maintenance::plan::Plan,
+    models::Budget,
+    outbox::About,
+    protocol::{
+        errors::Failure,
+        events::{ChunkSource, Event, Reason, Severity, Stage, Strategy},
+        types::{CompactAnswer, CompactionResult, Outcome, RunningOperation, Status, StatusKind, Usage},
+    },
+    rpc::Reply,
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+
+/// The one kind there is so far.
+pub const COMPACTION: &str = "compaction";
+
+/// Summary text goes out in pieces of this size, in bytes: far below the limit of a frame even when escaped.
+const CHUNK: usize = 8 * 1024;
+
+/// A result larger than this goes out without its summary, in bytes as JSON: the frame around it takes up to 2 KiB more,
+/// and none may pass 60 KiB.
+const LARGEST_RESULT: usize = 58 * 1024;
+
+/// Stops an operation from anywhere.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks for it.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it was asked for.
+    #[must_use]
+    pub fn requested(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// A compaction that runs.
+pub struct Operation {
+    /// Its id.
+    pub id: OperationId,
+    /// Why it runs.
+    pub reason: Reason,
+    /// What it will do.
+    pub plan: Plan,
+    /// Stops it.
+    pub stop: Stop,
+    emitter: Emitter,
+    started_at: String,
+    started: Instant,
+    /// How full the context was: what an end without a result says.
+    usage: Usage,
+    waiting: Vec<Reply>,
+    ended: bool,
+}
+
+/// How an operation ended.
+pub enum End {
+    /// It wrote an entry.
+    Completed(Box<CompactionResult>),
+    /// Somebody stopped it.
+    Cancelled,
+    /// It could not be done.
+    Failed(Failure),
+}
+
+impl Operation {
+    /// Sends the start. The answer that introduces the id goes out first; one that waits for the end, or leaves with
+    /// its batch, cannot, and then the start event introduces it.
+    pub fn start(id: OperationId, plan: Plan, usage: Usage, reply: Reply, wait: bool, emitter: Emitter) -> Self {
+        let introduced = !wait && !reply.in_batch();
+        let mut waiting = Vec::new();
+        if wait {
+            waiting.push(reply);
+        } else {
+            reply.ok(&CompactAnswer::Started { operation_id: id.clone() });
+        }
+        let operation = Self {
+            id,
+            reason: Reason::Manual,
+            plan,
+            stop: Stop::default(),
+            emitter,
+            started_at: entry::now(),
+            started: Instant::now(),
+            usage,
+            waiting,
+            ended: false,
+        };
+        let mut status = operation.status();
+        if !introduced {
+            status.operation_id = None;
+        }
+        operation.emitter.emit(About::default(), &Event::StatusChanged { status });
+        let Budget { window, threshold, .. } = operation.plan.demand.budget;
+        operation.emit(&Event::CompactionStart {
+            reason: operation.reason,
+            strategy: Strategy::ContextFull,
+            tokens_before: operation.plan.demand.tokens_before,
+            context_window: window,
+            threshold_tokens: threshold,
+            will_retry: false,
+        });
+        operation
+    }
+
+    /// What the session is doing meanwhile.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        Status {
+            kind: StatusKind::Compacting,
+            operation_id: Some(self.id.clone()),
+            reason: Some("manual".to_owned()),
+        }
+    }
+
+    /// As `session/status` shows it.
+    #[must_use]
+    pub fn describe(&self) -> RunningOperation {
+        RunningOperation {
+            operation_id: self.id.clone(),
+            kind: COMPACTION.to_owned(),
+            reason: "manual".to_owned(),
+            started_at: self.started_at.clone(),
+        }
+    }
+
+    /// Whether a client took back the request that waits for it.
+    #[must_use]
+    pub fn taken_back(&self) -> bool {
+        self.waiting.iter().any(Reply::cancelled)
+    }
+
+    /// Sends an event of this operation.
+    pub fn emit(&self, event: &Event) {
+        self.emitter.emit(About { entry: None, operation: Some(self.id.clone()) }, event);
+    }
+
+    /// Sends how far it is.
+    pub fn progress(&self, stage: Stage, done: usize, total: usize) {
+        self.emit(&Event::CompactionProgress { stage, done, total });
+    }
+
+    /// Sends a part of the summary, piece by piece.
+    pub fn chunks(&self, source: ChunkSource, text: &str) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let mut end = rest.len().min(CHUNK);
+            while !rest.is_char_boundary(end) {
+                end -= 1;
+            }
+            let (piece, tail) = rest.split_at(end);
+            self.emit(&Event::SummaryChunk { source, attempt: 1, text: piece.to_owned() });
+            rest = tail;
+        }
+    }
+
+    /// What is sent along with the end, the summary only where it is short enough.
+    #[must_use]
+    pub fn result(&self, state: &State, entry_id: &EntryId) -> Option<Box<CompactionResult>> {
+        let entry = state.tree.get(entry_id)?;
+        let compaction = entry.compaction()?;
+        let first_kept = compaction.first_kept_entry_id.clone().filter(|id| id != entry_id);
+        let tokens_after = serde_json::from_str::<serde_json::Value>(entry.line()).ok()?["tokensAfter"].as_u64()?;
+        let mut result = Box::new(CompactionResult {
+            entry_id: entry_id.clone(),
+            summary: Some(compaction.summary.clone()),
+            short_summary: compaction.short_summary.clone(),
+            first_kept_entry_id: first_kept,
+            tokens_before: compaction.tokens_before as u64,
+            tokens_after,
+            details: short_enough(compaction.details.clone().unwrap_or_default()),
+            from_hook: false,
+            method: crate::protocol::types::SummaryMethod::Extractive,
+            model: None,
+            rejected: Vec::new(),
+        });
+        if entry::raw(&result).get().len() > LARGEST_RESULT {
+            result.summary = None;
+        }
+        Some(result)
+    }
+
+    /// Sends the end, the status after it, that the session has settled, and then the answers that waited.
+    pub fn finish(mut self, end: End, usage: Usage, notice: Option<(&str, String)>) {
+        self.usage = usage;
+        self.end(end, notice);
+    }
+
+    fn end(&mut self, end: End, notice: Option<(&str, String)>) {
+        self.ended = true;
+        let aborted = matches!(end, End::Cancelled);
+        let (outcome, result, failure) = match end {
+            End::Completed(result) => (Outcome::Completed, Some(result), None),
+            End::Cancelled => (Outcome::Cancelled, None, None),
+            End::Failed(failure) => (Outcome::Failed, None, Some(failure)),
+        };
+        self.emit(&Event::CompactionEnd {
+            reason: self.reason,
+            outcome,
+            result: result.clone(),
+            new_session_id: None,
+            error: failure.as_ref().map(Failure::data),
+            error_message: failure.as_ref().map(ToString::to_string),
+            skipped_reason: None,
+            will_retry: false,
+            will_continue: false,
+            duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            usage: self.usage.clone(),
+        });
+        let idle = Status { kind: StatusKind::Idle, operation_id: None, reason: None };
+        self.emitter.emit(About::default(), &Event::StatusChanged { status: idle });
+        if let Some((title, detail)) = notice {
+            let title = title.to_owned();
+            self.emit(&Event::Notice { severity: Severity::Warning, title, detail: Some(detail) });
+        }
+        self.emitter.emit(About::default(), &Event::Settled { aborted });
+        let answer = CompactAnswer::Ended {
+            operation_id: self.id.clone(),
+            outcome,
+            result,
+            error: failure.as_ref().map(Failure::data),
+        };
+        for reply in self.waiting.drain(..) {
+            reply.ok(&answer);
+        }
+    }
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        if !self.ended {
+            let what = "the compaction ended unexpectedly, which is a defect of abridged; nothing was changed";
+            self.end(End::Failed(Failure::Internal(what.to_owned())), None);
+        }
+    }
+}
+
+/// Long lists of files are read from the entry.
+fn short_enough(mut details: serde_json::Value) -> serde_json::Value {
+    /// Files of each list that are sent along: with paths of a hundred characters about 20 KiB.
+    const MOST: usize = 100;
+    for list in ["readFiles", "modifiedFiles"] {
+        if let Some(files) = details.get_mut(list).and_then(serde_json::Value::as_array_mut) {
+            let more = files.len().saturating_sub(MOST);
+            files.drain(..more);
+        }
+    }
+    details
+}

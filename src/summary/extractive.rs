@@ -1,0 +1,359 @@
+//! A summary made without a model: deterministic, no network, never failing. It is what a session gets when no model is
+//! configured, and the floor under every model that fails.
+//!
+//! Facts first – goal, rules of the user, requests and their outcomes, open tasks, failures, decisions –, then the lines
+//! that are worth most, then what was said last. Every item has its rank; the best that fit under the cap are taken.
+
+use super::{
+    SPLIT_TURN, escape_tags,
+    files::FileLists,
+    ledger::{self, Ledger, Said, Speaker},
+    redact, salient,
+    sections::{self, Section},
+    todo::State,
+};
+use crate::{entry::Entry, maintenance::plan::Plan, settings::Settings, text};
+use std::{collections::HashSet, sync::Arc};
+
+/// What is asked for.
+pub struct Request<'a> {
+    /// What is summarized.
+    pub plan: &'a Plan,
+    /// What a person wants kept above all.
+    pub instructions: Option<&'a str>,
+    /// The summary with its file lists has at most so many tokens.
+    pub cap: u64,
+    /// Tools and redaction.
+    pub settings: &'a Settings,
+    /// The size of a text in tokens, as the rest of the plan counts it.
+    pub measure: &'a dyn Fn(&str) -> u64,
+    /// Asked now and then; true ends the work, and what comes out is not to be used.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// A finished summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The text, with its file lists at the end.
+    pub text: String,
+    /// Two sentences for a person.
+    pub short: String,
+    /// The files.
+    pub files: FileLists,
+}
+
+/// Newest files named in each list, before the cap takes more away.
+const MOST_FILES: usize = 50;
+
+/// Summarizes what a plan leaves behind. The same plan gives the same summary, byte for byte.
+#[must_use]
+pub fn summarize(request: &Request<'_>) -> Summary {
+    let Request { plan, .. } = request;
+    let history: Vec<&Arc<Entry>> = plan.history().iter().collect();
+    let prefix: Vec<&Arc<Entry>> = plan.turn_prefix().iter().collect();
+    let all = || plan.history().iter().chain(plan.turn_prefix());
+    let files = FileLists::collect(plan.previous(), all(), &request.settings.tools.files);
+    let tags = file_tags(&files, request);
+
+    let listen = |entries: &[&Arc<Entry>]| ledger::listen(entries, request.settings.redaction.enabled, request.stop);
+    let room = request.cap.saturating_sub((request.measure)(&tags));
+    let previous = previous_summary(request);
+    let heard = listen(&history);
+    // The beginning of a split turn is what the kept messages go on from: it gets half of the room, if there is more.
+    let heard_prefix = listen(&prefix);
+    let share = match (heard.is_empty() && previous.is_none(), heard_prefix.is_empty()) {
+        (_, true) => 0,
+        (true, false) => room,
+        (false, false) => room * 2 / 5,
+    };
+    let mut out = String::new();
+    if share < room {
+        let draft = Draft { said: &heard, entries: &history, previous: previous.as_deref(), request };
+        out = draft.compose(room - share);
+    }
+    if share > 0 {
+        let draft = Draft { said: &heard_prefix, entries: &prefix, previous: None, request };
+        if !out.is_empty() {
+            out.push_str(SPLIT_TURN);
+        }
+        out.push_str(&draft.compose(share));
+    }
+    let short = short(&heard, &heard_prefix, previous.as_deref(), &files, plan.summarized().len());
+    if !tags.is_empty() {
+        out.push_str("\n\n");
+        out.push_str(&tags);
+    }
+    Summary { text: out, short, files }
+}
+
+/// As many files as a quarter of the cap holds.
+fn file_tags(files: &FileLists, request: &Request<'_>) -> String {
+    let mut most = MOST_FILES;
+    loop {
+        let tags = files.tags(most);
+        if most == 0 || (request.measure)(&tags) <= request.cap / 4 {
+            return if most == 0 { String::new() } else { tags };
+        }
+        most /= 2;
+    }
+}
+
+fn previous_summary(request: &Request<'_>) -> Option<String> {
+    let text = &request.plan.previous()?.compaction()?.summary;
+    let text = if request.settings.redaction.enabled { redact::redact(text) } else { text.into() };
+    // The file lists of the summary are read from its details; here their tags only mark what to skip.
+    Some(text.into_owned())
+}
+
+/// Two sentences: what it was about, and how much of it there was.
+fn short(heard: &[Said], prefix: &[Said], previous: Option<&str>, files: &FileLists, messages: usize) -> String {
+    let first = |said: &[Said]| said.iter().find(|it| it.speaker == Speaker::User).map(|it| it.text.clone());
+    let goal = previous
+        .and_then(|text| sections::parse(text).into_iter().find(|(section, _)| *section == Section::Goal))
+        .map(|(_, goal)| goal)
+        .or_else(|| first(heard))
+        .or_else(|| first(prefix))
+        .unwrap_or_else(|| "the conversation so far".to_owned());
+    let goal = text::one_line(&goal, 120);
+    let goal = goal.trim_end_matches('.');
+    let changed = match files.modified_files.len() {
+        0 => "no files were changed".to_owned(),
+        1 => format!("{} was changed", files.modified_files[0]),
+        n => format!("{n} files were changed"),
+    };
+    format!("Work on: {goal}. {messages} messages were condensed; {changed}.")
+}
+
+/// One part of a summary being put together.
+struct Draft<'a> {
+    said: &'a [Said],
+    entries: &'a [&'a Arc<Entry>],
+    previous: Option<&'a str>,
+    request: &'a Request<'a>,
+}
+
+/// A line that may go into a summary. Lower ranks first; within one, in the order given.
+struct Item {
+    rank: u8,
+    section: Section,
+    /// Where it stands within its section.
+    order: usize,
+    text: String,
+}
+
+/// Ranks, best first. A summary is filled in this order until the cap.
+mod rank {
+    pub(super) const GOAL: u8 = 0;
+    pub(super) const CONSTRAINT: u8 = 1;
+    pub(super) const OPEN: u8 = 2;
+    pub(super) const LATEST: u8 = 3;
+    pub(super) const FAILURE: u8 = 4;
+    pub(super) const REQUEST: u8 = 5;
+    pub(super) const EARLIER: u8 = 6;
+    pub(super) const DECISION: u8 = 7;
+    pub(super) const NARRATIVE: u8 = 8;
+    pub(super) const LINE: u8 = 9;
+}
+
+impl Draft<'_> {
+    fn compose(&self, cap: u64) -> String {
+        let ledger = Ledger::of(self.said, self.entries, &self.request.settings.tools.todo);
+        let empty = (self.request.measure)(&sections::render(&[]));
+        let room = cap.saturating_sub(empty);
+        let mut taken = Taken { room, items: Vec::new(), measure: self.request.measure };
+        // Facts have two thirds at most, so that there is always something of what was actually said.
+        taken.fill(self.facts(&ledger), room * 2 / 3);
+        taken.fill(self.narrative(&ledger, taken.room), taken.room / 3);
+        let lines = self.lines(taken.room);
+        taken.fill(lines, taken.room);
+        taken.render(cap)
+    }
+
+    fn facts(&self, ledger: &Ledger) -> Vec<Item> {
+        let earlier = self.previous.map(sections::parse).unwrap_or_default();
+        let mut facts = Facts::default();
+        let of = |section: Section| earlier.iter().filter(move |(it, _)| *it == section).map(|(_, text)| text.as_str());
+
+        match of(Section::Goal).next() {
+            Some(_) => of(Section::Goal).take(3).for_each(|goal| facts.add(rank::GOAL, Section::Goal, text::head(goal, 600))),
+            None => {
+                if let Some(first) = ledger.requests.first() {
+                    facts.add(rank::GOAL, Section::Goal, &first.text);
+                }
+            }
+        }
+        // Rules first to last: the oldest rule is as valid as the newest.
+        of(Section::Constraints).for_each(|rule| facts.add(rank::CONSTRAINT, Section::Constraints, text::head(rule, 400)));
+        ledger.constraints.iter().for_each(|rule| facts.add(rank::CONSTRAINT, Section::Constraints, rule));
+
+        if ledger.todos.is_empty() {
+            of(Section::NextSteps).for_each(|step| facts.add(rank::EARLIER, Section::NextSteps, text::head(step, 300)));
+        }
+        for todo in &ledger.todos {
+            let line = text::one_line(&escape_tags(&todo.text), 240);
+            match todo.state {
+                State::Open => facts.add(rank::OPEN, Section::NextSteps, &line),
+                State::Doing => facts.add(rank::OPEN, Section::InProgress, &line),
+                State::Done => facts.add(rank::EARLIER, Section::Done, &line),
+            }
+        }
+        for failure in ledger.failures.iter().rev() {
+            let line = format!("{}: {}", failure.label, failure.line);
+            match failure.resolved {
+                false => facts.add(rank::FAILURE, Section::Blocked, &line),
+                true => facts.add(rank::FAILURE, Section::Context, &format!("failed, later worked – {line}")),
+            }
+        }
+        let (last, before) = match ledger.requests.split_last() {
+            Some((last, before)) => (Some(last), before),
+            None => (None, &[][..]),
+        };
+        if let Some(request) = last {
+            facts.add(rank::LATEST, Section::InProgress, &outcome_line(request));
+        }
+        for request in before.iter().rev() {
+            facts.add(rank::REQUEST, Section::Done, &outcome_line(request));
+        }
+        for section in [Section::InProgress, Section::Done] {
+            // What was in progress then is done or taken up again by now.
+            let earlier: Vec<&str> = of(section).collect();
+            earlier.iter().rev().for_each(|line| facts.add(rank::EARLIER, Section::Done, text::head(line, 300)));
+        }
+        of(Section::Blocked).for_each(|line| facts.add(rank::EARLIER, Section::Context, text::head(line, 300)));
+        ledger.decisions.iter().rev().for_each(|line| facts.add(rank::DECISION, Section::Decisions, line));
+        let decisions: Vec<&str> = of(Section::Decisions).collect();
+        decisions.iter().rev().for_each(|line| facts.add(rank::DECISION, Section::Decisions, text::head(line, 300)));
+        let context: Vec<&str> = of(Section::Context).collect();
+        context.iter().for_each(|line| facts.add(rank::DECISION, Section::Context, text::head(line, 300)));
+        facts.in_order()
+    }
+
+    /// What the agent said last, word for word, newest first.
+    fn narrative(&self, ledger: &Ledger, room: u64) -> Vec<Item> {
+        let newest = ledger.narrative.iter().rev().take(3).enumerate();
+        newest
+            .map(|(age, said)| {
+                // A token has about four characters: a third of the room for the newest, less for what came before.
+                let chars = (room as usize * 4 / 3 / (1 + age)).clamp(120, 2_000);
+                let said = text::clip_middle(said.trim(), chars, " […] ");
+                Item { rank: rank::NARRATIVE, section: Section::Context, order: usize::MAX - age, text: format!("said last: {said}") }
+            })
+            .collect()
+    }
+
+    /// The lines worth most, those of one piece together under its label.
+    fn lines(&self, room: u64) -> Vec<Item> {
+        let focus: Vec<String> = self
+            .request
+            .instructions
+            .unwrap_or_default()
+            .to_lowercase()
+            .split(|char: char| !char.is_alphanumeric() && char != '_')
+            .filter(|word| word.chars().count() > 3 && !["about", "keep", "focus", "that", "this", "with", "everything", "summary", "remember"].contains(word))
+            .map(str::to_owned)
+            .collect();
+        let mut items: Vec<Item> = Vec::new();
+        let mut last_piece = None;
+        for picked in salient::pick(self.said, room, &focus) {
+            let line = picked.text;
+            if last_piece == Some(picked.piece)
+                && let Some(item) = items.last_mut()
+            {
+                item.text.push('\n');
+                item.text.push_str(&line);
+                continue;
+            }
+            last_piece = Some(picked.piece);
+            let label = &self.said[picked.piece].label;
+            items.push(Item { rank: rank::LINE, section: Section::Context, order: picked.piece, text: format!("{label}: {line}") });
+        }
+        items
+    }
+}
+
+fn outcome_line(request: &ledger::Request) -> String {
+    match &request.outcome {
+        Some(outcome) => format!("{} → {outcome}", request.text),
+        None => request.text.clone(),
+    }
+}
+
+/// Facts without repetition.
+#[derive(Default)]
+struct Facts {
+    items: Vec<Item>,
+    known: HashSet<String>,
+}
+
+impl Facts {
+    fn add(&mut self, rank: u8, section: Section, text: &str) {
+        let text = text.trim();
+        if text.is_empty() || !self.known.insert(text.to_lowercase()) {
+            return;
+        }
+        self.items.push(Item { rank, section, order: self.items.len(), text: text.to_owned() });
+    }
+
+    /// Best first. The lists were added newest first where the newest matter most; they are read oldest first.
+    fn in_order(mut self) -> Vec<Item> {
+        let count = self.items.len();
+        for item in &mut self.items {
+            if matches!(item.rank, rank::REQUEST | rank::EARLIER | rank::DECISION | rank::FAILURE) && item.section != Section::NextSteps {
+                item.order = count - item.order;
+                // Within a section: earlier summaries, then older requests, then newer ones.
+                if item.rank == rank::REQUEST {
+                    item.order += count;
+                }
+            }
+        }
+        self.items.sort_by_key(|item| item.rank);
+        self.items
+    }
+}
+
+/// What has been taken into a summary so far.
+struct Taken<'a> {
+    room: u64,
+    items: Vec<Item>,
+    measure: &'a dyn Fn(&str) -> u64,
+}
+
+impl Taken<'_> {
+    /// Takes items in order while they fit into `share`; one that does not is passed over.
+    fn fill(&mut self, items: Vec<Item>, share: u64) {
+        let mut left = share.min(self.room);
+        for item in items {
+            let cost = self.cost(&item.text);
+            if cost <= left {
+                left -= cost;
+                self.room -= cost;
+                self.items.push(item);
+            } else if item.rank == rank::GOAL && item.section == Section::Goal && left > 40 {
+                // A goal that is too long is still the goal.
+                let text = text::one_line(&item.text, left as usize);
+                self.room -= self.cost(&text).min(self.room);
+                self.items.push(Item { text, ..item });
+                left = 0;
+            }
+        }
+    }
+
+    /// The text and the bullet before it.
+    fn cost(&self, text: &str) -> u64 {
+        (self.measure)(text) + 4
+    }
+
+    fn render(mut self, cap: u64) -> String {
+        self.items.sort_by_key(|item| item.order);
+        loop {
+            let items: Vec<(Section, String)> = self.items.iter().map(|item| (item.section, item.text.clone())).collect();
+            let text = sections::render(&items);
+            // Tokens of a whole are rarely more than those of its parts; where they are, the least important goes.
+            if (self.measure)(&text) <= cap || self.items.is_empty() {
+                return text;
+            }
+            let worst = self.items.iter().enumerate().max_by_key(|(_, item)| item.rank).map_or(0, |(at, _)| at);
+            self.items.remove(worst);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Which files an agent read and changed, from the calls of its tools.
+
+use crate::{
+    entry::{Body, Entry},
+    message::{Message, ToolCall},
+    settings::{FileOperation, FileTool},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Files, each list from the one touched longest ago to the newest.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FileLists {
+    /// Read and not changed.
+    pub read_files: Vec<String>,
+    /// Made, changed or removed.
+    pub modified_files: Vec<String>,
+}
+
+/// Tools of common agents that name a file in one argument: tool, argument, what is done.
+const KNOWN: &[(&str, &str, FileOperation)] = {
+    use FileOperation::{Delete, Edit, Read, Write};
+    &[
+        // pi and oh-my-pi
+        ("read", "path", Read),
+        ("write", "path", Write),
+        ("edit", "path", Edit),
+        // Claude Code
+        ("Read", "file_path", Read),
+        ("Write", "file_path", Write),
+        ("Edit", "file_path", Edit),
+        ("MultiEdit", "file_path", Edit),
+        ("NotebookRead", "notebook_path", Read),
+        ("NotebookEdit", "notebook_path", Edit),
+        // OpenCode
+        ("read", "filePath", Read),
+        ("write", "filePath", Write),
+        ("edit", "filePath", Edit),
+        ("multiedit", "filePath", Edit),
+        // Codex and editor agents
+        ("view_image", "path", Read),
+        ("view", "file_path", Read),
+        ("view", "path", Read),
+        ("read_file", "path", Read),
+        ("read_file", "target_file", Read),
+        ("read_file", "absolute_path", Read),
+        ("read_file", "filePath", Read),
+        ("read_file", "file_path", Read),
+        ("write_file", "path", Write),
+        ("write_file", "file_path", Write),
+        ("write_to_file", "path", Write),
+        ("create_file", "path", Write),
+        ("create_file", "filePath", Write),
+        ("edit_file", "path", Edit),
+        ("edit_file", "target_file", Edit),
+        ("replace", "file_path", Edit),
+        ("replace_in_file", "path", Edit),
+        ("insert_edit_into_file", "filePath", Edit),
+        ("replace_string_in_file", "filePath", Edit),
+        ("apply_diff", "path", Edit),
+        ("search_replace", "file_path", Edit),
+        ("delete_file", "path", Delete),
+        ("delete_file", "target_file", Delete),
+        ("delete_path", "path", Delete),
+    ]
+};
+
+/// Tools whose one argument is a patch that names its files.
+const PATCHES: &[&str] = &["apply_patch", "patch", "ApplyPatch"];
+
+/// Tools with a `command` argument that says what is done to `path`.
+const COMMANDED: &[&str] = &["str_replace_editor", "str_replace_based_edit_tool", "text_editor"];
+
+impl FileLists {
+    /// The files of `entries`, on top of what the compaction before them had. `tools` are looked at before the known
+    /// ones. Lists of a hook's summary are the hook's own, and not read.
+    #[must_use]
+    pub fn collect<'a>(
+        previous: Option<&'a Arc<Entry>>,
+        entries: impl Iterator<Item = &'a Arc<Entry>>,
+        tools: &[FileTool],
+    ) -> Self {
+        let mut lists = Self::default();
+        for entry in previous.into_iter().chain(entries) {
+            match &entry.body {
+                Body::Compaction(it) if !it.from_hook() => lists.merge(it.details.as_ref()),
+                Body::BranchSummary(it) if !it.from_hook() => lists.merge(it.details.as_ref()),
+                Body::Message(_) => {
+                    if let Some(Message::Assistant(answer)) = entry.message() {
+                        for call in answer.calls() {
+                            lists.call(call, tools);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        lists
+    }
+
+    fn merge(&mut self, details: Option<&Value>) {
+        let Some(other) = details.and_then(|details| Self::deserialize(details).ok()) else { return };
+        for path in other.read_files {
+            self.touch(&path, FileOperation::Read);
+        }
+        for path in other.modified_files {
+            self.touch(&path, FileOperation::Edit);
+        }
+    }
+
+    fn call(&mut self, call: &ToolCall, tools: &[FileTool]) {
+        let Ok(arguments) = serde_json::from_str::<Value>(&call.arguments) else { return };
+        for (path, operation) in files_of(&call.name, &arguments, tools) {
+            self.touch(&path, operation);
+        }
+    }
+
+    /// Puts a file at the end of its list; a changed one is never in the list of those only read.
+    fn touch(&mut self, path: &str, operation: FileOperation) {
+        let path = path.trim();
+        if path.is_empty() || path.contains(['\n', '\r']) || path.contains("://") {
+            return;
+        }
+        if operation == FileOperation::Read {
+            if !self.modified_files.iter().any(|it| it == path) {
+                move_to_end(&mut self.read_files, path);
+            }
+        } else {
+            self.read_files.retain(|it| it != path);
+            move_to_end(&mut self.modified_files, path);
+        }
+    }
+
+    /// The lists as they stand at the end of a summary: the newest `most` of each, and how many more there are.
+    #[must_use]
+    pub fn tags(&self, most: usize) -> String {
+        let mut text = String::new();
+        for (tag, files) in [("read-files", &self.read_files), ("modified-files", &self.modified_files)] {
+            if files.is_empty() {
+                continue;
+            }
+            let left_out = files.len().saturating_sub(most);
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&format!("<{tag}>\n"));
+            for file in &files[left_out..] {
+                text.push_str(&super::escape_tags(file));
+                text.push('\n');
+            }
+            if left_out > 0 {
+                text.push_str(&format!("… ({left_out} more files, touched earlier)\n"));
+            }
+            text.push_str(&format!("</{tag}>"));
+        }
+        text
+    }
+}
+
+/// The files one call touches.
+fn files_of(tool: &str, arguments: &Value, tools: &[FileTool]) -> Vec<(String, FileOperation)> {
+    let text = |argument: &str| arguments.get(argument).and_then(Value::as_str).map(str::to_owned);
+    if let Some(own) = tools.iter().find(|it| it.tool == tool) {
+        return text(&own.argument).map(|path| (path, own.operation)).into_iter().collect();
+    }
+    if PATCHES.contains(&tool) {
+        let patch = text("input").or_else(|| text("patch")).or_else(|| text("patchText"));
+        return patch.map(|patch| files_of_patch(&patch)).unwrap_or_default();
+    }
+    if COMMANDED.contains(&tool) {
+        let operation = match text("command").as_deref() {
+            Some("view") => FileOperation::Read,
+            Some("create") => FileOperation::Write,
+            _ => FileOperation::Edit,
+        };
+        return text("path").map(|path| (path, operation)).into_iter().collect();
+    }
+    KNOWN
+        .iter()
+        .filter(|(known, ..)| *known == tool)
+        .find_map(|(_, argument, operation)| Some((text(argument)?, *operation)))
+        .into_iter()
+        .collect()
+}
+
+/// The files of a patch in Codex's form.
+fn files_of_patch(patch: &str) -> Vec<(String, FileOperation)> {
+    const MARKS: [(&str, FileOperation); 4] = [
+        ("*** Add File: ", FileOperation::Write),
+        ("*** Update File: ", FileOperation::Edit),
+        ("*** Delete File: ", FileOperation::Delete),
+        ("*** Move to: ", FileOperation::Write),
+    ];
+    let marked = |line: &str| {
+        MARKS.iter().find_map(|(mark, operation)| Some((line.strip_prefix(mark)?.trim().to_owned(), *operation)))
+    };
+    patch.lines().filter_map(marked).collect()
+}
+
+fn move_to_end(files: &mut Vec<String>, path: &str) {
+    files.retain(|it| it != path);
+    files.push(path.to_owned());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn lists(calls: &[(&str, Value)], tools: &[FileTool]) -> FileLists {
+        let mut lists = FileLists::default();
+        for (name, arguments) in calls {
+            let call = ToolCall { id: "c".into(), name: (*name).to_owned(), arguments: arguments.to_string() };
+            lists.call(&call, tools);
+        }
+        lists
+    }
+
+    #[test]
+    fn a_changed_file_is_not_among_those_read() {
+        let found = lists(
+            &[
+                ("read", json!({"path": "a"})),
+                ("Read", json!({"file_path": "b"})),
+                ("edit", json!({"path": "a"})),
+                ("read", json!({"path": "a"})),
+                ("str_replace_editor", json!({"command": "view", "path": "c"})),
+                ("apply_patch", json!({"input": "*** Begin Patch\n*** Update File: d\n*** Delete File: b\n"})),
+                ("bash", json!({"command": "cat e"})),
+            ],
+            &[],
+        );
+        assert_eq!(found.read_files, ["c"]);
+        assert_eq!(found.modified_files, ["a", "d", "b"]);
+    }
+
+    #[test]
+    fn a_tool_of_the_settings_wins_over_a_known_one() {
+        let own = FileTool { tool: "read".into(), argument: "uri".into(), operation: FileOperation::Delete };
+        let found = lists(&[("read", json!({"uri": "x", "path": "y"}))], &[own]);
+        assert_eq!(found.modified_files, ["x"]);
+    }
+
+    #[test]
+    fn the_newest_are_named_and_the_rest_counted() {
+        let files = FileLists {
+            read_files: (0..5).map(|n| format!("r{n}")).collect(),
+            modified_files: vec!["m".to_owned()],
+        };
+        assert_eq!(
+            files.tags(2),
+            "<read-files>\nr3\nr4\n… (3 more files, touched earlier)\n</read-files>\n<modified-files>\nm\n</modified-files>"
+        );
+        assert_eq!(FileLists::default().tags(50), "");
+    }
+}

@@ -1,0 +1,365 @@
+//! What of a conversation is a fact rather than prose: requests and what came of them, rules the user set, decisions,
+//! failures, the todo list.
+
+use super::{
+    escape_tags, redact,
+    todo::{self, Todo},
+};
+use crate::{
+    entry::{Body, Entry},
+    message::{self, Block, Message, ToolCall},
+    text,
+};
+use serde_json::Value;
+use std::{collections::HashMap, sync::Arc};
+
+/// A piece of the conversation with its secrets gone and our tags made harmless.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub speaker: Speaker,
+    /// What a line of it stands under: the tool and what it was asked for.
+    pub label: String,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    User,
+    Assistant,
+    Call,
+    Result { failed: bool },
+    /// A command of the user, an extension, another branch.
+    Aside,
+}
+
+/// How much of one tool result is looked at, in characters: its beginning and its end say most.
+const LONGEST_RESULT: usize = 24_000;
+
+/// A request of the user and what came of it.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    pub text: String,
+    pub outcome: Option<String>,
+}
+
+/// Something that failed.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    pub label: String,
+    pub line: String,
+    /// The same was tried again later and worked.
+    pub resolved: bool,
+}
+
+/// The facts of a conversation, each list from the oldest to the newest.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    pub requests: Vec<Request>,
+    pub constraints: Vec<String>,
+    pub decisions: Vec<String>,
+    pub failures: Vec<Failure>,
+    pub todos: Vec<Todo>,
+    /// What the agent said last.
+    pub narrative: Vec<String>,
+}
+
+/// The conversation, piece by piece; `stop` ends the work early.
+pub(super) fn listen(entries: &[&Arc<Entry>], redact_secrets: bool, stop: &dyn Fn() -> bool) -> Vec<Said> {
+    let clean = |text: &str| {
+        let text = if redact_secrets { redact::redact(text) } else { text.into() };
+        escape_tags(&text).into_owned()
+    };
+    let mut labels: HashMap<&str, String> = HashMap::new();
+    let mut said = Vec::new();
+    let mut say = |speaker, label: String, text: String| {
+        if !text.trim().is_empty() {
+            said.push(Said { speaker, label, text });
+        }
+    };
+    for entry in entries {
+        if stop() {
+            break;
+        }
+        let content = match &entry.body {
+            Body::BranchSummary(branch) => {
+                say(Speaker::Aside, "another branch".to_owned(), clean(&branch.summary));
+                continue;
+            }
+            Body::CustomMessage(custom) => {
+                say(Speaker::Aside, custom.custom_type.clone(), clean(&message::text_of(&custom.content)));
+                continue;
+            }
+            Body::Message(body) => &body.message,
+            _ => continue,
+        };
+        match content {
+            Message::User(blocks) => say(Speaker::User, "user".to_owned(), clean(&with_images(blocks))),
+            Message::Assistant(answer) if !answer.failed() => {
+                say(Speaker::Assistant, "assistant".to_owned(), clean(&message::text_of(&answer.content)));
+                for call in answer.calls() {
+                    let label = clean(&label_of(call));
+                    say(Speaker::Call, label.clone(), clean(&call_text(call)));
+                    labels.insert(call.id.as_str(), label);
+                }
+            }
+            Message::ToolResult(result) => {
+                let text = message::text_of(&result.content);
+                let text = text::clip_middle(&text, LONGEST_RESULT, "\n[…]\n");
+                let label = labels.get(result.call.as_str()).cloned().unwrap_or_else(|| result.tool.clone());
+                say(Speaker::Result { failed: result.is_error }, label, clean(&text));
+            }
+            Message::Execution(run) if !run.excluded => {
+                let output = text::clip_middle(&run.output, LONGEST_RESULT, "\n[…]\n");
+                let label = format!("user ran {}", text::one_line(&run.command, 80));
+                say(Speaker::Aside, clean(&label), clean(&format!("{}\n{output}", run.command)));
+            }
+            Message::Developer(_) | Message::Custom(_) | Message::Summary(_) => {
+                say(Speaker::Aside, "note".to_owned(), clean(&content.text()));
+            }
+            Message::Assistant(_) | Message::Execution(_) | Message::System(_) => {}
+        }
+    }
+    said
+}
+
+fn with_images(blocks: &[Block]) -> String {
+    let part = |block: &Block| match block {
+        Block::Text(text) => Some(text.clone()),
+        Block::Image(image) => Some(format!("[Image: {}]", image.mime)),
+        _ => None,
+    };
+    blocks.iter().filter_map(part).collect::<Vec<_>>().join("\n")
+}
+
+/// The tool and the argument that says most: what a person would call this call.
+fn label_of(call: &ToolCall) -> String {
+    const TELLING: [&str; 12] = [
+        "path", "file_path", "filePath", "absolute_path", "target_file", "notebook_path", "command", "cmd", "pattern",
+        "query", "url", "description",
+    ];
+    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+    let telling = TELLING.iter().find_map(|name| arguments.get(*name)?.as_str()).or_else(|| {
+        arguments.as_object()?.values().find_map(Value::as_str)
+    });
+    match telling {
+        Some(text) => format!("{} {}", call.name, text::one_line(text, 80)),
+        None => call.name.clone(),
+    }
+}
+
+/// Every text argument of a call, line by line: what was written and run is in there.
+fn call_text(call: &ToolCall) -> String {
+    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+    let texts = arguments.as_object().into_iter().flatten().filter_map(|(name, value)| match value {
+        Value::String(text) => Some(format!("{name}: {}", text::clip_middle(text, 4_000, "\n[…]\n"))),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+impl Ledger {
+    /// Gathers the facts of what was said, and the newest todo list of the calls in `entries`.
+    pub(super) fn of(said: &[Said], entries: &[&Arc<Entry>], todo_tools: &[String]) -> Self {
+        let mut ledger = Self::default();
+        for piece in said {
+            match piece.speaker {
+                Speaker::User => ledger.user(&piece.text),
+                Speaker::Assistant => ledger.assistant(&piece.text),
+                Speaker::Result { failed } => ledger.result(piece, failed),
+                Speaker::Call | Speaker::Aside => {}
+            }
+        }
+        ledger.todos = entries
+            .iter()
+            .rev()
+            .find_map(|entry| match entry.message() {
+                Some(Message::Assistant(answer)) => {
+                    answer.calls().collect::<Vec<_>>().into_iter().rev().find_map(|call| todo::of_call(call, todo_tools))
+                }
+                _ => None,
+            })
+            .unwrap_or_default();
+        ledger
+    }
+
+    fn user(&mut self, said: &str) {
+        let request = text::one_line(&without_pastes(said), 240);
+        if !request.is_empty() {
+            self.requests.push(Request { text: request, outcome: None });
+        }
+        for sentence in sentences(said) {
+            if is_constraint(sentence) {
+                add_once(&mut self.constraints, text::one_line(sentence, 240));
+            }
+        }
+    }
+
+    fn assistant(&mut self, said: &str) {
+        if let Some(request) = self.requests.last_mut() {
+            // The last answer of a turn says what came of it.
+            request.outcome = sentences(said).next().map(|sentence| text::one_line(sentence, 160));
+        }
+        for sentence in sentences(said) {
+            if is_decision(sentence) {
+                add_once(&mut self.decisions, text::one_line(sentence, 220));
+            }
+        }
+        self.narrative.push(said.to_owned());
+    }
+
+    fn result(&mut self, piece: &Said, failed: bool) {
+        if !failed {
+            for failure in self.failures.iter_mut().filter(|failure| failure.label == piece.label) {
+                failure.resolved = true;
+            }
+            return;
+        }
+        let line = text::one_line(telling_line(&piece.text), 240);
+        self.failures.retain(|failure| failure.label != piece.label || failure.line != line);
+        self.failures.push(Failure { label: piece.label.clone(), line, resolved: false });
+    }
+}
+
+/// The line of a failure that says what failed: the last one with an error word, else the first.
+fn telling_line(text: &str) -> &str {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let error = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        ["error", "panicked", "exception", "failed", "fatal", "cannot", "not found", "denied"].iter().any(|word| line.contains(word))
+    };
+    lines().find(error).or_else(|| lines().next()).unwrap_or_default()
+}
+
+/// A user's own words without what was pasted behind them: long lines, code blocks, many lines.
+fn without_pastes(text: &str) -> String {
+    let mut code = false;
+    let mut kept = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            code = !code;
+            continue;
+        }
+        if !code && !line.trim().is_empty() {
+            kept.push(line.trim());
+        }
+        if kept.len() == 12 {
+            break;
+        }
+    }
+    kept.join(" ")
+}
+
+/// Sentences of prose: cut at line ends and behind full stops, outside of code blocks, of a readable length.
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut code = false;
+    text.lines()
+        .filter(move |line| {
+            let fence = line.trim_start().starts_with("```");
+            code ^= fence;
+            !code && !fence
+        })
+        .flat_map(sentences_of_line)
+        .map(|sentence| sentence.trim().trim_start_matches(['-', '*', '#', '>', ' ']))
+        .filter(|sentence| sentence.len() >= 8 && sentence.len() <= 600)
+}
+
+/// A full stop ends a sentence only before a blank: those in `main.rs` and `0.5` do not.
+fn sentences_of_line(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.char_indices().find_map(|(at, char)| {
+            let after = at + char.len_utf8();
+            let stop = char == '。' || matches!(char, '.' | '!' | '?') && rest[after..].starts_with(' ');
+            stop.then_some(after)
+        });
+        let (sentence, tail) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = tail;
+        Some(sentence)
+    })
+}
+
+fn add_once(list: &mut Vec<String>, text: String) {
+    if !text.is_empty() {
+        list.retain(|it| *it != text);
+        list.push(text);
+    }
+}
+
+/// Whether a sentence of the user sets a rule.
+pub(super) fn is_constraint(sentence: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "must", "never", "always", "only", "prefer", "avoid", "don't", "dont", "do not", "should not", "shouldn't",
+        "make sure", "not allowed", "required", "instead of", "without", "keep it", "i want", "no more", "ensure",
+        "use the", "use a", "we use", "please use",
+        // German, French, Spanish and Portuguese, Italian, Russian
+        "niemals", "immer", "muss", "müssen", "nicht", "keine", "jamais", "toujours", "il faut", "ne pas", "nunca",
+        "siempre", "debe", "sempre", "deve", "mai ", "никогда", "всегда", "нельзя", "должен", "нужно",
+        // Chinese, Japanese, Korean
+        "必须", "不要", "禁止", "总是", "只能", "必ず", "しないで", "常に", "반드시", "절대", "항상",
+    ];
+    let lower = sentence.to_lowercase();
+    let word = |word: &&str| {
+        lower.match_indices(*word).any(|(at, _)| {
+            let before = lower[..at].chars().next_back();
+            let after = lower[at + word.len()..].chars().next();
+            let cjk = !word.is_ascii();
+            cjk || before.is_none_or(|char| !char.is_alphanumeric()) && after.is_none_or(|char| !char.is_alphanumeric() || word.ends_with(' '))
+        })
+    };
+    WORDS.iter().any(|it| word(it)) || lower.starts_with("use ") || lower.starts_with("no ") || lower.contains(". use ")
+}
+
+/// Whether a sentence of the agent settles something.
+fn is_decision(sentence: &str) -> bool {
+    const PHRASES: &[&str] = &[
+        "decided", "decision", "instead of", "rather than", "we'll use", "i'll use", "will use", "chose", "choose",
+        "going with", "root cause", "the fix is", "turns out", "the problem is", "the issue is", "because",
+        "the reason", "trade-off", "tradeoff", "must be", "has to be", "so that",
+    ];
+    let lower = sentence.to_lowercase();
+    PHRASES.iter().any(|phrase| lower.contains(phrase))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_of_the_user_are_told_from_other_words() {
+        for rule in [
+            "You must not touch the vendor folder", "never push to main", "Don't use unwrap", "always run the tests",
+            "use tabs", "bitte niemals force-push", "必须使用中文回答", "only change src/lib.rs",
+        ] {
+            assert!(is_constraint(rule), "{rule}");
+        }
+        for other in ["read the file please", "what does this do?", "mustard is yellow", "looks good"] {
+            assert!(!is_constraint(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn full_stops_in_names_end_no_sentence() {
+        let found: Vec<&str> = sentences("Look at main.rs and 0.5 first. Then go on.\n```\nnot. this.\n```\n- a list item").collect();
+        assert_eq!(found, ["Look at main.rs and 0.5 first.", "Then go on.", "a list item"]);
+    }
+
+    #[test]
+    fn a_failure_that_worked_later_is_resolved() {
+        let said = |failed, label: &str, text: &str| Said {
+            speaker: Speaker::Result { failed },
+            label: label.to_owned(),
+            text: text.to_owned(),
+        };
+        let pieces = [
+            said(true, "bash cargo test", "running\nerror[E0308]: mismatched types"),
+            said(true, "bash make", "make: *** no rule"),
+            said(false, "bash cargo test", "ok"),
+        ];
+        let ledger = Ledger::of(&pieces, &[], &[]);
+        let found: Vec<_> = ledger.failures.iter().map(|it| (it.line.as_str(), it.resolved)).collect();
+        assert_eq!(found, [("error[E0308]: mismatched types", true), ("make: *** no rule", false)]);
+    }
+}

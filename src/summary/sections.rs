@@ -1,0 +1,186 @@
+//! The headings of a summary, the same in every one: an earlier summary is read back into its parts by them, whoever
+//! wrote it, and a new one is put together under them.
+
+/// A place for an item in a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Section {
+    Goal,
+    Constraints,
+    Done,
+    InProgress,
+    Blocked,
+    Decisions,
+    NextSteps,
+    Context,
+}
+
+impl Section {
+    const ALL: [Self; 8] = [
+        Self::Goal,
+        Self::Constraints,
+        Self::Done,
+        Self::InProgress,
+        Self::Blocked,
+        Self::Decisions,
+        Self::NextSteps,
+        Self::Context,
+    ];
+
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Goal => "## Goal",
+            Self::Constraints => "## Constraints & Preferences",
+            Self::Done => "## Progress\n### Done",
+            Self::InProgress => "### In Progress",
+            Self::Blocked => "### Blocked",
+            Self::Decisions => "## Key Decisions",
+            Self::NextSteps => "## Next Steps",
+            Self::Context => "## Critical Context",
+        }
+    }
+
+    fn mark(self, number: usize) -> String {
+        match self {
+            Self::Done => "- [x] ".to_owned(),
+            Self::InProgress => "- [ ] ".to_owned(),
+            Self::NextSteps => format!("{number}. "),
+            _ => "- ".to_owned(),
+        }
+    }
+
+    /// The section a heading of a summary means, ours or a model's.
+    fn of_heading(heading: &str) -> Option<Self> {
+        let words = heading.to_lowercase();
+        let has = |word: &str| words.contains(word);
+        Some(match () {
+            () if has("goal") || has("original request") => Self::Goal,
+            () if has("constraint") || has("preference") => Self::Constraints,
+            () if has("in progress") || has("current work") => Self::InProgress,
+            () if has("blocked") => Self::Blocked,
+            () if has("decision") => Self::Decisions,
+            () if has("next step") || has("remaining") || has("pending") => Self::NextSteps,
+            () if has("done") || has("progress") || has("completed") => Self::Done,
+            () => return None,
+        })
+    }
+}
+
+/// The items of an earlier summary. What stands under no heading that is known goes to the context.
+pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
+    let mut items: Vec<(Section, String)> = Vec::new();
+    let mut section = Section::Context;
+    let mut inside_tag: Option<String> = None;
+    for line in summary.lines() {
+        let trimmed = line.trim();
+        if let Some(tag) = &inside_tag {
+            if trimmed == format!("</{tag}>") {
+                inside_tag = None;
+            }
+            continue;
+        }
+        if trimmed == "<read-files>" || trimmed == "<modified-files>" {
+            inside_tag = Some(trimmed.trim_matches(['<', '>']).to_owned());
+            continue;
+        }
+        if let Some(heading) = heading(trimmed) {
+            section = Section::of_heading(heading).unwrap_or(Section::Context);
+            continue;
+        }
+        if trimmed.is_empty() || trimmed.chars().all(|char| char == '-') || trimmed.starts_with("```") {
+            continue;
+        }
+        let indented = line.starts_with([' ', '\t']);
+        match (without_mark(trimmed), items.last_mut()) {
+            (None, Some((last, text))) if indented && *last == section => {
+                text.push('\n');
+                text.push_str(trimmed);
+            }
+            (text, _) => {
+                let text = text.unwrap_or(trimmed).trim();
+                if !text.is_empty() && text != NONE {
+                    items.push((section, text.to_owned()));
+                }
+            }
+        }
+    }
+    items
+}
+
+/// What stands under a heading without items.
+const NONE: &str = "(none)";
+
+fn heading(line: &str) -> Option<&str> {
+    let hashes = line.trim_start_matches('#');
+    if hashes.len() < line.len() && hashes.starts_with(' ') {
+        return Some(hashes.trim());
+    }
+    let bold = line.strip_prefix("**")?.strip_suffix("**")?;
+    (!bold.contains("**")).then(|| bold.trim_end_matches(':'))
+}
+
+/// The text behind a bullet, a box or a number; none where there is no such mark.
+fn without_mark(line: &str) -> Option<&str> {
+    let digits = line.trim_start_matches(|char: char| char.is_ascii_digit());
+    let rest = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).or_else(|| {
+        (digits.len() < line.len()).then(|| digits.strip_prefix(". ").or_else(|| digits.strip_prefix(") "))).flatten()
+    })?;
+    let rest = rest.trim_start();
+    Some(["[x] ", "[X] ", "[ ] "].iter().find_map(|tick| rest.strip_prefix(tick)).unwrap_or(rest))
+}
+
+/// A summary of items, in the order of the sections and, within one, of the items.
+pub(super) fn render(items: &[(Section, String)]) -> String {
+    let mut out = String::new();
+    for section in Section::ALL {
+        if !out.is_empty() {
+            out.push_str(if matches!(section, Section::InProgress | Section::Blocked) { "\n" } else { "\n\n" });
+        }
+        out.push_str(section.heading());
+        let mut number = 0;
+        for (_, text) in items.iter().filter(|(it, _)| *it == section) {
+            number += 1;
+            out.push('\n');
+            out.push_str(&section.mark(number));
+            out.push_str(&text.replace('\n', "\n  "));
+        }
+        if number == 0 {
+            out.push('\n');
+            out.push_str(NONE);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_rendered_is_read_back() {
+        let items = vec![
+            (Section::Goal, "Build it".to_owned()),
+            (Section::Constraints, "never push".to_owned()),
+            (Section::Done, "first".to_owned()),
+            (Section::Done, "second\nwith more".to_owned()),
+            (Section::InProgress, "third".to_owned()),
+            (Section::NextSteps, "fourth".to_owned()),
+            (Section::Context, "line".to_owned()),
+        ];
+        let text = render(&items);
+        assert!(text.starts_with("## Goal\n- Build it\n\n## Constraints & Preferences\n- never push\n\n## Progress\n### Done\n- [x] first\n- [x] second\n  with more\n### In Progress\n- [ ] third\n### Blocked\n(none)"), "{text}");
+        assert_eq!(parse(&text), items);
+    }
+
+    #[test]
+    fn a_models_own_headings_are_understood() {
+        let text = "# Checkpoint\n## Goal\nShip it.\n\n**Completed work:**\n* one\n2. two\n## Branch\n`main`\n<read-files>\na\n</read-files>";
+        let items = parse(text);
+        let expected = [
+            (Section::Goal, "Ship it."),
+            (Section::Done, "one"),
+            (Section::Done, "two"),
+            (Section::Context, "`main`"),
+        ];
+        assert_eq!(items, expected.map(|(section, text)| (section, text.to_owned())));
+    }
+}
