@@ -222,10 +222,12 @@ impl<C: Send + Sync + 'static> Service<C> {
         self.module.register_method(M::NAME, call).expect("each method is registered once");
     }
 
-    /// The names of the methods.
+    /// The names of the methods, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<&'static str> {
-        self.module.method_names().collect()
+        let mut names: Vec<_> = self.module.method_names().collect();
+        names.sort_unstable();
+        names
     }
 
     /// Handles one frame. Whatever it holds, every request in it will be answered.

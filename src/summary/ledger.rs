@@ -97,8 +97,10 @@ pub(super) fn listen(entries: &[&Arc<Entry>], redact_secrets: bool, stop: &dyn F
             Message::Assistant(answer) if !answer.failed() => {
                 say(Speaker::Assistant, "assistant".to_owned(), clean(&message::text_of(&answer.content)));
                 for call in answer.calls() {
-                    let label = clean(&label_of(call));
-                    say(Speaker::Call, label.clone(), clean(&call_text(call)));
+                    let label = label_of(call);
+                    let said = call_text(call, &label);
+                    let label = clean(&label);
+                    say(Speaker::Call, label.clone(), clean(&said));
                     labels.insert(call.id.as_str(), label);
                 }
             }
@@ -147,11 +149,12 @@ fn label_of(call: &ToolCall) -> String {
     }
 }
 
-/// Every text argument of a call, line by line: what was written and run is in there.
-fn call_text(call: &ToolCall) -> String {
+/// Every text argument of a call, line by line: what was written and run is in there. What the label says already is
+/// not said again.
+fn call_text(call: &ToolCall, label: &str) -> String {
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
     let texts = arguments.as_object().into_iter().flatten().filter_map(|(name, value)| match value {
-        Value::String(text) => Some(format!("{name}: {}", text::clip_middle(text, 4_000, "\n[…]\n"))),
+        Value::String(text) if !label.ends_with(text.as_str()) => Some(format!("{name}: {}", text::clip_middle(text, 4_000, "\n[…]\n"))),
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")
@@ -187,7 +190,7 @@ impl Ledger {
         if !request.is_empty() {
             self.requests.push(Request { text: request, outcome: None });
         }
-        for sentence in sentences(said) {
+        for sentence in sentences(said).filter(|sentence| is_prose(sentence)) {
             if is_constraint(sentence) {
                 add_once(&mut self.constraints, text::one_line(sentence, 240));
             }
@@ -196,8 +199,11 @@ impl Ledger {
 
     fn assistant(&mut self, said: &str) {
         if let Some(request) = self.requests.last_mut() {
-            // The last answer of a turn says what came of it.
-            request.outcome = sentences(said).next().map(|sentence| text::one_line(sentence, 160));
+            // The last answer of a turn says what came of it; a sentence that ends with a colon says it further down.
+            let telling = sentences(said).find(|sentence| !sentence.ends_with(':') && sentence.split(' ').count() > 2);
+            if let Some(sentence) = telling {
+                request.outcome = Some(text::one_line(sentence, 160));
+            }
         }
         for sentence in sentences(said) {
             if is_decision(sentence) {
@@ -220,14 +226,22 @@ impl Ledger {
     }
 }
 
-/// The line of a failure that says what failed: the last one with an error word, else the first.
+/// The line of a failure that says what failed: one that reads like an error, else the first. Lines too long to read
+/// are code that was thrown out along with it.
 fn telling_line(text: &str) -> &str {
-    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    const READABLE: usize = 400;
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && line.len() <= READABLE);
     let error = |line: &&str| {
         let line = line.to_ascii_lowercase();
-        ["error", "panicked", "exception", "failed", "fatal", "cannot", "not found", "denied"].iter().any(|word| line.contains(word))
+        ["error", "panicked", "exception", "fatal"].iter().any(|word| {
+            line.match_indices(word).any(|(at, _)| line[at + word.len()..].starts_with([':', '[', ' ']))
+        })
     };
-    lines().find(error).or_else(|| lines().next()).unwrap_or_default()
+    let failed = |line: &&str| {
+        let line = line.to_ascii_lowercase();
+        ["failed", "cannot", "not found", "denied", "no such", "unable"].iter().any(|word| line.contains(word))
+    };
+    lines().find(error).or_else(|| lines().find(failed)).or_else(|| lines().next()).unwrap_or_default()
 }
 
 /// A user's own words without what was pasted behind them: long lines, code blocks, many lines.
@@ -288,6 +302,12 @@ fn add_once(list: &mut Vec<String>, text: String) {
     }
 }
 
+/// A person's own words, not a log or a piece of JSON that was pasted, and no question.
+fn is_prose(sentence: &str) -> bool {
+    let strange = sentence.chars().filter(|char| matches!(char, '{' | '}' | '"' | '\\' | '|' | '<' | '>' | ';' | '=')).count();
+    sentence.len() <= 400 && strange * 20 <= sentence.len() && !sentence.ends_with('?') && !sentence.starts_with("at ")
+}
+
 /// Whether a sentence of the user sets a rule.
 pub(super) fn is_constraint(sentence: &str) -> bool {
     const WORDS: &[&str] = &[
@@ -320,6 +340,11 @@ fn is_decision(sentence: &str) -> bool {
         "the reason", "trade-off", "tradeoff", "must be", "has to be", "so that",
     ];
     let lower = sentence.to_lowercase();
+    // What the agent is about to do is not settled yet, and a heading settles nothing.
+    let plan = ["let me", "now let", "now i", "i'll now", "first,"].iter().any(|start| lower.starts_with(start));
+    if plan || sentence.ends_with(':') || sentence.split_whitespace().count() < 5 {
+        return false;
+    }
     PHRASES.iter().any(|phrase| lower.contains(phrase))
 }
 
