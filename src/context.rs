@@ -159,7 +159,11 @@ pub fn build(path: &Path) -> Context {
         Some(Some(replacement)) => edited(entry, replacement),
     }));
     let messages = pairing::pair(messages);
-    debug_assert_eq!(check::violations_of(&messages), Vec::<String>::new());
+    let violations = check::violations_of(&messages);
+    if !violations.is_empty() {
+        tracing::error!(?violations, "a context that a provider may refuse; please report this");
+        debug_assert!(violations.is_empty(), "{violations:?}");
+    }
     Context { messages, compaction: compaction.map(|place| path[place].id.clone()) }
 }
 

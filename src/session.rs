@@ -35,7 +35,7 @@ use crate::{
 };
 use append::Staged;
 use compaction::{NoDraft, Planned, Snapshot};
-use operation::{COMPACTION, End, Operation};
+use operation::{COMPACTION, End, Operation, Stop};
 use serde_json::json;
 use state::{Home, State};
 use std::{
@@ -93,6 +93,8 @@ pub enum Urgent {
 enum Input {
     /// A write came back.
     Written { log: Option<Log>, result: Result<(), StoreError>, what: Write },
+    /// What a compaction would do, for somebody who only asks.
+    DryRun { reply: Reply, result: Result<CompactAnswer, Failure> },
     /// A plan was made, or cannot be.
     Planned { id: OperationId, result: Result<Planned, Failure> },
     /// A draft was made, or cannot be.
@@ -214,7 +216,7 @@ enum Writer {
 enum Slot {
     Free,
     /// A plan is being made; there is no start event yet.
-    Planning { id: OperationId, params: CompactParams, reply: Reply, stopped: bool },
+    Planning { id: OperationId, params: CompactParams, reply: Reply, stop: Stop },
     Running(Operation),
     /// The draft is being written: too late to stop it.
     Committing(Operation),
@@ -232,6 +234,8 @@ pub struct Session {
     draft: Option<Box<Draft>>,
     /// Requests that wait for maintenance to end.
     waiting: Vec<(ContextParams, Reply)>,
+    /// Plans that are made for somebody who only asks.
+    dry_runs: usize,
     ending: Ending,
     /// What clients were told last.
     told: Usage,
@@ -259,6 +263,7 @@ pub async fn run(state: State, home: Home, inbox: Inbox, emitter: Emitter) {
         commands: VecDeque::new(),
         draft: None,
         waiting: Vec::new(),
+        dry_runs: 0,
         ending: Ending::No,
         told,
         inputs,
@@ -287,7 +292,7 @@ impl Session {
     }
 
     fn idle(&self) -> bool {
-        self.listens() && matches!(self.slot, Slot::Free) && self.commands.is_empty()
+        self.listens() && matches!(self.slot, Slot::Free) && self.commands.is_empty() && self.dry_runs == 0
     }
 
     fn over(&self, mailbox: &mpsc::Receiver<Command>) -> bool {
@@ -416,7 +421,7 @@ impl Session {
                 if let Ending::Now(before) = &mut self.ending {
                     replies.append(before);
                 }
-                self.stop_running(None);
+                self.stop_running();
                 self.ending = Ending::Now(replies);
             }
         }
@@ -430,11 +435,15 @@ impl Session {
                     self.commands.push_back(command);
                 }
                 self.work(mailbox);
-                let cancelled = self.stop_running(which.as_ref());
+                let running = self.running(which.as_ref()).cloned();
+                let cancelled = running.iter().map(|id| Cancelled { operation_id: id.clone(), kind: COMPACTION.to_owned() });
+                reply.ok(&CancelAnswer { cancelled: cancelled.collect() });
+                if running.is_some() {
+                    self.stop_running();
+                }
                 if which.is_none() {
                     self.stop_waiting();
                 }
-                reply.ok(&CancelAnswer { cancelled });
             }
             Urgent::TakenBack => self.look_for_taken_back(),
             Urgent::Finish => {
@@ -443,7 +452,7 @@ impl Session {
                 }
             }
             Urgent::Stop => {
-                self.stop_running(None);
+                self.stop_running();
                 for (_, reply) in self.waiting.drain(..) {
                     reply.fail(&Failure::Cancelled);
                 }
@@ -454,21 +463,35 @@ impl Session {
         }
     }
 
-    /// Stops what runs, if it is the one that is meant. It ends by its end event, as everything does.
-    fn stop_running(&mut self, which: Option<&OperationId>) -> Vec<Cancelled> {
-        let meant = |id: &OperationId| which.is_none_or(|which| which == id);
-        let id = match &mut self.slot {
-            Slot::Planning { id, stopped, .. } if meant(id) => {
-                *stopped = true;
-                id.clone()
-            }
-            Slot::Running(operation) if meant(&operation.id) => {
-                operation.stop.request();
-                operation.id.clone()
-            }
-            _ => return Vec::new(),
+    /// What can be stopped, if it is the one that is meant. A draft that is being written cannot.
+    fn running(&self, which: Option<&OperationId>) -> Option<&OperationId> {
+        let id = match &self.slot {
+            Slot::Planning { id, .. } => id,
+            Slot::Running(operation) => &operation.id,
+            Slot::Free | Slot::Committing(_) => return None,
         };
-        vec![Cancelled { operation_id: id, kind: COMPACTION.to_owned() }]
+        which.is_none_or(|which| which == id).then_some(id)
+    }
+
+    /// Stops what runs. Its end is told at once; what its work still brings is ignored.
+    fn stop_running(&mut self) {
+        let operation = match std::mem::replace(&mut self.slot, Slot::Free) {
+            Slot::Running(operation) => {
+                operation.stop.request();
+                operation
+            }
+            Slot::Planning { id, params, reply, stop } => {
+                stop.request();
+                let usage = self.state.measure(&self.state.path()).usage;
+                Operation::start(id, usage, stop, reply, params.wait == Some(true), self.emitter.clone())
+            }
+            other => {
+                self.slot = other;
+                return;
+            }
+        };
+        self.draft = None;
+        self.finish(operation, End::Cancelled);
     }
 
     /// Compactions that were sent before the cancel and still wait behind a write: they never begin.
@@ -489,13 +512,17 @@ impl Session {
         let planning = matches!(&self.slot, Slot::Planning { reply, .. } if reply.cancelled());
         let running = matches!(&self.slot, Slot::Running(operation) if operation.taken_back());
         if planning || running {
-            self.stop_running(None);
+            self.stop_running();
         }
     }
 
     fn on_input(&mut self, input: Input) {
         match input {
             Input::Written { log, result, what } => self.written(log, result, what),
+            Input::DryRun { reply, result } => {
+                self.dry_runs -= 1;
+                reply.with(result);
+            }
             Input::Planned { id, result } => self.planned(&id, result),
             Input::Drafted { id, result } => self.drafted(&id, result),
             Input::Counted => {
@@ -664,20 +691,21 @@ impl Session {
             return reply.fail(&failure);
         }
         let id = OperationId::fresh();
-        let snapshot = self.snapshot(&params);
+        let stop = Stop::default();
+        let snapshot = self.snapshot(&params, stop.clone());
         if dry_run {
             let settings = self.state.settings().clone();
-            tokio::task::spawn_blocking(move || {
-                let planned = guarded(|| compaction::prepare(snapshot)).map(|planned| CompactAnswer::DryRun {
+            self.dry_runs += 1;
+            return self.spawn(move || {
+                let result = guarded(|| compaction::prepare(snapshot)).map(|planned| CompactAnswer::DryRun {
                     preparation: compaction::preparation(&planned.plan, &settings.settings),
                 });
-                reply.with(planned);
+                Input::DryRun { reply, result }
             });
-            return;
         }
         let urgent = self.urgent.clone();
         reply.on_cancel(move || drop(urgent.send(Urgent::TakenBack)));
-        self.slot = Slot::Planning { id: id.clone(), params, reply, stopped: false };
+        self.slot = Slot::Planning { id: id.clone(), params, reply, stop };
         self.spawn(move || Input::Planned { id, result: guarded(|| compaction::prepare(snapshot)) });
     }
 
@@ -704,7 +732,7 @@ impl Session {
         }
     }
 
-    fn snapshot(&self, params: &CompactParams) -> Snapshot {
+    fn snapshot(&self, params: &CompactParams, stop: Stop) -> Snapshot {
         let path = self.state.path();
         let model = self.state.model(&path);
         let gauge = self.state.gauge(model.as_ref());
@@ -714,14 +742,15 @@ impl Session {
             tools: gauge.tools.map(<[_]>::to_vec),
             keep_recent_tokens: params.keep_recent_tokens,
             initiator: params.initiator.unwrap_or(Initiator::User),
+            stop,
             path,
             model,
         }
     }
 
     fn planned(&mut self, planned: &OperationId, result: Result<Planned, Failure>) {
-        let (id, params, reply, stopped) = match std::mem::replace(&mut self.slot, Slot::Free) {
-            Slot::Planning { id, params, reply, stopped } if id == *planned => (id, params, reply, stopped),
+        let (id, params, reply, stop) = match std::mem::replace(&mut self.slot, Slot::Free) {
+            Slot::Planning { id, params, reply, stop } if id == *planned => (id, params, reply, stop),
             other => {
                 self.slot = other;
                 return;
@@ -735,12 +764,8 @@ impl Session {
             }
         };
         let wait = params.wait == Some(true);
-        let operation = Operation::start(id.clone(), plan.clone(), usage, reply, wait, self.emitter.clone());
-        if stopped {
-            return self.finish(operation, End::Cancelled);
-        }
+        let operation = Operation::start(id.clone(), usage, stop.clone(), reply, wait, self.emitter.clone());
         operation.progress(Stage::Summarizing, 0, 1);
-        let stop = operation.stop.clone();
         let settings = self.state.settings().clone();
         self.slot = Slot::Running(operation);
         self.spawn(move || {

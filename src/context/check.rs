@@ -1,18 +1,57 @@
-//! Would a provider take this list? Asked of the finished messages as JSON, knowing nothing of how they were made.
+//! Would a provider take this list? Asked of the finished messages, knowing nothing of how they were made.
 
 use super::ContextMessage;
+use crate::message::Message;
 use serde_json::Value;
 
-/// Every reason for a provider to refuse the messages; none for a valid list.
+/// What of a message a provider looks at.
+enum Seen<'a> {
+    Answer { calls: Vec<&'a str>, failed: bool, empty: bool },
+    Result(&'a str),
+    Other,
+    Unknown(&'a str),
+}
+
+/// Every reason for a provider to refuse messages as they stand on the wire; none for a valid list.
 #[must_use]
 pub fn violations(messages: &[Value]) -> Vec<String> {
+    check(messages.iter().map(|message| match message["role"].as_str().unwrap_or_default() {
+        "assistant" => {
+            let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let calls = blocks.iter().filter(|block| block["type"] == "toolCall");
+            Seen::Answer {
+                calls: calls.map(|call| call["id"].as_str().unwrap_or_default()).collect(),
+                failed: matches!(message["stopReason"].as_str(), Some("error" | "aborted")),
+                empty: blocks.is_empty(),
+            }
+        }
+        "toolResult" => Seen::Result(message["toolCallId"].as_str().unwrap_or_default()),
+        "user" | "developer" | "bashExecution" | "pythonExecution" | "custom" | "hookMessage" | "fileMention" => Seen::Other,
+        other => Seen::Unknown(other),
+    }))
+}
+
+/// The same for the messages of a context, at every rebuild.
+pub(super) fn violations_of(messages: &[ContextMessage]) -> Vec<String> {
+    check(messages.iter().map(|message| match message.message() {
+        Message::Assistant(answer) => Seen::Answer {
+            calls: answer.calls().map(|call| call.id.as_str()).collect(),
+            failed: answer.failed(),
+            empty: answer.content.is_empty(),
+        },
+        Message::ToolResult(result) => Seen::Result(result.call.as_str()),
+        Message::System(_) => Seen::Unknown("system"),
+        Message::Summary(_) => Seen::Unknown("summary"),
+        Message::User(_) | Message::Developer(_) | Message::Execution(_) | Message::Custom(_) => Seen::Other,
+    }))
+}
+
+fn check<'a>(messages: impl Iterator<Item = Seen<'a>>) -> Vec<String> {
     let mut found = Vec::new();
     // The calls of the last answer that still wait for a result.
     let mut waiting: Vec<&str> = Vec::new();
-    for (at, message) in messages.iter().enumerate() {
-        let role = message["role"].as_str().unwrap_or_default();
-        if role == "toolResult" {
-            let id = message["toolCallId"].as_str().unwrap_or_default();
+    for (at, message) in messages.enumerate() {
+        if let Seen::Result(id) = message {
             match waiting.iter().position(|it| *it == id) {
                 Some(place) => {
                     waiting.remove(place);
@@ -25,34 +64,22 @@ pub fn violations(messages: &[Value]) -> Vec<String> {
             found.push(format!("message {at}: calls without a result before it: {waiting:?}"));
             waiting.clear();
         }
-        match role {
-            "assistant" => {
-                if matches!(message["stopReason"].as_str(), Some("error" | "aborted")) {
+        match message {
+            Seen::Answer { calls, failed, empty } => {
+                if failed {
                     found.push(format!("message {at}: an answer that failed"));
                 }
-                let blocks = message["content"].as_array().map(Vec::as_slice).unwrap_or_default();
-                if blocks.is_empty() {
+                if empty {
                     found.push(format!("message {at}: an answer without content"));
                 }
-                waiting = blocks
-                    .iter()
-                    .filter(|block| block["type"] == "toolCall")
-                    .filter_map(|block| block["id"].as_str())
-                    .collect();
+                waiting = calls;
             }
-            "user" | "developer" | "bashExecution" | "pythonExecution" | "custom" | "hookMessage" | "fileMention" => {}
-            other => found.push(format!("message {at}: role {other:?} is for no provider")),
+            Seen::Unknown(role) => found.push(format!("message {at}: role {role:?} is for no provider")),
+            Seen::Other | Seen::Result(_) => {}
         }
     }
     if !waiting.is_empty() {
         found.push(format!("at the end: calls without a result: {waiting:?}"));
     }
     found
-}
-
-/// The same for messages of a context.
-pub(super) fn violations_of(messages: &[ContextMessage]) -> Vec<String> {
-    let values: Vec<Value> =
-        messages.iter().map(|message| serde_json::from_str(&message.json()).unwrap_or_default()).collect();
-    violations(&values)
 }

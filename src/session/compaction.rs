@@ -1,10 +1,7 @@
 //! The work of a compaction, away from the session: from a path to a plan, from a plan to a draft. It owns nothing of
 //! the session; what comes out is committed there, if the plan still stands.
 
-use super::{
-    operation::Stop,
-    usage::Gauge,
-};
+use super::{operation::Stop, usage::Gauge};
 use crate::{
     maintenance::{
         ladder::{self, Draft},
@@ -38,6 +35,8 @@ pub struct Snapshot {
     pub keep_recent_tokens: Option<u64>,
     /// Who wants it.
     pub initiator: Initiator,
+    /// Ends the work early.
+    pub stop: Stop,
 }
 
 /// A plan, and how full the context is.
@@ -51,7 +50,7 @@ pub struct Planned {
 /// Plans a compaction. Counts tokens, which may take a while.
 ///
 /// # Errors
-/// When there is nothing to compact.
+/// When there is nothing to compact, or it was stopped.
 pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
     let gauge = Gauge {
         settings: &snapshot.settings,
@@ -62,7 +61,12 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
     let estimator = gauge.estimator();
     if estimator == Estimator::Tiktoken {
         tokens::load();
-        snapshot.path[snapshot.path.first_kept()..].iter().for_each(|entry| entry.count());
+        for entry in &snapshot.path[snapshot.path.first_kept()..] {
+            if snapshot.stop.requested() {
+                return Err(Failure::Cancelled);
+            }
+            entry.count();
+        }
     }
     let measure = gauge.measure_by(&snapshot.path, estimator);
     let too_early = measure.usage.context_tokens < measure.budget.threshold / 2;

@@ -7,8 +7,6 @@ use super::{Emitter, state::State};
 use crate::{
     entry,
     ids::{EntryId, OperationId},
-    maintenance::plan::Plan,
-    models::Budget,
     outbox::About,
     protocol::{
         errors::Failure,
@@ -58,8 +56,6 @@ pub struct Operation {
     pub id: OperationId,
     /// Why it runs.
     pub reason: Reason,
-    /// What it will do.
-    pub plan: Plan,
     /// Stops it.
     pub stop: Stop,
     emitter: Emitter,
@@ -84,7 +80,7 @@ pub enum End {
 impl Operation {
     /// Sends the start. The answer that introduces the id goes out first; one that waits for the end, or leaves with
     /// its batch, cannot, and then the start event introduces it.
-    pub fn start(id: OperationId, plan: Plan, usage: Usage, reply: Reply, wait: bool, emitter: Emitter) -> Self {
+    pub fn start(id: OperationId, usage: Usage, stop: Stop, reply: Reply, wait: bool, emitter: Emitter) -> Self {
         let introduced = !wait && !reply.in_batch();
         let mut waiting = Vec::new();
         if wait {
@@ -95,8 +91,7 @@ impl Operation {
         let operation = Self {
             id,
             reason: Reason::Manual,
-            plan,
-            stop: Stop::default(),
+            stop,
             emitter,
             started_at: entry::now(),
             started: Instant::now(),
@@ -109,13 +104,12 @@ impl Operation {
             status.operation_id = None;
         }
         operation.emitter.emit(About::default(), &Event::StatusChanged { status });
-        let Budget { window, threshold, .. } = operation.plan.demand.budget;
         operation.emit(&Event::CompactionStart {
             reason: operation.reason,
             strategy: Strategy::ContextFull,
-            tokens_before: operation.plan.demand.tokens_before,
-            context_window: window,
-            threshold_tokens: threshold,
+            tokens_before: operation.usage.context_tokens,
+            context_window: operation.usage.context_window.unwrap_or(0),
+            threshold_tokens: operation.usage.threshold_tokens.unwrap_or(0),
             will_retry: false,
         });
         operation
