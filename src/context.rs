@@ -199,7 +199,7 @@ fn summary(path: &Path, place: usize) -> Option<ContextMessage> {
     let mut text = prompts::render(prompts::COMPACTION_SUMMARY_CONTEXT, &[("summary", &entry.compaction()?.summary)]);
     if let Some(carried) = left_behind(path, place) {
         text.push_str("\n\nThe newest message of the user from that part, in full:\n\n<user-message>\n");
-        text.push_str(&crate::summary::escape_tags(&carried.text));
+        text.push_str(&prompts::escape_tags(&carried.text));
         text.push_str("\n</user-message>");
     }
     ContextMessage::user_text(entry, Part::Summary, &text)

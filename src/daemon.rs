@@ -14,7 +14,9 @@ use crate::{
     },
     rpc::{MOST_IN_FLIGHT, Reply, Service, Shared},
     session::{
-        self, Command, Emitter, Handle, Inbox, Urgent, listing,
+        self, Emitter,
+        handle::{self, Command, Handle, Inbox, Urgent},
+        listing,
         open::{self, Opened},
         store,
     },
@@ -264,7 +266,9 @@ impl Daemon {
 
     fn session_new(self: &Arc<Self>, params: NewParams, reply: Reply) {
         let id = SessionId::fresh();
-        let Some(inbox) = self.register(&id) else { return };
+        let Some(inbox) = self.register(&id) else {
+            return;
+        };
         let (daemon, opened_id) = (self.clone(), id.clone());
         let open = move || open::new(opened_id, params, &daemon.places.sessions(), &daemon.layers);
         self.start(id, inbox, open, reply, |opened, reply| {
@@ -276,7 +280,10 @@ impl Daemon {
         match (params.session_id.clone(), params.path.clone()) {
             (Some(id), None) => {
                 let sessions = self.places.sessions();
-                let find = { let id = id.clone(); move || open::find(&id, &sessions) };
+                let find = {
+                    let id = id.clone();
+                    move || open::find(&id, &sessions)
+                };
                 self.load_registered(id, params, find, reply);
             }
             (None, Some(path)) => {
@@ -315,10 +322,16 @@ impl Daemon {
             return self.send(&id, reply, |reply| Command::Describe(path, reply));
         };
         let daemon = self.clone();
-        self.start(id, inbox, move || open::load(&find()?, params, &daemon.layers), reply, |opened, reply| {
-            let session = opened.state.info(idle());
-            reply.ok(&LoadAnswer { session, indexed: true, repairs: opened.state.repairs() });
-        });
+        self.start(
+            id,
+            inbox,
+            move || open::load(&find()?, params, &daemon.layers),
+            reply,
+            |opened, reply| {
+                let session = opened.state.info(idle());
+                reply.ok(&LoadAnswer { session, indexed: true, repairs: opened.state.repairs() });
+            },
+        );
     }
 
     /// Opens a session and runs it until it is closed. It is answered before its first event.
@@ -333,7 +346,9 @@ impl Daemon {
         let daemon = self.clone();
         let session = async move {
             let opened = tokio::task::spawn_blocking(open).await;
-            match opened.unwrap_or_else(|_| Err(Failure::Internal("a defect of abridged kept the session closed".to_owned()))) {
+            match opened
+                .unwrap_or_else(|_| Err(Failure::Internal("a defect of abridged kept the session closed".to_owned())))
+            {
                 Ok(opened) => {
                     answer(&opened, reply);
                     let emitter = Emitter::new(daemon.outbox.clone(), id.clone());
@@ -357,7 +372,7 @@ impl Daemon {
         if sessions.get(id).is_some_and(Handle::is_open) {
             return None;
         }
-        let (handle, inbox) = session::mailbox();
+        let (handle, inbox) = handle::mailbox();
         sessions.insert(id.clone(), handle);
         Some(inbox)
     }
@@ -382,7 +397,9 @@ impl Daemon {
     fn settings_get(self: &Arc<Self>, params: SettingsGetParams, reply: Reply) {
         match params.session_id {
             Some(id) => self.send(&id, reply, Command::Settings),
-            None => reply.with(self.layers.with_session(None).map_err(|problem| Failure::Internal(problem.to_string()))),
+            None => {
+                reply.with(self.layers.with_session(None).map_err(|problem| Failure::Internal(problem.to_string())))
+            }
         }
     }
 

@@ -278,8 +278,8 @@ impl Entry {
     /// # Errors
     /// When the line is not JSON, or has no type or id.
     pub fn parse(line: Arc<str>) -> Result<Self, BadLine> {
-        let head: Head<'_> =
-            serde_json::from_str(&line).map_err(|error| BadLine::Garbled(message::without_position(&error.to_string())))?;
+        let head: Head<'_> = serde_json::from_str(&line)
+            .map_err(|error| BadLine::Garbled(message::without_position(&error.to_string())))?;
         let id: EntryId = head.id.as_deref().filter(|id| !id.is_empty()).ok_or(BadLine::NoId)?.into();
         let parent = head.parent_id.as_deref().filter(|id| !id.is_empty()).map(EntryId::from);
         let timestamp = match &head.timestamp {
@@ -406,7 +406,9 @@ impl Body {
                 let json = head.content?;
                 let start = message::offset_in(line, json);
                 let as_message = format!(r#"{{"role":"custom","content":{}}}"#, json.get());
-                let Ok(Message::Custom(content)) = Message::parse(&as_message) else { return None };
+                let Ok(Message::Custom(content)) = Message::parse(&as_message) else {
+                    return None;
+                };
                 Self::CustomMessage(CustomMessage {
                     custom_type: head.custom_type.clone().unwrap_or_default(),
                     content,
@@ -457,11 +459,15 @@ impl Body {
             Self::Message(body) => tokens::of_message(&body.message),
             Self::Compaction(compaction) => tokens::of_text(&compaction.summary),
             Self::BranchSummary(branch) => tokens::of_text(&branch.summary),
-            Self::CustomMessage(custom) => custom.content.iter().map(|block| match block {
-                message::Block::Text(text) => tokens::of_text(text),
-                message::Block::Image(image) => image.tokens,
-                _ => 0,
-            }).sum(),
+            Self::CustomMessage(custom) => custom
+                .content
+                .iter()
+                .map(|block| match block {
+                    message::Block::Text(text) => tokens::of_text(text),
+                    message::Block::Image(image) => image.tokens,
+                    _ => 0,
+                })
+                .sum(),
             _ => 0,
         }
     }

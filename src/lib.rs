@@ -1,22 +1,22 @@
 //! abridged owns the sessions of LLM agents and keeps them inside the model's context window.
 
+pub mod cli;
 pub mod context;
+pub mod daemon;
 pub mod entry;
 pub mod ids;
+pub mod maintenance;
 pub mod message;
 pub mod models;
+pub mod outbox;
 pub mod prompts;
+pub mod protocol;
+pub mod rpc;
+pub mod serve;
+pub mod session;
 pub mod settings;
+pub mod summary;
 pub mod text;
 pub mod tokens;
-pub mod tree;
-pub mod session;
-pub mod maintenance;
-pub mod summary;
-pub mod protocol;
-pub mod outbox;
-pub mod rpc;
 pub mod transport;
-pub mod cli;
-pub mod daemon;
-pub mod serve;
+pub mod tree;

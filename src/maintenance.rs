@@ -54,7 +54,9 @@ pub fn at_threshold(facts: &Facts) -> Decision {
     }
     let over = format!("The context has {tokens} tokens, over the threshold of {threshold}");
     if !facts.auto {
-        return Decision::Nothing(format!("{over}, but automatic compaction is off; session/compact works all the same."));
+        return Decision::Nothing(format!(
+            "{over}, but automatic compaction is off; session/compact works all the same."
+        ));
     }
     if facts.undone {
         return Decision::Nothing(format!(
@@ -68,7 +70,9 @@ pub fn at_threshold(facts: &Facts) -> Decision {
         ));
     }
     if !facts.anything_new {
-        return Decision::Nothing(format!("{over}, but nothing came since the last compaction that could be condensed."));
+        return Decision::Nothing(format!(
+            "{over}, but nothing came since the last compaction that could be condensed."
+        ));
     }
     Decision::Compact(format!("{over}; a compaction is due."))
 }
@@ -89,7 +93,10 @@ mod tests {
         };
         let why = |facts| at_threshold(&facts).why().to_owned();
         assert!(why(facts(170_000, true, false, 0)).contains("0 below the threshold of 170000"));
-        assert_eq!(why(facts(170_001, true, false, 0)), "The context has 170001 tokens, over the threshold of 170000; a compaction is due.");
+        assert_eq!(
+            why(facts(170_001, true, false, 0)),
+            "The context has 170001 tokens, over the threshold of 170000; a compaction is due."
+        );
         assert!(why(facts(180_000, false, false, 0)).contains("automatic compaction is off"));
         assert!(why(facts(180_000, true, true, 0)).contains("was undone here"));
         assert!(why(facts(199_000, true, false, 198_000)).contains("system prompt and tools alone"));

@@ -192,14 +192,10 @@ impl Message {
     /// When it is not an object with a known `role` and that role's fields.
     pub fn parse(json: &str) -> Result<Self, NotAMessage> {
         let mut reader = serde_json::Deserializer::from_str(json);
-        let wire: WireMessage<'_> =
-            serde_path_to_error::deserialize(&mut reader).map_err(|error| NotAMessage {
-                path: match error.path().to_string() {
-                    dot if dot == "." => String::new(),
-                    path => path,
-                },
-                problem: without_position(&error.inner().to_string()),
-            })?;
+        let wire: WireMessage<'_> = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+            let (path, problem) = place_and_problem(&error);
+            NotAMessage { path, problem }
+        })?;
         wire.into_message()
     }
 
@@ -236,6 +232,19 @@ pub fn text_of(blocks: &[Block]) -> String {
         })
         .collect();
     texts.join("\n")
+}
+
+/// Where in a JSON text something is wrong, and what. serde names a missing field in its text and not in its path.
+pub(crate) fn place_and_problem(error: &serde_path_to_error::Error<serde_json::Error>) -> (String, String) {
+    let problem = without_position(&error.inner().to_string());
+    let missing = problem.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+    let path = match (error.path().to_string().as_str(), missing) {
+        (".", Some(field)) => field.to_owned(),
+        (".", None) => String::new(),
+        (path, Some(field)) => format!("{path}.{field}"),
+        (path, None) => path.to_owned(),
+    };
+    (path, problem)
 }
 
 /// serde's " at line 1 column 7" means nothing to somebody who sent one line.
@@ -382,7 +391,9 @@ impl WireMessage<'_> {
             "bashExecution" | "pythonExecution" => Message::Execution(Execution {
                 command: match self.command.or(self.code) {
                     Some(command) => command,
-                    None => return Err(NotAMessage { path: "command".into(), problem: "what was run is missing".into() }),
+                    None => {
+                        return Err(NotAMessage { path: "command".into(), problem: "what was run is missing".into() });
+                    }
                 },
                 output: self.output.unwrap_or_default(),
                 exit_code: self.exit_code,

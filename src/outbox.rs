@@ -60,9 +60,19 @@ struct Frame {
 
 enum FrameKind {
     /// Answers so many requests.
-    Answer { requests: usize },
-    Event { session: SessionId, seq: u64, durable: bool, replaceable: Option<&'static str> },
-    Resync { session: SessionId, dropped: u64 },
+    Answer {
+        requests: usize,
+    },
+    Event {
+        session: SessionId,
+        seq: u64,
+        durable: bool,
+        replaceable: Option<&'static str>,
+    },
+    Resync {
+        session: SessionId,
+        dropped: u64,
+    },
     Notification,
 }
 
@@ -333,11 +343,7 @@ mod tests {
     }
 
     fn chunk() -> Event {
-        Event::SummaryChunk {
-            source: crate::protocol::events::ChunkSource::History,
-            attempt: 1,
-            text: String::new(),
-        }
+        Event::SummaryChunk { source: crate::protocol::events::ChunkSource::History, attempt: 1, text: String::new() }
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! The texts under `prompts/`, embedded.
+//! The texts under `prompts/`, embedded, and the tags that frame data in what is sent to a model.
+
+use std::borrow::Cow;
 
 /// How a compaction's summary stands in a context. `{{summary}}` is replaced.
 pub const COMPACTION_SUMMARY_CONTEXT: &str = include_str!("../prompts/compaction-summary-context.md");
@@ -33,6 +35,41 @@ pub fn render(template: &str, values: &[(&str, &str)]) -> String {
     out
 }
 
+/// The tags that have a meaning in what is sent to a model. Standing in the data they would end its frame.
+const TAGS: [&str; 9] = [
+    "summary",
+    "conversation",
+    "previous-summary",
+    "additional-context",
+    "read-files",
+    "modified-files",
+    "pinned",
+    "user-message",
+    "handoff-context",
+];
+
+/// `text` with our own tags made harmless: `&lt;` for `<`.
+#[must_use]
+pub fn escape_tags(text: &str) -> Cow<'_, str> {
+    if !text.contains('<') {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        escaped.push_str(&rest[..at]);
+        let name = rest[at + 1..].trim_start_matches('/');
+        let ours = TAGS.iter().any(|tag| {
+            name.get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag))
+                && !name[tag.len()..].starts_with(|next: char| next.is_alphanumeric() || next == '-' || next == '_')
+        });
+        escaped.push_str(if ours { "&lt;" } else { "<" });
+        rest = &rest[at + 1..];
+    }
+    escaped.push_str(rest);
+    Cow::Owned(escaped)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +77,15 @@ mod tests {
     #[test]
     fn values_are_not_templates() {
         assert_eq!(render("a {{x}} {{y}} {{z}}\n", &[("x", "{{y}}"), ("y", "2")]), "a {{y}} 2 {{z}}");
+    }
+
+    #[test]
+    fn our_own_tags_in_the_data_are_made_harmless() {
+        assert_eq!(
+            escape_tags("a </summary> b <Summary> <sum> <summary-x>"),
+            "a &lt;/summary> b &lt;Summary> <sum> <summary-x>"
+        );
+        assert_eq!(escape_tags("</ conversation>"), "</ conversation>");
+        assert_eq!(escape_tags("</conversation >"), "&lt;/conversation >");
     }
 }

@@ -5,6 +5,7 @@
 //! wire, and nothing overtakes an answer.
 
 use crate::{
+    message,
     outbox::Outbox,
     protocol::{Method, errors::Failure},
 };
@@ -172,7 +173,8 @@ impl Reply {
 impl Drop for Reply {
     fn drop(&mut self) {
         self.send_failure(&Failure::Internal(
-            "this request ended without an answer, which is a defect of abridged; the session can be loaded again".to_owned(),
+            "this request ended without an answer, which is a defect of abridged; the session can be loaded again"
+                .to_owned(),
         ));
     }
 }
@@ -210,7 +212,9 @@ impl<C: Send + Sync + 'static> Service<C> {
     /// Adds a method. Its handler must not block.
     pub fn method<M: Method>(&mut self, handle: fn(&Arc<C>, M::Params, Reply)) {
         let call = move |params: Params<'_>, (): &(), extensions: &Extensions| {
-            let Some(slot) = extensions.get::<Slot>() else { return };
+            let Some(slot) = extensions.get::<Slot>() else {
+                return;
+            };
             let context = extensions.get::<Arc<C>>().expect("every call carries its context");
             let reply = slot.0.lock().unwrap_or_else(PoisonError::into_inner).take();
             let Some(reply) = reply else { return };
@@ -234,7 +238,9 @@ impl<C: Send + Sync + 'static> Service<C> {
     pub fn frame(&self, bytes: &[u8]) {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text.trim_start_matches('\u{feff}').trim(),
-            Err(error) => return self.refuse(None, &Failure::Parse(format!("the frame is not UTF-8 ({error})"))),
+            Err(error) => {
+                return self.refuse(None, &Failure::Parse(format!("the frame is not UTF-8 ({error})")));
+            }
         };
         if !text.starts_with('[') {
             return self.request(text, &|| Sink::Single);
@@ -294,13 +300,7 @@ impl<C: Send + Sync + 'static> Service<C> {
         self.call(&method, frame.params, id, sink);
     }
 
-    fn call(
-        &self,
-        method: &str,
-        params: Option<&RawValue>,
-        id: Option<&RawValue>,
-        sink: &dyn Fn() -> Sink,
-    ) {
+    fn call(&self, method: &str, params: Option<&RawValue>, id: Option<&RawValue>, sink: &dyn Fn() -> Sink) {
         let ticket = Arc::<Ticket>::default();
         let to = id.map(|id| {
             self.shared.outbox.expect_answer();
@@ -371,21 +371,9 @@ fn read_params<P: DeserializeOwned>(text: Option<&str>) -> Result<P, Failure> {
     };
     let mut reader = serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let what = crate::message::without_position(&error.inner().to_string());
-        let path = error.path().to_string();
-        let path = match (path.as_str(), missing_field(&what)) {
-            (".", Some(field)) => field.to_owned(),
-            (".", None) => String::new(),
-            (path, Some(field)) => format!("{path}.{field}"),
-            (path, None) => path.to_owned(),
-        };
+        let (path, what) = message::place_and_problem(&error);
         Failure::InvalidParams { path, what }
     })
-}
-
-/// serde names a missing field in its text and not in its path.
-fn missing_field(what: &str) -> Option<&str> {
-    what.strip_prefix("missing field `")?.split('`').next()
 }
 
 #[cfg(test)]

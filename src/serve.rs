@@ -53,7 +53,8 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
         let handle = runtime.handle().clone();
         move || {
             let _entered = handle.enter();
-            let mut frames = FrameReader::new(BufReader::with_capacity(64 * 1024, io::stdin().lock()), chosen, LARGEST_FRAME);
+            let mut frames =
+                FrameReader::new(BufReader::with_capacity(64 * 1024, io::stdin().lock()), chosen, LARGEST_FRAME);
             loop {
                 match frames.next_frame() {
                     Ok(Some(Inbound::Frame(bytes))) => service.frame(&bytes),

@@ -6,7 +6,9 @@
 //! append before it, and appends that came meanwhile become the next write together.
 
 pub mod append;
+mod compacting;
 pub mod compaction;
+pub mod handle;
 pub mod listing;
 mod migrate;
 pub mod open;
@@ -15,79 +17,33 @@ mod read;
 pub mod state;
 pub mod store;
 pub mod usage;
+mod writing;
 
 use crate::{
     entry::Entry,
-    ids::{EntryId, OperationId, SessionId},
+    ids::{OperationId, SessionId},
     maintenance::ladder::Draft,
     outbox::{About, Outbox},
     protocol::{
         errors::Failure,
-        events::{ChunkSource, Event, Stage},
+        events::Event,
         types::{
-            AppendAnswer, AppendParams, CancelAnswer, Cancelled, CompactAnswer, CompactMethod, CompactParams, ContextParams,
-            EntriesParams, EntryParams, Initiator, LoadAnswer, Next, Queue, Status, StatusAnswer, StatusKind, Usage,
+            AppendParams, CancelAnswer, Cancelled, CompactAnswer, CompactParams, ContextParams, LoadAnswer, Queue,
+            Status, StatusAnswer, StatusKind, Usage,
         },
     },
     rpc::Reply,
-    summary::SPLIT_TURN,
     tokens::{self, Estimator},
 };
 use append::Staged;
-use compaction::{NoDraft, Planned, Snapshot};
+use compaction::{NoDraft, Planned};
+use handle::{Command, Inbox, Urgent};
 use operation::{COMPACTION, End, Operation, Stop};
 use serde_json::json;
 use state::{Home, State};
-use std::{
-    collections::VecDeque,
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{collections::VecDeque, path::PathBuf, sync::Arc};
 use store::{Log, StoreError};
 use tokio::sync::mpsc;
-
-/// Commands that wait for a session before more are refused.
-const MAILBOX: usize = 1_024;
-
-/// A larger entry is announced by its id and type alone, in bytes.
-const LARGEST_ANNOUNCED: usize = 48 * 1024;
-
-/// What a client asks of a session.
-pub enum Command {
-    /// `session/append`
-    Append(AppendParams, Reply),
-    /// `session/compact`
-    Compact(CompactParams, Reply),
-    /// `session/context`
-    Context(ContextParams, Reply),
-    /// `session/entries`
-    Entries(EntriesParams, Reply),
-    /// `session/entry`
-    Entry(EntryParams, Reply),
-    /// `session/usage`
-    Usage(Reply),
-    /// `session/status`
-    Status(Reply),
-    /// `session/load` of a session that is open already.
-    Describe(Option<PathBuf>, Reply),
-    /// `settings/get` of a session.
-    Settings(Reply),
-    /// `session/close`
-    Close(Reply),
-}
-
-/// What goes past the mailbox.
-pub enum Urgent {
-    /// `session/cancel`
-    Cancel(Option<OperationId>, Reply),
-    /// A client took back a request that waits here.
-    TakenBack,
-    /// End when nothing runs any more.
-    Finish,
-    /// End now: what runs is cancelled.
-    Stop,
-}
 
 /// A result of work.
 enum Input {
@@ -108,84 +64,6 @@ enum Write {
     Appends(Vec<(Staged, Reply)>),
     Compaction { entry: Arc<Entry> },
 }
-
-/// How to reach a session.
-#[derive(Clone)]
-pub struct Handle {
-    mailbox: mpsc::Sender<Command>,
-    urgent: mpsc::UnboundedSender<Urgent>,
-}
-
-/// The other ends of a handle.
-pub struct Inbox {
-    mailbox: mpsc::Receiver<Command>,
-    urgent: mpsc::UnboundedReceiver<Urgent>,
-    urgent_sender: mpsc::UnboundedSender<Urgent>,
-}
-
-/// A way to a session that is yet to be opened. What is sent waits until it is.
-#[must_use]
-pub fn mailbox() -> (Handle, Inbox) {
-    let (mailbox, commands) = mpsc::channel(MAILBOX);
-    let (urgent, urgents) = mpsc::unbounded_channel();
-    let inbox = Inbox { mailbox: commands, urgent: urgents, urgent_sender: urgent.clone() };
-    (Handle { mailbox, urgent }, inbox)
-}
-
-impl Handle {
-    /// Sends a command; it begins in the order it was sent.
-    pub fn send(&self, id: &SessionId, command: Command) {
-        use mpsc::error::TrySendError::{Closed, Full};
-        let (command, failure) = match self.mailbox.try_send(command) {
-            Ok(()) => return,
-            Err(Full(command)) => (command, Failure::Overloaded { retry_after_ms: 50 }),
-            Err(Closed(command)) => (command, Failure::no_session(id.as_str())),
-        };
-        command.refuse(&failure);
-    }
-
-    /// Sends what goes past the mailbox.
-    pub fn send_urgent(&self, urgent: Urgent) {
-        // A session that is gone has nothing left to cancel; a reply in here answers for itself.
-        if let Err(mpsc::error::SendError(Urgent::Cancel(_, reply))) = self.urgent.send(urgent) {
-            reply.ok(&CancelAnswer { cancelled: Vec::new() });
-        }
-    }
-
-    /// Whether the session still runs.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        !self.mailbox.is_closed()
-    }
-}
-
-impl Inbox {
-    /// Answers everything that waits, and will come, with an error: the session could not be opened.
-    pub fn refuse(mut self, failure: &Failure) {
-        self.mailbox.close();
-        while let Ok(command) = self.mailbox.try_recv() {
-            command.refuse(failure);
-        }
-    }
-}
-
-impl Command {
-    fn refuse(self, failure: &Failure) {
-        match self {
-            Self::Append(_, reply)
-            | Self::Compact(_, reply)
-            | Self::Context(_, reply)
-            | Self::Entries(_, reply)
-            | Self::Entry(_, reply)
-            | Self::Usage(reply)
-            | Self::Status(reply)
-            | Self::Describe(_, reply)
-            | Self::Settings(reply)
-            | Self::Close(reply) => reply.fail(failure),
-        }
-    }
-}
-
 /// Sends the events of one session.
 #[derive(Clone)]
 pub struct Emitter {
@@ -216,7 +94,12 @@ enum Writer {
 enum Slot {
     Free,
     /// A plan is being made; there is no start event yet.
-    Planning { id: OperationId, params: CompactParams, reply: Reply, stop: Stop },
+    Planning {
+        id: OperationId,
+        params: CompactParams,
+        reply: Reply,
+        stop: Stop,
+    },
     Running(Operation),
     /// The draft is being written: too late to stop it.
     Committing(Operation),
@@ -335,7 +218,9 @@ impl Session {
             if matches!(self.ending, Ending::Now(_)) {
                 break;
             }
-            let Some(command) = self.next_command(mailbox) else { break };
+            let Some(command) = self.next_command(mailbox) else {
+                break;
+            };
             match command {
                 Command::Append(params, reply) => {
                     let appends = self.appends_in_a_row(params, reply, mailbox);
@@ -436,7 +321,8 @@ impl Session {
                 }
                 self.work(mailbox);
                 let running = self.running(which.as_ref()).cloned();
-                let cancelled = running.iter().map(|id| Cancelled { operation_id: id.clone(), kind: COMPACTION.to_owned() });
+                let cancelled =
+                    running.iter().map(|id| Cancelled { operation_id: id.clone(), kind: COMPACTION.to_owned() });
                 reply.ok(&CancelAnswer { cancelled: cancelled.collect() });
                 if running.is_some() {
                     self.stop_running();
@@ -555,8 +441,6 @@ impl Session {
         });
     }
 
-    // ---- reading
-
     fn status(&self) -> Status {
         match &self.slot {
             Slot::Running(operation) | Slot::Committing(operation) => operation.status(),
@@ -614,278 +498,4 @@ impl Session {
             self.emitter.emit(About::default(), &Event::UsageUpdated { usage });
         }
     }
-
-    // ---- writing
-
-    /// Hands lines to the disk; the result comes back as an input.
-    fn write(&mut self, lines: Vec<String>, what: Write) {
-        match std::mem::replace(&mut self.writer, Writer::Away) {
-            Writer::Ready(Home::File(mut log)) => {
-                self.state.stats = log.stats();
-                let counted = tokens::ready() && self.state.gauge(None).estimator() == Estimator::Tiktoken;
-                self.spawn(move || {
-                    let result = log.append(&lines);
-                    if counted && let Write::Appends(appends) = &what {
-                        // Here it costs nobody's time but the writer's, and every answer has counts instead of guesses.
-                        appends.iter().flat_map(|(staged, _)| &staged.entries).for_each(|entry| entry.count());
-                    }
-                    Input::Written { log: Some(log), result, what }
-                });
-            }
-            Writer::Ready(home) => {
-                self.writer = Writer::Ready(home);
-                self.written(None, Ok(()), what);
-            }
-            Writer::Away => unreachable!("commands and drafts wait while a write is out"),
-        }
-    }
-
-    fn written(&mut self, log: Option<Log>, result: Result<(), StoreError>, what: Write) {
-        if let Some(log) = log {
-            self.writer = Writer::Ready(Home::File(log));
-        }
-        let result = result.map_err(Failure::from);
-        match what {
-            Write::Appends(appends) => match result {
-                Ok(()) => appends.into_iter().for_each(|(staged, reply)| self.appended(staged, reply)),
-                Err(failure) => appends.into_iter().for_each(|(_, reply)| reply.fail(&failure)),
-            },
-            Write::Compaction { entry } => self.compacted(entry, result),
-        }
-    }
-
-    fn appended(&mut self, staged: Staged, reply: Reply) {
-        for entry in &staged.entries {
-            self.state.tree.push(entry.clone());
-        }
-        let usage = self.state.measure(&self.state.path()).usage;
-        reply.ok(&AppendAnswer {
-            entry_ids: staged.entries.iter().map(|entry| entry.id.clone()).collect(),
-            leaf_entry_id: self.state.visible_leaf(),
-            usage: usage.clone(),
-            next: Next::None,
-        });
-        for entry in &staged.entries {
-            self.announce(entry, None);
-        }
-        self.tell_usage(usage);
-    }
-
-    fn announce(&self, entry: &Entry, operation: Option<OperationId>) {
-        let whole = entry.line().len() <= LARGEST_ANNOUNCED;
-        let event = Event::EntryAppended {
-            entry: whole.then(|| read::wire(entry)),
-            entry_type: (!whole).then(|| entry.kind.clone()),
-        };
-        self.emitter.emit(About { entry: Some(entry.id.clone()), operation }, &event);
-    }
-
-    // ---- compacting
-
-    fn compact(&mut self, params: CompactParams, reply: Reply) {
-        if reply.cancelled() {
-            return reply.fail(&Failure::Cancelled);
-        }
-        let dry_run = params.dry_run == Some(true);
-        if let Err(failure) = self.may_compact(&params, dry_run) {
-            return reply.fail(&failure);
-        }
-        let id = OperationId::fresh();
-        let stop = Stop::default();
-        let snapshot = self.snapshot(&params, stop.clone());
-        if dry_run {
-            let settings = self.state.settings().clone();
-            self.dry_runs += 1;
-            return self.spawn(move || {
-                let result = guarded(|| compaction::prepare(snapshot)).map(|planned| CompactAnswer::DryRun {
-                    preparation: compaction::preparation(&planned.plan, &settings.settings),
-                });
-                Input::DryRun { reply, result }
-            });
-        }
-        let urgent = self.urgent.clone();
-        reply.on_cancel(move || drop(urgent.send(Urgent::TakenBack)));
-        self.slot = Slot::Planning { id: id.clone(), params, reply, stop };
-        self.spawn(move || Input::Planned { id, result: guarded(|| compaction::prepare(snapshot)) });
-    }
-
-    fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
-        if params.method == Some(CompactMethod::Llm) {
-            let what = "no model can be asked for summaries yet; leave `method` out or say \"extractive\"";
-            return Err(Failure::params("method", what));
-        }
-        if let Some(expected) = &params.expected_leaf_id
-            && !self.state.unchanged_since(expected)
-        {
-            return Err(Failure::ContentModified { leaf: self.state.visible_leaf() });
-        }
-        if dry_run {
-            return Ok(());
-        }
-        self.writable()?;
-        match &self.slot {
-            Slot::Free => Ok(()),
-            Slot::Planning { id, .. } => Err(Failure::Busy { operation_id: id.clone(), kind: COMPACTION }),
-            Slot::Running(operation) | Slot::Committing(operation) => {
-                Err(Failure::Busy { operation_id: operation.id.clone(), kind: COMPACTION })
-            }
-        }
-    }
-
-    fn snapshot(&self, params: &CompactParams, stop: Stop) -> Snapshot {
-        let path = self.state.path();
-        let model = self.state.model(&path);
-        let gauge = self.state.gauge(model.as_ref());
-        Snapshot {
-            settings: gauge.settings.clone(),
-            system_prompt: gauge.system_prompt.map(str::to_owned),
-            tools: gauge.tools.map(<[_]>::to_vec),
-            keep_recent_tokens: params.keep_recent_tokens,
-            initiator: params.initiator.unwrap_or(Initiator::User),
-            stop,
-            path,
-            model,
-        }
-    }
-
-    fn planned(&mut self, planned: &OperationId, result: Result<Planned, Failure>) {
-        let (id, params, reply, stop) = match std::mem::replace(&mut self.slot, Slot::Free) {
-            Slot::Planning { id, params, reply, stop } if id == *planned => (id, params, reply, stop),
-            other => {
-                self.slot = other;
-                return;
-            }
-        };
-        let Planned { plan, usage } = match result {
-            Ok(planned) => planned,
-            Err(failure) => {
-                reply.fail(&failure);
-                return self.answer_waiting();
-            }
-        };
-        let wait = params.wait == Some(true);
-        let operation = Operation::start(id.clone(), usage, stop.clone(), reply, wait, self.emitter.clone());
-        operation.progress(Stage::Summarizing, 0, 1);
-        let settings = self.state.settings().clone();
-        self.slot = Slot::Running(operation);
-        self.spawn(move || {
-            let work = || compaction::draft(plan, &settings.settings, params.instructions.as_deref(), &stop);
-            let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(NoDraft::Failed(defect())));
-            Input::Drafted { id, result }
-        });
-    }
-
-    fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, NoDraft>) {
-        let Slot::Running(operation) = &self.slot else { return };
-        if operation.id != *drafted {
-            return;
-        }
-        let end = match result {
-            _ if operation.stop.requested() => End::Cancelled,
-            Ok(draft) => {
-                operation.progress(Stage::Summarizing, 1, 1);
-                tell_chunks(operation, &draft);
-                operation.progress(Stage::Checking, 1, 1);
-                self.draft = Some(Box::new(draft));
-                return;
-            }
-            Err(NoDraft::Stopped) => End::Cancelled,
-            Err(NoDraft::Failed(failure)) => End::Failed(failure),
-        };
-        if let Slot::Running(operation) = std::mem::replace(&mut self.slot, Slot::Free) {
-            self.finish(operation, end);
-        }
-    }
-
-    /// Writes a draft, if what it covers is still what it was.
-    fn commit(&mut self, draft: Draft) {
-        let Slot::Running(operation) = std::mem::replace(&mut self.slot, Slot::Free) else { return };
-        if operation.stop.requested() {
-            return self.finish(operation, End::Cancelled);
-        }
-        let path = self.state.path();
-        let covered = draft.plan.path();
-        if !path.grew_from(covered) || path.compaction() != covered.compaction() {
-            let leaf = self.state.visible_leaf();
-            return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
-        }
-        operation.progress(Stage::Writing, 0, 1);
-        let id = append::fresh_id(&self.state);
-        // What came meanwhile is kept as it is, behind what the draft has seen.
-        let newer = &path[covered.len()..];
-        let measure = self.state.measure(&path);
-        let newer_tokens: u64 = newer.iter().map(|entry| u64::from(entry.tokens(measure.estimator))).sum();
-        let tokens_after = draft.tokens_after + tokens::scaled(newer_tokens, measure.factor);
-        let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
-        let line = draft.line(&id, path.last().map(|leaf| &leaf.id), first_newer, tokens_after);
-        match Entry::parse(line.clone().into()) {
-            Ok(entry) => {
-                self.slot = Slot::Committing(operation);
-                self.write(vec![line], Write::Compaction { entry: Arc::new(entry) });
-            }
-            Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
-        }
-    }
-
-    fn compacted(&mut self, entry: Arc<Entry>, result: Result<(), Failure>) {
-        let Slot::Committing(operation) = std::mem::replace(&mut self.slot, Slot::Free) else { return };
-        if let Err(failure) = result {
-            return self.finish(operation, End::Failed(failure));
-        }
-        let id = entry.id.clone();
-        operation.progress(Stage::Writing, 1, 1);
-        self.state.tree.push(entry.clone());
-        self.announce(&entry, Some(operation.id.clone()));
-        self.told = self.state.measure(&self.state.path()).usage;
-        operation.emit(&Event::UsageUpdated { usage: self.told.clone() });
-        let end = match operation.result(&self.state, &id) {
-            Some(result) => End::Completed(result),
-            None => End::Failed(defect()),
-        };
-        self.finish(operation, end);
-    }
-
-    /// The slot is free when the end is told, so that a client can act on it at once.
-    fn finish(&mut self, operation: Operation, end: End) {
-        let path = self.state.path();
-        let compactions = path.iter().filter(|entry| entry.compaction().is_some()).count();
-        let notice = (matches!(end, End::Completed(_)) && compactions >= 3).then(|| {
-            let detail = format!(
-                "This conversation was condensed {compactions} times; each time details are lost. A handoff to a new session keeps what matters for the next goal."
-            );
-            ("The summary of a summary of a summary", detail)
-        });
-        operation.finish(end, self.told.clone(), notice);
-        self.answer_waiting();
-    }
-
-    fn answer_waiting(&mut self) {
-        for (params, reply) in std::mem::take(&mut self.waiting) {
-            reply.with(read::context(&self.state, &params));
-        }
-    }
-}
-
-/// The pieces of a summary, its two parts apart.
-fn tell_chunks(operation: &Operation, draft: &Draft) {
-    let text = &draft.summary.text;
-    match text.split_once(SPLIT_TURN) {
-        Some((history, prefix)) => {
-            operation.chunks(ChunkSource::History, history);
-            operation.chunks(ChunkSource::TurnPrefix, prefix);
-        }
-        None if draft.plan.history().is_empty() && draft.plan.previous().is_none() => {
-            operation.chunks(ChunkSource::TurnPrefix, text);
-        }
-        None => operation.chunks(ChunkSource::History, text),
-    }
-}
-
-/// A panic in work becomes an error of that work.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(defect()))
-}
-
-fn defect() -> Failure {
-    Failure::Internal("a defect of abridged ended this work; nothing was changed".to_owned())
 }

@@ -570,7 +570,9 @@ fn idle_seconds<'de, D: Deserializer<'de>>(reader: D) -> Result<u64, D::Error> {
 
 fn positive<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
     match Option::<u64>::deserialize(reader)? {
-        Some(0) => Err(serde::de::Error::custom("0 tokens; expected at least 1, or leave the key out if it is unknown")),
+        Some(0) => {
+            Err(serde::de::Error::custom("0 tokens; expected at least 1, or leave the key out if it is unknown"))
+        }
         value => Ok(value),
     }
 }

@@ -186,7 +186,9 @@ pub fn of_image(base64_data: &str) -> u32 {
     while !base64_data.is_char_boundary(end) {
         end -= 1;
     }
-    let Ok(bytes) = STANDARD.decode(&base64_data[..end]) else { return UNKNOWN_IMAGE };
+    let Ok(bytes) = STANDARD.decode(&base64_data[..end]) else {
+        return UNKNOWN_IMAGE;
+    };
     match imagesize::blob_size(&bytes) {
         Ok(size) => {
             let tokens = (size.width as u64).saturating_mul(size.height as u64).div_ceil(750);

@@ -151,7 +151,9 @@ impl<R: BufRead> FrameReader<R> {
                 }
             }
         }
-        let Some(length) = length else { return broken("a header has no Content-Length") };
+        let Some(length) = length else {
+            return broken("a header has no Content-Length");
+        };
         if length > self.largest as u64 {
             io::copy(&mut self.input.by_ref().take(length), &mut io::sink())?;
             return Ok(Some(Inbound::TooLarge));
@@ -232,7 +234,10 @@ mod tests {
     fn a_frame_over_the_limit_is_skipped_and_the_next_one_read() {
         assert_eq!(frames(b"[1111111111]\n[2]\n", 3, 5), [Inbound::TooLarge, frame("[2]")]);
         assert_eq!(frames(b"[11]\n[111]\n", 3, 5), [frame("[11]"), frame("[111]")]);
-        assert_eq!(frames(b"Content-Length: 9\r\n\r\n[1234567]Content-Length: 3\r\n\r\n[2]", 4, 5), [Inbound::TooLarge, frame("[2]")]);
+        assert_eq!(
+            frames(b"Content-Length: 9\r\n\r\n[1234567]Content-Length: 3\r\n\r\n[2]", 4, 5),
+            [Inbound::TooLarge, frame("[2]")]
+        );
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl Tree {
     }
 
     /// Every entry, in the order of the file.
-    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Arc<Entry>> {
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
         self.nodes.iter().map(|node| &node.entry)
     }
 

@@ -199,7 +199,12 @@ fn picture(before: &Value, after: &Value, result: &Value, paint: &Paint) {
     };
     say(&format!("  before  {}{}", paint.dim(&was[..cut].concat()), paint.green(&was[cut..].concat())));
     say(&format!("          {}{}", brace(cut, &format!("{cut} summarized")), brace(kept, &format!("{kept} kept"))));
-    say(&format!("  after   {:>width$}{}", paint.bold(is.first().unwrap_or(&"")), paint.green(&is[1..].concat()), width = cut + paint.width_of_bold()));
+    say(&format!(
+        "  after   {:>width$}{}",
+        paint.bold(is.first().unwrap_or(&"")),
+        paint.green(&is[1..].concat()),
+        width = cut + paint.width_of_bold()
+    ));
     say(&format!("          {}", paint.dim("S summary, u user, a answer, t tool result")));
 }
 

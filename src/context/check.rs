@@ -26,7 +26,9 @@ pub fn violations(messages: &[Value]) -> Vec<String> {
             }
         }
         "toolResult" => Seen::Result(message["toolCallId"].as_str().unwrap_or_default()),
-        "user" | "developer" | "bashExecution" | "pythonExecution" | "custom" | "hookMessage" | "fileMention" => Seen::Other,
+        "user" | "developer" | "bashExecution" | "pythonExecution" | "custom" | "hookMessage" | "fileMention" => {
+            Seen::Other
+        }
         other => Seen::Unknown(other),
     }))
 }
@@ -56,7 +58,9 @@ fn check<'a>(messages: impl Iterator<Item = Seen<'a>>) -> Vec<String> {
                 Some(place) => {
                     waiting.remove(place);
                 }
-                None => found.push(format!("message {at}: a result for {id:?}, which the answer before it did not call")),
+                None => {
+                    found.push(format!("message {at}: a result for {id:?}, which the answer before it did not call"))
+                }
             }
             continue;
         }

@@ -67,7 +67,8 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
     // A tail that was asked for by number is only cut where it has to be.
     let goal = if plan.demand.explicit { budget.threshold } else { budget.target() };
     let cap = summary_cap(&plan);
-    let mut ladder = Ladder { best: Draft::measured(plan.clone(), summarize(&plan, cap), carried_edits(&plan), Vec::new()), goal };
+    let mut ladder =
+        Ladder { best: Draft::measured(plan.clone(), summarize(&plan, cap), carried_edits(&plan), Vec::new()), goal };
 
     ladder.try_rung("prune", |draft| Some(with_edits(draft, &prune_edits(draft, prune))));
     ladder.try_rung("elide_results", |draft| Some(with_edits(draft, &elide_edits(draft))));
@@ -149,7 +150,13 @@ impl Draft {
 
     /// The entry as a line of the file, `first_kept` as it is at the moment of writing where the plan keeps nothing.
     #[must_use]
-    pub fn line(&self, id: &EntryId, parent: Option<&EntryId>, first_kept: Option<&EntryId>, tokens_after: u64) -> String {
+    pub fn line(
+        &self,
+        id: &EntryId,
+        parent: Option<&EntryId>,
+        first_kept: Option<&EntryId>,
+        tokens_after: u64,
+    ) -> String {
         let first_kept = self.plan.first_kept_id().or(first_kept).unwrap_or(id);
         let path = self.plan.path();
         let preserved = Preserved {

@@ -81,7 +81,9 @@ pub fn cut(steps: &[Step], keep: u64, pending: Option<usize>) -> Cut {
         None => return nothing,
         Some(from) => (from..steps.len()).find(may_cut).or_else(|| (0..from).rev().find(may_cut)),
     };
-    let Some(at) = at.map(|at| pending.map_or(at, |pending| at.min(pending))) else { return nothing };
+    let Some(at) = at.map(|at| pending.map_or(at, |pending| at.min(pending))) else {
+        return nothing;
+    };
     // Decided before metadata is pulled in, which is the beginning of nothing.
     let begins_a_turn = steps.get(at).is_none_or(|step| step.kind == Kind::TurnStart);
     let turn_start = (0..at).rev().find(|&place| steps[place].kind == Kind::TurnStart);
@@ -274,7 +276,12 @@ impl Plan {
     /// The tokens of what is kept, estimated and calibrated.
     #[must_use]
     pub fn kept_tokens(&self) -> u64 {
-        let sum = self.kept().iter().filter(|entry| is_message(entry)).map(|entry| u64::from(entry.tokens(self.demand.estimator))).sum();
+        let sum = self
+            .kept()
+            .iter()
+            .filter(|entry| is_message(entry))
+            .map(|entry| u64::from(entry.tokens(self.demand.estimator)))
+            .sum();
         crate::tokens::scaled(sum, self.demand.factor)
     }
 
@@ -335,7 +342,8 @@ mod tests {
         let words: Vec<&str> = text.split(' ').collect();
         let freed: u64 = steps[..cut.at()].iter().map(|step| step.tokens).sum();
         let before = words.get(cut.at()).map_or("the end".to_owned(), |word| format!("{word} at {}", cut.at()));
-        let split = if cut.splits_a_turn() { format!(", splits the turn at {}", cut.history_end()) } else { String::new() };
+        let split =
+            if cut.splits_a_turn() { format!(", splits the turn at {}", cut.history_end()) } else { String::new() };
         assert_eq!(format!("cut before {before}, frees {freed}{split}"), expected, "{text} keeping {keep}");
     }
 

@@ -112,7 +112,10 @@ impl Failure {
     /// An entry that is not in the session.
     #[must_use]
     pub fn no_entry(id: &EntryId) -> Self {
-        Self::NotFound { kind: "entry", what: format!("there is no entry {id} in this session; session/entries lists them") }
+        Self::NotFound {
+            kind: "entry",
+            what: format!("there is no entry {id} in this session; session/entries lists them"),
+        }
     }
 
     fn number_and_name(&self) -> (i32, &'static str) {
@@ -146,7 +149,9 @@ impl Failure {
             Self::ContentModified { leaf } => json!({ "leafEntryId": leaf }),
             Self::Overloaded { retry_after_ms } => json!({ "retryAfterMs": retry_after_ms }),
             Self::NotFound { kind, .. } => json!({ "kind": kind }),
-            Self::Busy { operation_id, kind } => json!({ "operationId": operation_id, "kind": kind }),
+            Self::Busy { operation_id, kind } => {
+                json!({ "operationId": operation_id, "kind": kind })
+            }
             Self::Locked { pid, .. } => json!({ "pid": pid }),
             Self::NothingToCompact(reason) => json!({ "reason": match reason {
                 Nothing::AlreadyCompacted => "already_compacted",
@@ -164,7 +169,11 @@ impl Failure {
         let Value::Object(rest) = rest else { unreachable!("every one of them is an object") };
         let retryable = matches!(
             self,
-            Self::Overloaded { .. } | Self::Busy { .. } | Self::Locked { .. } | Self::Storage { .. } | Self::ContentModified { .. }
+            Self::Overloaded { .. }
+                | Self::Busy { .. }
+                | Self::Locked { .. }
+                | Self::Storage { .. }
+                | Self::ContentModified { .. }
         );
         ErrorData { code: self.number_and_name().1.to_owned(), retryable, rest }
     }

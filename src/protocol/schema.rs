@@ -55,7 +55,11 @@ pub fn schema() -> Value {
     for method in methods() {
         let params = (method.params)(&mut generator).to_value();
         let answer = (method.answer)(&mut generator).to_value();
-        let both = if method.notification { json!({ "params": params }) } else { json!({ "params": params, "result": answer }) };
+        let both = if method.notification {
+            json!({ "params": params })
+        } else {
+            json!({ "params": params, "result": answer })
+        };
         properties.insert(method.name.to_owned(), json!({ "type": "object", "properties": both }));
     }
     let event = generator.subschema_for::<events::Envelope>().to_value();
@@ -72,7 +76,9 @@ pub fn schema() -> Value {
 }
 
 fn generator(definitions: &str) -> SchemaGenerator {
-    SchemaSettings::draft2020_12().with(|settings| settings.definitions_path = definitions.to_owned().into()).into_generator()
+    SchemaSettings::draft2020_12()
+        .with(|settings| settings.definitions_path = definitions.to_owned().into())
+        .into_generator()
 }
 
 /// The schema a reference points to.

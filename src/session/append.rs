@@ -72,8 +72,8 @@ pub fn fresh_id(state: &State) -> EntryId {
 fn in_pis_form(json: &str) -> Result<Box<RawValue>, (String, String)> {
     let message = Message::parse(json).map_err(|error| (error.path.clone(), error.problem))?;
     // Also finds what no JSON reader of a provider would take: too deep nesting, half of a surrogate pair.
-    let mut value: Value =
-        serde_json::from_str(json).map_err(|error| (String::new(), crate::message::without_position(&error.to_string())))?;
+    let mut value: Value = serde_json::from_str(json)
+        .map_err(|error| (String::new(), crate::message::without_position(&error.to_string())))?;
     let blocks_needed = matches!(message, Message::Assistant(_) | Message::ToolResult(_));
     let text = value["content"].as_str().map(str::to_owned).filter(|_| blocks_needed);
     let mut json = json.to_owned();
@@ -100,7 +100,10 @@ mod tests {
         let signed = r#"{"role":"assistant", "content":[{"type":"thinking","thinking":"x","thinkingSignature":"é=="}],"timestamp":1}"#;
         assert_eq!(form(signed).as_deref(), Ok(signed));
         let short = form(r#"{"role":"assistant","content":"hi"}"#).expect("a message");
-        assert!(short.starts_with(r#"{"role":"assistant","content":[{"type":"text","text":"hi"}],"timestamp":"#), "{short}");
+        assert!(
+            short.starts_with(r#"{"role":"assistant","content":[{"type":"text","text":"hi"}],"timestamp":"#),
+            "{short}"
+        );
         let (path, _) = form(r#"{"role":"toolResult","content":[]}"#).expect_err("no call id");
         assert_eq!(path, "toolCallId");
         let (path, _) = form(r#"{"role":"user","content":[{"type":"text"}]}"#).expect_err("no text");

@@ -89,11 +89,9 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
 pub fn preparation(plan: &Plan, settings: &Settings) -> Preparation {
     let entries = || plan.history().iter().chain(plan.turn_prefix());
     let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files);
-    let counted = |entries: &[std::sync::Arc<crate::entry::Entry>]| {
-        entries.iter().filter(|entry| entry.in_context()).count()
-    };
-    let summarized: u64 =
-        plan.summarized().iter().map(|entry| u64::from(entry.tokens(plan.demand.estimator))).sum();
+    let counted =
+        |entries: &[std::sync::Arc<crate::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
+    let summarized: u64 = plan.summarized().iter().map(|entry| u64::from(entry.tokens(plan.demand.estimator))).sum();
     let summary = plan.demand.budget.summary_cap().min(tokens::scaled(summarized, plan.demand.factor));
     Preparation {
         first_kept_entry_id: plan.first_kept_id().cloned(),

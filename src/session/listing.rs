@@ -70,7 +70,9 @@ fn read(path: &Path, time: SystemTime, size_bytes: u64) -> Option<ListedSession>
     let Header { id, cwd, mut title, .. } = store::peek(path).ok()?;
     let mut preview = None;
     for line in head.lines() {
-        let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
+        let Ok(line) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
         match line["type"].as_str() {
             Some("session_info") => title = line["name"].as_str().map(str::to_owned).filter(|name| !name.is_empty()),
             Some("message") if preview.is_none() => {

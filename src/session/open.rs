@@ -79,7 +79,12 @@ fn wrong_settings(problem: Problem) -> Failure {
 }
 
 /// What is known of a session from the beginning, as entries that every reader of the format knows.
-fn first_entries(data: &SessionData, title: Option<&str>, model: Option<&ModelRef>, thinking: Option<&str>) -> Vec<String> {
+fn first_entries(
+    data: &SessionData,
+    title: Option<&str>,
+    model: Option<&ModelRef>,
+    thinking: Option<&str>,
+) -> Vec<String> {
     let mut lines = Vec::new();
     let mut parent: Option<EntryId> = None;
     let mut add = |kind: &str, fields: &[(&str, Value)]| {
@@ -141,17 +146,17 @@ pub fn load(path: &Path, params: LoadParams, layers: &Layers) -> Result<Opened, 
         tools: params.tools,
         settings: params.settings.map(|object| Value::Object(object.0)),
     };
-    let mut state =
-        State::new(header, Some(path), title, tree, data, params.model, layers).map_err(wrong_settings)?;
+    let mut state = State::new(header, Some(path), title, tree, data, params.model, layers).map_err(wrong_settings)?;
     state.repairs = repairs;
     Ok(Opened { state, home })
 }
 
 fn repair(oddity: &Oddity, id: &EntryId) -> Repair {
     let (kind, detail) = match oddity {
-        Oddity::MissingParent => {
-            ("missing_parent", format!("the parent of entry {id} is nowhere before it; the entry begins a tree of its own"))
-        }
+        Oddity::MissingParent => (
+            "missing_parent",
+            format!("the parent of entry {id} is nowhere before it; the entry begins a tree of its own"),
+        ),
         Oddity::SameId => ("same_id", format!("two entries have the id {id}; it means the later one")),
     };
     Repair { kind, line: None, detail }
@@ -168,6 +173,9 @@ pub fn find(id: &SessionId, sessions: &Path) -> Result<PathBuf, Failure> {
     let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&ending));
     files.map(|file| file.path()).find(named).ok_or_else(|| Failure::NotFound {
         kind: "session",
-        what: format!("there is no session {id} in {}; session/list lists those there are, and session/load takes a path too", sessions.display()),
+        what: format!(
+            "there is no session {id} in {}; session/list lists those there are, and session/load takes a path too",
+            sessions.display()
+        ),
     })
 }

@@ -118,11 +118,7 @@ impl Operation {
     /// What the session is doing meanwhile.
     #[must_use]
     pub fn status(&self) -> Status {
-        Status {
-            kind: StatusKind::Compacting,
-            operation_id: Some(self.id.clone()),
-            reason: Some("manual".to_owned()),
-        }
+        Status { kind: StatusKind::Compacting, operation_id: Some(self.id.clone()), reason: Some("manual".to_owned()) }
     }
 
     /// As `session/status` shows it.

@@ -7,8 +7,8 @@ use crate::{
     protocol::{
         errors::Failure,
         types::{
-            self, Branch, ContextAnswer, ContextParams, EntriesAnswer, EntriesParams, EntryAnswer, EntryParams, Thresholds,
-            UsageAnswer,
+            self, Branch, ContextAnswer, ContextParams, EntriesAnswer, EntriesParams, EntryAnswer, EntryParams,
+            Thresholds, UsageAnswer,
         },
     },
     tokens::Estimator,

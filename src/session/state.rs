@@ -95,7 +95,7 @@ impl State {
         model: Option<ModelRef>,
         layers: &Layers,
     ) -> Result<Self, Problem> {
-        let stored = tree.entries().filter_map(|entry| entry.ours("session")).last();
+        let stored = tree.entries().filter_map(|entry| entry.ours("session")).next_back();
         let stored = stored.and_then(|value| SessionData::deserialize(value).ok()).unwrap_or_default();
         let data = data.over(stored);
         let sourced = Arc::new(layers.with_session(data.settings.as_ref())?);
@@ -187,7 +187,9 @@ impl State {
     #[must_use]
     pub fn unchanged_since(&self, expected: &EntryId) -> bool {
         let path = self.path();
-        let Some(place) = path.position(expected) else { return false };
+        let Some(place) = path.position(expected) else {
+            return false;
+        };
         path[place + 1..].iter().all(|entry| {
             !entry.in_context()
                 && !matches!(entry.body, Body::Compaction(_) | Body::ContextEdit(_) | Body::ResetBoundary)
@@ -199,7 +201,7 @@ impl State {
     #[must_use]
     pub fn info(&self, status: Status) -> SessionInfo {
         let path = self.path();
-        let name = self.tree.entries().filter_map(|entry| match &entry.body {
+        let mut name = self.tree.entries().filter_map(|entry| match &entry.body {
             Body::SessionInfo { name } => Some(name.clone()),
             _ => None,
         });
@@ -213,7 +215,7 @@ impl State {
             session_id: self.id.clone(),
             path: self.file.as_ref().map(|file| file.display().to_string()),
             cwd: self.header.cwd.clone(),
-            title: name.last().filter(|name| !name.is_empty()).or_else(|| self.title.clone()),
+            title: name.next_back().filter(|name| !name.is_empty()).or_else(|| self.title.clone()),
             created_at: self.header.timestamp.clone(),
             updated_at: newest.filter(|at| !at.is_empty()).unwrap_or_else(|| self.header.timestamp.clone()),
             parent_session: self.header.parent_session.clone(),

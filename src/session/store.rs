@@ -116,13 +116,9 @@ struct Lock {
 impl Lock {
     fn take(session: &Path) -> Result<Self, StoreError> {
         let path = lock_path(session);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(StoreError::io(&path, "cannot make the lock; to look at the session, load it with readOnly: true"))?;
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(
+            StoreError::io(&path, "cannot make the lock; to look at the session, load it with readOnly: true"),
+        )?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -131,7 +127,9 @@ impl Lock {
                 let pid = serde_json::from_str::<Value>(&text).ok().and_then(|it| it["pid"].as_u64());
                 return Err(StoreError::Locked { pid: pid.and_then(|pid| u32::try_from(pid).ok()) });
             }
-            Err(TryLockError::Error(error)) => return Err(StoreError::io(&path, "cannot be locked")(error)),
+            Err(TryLockError::Error(error)) => {
+                return Err(StoreError::io(&path, "cannot be locked")(error));
+            }
         }
         let mut lock = Self { file };
         lock.note();
@@ -260,7 +258,9 @@ fn create_private_folder(folder: &Path) -> Result<(), StoreError> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(StoreError::io(folder, "this folder cannot be made; set ABRIDGED_DATA_DIR to one that can"))
+    builder
+        .create(folder)
+        .map_err(StoreError::io(folder, "this folder cannot be made; set ABRIDGED_DATA_DIR to one that can"))
 }
 
 /// A new name is only sure when its folder is on disk too. Not every file system can do it; the data is safe anyway.
@@ -313,12 +313,18 @@ impl Log {
             if let Err(cut) = self.file.set_len(before) {
                 self.broken = Some(format!("a failed write could not be taken back ({cut})"));
             }
-            return Err(StoreError::io(&self.path, "could not be written; nothing was changed. Make room, then try again")(error));
+            return Err(StoreError::io(
+                &self.path,
+                "could not be written; nothing was changed. Make room, then try again",
+            )(error));
         }
         self.stats.writes += 1;
         if let Err(error) = self.file.sync_data() {
             self.broken = Some(format!("the disk did not confirm a write ({error})"));
-            return Err(StoreError::io(&self.path, "the disk did not confirm the write; check the disk, then load the session again")(error));
+            return Err(StoreError::io(
+                &self.path,
+                "the disk did not confirm the write; check the disk, then load the session again",
+            )(error));
         }
         self.stats.fsyncs += 1;
         self.durable = before + bytes.len() as u64;
@@ -473,7 +479,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Parsed, StoreError> {
     let mut repairs = Vec::new();
     let mut tail = if bytes.ends_with(b"\n") { Tail::Whole } else { Tail::NoNewline };
     let mut durable = bytes.len();
-    while let Some(line) = lines.next() {
+    for line in lines {
         if line.bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
@@ -501,8 +507,13 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Parsed, StoreError> {
     if !current {
         let (migrated, bad) = migrate::to_entries(&header, old);
         entries = migrated;
-        repairs.extend(bad.into_iter().map(|(line, what)| Repair { kind: "corrupt_line", line: Some(line), detail: what }));
-        let detail = format!("a version {} file; the first write replaces it by version {VERSION} and keeps it", header.version);
+        repairs.extend(bad.into_iter().map(|(line, what)| Repair {
+            kind: "corrupt_line",
+            line: Some(line),
+            detail: what,
+        }));
+        let detail =
+            format!("a version {} file; the first write replaces it by version {VERSION} and keeps it", header.version);
         repairs.push(Repair { kind: "migrated", line: None, detail });
     }
     Ok(Parsed { loaded: Loaded { header, entries, repairs, title }, durable: durable as u64, tail })
@@ -556,7 +567,9 @@ fn read_header(path: &Path, lines: &mut Lines<'_>) -> Result<(Header, Option<Str
                 let title = title.filter(|title| !title.is_empty()).or_else(|| header.title.clone());
                 return Ok((header, title));
             }
-            _ => return Err(foreign("its first line is not a header {\"type\":\"session\",\"id\":…}")),
+            _ => {
+                return Err(foreign("its first line is not a header {\"type\":\"session\",\"id\":…}"));
+            }
         }
     }
 }

@@ -152,8 +152,12 @@ fn calibrate(path: &Path, estimator: Estimator) -> Calibration {
         } else if entry.compaction().is_some() || entry.kind == "context_edit" {
             before = None;
         }
-        let Some(Message::Assistant(answer)) = entry.message() else { continue };
-        let Some(usage) = answer.measured() else { continue };
+        let Some(Message::Assistant(answer)) = entry.message() else {
+            continue;
+        };
+        let Some(usage) = answer.measured() else {
+            continue;
+        };
         let reported = usage.context_tokens();
         if let Some(before) = before {
             calibration.learn(reported.saturating_sub(before), estimated);

@@ -5,14 +5,14 @@
 //! that are worth most, then what was said last. Every item has its rank; the best that fit under the cap are taken.
 
 use super::{
-    SPLIT_TURN, escape_tags,
+    SPLIT_TURN,
     files::FileLists,
     ledger::{self, Ledger, Said, Speaker},
     redact, salient,
     sections::{self, Section},
     todo::State,
 };
-use crate::{entry::Entry, maintenance::plan::Plan, settings::Settings, text};
+use crate::{entry::Entry, maintenance::plan::Plan, prompts::escape_tags, settings::Settings, text};
 use std::{collections::HashSet, sync::Arc};
 
 /// What is asked for.
@@ -175,7 +175,9 @@ impl Draft<'_> {
         let of = |section: Section| earlier.iter().filter(move |(it, _)| *it == section).map(|(_, text)| text.as_str());
 
         match of(Section::Goal).next() {
-            Some(_) => of(Section::Goal).take(3).for_each(|goal| facts.add(rank::GOAL, Section::Goal, text::head(goal, 600))),
+            Some(_) => {
+                of(Section::Goal).take(3).for_each(|goal| facts.add(rank::GOAL, Section::Goal, text::head(goal, 600)))
+            }
             None => {
                 if let Some(first) = ledger.requests.first() {
                     facts.add(rank::GOAL, Section::Goal, &first.text);
@@ -183,7 +185,8 @@ impl Draft<'_> {
             }
         }
         // Rules first to last: the oldest rule is as valid as the newest.
-        of(Section::Constraints).for_each(|rule| facts.add(rank::CONSTRAINT, Section::Constraints, text::head(rule, 400)));
+        of(Section::Constraints)
+            .for_each(|rule| facts.add(rank::CONSTRAINT, Section::Constraints, text::head(rule, 400)));
         ledger.constraints.iter().for_each(|rule| facts.add(rank::CONSTRAINT, Section::Constraints, rule));
 
         if ledger.todos.is_empty() {
@@ -236,7 +239,12 @@ impl Draft<'_> {
                 // A token has about four characters: a third of the room for the newest, less for what came before.
                 let chars = (room as usize * 4 / 3 / (1 + age)).clamp(120, 2_000);
                 let said = text::clip_middle(said.trim(), chars, " […] ");
-                Item { rank: rank::NARRATIVE, section: Section::Context, order: usize::MAX - age, text: format!("said last: {said}") }
+                Item {
+                    rank: rank::NARRATIVE,
+                    section: Section::Context,
+                    order: usize::MAX - age,
+                    text: format!("said last: {said}"),
+                }
             })
             .collect()
     }
@@ -249,7 +257,11 @@ impl Draft<'_> {
             .unwrap_or_default()
             .to_lowercase()
             .split(|char: char| !char.is_alphanumeric() && char != '_')
-            .filter(|word| word.chars().count() > 3 && !["about", "keep", "focus", "that", "this", "with", "everything", "summary", "remember"].contains(word))
+            .filter(|word| {
+                word.chars().count() > 3
+                    && !["about", "keep", "focus", "that", "this", "with", "everything", "summary", "remember"]
+                        .contains(word)
+            })
             .map(str::to_owned)
             .collect();
         let mut items: Vec<Item> = Vec::new();
@@ -265,7 +277,12 @@ impl Draft<'_> {
             }
             last_piece = Some(picked.piece);
             let label = &self.said[picked.piece].label;
-            items.push(Item { rank: rank::LINE, section: Section::Context, order: picked.piece, text: format!("{label}: {line}") });
+            items.push(Item {
+                rank: rank::LINE,
+                section: Section::Context,
+                order: picked.piece,
+                text: format!("{label}: {line}"),
+            });
         }
         items
     }
@@ -298,7 +315,9 @@ impl Facts {
     fn in_order(mut self) -> Vec<Item> {
         let count = self.items.len();
         for item in &mut self.items {
-            if matches!(item.rank, rank::REQUEST | rank::EARLIER | rank::DECISION | rank::FAILURE) && item.section != Section::NextSteps {
+            if matches!(item.rank, rank::REQUEST | rank::EARLIER | rank::DECISION | rank::FAILURE)
+                && item.section != Section::NextSteps
+            {
                 item.order = count - item.order;
                 // Within a section: earlier summaries, then older requests, then newer ones.
                 if item.rank == rank::REQUEST {
@@ -346,7 +365,8 @@ impl Taken<'_> {
     fn render(mut self, cap: u64) -> String {
         self.items.sort_by_key(|item| item.order);
         loop {
-            let items: Vec<(Section, String)> = self.items.iter().map(|item| (item.section, item.text.clone())).collect();
+            let items: Vec<(Section, String)> =
+                self.items.iter().map(|item| (item.section, item.text.clone())).collect();
             let text = sections::render(&items);
             // Tokens of a whole are rarely more than those of its parts; where they are, the least important goes.
             if (self.measure)(&text) <= cap || self.items.is_empty() {

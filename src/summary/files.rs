@@ -102,7 +102,9 @@ impl FileLists {
     }
 
     fn merge(&mut self, details: Option<&Value>) {
-        let Some(other) = details.and_then(|details| Self::deserialize(details).ok()) else { return };
+        let Some(other) = details.and_then(|details| Self::deserialize(details).ok()) else {
+            return;
+        };
         for path in other.read_files {
             self.touch(&path, FileOperation::Read);
         }
@@ -112,7 +114,9 @@ impl FileLists {
     }
 
     fn call(&mut self, call: &ToolCall, tools: &[FileTool]) {
-        let Ok(arguments) = serde_json::from_str::<Value>(&call.arguments) else { return };
+        let Ok(arguments) = serde_json::from_str::<Value>(&call.arguments) else {
+            return;
+        };
         for (path, operation) in files_of(&call.name, &arguments, tools) {
             self.touch(&path, operation);
         }
@@ -148,7 +152,7 @@ impl FileLists {
             }
             text.push_str(&format!("<{tag}>\n"));
             for file in &files[left_out..] {
-                text.push_str(&super::escape_tags(file));
+                text.push_str(&crate::prompts::escape_tags(file));
                 text.push('\n');
             }
             if left_out > 0 {
@@ -246,10 +250,8 @@ mod tests {
 
     #[test]
     fn the_newest_are_named_and_the_rest_counted() {
-        let files = FileLists {
-            read_files: (0..5).map(|n| format!("r{n}")).collect(),
-            modified_files: vec!["m".to_owned()],
-        };
+        let files =
+            FileLists { read_files: (0..5).map(|n| format!("r{n}")).collect(), modified_files: vec!["m".to_owned()] };
         assert_eq!(
             files.tags(2),
             "<read-files>\nr3\nr4\n… (3 more files, touched earlier)\n</read-files>\n<modified-files>\nm\n</modified-files>"

@@ -2,12 +2,13 @@
 //! failures, the todo list.
 
 use super::{
-    escape_tags, redact,
+    redact,
     todo::{self, Todo},
 };
 use crate::{
     entry::{Body, Entry},
     message::{self, Block, Message, ToolCall},
+    prompts::escape_tags,
     text,
 };
 use serde_json::Value;
@@ -27,7 +28,9 @@ pub(super) enum Speaker {
     User,
     Assistant,
     Call,
-    Result { failed: bool },
+    Result {
+        failed: bool,
+    },
     /// A command of the user, an extension, another branch.
     Aside,
 }
@@ -136,13 +139,24 @@ fn with_images(blocks: &[Block]) -> String {
 /// The tool and the argument that says most: what a person would call this call.
 fn label_of(call: &ToolCall) -> String {
     const TELLING: [&str; 12] = [
-        "path", "file_path", "filePath", "absolute_path", "target_file", "notebook_path", "command", "cmd", "pattern",
-        "query", "url", "description",
+        "path",
+        "file_path",
+        "filePath",
+        "absolute_path",
+        "target_file",
+        "notebook_path",
+        "command",
+        "cmd",
+        "pattern",
+        "query",
+        "url",
+        "description",
     ];
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-    let telling = TELLING.iter().find_map(|name| arguments.get(*name)?.as_str()).or_else(|| {
-        arguments.as_object()?.values().find_map(Value::as_str)
-    });
+    let telling = TELLING
+        .iter()
+        .find_map(|name| arguments.get(*name)?.as_str())
+        .or_else(|| arguments.as_object()?.values().find_map(Value::as_str));
     match telling {
         Some(text) => format!("{} {}", call.name, text::one_line(text, 80)),
         None => call.name.clone(),
@@ -154,7 +168,9 @@ fn label_of(call: &ToolCall) -> String {
 fn call_text(call: &ToolCall, label: &str) -> String {
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
     let texts = arguments.as_object().into_iter().flatten().filter_map(|(name, value)| match value {
-        Value::String(text) if !label.ends_with(text.as_str()) => Some(format!("{name}: {}", text::clip_middle(text, 4_000, "\n[…]\n"))),
+        Value::String(text) if !label.ends_with(text.as_str()) => {
+            Some(format!("{name}: {}", text::clip_middle(text, 4_000, "\n[…]\n")))
+        }
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")
@@ -176,9 +192,12 @@ impl Ledger {
             .iter()
             .rev()
             .find_map(|entry| match entry.message() {
-                Some(Message::Assistant(answer)) => {
-                    answer.calls().collect::<Vec<_>>().into_iter().rev().find_map(|call| todo::of_call(call, todo_tools))
-                }
+                Some(Message::Assistant(answer)) => answer
+                    .calls()
+                    .collect::<Vec<_>>()
+                    .into_iter()
+                    .rev()
+                    .find_map(|call| todo::of_call(call, todo_tools)),
                 _ => None,
             })
             .unwrap_or_default();
@@ -233,9 +252,9 @@ fn telling_line(text: &str) -> &str {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && line.len() <= READABLE);
     let error = |line: &&str| {
         let line = line.to_ascii_lowercase();
-        ["error", "panicked", "exception", "fatal"].iter().any(|word| {
-            line.match_indices(word).any(|(at, _)| line[at + word.len()..].starts_with([':', '[', ' ']))
-        })
+        ["error", "panicked", "exception", "fatal"]
+            .iter()
+            .any(|word| line.match_indices(word).any(|(at, _)| line[at + word.len()..].starts_with([':', '[', ' '])))
     };
     let failed = |line: &&str| {
         let line = line.to_ascii_lowercase();
@@ -304,21 +323,72 @@ fn add_once(list: &mut Vec<String>, text: String) {
 
 /// A person's own words, not a log or a piece of JSON that was pasted, and no question.
 fn is_prose(sentence: &str) -> bool {
-    let strange = sentence.chars().filter(|char| matches!(char, '{' | '}' | '"' | '\\' | '|' | '<' | '>' | ';' | '=')).count();
+    let strange =
+        sentence.chars().filter(|char| matches!(char, '{' | '}' | '"' | '\\' | '|' | '<' | '>' | ';' | '=')).count();
     sentence.len() <= 400 && strange * 20 <= sentence.len() && !sentence.ends_with('?') && !sentence.starts_with("at ")
 }
 
 /// Whether a sentence of the user sets a rule.
 pub(super) fn is_constraint(sentence: &str) -> bool {
     const WORDS: &[&str] = &[
-        "must", "never", "always", "only", "prefer", "avoid", "don't", "dont", "do not", "should not", "shouldn't",
-        "make sure", "not allowed", "required", "instead of", "without", "keep it", "i want", "no more", "ensure",
-        "use the", "use a", "we use", "please use",
+        "must",
+        "never",
+        "always",
+        "only",
+        "prefer",
+        "avoid",
+        "don't",
+        "dont",
+        "do not",
+        "should not",
+        "shouldn't",
+        "make sure",
+        "not allowed",
+        "required",
+        "instead of",
+        "without",
+        "keep it",
+        "i want",
+        "no more",
+        "ensure",
+        "use the",
+        "use a",
+        "we use",
+        "please use",
         // German, French, Spanish and Portuguese, Italian, Russian
-        "niemals", "immer", "muss", "müssen", "nicht", "keine", "jamais", "toujours", "il faut", "ne pas", "nunca",
-        "siempre", "debe", "sempre", "deve", "mai ", "никогда", "всегда", "нельзя", "должен", "нужно",
+        "niemals",
+        "immer",
+        "muss",
+        "müssen",
+        "nicht",
+        "keine",
+        "jamais",
+        "toujours",
+        "il faut",
+        "ne pas",
+        "nunca",
+        "siempre",
+        "debe",
+        "sempre",
+        "deve",
+        "mai ",
+        "никогда",
+        "всегда",
+        "нельзя",
+        "должен",
+        "нужно",
         // Chinese, Japanese, Korean
-        "必须", "不要", "禁止", "总是", "只能", "必ず", "しないで", "常に", "반드시", "절대", "항상",
+        "必须",
+        "不要",
+        "禁止",
+        "总是",
+        "只能",
+        "必ず",
+        "しないで",
+        "常に",
+        "반드시",
+        "절대",
+        "항상",
     ];
     let lower = sentence.to_lowercase();
     let word = |word: &&str| {
@@ -326,18 +396,38 @@ pub(super) fn is_constraint(sentence: &str) -> bool {
             let before = lower[..at].chars().next_back();
             let after = lower[at + word.len()..].chars().next();
             let cjk = !word.is_ascii();
-            cjk || before.is_none_or(|char| !char.is_alphanumeric()) && after.is_none_or(|char| !char.is_alphanumeric() || word.ends_with(' '))
+            cjk || before.is_none_or(|char| !char.is_alphanumeric())
+                && after.is_none_or(|char| !char.is_alphanumeric() || word.ends_with(' '))
         })
     };
-    WORDS.iter().any(|it| word(it)) || lower.starts_with("use ") || lower.starts_with("no ") || lower.contains(". use ")
+    WORDS.iter().any(word) || lower.starts_with("use ") || lower.starts_with("no ") || lower.contains(". use ")
 }
 
 /// Whether a sentence of the agent settles something.
 fn is_decision(sentence: &str) -> bool {
     const PHRASES: &[&str] = &[
-        "decided", "decision", "instead of", "rather than", "we'll use", "i'll use", "will use", "chose", "choose",
-        "going with", "root cause", "the fix is", "turns out", "the problem is", "the issue is", "because",
-        "the reason", "trade-off", "tradeoff", "must be", "has to be", "so that",
+        "decided",
+        "decision",
+        "instead of",
+        "rather than",
+        "we'll use",
+        "i'll use",
+        "will use",
+        "chose",
+        "choose",
+        "going with",
+        "root cause",
+        "the fix is",
+        "turns out",
+        "the problem is",
+        "the issue is",
+        "because",
+        "the reason",
+        "trade-off",
+        "tradeoff",
+        "must be",
+        "has to be",
+        "so that",
     ];
     let lower = sentence.to_lowercase();
     // What the agent is about to do is not settled yet, and a heading settles nothing.
@@ -355,8 +445,14 @@ mod tests {
     #[test]
     fn rules_of_the_user_are_told_from_other_words() {
         for rule in [
-            "You must not touch the vendor folder", "never push to main", "Don't use unwrap", "always run the tests",
-            "use tabs", "bitte niemals force-push", "必须使用中文回答", "only change src/lib.rs",
+            "You must not touch the vendor folder",
+            "never push to main",
+            "Don't use unwrap",
+            "always run the tests",
+            "use tabs",
+            "bitte niemals force-push",
+            "必须使用中文回答",
+            "only change src/lib.rs",
         ] {
             assert!(is_constraint(rule), "{rule}");
         }
@@ -367,7 +463,8 @@ mod tests {
 
     #[test]
     fn full_stops_in_names_end_no_sentence() {
-        let found: Vec<&str> = sentences("Look at main.rs and 0.5 first. Then go on.\n```\nnot. this.\n```\n- a list item").collect();
+        let found: Vec<&str> =
+            sentences("Look at main.rs and 0.5 first. Then go on.\n```\nnot. this.\n```\n- a list item").collect();
         assert_eq!(found, ["Look at main.rs and 0.5 first.", "Then go on.", "a list item"]);
     }
 

@@ -41,16 +41,20 @@ enum Value {
 
 impl Rule {
     fn may_match(&self, text: &str) -> bool {
-        self.hints.is_empty() || self.hints.iter().any(|hint| memchr::memmem::find(text.as_bytes(), hint.as_bytes()).is_some())
+        self.hints.is_empty()
+            || self.hints.iter().any(|hint| memchr::memmem::find(text.as_bytes(), hint.as_bytes()).is_some())
     }
 
     fn replacement(&self, found: &Captures<'_>) -> String {
         let whole = &found[0];
         let placeholder = format!("[REDACTED:{}]", self.kind);
         let group = ["secret", "single", "bare"].iter().find_map(|name| found.name(name));
-        let Some(secret) = group.filter(|_| !matches!(self.value, Value::Whole)) else { return placeholder };
+        let Some(secret) = group.filter(|_| !matches!(self.value, Value::Whole)) else {
+            return placeholder;
+        };
         let text = secret.as_str();
-        if text.starts_with("[REDACTED:") || matches!(self.value, Value::Plausible) && !plausible(&found["name"], text) {
+        if text.starts_with("[REDACTED:") || matches!(self.value, Value::Plausible) && !plausible(&found["name"], text)
+        {
             return whole.to_owned();
         }
         let start = found.get(0).map_or(0, |whole| whole.start());
@@ -70,9 +74,41 @@ fn plausible(name: &str, value: &str) -> bool {
         || value.contains(['(', '[', '<', '{', ')'])
         || ["env.", "environ", "self.", "this.", "config.", "std::"].iter().any(|it| value.contains(it));
     let dictionary = [
-        "string", "str", "text", "number", "boolean", "bool", "none", "null", "undefined", "true", "false", "required",
-        "optional", "option", "object", "unknown", "secret", "token", "password", "example", "changeme", "redacted",
-        "your", "this", "that", "with", "from", "into", "type", "field", "value", "input", "hidden", "bytes", "char",
+        "string",
+        "str",
+        "text",
+        "number",
+        "boolean",
+        "bool",
+        "none",
+        "null",
+        "undefined",
+        "true",
+        "false",
+        "required",
+        "optional",
+        "option",
+        "object",
+        "unknown",
+        "secret",
+        "token",
+        "password",
+        "example",
+        "changeme",
+        "redacted",
+        "your",
+        "this",
+        "that",
+        "with",
+        "from",
+        "into",
+        "type",
+        "field",
+        "value",
+        "input",
+        "hidden",
+        "bytes",
+        "char",
     ];
     if reference || dictionary.contains(&value.to_ascii_lowercase().trim_end_matches([';', ',', '?', '.'])) {
         return false;
@@ -104,17 +140,58 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         ),
         rule("age-key", &["AGE-SECRET-KEY-"], Whole, r"AGE-SECRET-KEY-1[A-Z0-9]{40,}"),
         rule("anthropic-key", &["sk-ant-"], Whole, r"\bsk-ant-[A-Za-z0-9_-]{16,}"),
-        rule("stripe-key", &["k_live_", "k_test_", "whsec_"], Whole, r"\b(?:(?:sk|rk|pk)_(?:live|test)_|whsec_)[A-Za-z0-9]{12,}"),
+        rule(
+            "stripe-key",
+            &["k_live_", "k_test_", "whsec_"],
+            Whole,
+            r"\b(?:(?:sk|rk|pk)_(?:live|test)_|whsec_)[A-Za-z0-9]{12,}",
+        ),
         rule("openai-key", &["sk-"], Whole, r"\bsk-(?:[a-z0-9]+-)*[A-Za-z0-9_-]{20,}"),
-        rule("github-token", &["gh", "github_pat_"], Whole, r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
+        rule(
+            "github-token",
+            &["gh", "github_pat_"],
+            Whole,
+            r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
+        ),
         rule("gitlab-token", &["gl"], Whole, r"\bgl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas)-[A-Za-z0-9_.-]{16,}"),
         rule("aws-access-key", &["AKIA", "ASIA"], Whole, r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
         rule("slack-token", &["xox", "xapp-"], Whole, r"\b(?:xox[abeoprs](?:\.xox[bp])?|xapp)-[A-Za-z0-9-]{10,}"),
-        rule("slack-webhook", &["hooks.slack.com"], Whole, r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{16,}"),
-        rule("google-key", &["AIza", "ya29.", "GOCSPX-"], Whole, r"\b(?:AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_.-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,})"),
+        rule(
+            "slack-webhook",
+            &["hooks.slack.com"],
+            Whole,
+            r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{16,}",
+        ),
+        rule(
+            "google-key",
+            &["AIza", "ya29.", "GOCSPX-"],
+            Whole,
+            r"\b(?:AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_.-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,})",
+        ),
         rule(
             "service-token",
-            &["npm_", "pypi-", "hf_", "gsk_", "xai-", "lin_api_", "ntn_", "hvs.", "dapi", "shp", "do", "r8_", "key-", "sq0", "dckr_pat_", "sbp_", "vercel_", "tvly-", "pplx-", "ATATT"],
+            &[
+                "npm_",
+                "pypi-",
+                "hf_",
+                "gsk_",
+                "xai-",
+                "lin_api_",
+                "ntn_",
+                "hvs.",
+                "dapi",
+                "shp",
+                "do",
+                "r8_",
+                "key-",
+                "sq0",
+                "dckr_pat_",
+                "sbp_",
+                "vercel_",
+                "tvly-",
+                "pplx-",
+                "ATATT",
+            ],
             Whole,
             concat!(
                 r"\b(?:npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{32,}|hf_[A-Za-z0-9]{24,}|gsk_[A-Za-z0-9]{24,}|xai-[A-Za-z0-9]{24,}",
@@ -127,7 +204,12 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule("twilio-key", &["SK", "AC"], Whole, r"\b(?:SK|AC)[0-9a-f]{32}\b"),
         rule("telegram-token", &[":AA"], Whole, r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}"),
         rule("jwt", &["eyJ"], Whole, r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
-        rule("url-password", &["://"], Group, r#"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s:/@"'`<>]*:(?P<secret>[^\s/@"'`<>$\[{][^\s/@"'`<>]*)@"#),
+        rule(
+            "url-password",
+            &["://"],
+            Group,
+            r#"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s:/@"'`<>]*:(?P<secret>[^\s/@"'`<>$\[{][^\s/@"'`<>]*)@"#,
+        ),
         rule(
             "authorization",
             &["uthorization", "UTHORIZATION", "-key", "-Key", "-token", "-Token"],
@@ -144,7 +226,12 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
                 r#"["'`]?[ \t]*(?::=|=>|[:=])[ \t]*(?:"(?P<secret>[^"\s]+)"|'(?P<single>[^'\s]+)'|(?P<bare>[^\s"'`,;]+))"#,
             ),
         ),
-        rule("secret", &["--pass", "--token", "--secret", "--api-key", "--key"], Plausible, r#"(?P<name>--(?:password|pass|token|secret|api-key|key))(?:=|\s+)["']?(?P<secret>[^\s"']+)"#),
+        rule(
+            "secret",
+            &["--pass", "--token", "--secret", "--api-key", "--key"],
+            Plausible,
+            r#"(?P<name>--(?:password|pass|token|secret|api-key|key))(?:=|\s+)["']?(?P<secret>[^\s"']+)"#,
+        ),
     ]
 });
 
@@ -217,10 +304,21 @@ mod tests {
     #[test]
     fn code_counts_and_references_stay() {
         for text in [
-            "max_tokens: 4096", "const token = getToken();", "password: string;", "apiKey: process.env.API_KEY",
-            "TOKEN=${GITHUB_TOKEN}", "let secret = config.secret;", "keepRecentTokens=20000", "the token was refused",
-            "http://localhost:8080/path", "tokens: [1, 2, 3]", "fn token(&self) -> Token", "git@github.com:a/b.git",
-            "password: userPassword", "token = parser.next_token()", "https://user@host/path",
+            "max_tokens: 4096",
+            "const token = getToken();",
+            "password: string;",
+            "apiKey: process.env.API_KEY",
+            "TOKEN=${GITHUB_TOKEN}",
+            "let secret = config.secret;",
+            "keepRecentTokens=20000",
+            "the token was refused",
+            "http://localhost:8080/path",
+            "tokens: [1, 2, 3]",
+            "fn token(&self) -> Token",
+            "git@github.com:a/b.git",
+            "password: userPassword",
+            "token = parser.next_token()",
+            "https://user@host/path",
         ] {
             assert_eq!(redact(text), text);
         }

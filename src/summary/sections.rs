@@ -175,12 +175,8 @@ mod tests {
     fn a_models_own_headings_are_understood() {
         let text = "# Checkpoint\n## Goal\nShip it.\n\n**Completed work:**\n* one\n2. two\n## Branch\n`main`\n<read-files>\na\n</read-files>";
         let items = parse(text);
-        let expected = [
-            (Section::Goal, "Ship it."),
-            (Section::Done, "one"),
-            (Section::Done, "two"),
-            (Section::Context, "`main`"),
-        ];
+        let expected =
+            [(Section::Goal, "Ship it."), (Section::Done, "one"), (Section::Done, "two"), (Section::Context, "`main`")];
         assert_eq!(items, expected.map(|(section, text)| (section, text.to_owned())));
     }
 }

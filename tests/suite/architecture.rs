@@ -1,1 +1,149 @@
-//! architecture
+//! The house as docs/ARCHITECTURE.md draws it: who may know whom.
+
+use std::{fs, path::Path};
+
+/// Rooms from the ground up. A file may use what is in its own room or below it.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("words", &["ids", "text", "prompts"]),
+    ("entries", &["tokens", "message", "entry"]),
+    ("knowledge", &["models", "settings", "tree", "context", "context/check", "context/pairing"]),
+    (
+        "decisions",
+        &[
+            "maintenance",
+            "maintenance/plan",
+            "maintenance/ladder",
+            "summary",
+            "summary/extractive",
+            "summary/files",
+            "summary/ledger",
+            "summary/redact",
+            "summary/salient",
+            "summary/sections",
+            "summary/todo",
+        ],
+    ),
+    (
+        "wire",
+        &[
+            "protocol",
+            "protocol/errors",
+            "protocol/events",
+            "protocol/schema",
+            "protocol/types",
+            "protocol/types/compaction",
+            "protocol/types/connection",
+            "protocol/types/reading",
+            "transport",
+            "outbox",
+            "rpc",
+            "session/store",
+            "session/migrate",
+        ],
+    ),
+    (
+        "session",
+        &[
+            "session",
+            "session/append",
+            "session/compaction",
+            "session/listing",
+            "session/open",
+            "session/operation",
+            "session/read",
+            "session/state",
+            "session/usage",
+        ],
+    ),
+    ("daemon", &["daemon", "serve"]),
+    ("shell", &["cli", "cli/client", "cli/compact", "cli/demo", "cli/schema"]),
+];
+
+/// Files that touch the world: disk, clock, threads, other processes.
+const SHELL: &[&str] = &[
+    "session/store",
+    "session/open",
+    "session/listing",
+    "session",
+    "session/handle",
+    "settings",
+    "daemon",
+    "serve",
+    "outbox",
+    "transport",
+    "cli/client",
+    "cli/compact",
+    "cli/demo",
+    "cli/schema",
+];
+
+fn files() -> Vec<(String, String)> {
+    fn walk(folder: &Path, root: &Path, found: &mut Vec<(String, String)>) {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                walk(&path, root, found);
+            } else {
+                let name = path.strip_prefix(root).expect("below").with_extension("").display().to_string();
+                found.push((name, fs::read_to_string(&path).expect("a file")));
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    walk(&root, &root, &mut found);
+    found.retain(|(name, _)| name != "main" && name != "lib");
+    found
+}
+
+fn room(name: &str) -> usize {
+    ROOMS
+        .iter()
+        .position(|(_, files)| files.contains(&name))
+        .unwrap_or_else(|| panic!("src/{name}.rs is in no room of this test"))
+}
+
+/// Code without its tests.
+fn code(text: &str) -> &str {
+    text.split("#[cfg(test)]").next().unwrap_or_default()
+}
+
+#[test]
+fn a_file_knows_only_what_is_below_it() {
+    let files = files();
+    for (name, text) in &files {
+        for (other, _) in &files {
+            let used = format!("crate::{}", other.replace('/', "::"));
+            let mentioned = code(text).contains(&format!("{used}::")) || code(text).contains(&format!("{used};"));
+            assert!(!mentioned || room(other) <= room(name), "src/{name}.rs uses src/{other}.rs, which is above it");
+        }
+    }
+}
+
+#[test]
+fn only_the_shell_touches_the_world() {
+    for (name, text) in files() {
+        if SHELL.contains(&name.as_str()) {
+            continue;
+        }
+        for touch in ["std::fs", "std::io", "std::process::", "std::thread", "tokio::", "std::env::"] {
+            assert!(!code(&text).contains(touch), "src/{name}.rs touches {touch}");
+        }
+    }
+}
+
+#[test]
+fn no_file_grows_into_the_place_where_everything_ends_up() {
+    for (name, text) in files() {
+        let lines = code(&text).lines().count();
+        assert!(lines <= 720, "src/{name}.rs has {lines} lines without its tests");
+    }
+}
+
+/// stdout is the wire: nothing but the outbox and the commands of a person write to it.
+#[test]
+fn nothing_prints_on_the_wire() {
+    for (name, text) in files() {
+        assert!(!code(&text).contains("println!(") || code(&text).contains("eprintln!("), "src/{name}.rs prints");
+    }
+}

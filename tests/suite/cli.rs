@@ -1,1 +1,126 @@
-//! cli
+//! What a person runs in a shell.
+
+use crate::support::{Home, binary, run, session_of, turns};
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn the_demo_shows_the_main_job_done() {
+    let home = Home::new();
+    let mut command = home.command();
+    command.arg("demo").env("TMPDIR", home.0.path());
+    let (code, out, err) = run(command);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+    for part in [
+        "over the threshold",
+        "compaction_start",
+        "summarizing",
+        "compaction_end",
+        "settled",
+        "summarized",
+        "kept",
+        "## Goal",
+        "never touch anything under migrations/",
+        "byte for byte",
+    ] {
+        assert!(out.contains(part), "{part} is missing in:\n{out}");
+    }
+    assert!(!out.contains("corriere-7731") && !out.contains("a81f37c2d94e"), "secrets stay out of it");
+    assert_eq!(fs::read_dir(home.0.path()).expect("a folder").count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn the_raw_demo_is_a_dialogue_in_json() {
+    let home = Home::new();
+    let mut command = home.command();
+    command.args(["demo", "--json"]).env("TMPDIR", home.0.path());
+    let (code, out, _) = run(command);
+    assert_eq!(code, Some(0));
+    let mut directions = String::new();
+    for line in out.lines() {
+        let (direction, frame) = line.split_once(' ').expect("a direction");
+        directions.push_str(direction);
+        let frame: Value = serde_json::from_str(frame).expect("JSON");
+        assert_eq!(frame["jsonrpc"], "2.0");
+    }
+    assert!(directions.starts_with("><><><<"), "{directions}");
+}
+
+#[test]
+fn one_file_is_compacted_from_the_shell() {
+    let home = Home::new();
+    let path = session_of(&home, "shell", &turns(30));
+    let bytes = fs::read(&path).expect("a file");
+    let compact = |more: &[&str]| {
+        let mut command = home.command();
+        command.arg("compact").arg(&path).args(more);
+        run(command)
+    };
+    let (code, out, _) = compact(&["--dry-run", "--keep", "1000"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("Would summarize") && out.contains("Nothing was changed."), "{out}");
+    assert_eq!(fs::read(&path).expect("a file"), bytes);
+    let (code, out, err) = compact(&[]);
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(err.contains("shorter than what is kept"), "{err}");
+    let (code, out, _) = compact(&["--keep", "1000", "--json", "--instructions", "part_3"]);
+    assert_eq!(code, Some(0));
+    let answer: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(answer["outcome"], "completed");
+    let now = fs::read(&path).expect("a file");
+    assert!(now.starts_with(&bytes) && now.len() > bytes.len());
+    let mut command = home.command();
+    command.arg("compact").arg(home.path("nothing.jsonl"));
+    let (code, _, err) = run(command);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("there is no file"), "{err}");
+}
+
+#[test]
+fn help_and_version_are_there() {
+    for (arguments, part) in [
+        (vec!["--version"], "abridged 0."),
+        (vec!["--help"], "JSON-RPC"),
+        (vec!["serve", "--help"], "content-length"),
+        (vec!["demo", "--help"], "--json"),
+        (vec!["compact", "--help"], "--dry-run"),
+        (vec!["schema", "--help"], "--out"),
+    ] {
+        let mut command = binary();
+        command.args(&arguments);
+        let (code, out, _) = run(command);
+        assert_eq!(code, Some(0), "{arguments:?}");
+        assert!(out.contains(part), "{arguments:?}: {out}");
+    }
+    let mut command = binary();
+    command.arg("frobnicate");
+    assert_eq!(run(command).0, Some(2));
+}
+
+/// The clients of the README, run as they stand there.
+#[test]
+fn the_clients_of_the_readme_work() {
+    let readme = include_str!("../../README.md");
+    for (program, fence) in [("bash", "```sh client"), ("python3", "```python client")] {
+        let Some((_, after)) = readme.split_once(fence) else { panic!("README.md has no {fence}") };
+        let (code, _) = after.trim_start_matches(|char| char != '\n').split_once("```").expect("a fence ends");
+        if std::process::Command::new(program).arg("--version").output().is_err() {
+            eprintln!("SKIPPED: {program} is not installed");
+            continue;
+        }
+        let home = Home::new();
+        let folder = std::path::Path::new(env!("CARGO_BIN_EXE_abridged")).parent().expect("a folder");
+        let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+        let file = home.path("client");
+        fs::write(&file, code).expect("a file");
+        let mut command = std::process::Command::new(program);
+        command
+            .arg(&file)
+            .env("PATH", path)
+            .env("ABRIDGED_DATA_DIR", home.path("data"))
+            .env("ABRIDGED_CONFIG_DIR", home.path("config"));
+        let (code, out, err) = run(command);
+        assert_eq!(code, Some(0), "{program}: {out}\n{err}");
+        assert!(out.contains("completed"), "{program}: {out}\n{err}");
+    }
+}

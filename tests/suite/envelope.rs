@@ -13,7 +13,10 @@ fn code(error: &Value) -> (i64, &str) {
 fn nothing_is_answered_before_initialize_and_it_happens_once() {
     let mut daemon = Daemon::silent(Home::new());
     assert_eq!(code(&daemon.err("ping", json!({}))), (-32010, "not_initialized"));
-    assert_eq!(code(&daemon.err("initialize", json!({"protocolVersion": 9}))), (-32022, "unsupported_protocol_version"));
+    assert_eq!(
+        code(&daemon.err("initialize", json!({"protocolVersion": 9}))),
+        (-32022, "unsupported_protocol_version")
+    );
     let answer = daemon.ok("initialize", json!({}));
     assert_eq!(answer["protocolVersion"], 1);
     assert_eq!(answer["serverInfo"]["name"], "abridged");
@@ -87,7 +90,11 @@ fn wrong_params_and_methods_are_told_with_what_to_do() {
         ("session/status", json!({"sessionId": 7}), "sessionId"),
         ("session/new", json!({}), "cwd"),
         ("session/new", json!({"cwd": "/", "model": "nothing"}), "model"),
-        ("session/new", json!({"cwd": "/", "settings": {"compaction": {"reserveTokens": "many"}}}), "settings.compaction.reserveTokens"),
+        (
+            "session/new",
+            json!({"cwd": "/", "settings": {"compaction": {"reserveTokens": "many"}}}),
+            "settings.compaction.reserveTokens",
+        ),
         ("session/compact", json!({"sessionId": "s", "keepRecentTokens": -4}), "keepRecentTokens"),
         ("session/append", json!({"sessionId": "s", "messages": {}}), "messages"),
         ("session/load", json!({}), "sessionId"),
@@ -130,7 +137,9 @@ fn content_length_frames_are_answered_in_kind() {
     let home = Home::new();
     let mut child = home.command().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
     let mut to = child.stdin.take().expect("a pipe");
-    for body in [r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}"#, r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#] {
+    for body in
+        [r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":[]}"#, r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#]
+    {
         write!(to, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("the daemon reads");
     }
     write!(to, "nonsense\r\n\r\n").expect("the daemon reads");
@@ -161,9 +170,8 @@ fn what_was_read_before_the_end_is_answered_and_the_end_comes_soon() {
     let mut daemon = Daemon::start();
     let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"]["sessionId"].clone();
     let messages = json!([{"role": "user", "content": "hello"}]);
-    let ids: Vec<u64> = (0..100)
-        .map(|_| daemon.begin("session/append", json!({"sessionId": session, "messages": messages})))
-        .collect();
+    let ids: Vec<u64> =
+        (0..100).map(|_| daemon.begin("session/append", json!({"sessionId": session, "messages": messages}))).collect();
     // The last frame has no newline: it is one all the same.
     daemon.write(br#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#);
     let (status, took) = daemon.end();
@@ -216,7 +224,10 @@ fn pipelined_requests_run_in_the_order_of_the_wire() {
         let id = 1_000 + at;
         ids.push(id);
         let params = json!({"sessionId": session, "messages": [{"role": "user", "content": format!("message {at}")}]});
-        sent.push_str(&format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "session/append", "params": params})));
+        sent.push_str(&format!(
+            "{}\n",
+            json!({"jsonrpc": "2.0", "id": id, "method": "session/append", "params": params})
+        ));
     }
     daemon.write(sent.as_bytes());
     let mut answered = Vec::new();
@@ -228,8 +239,12 @@ fn pipelined_requests_run_in_the_order_of_the_wire() {
     }
     assert_eq!(answered, ids);
     let page = daemon.ok("session/entries", json!({"sessionId": session}));
-    let texts: Vec<&str> =
-        page["entries"].as_array().expect("entries").iter().filter_map(|entry| entry["message"]["content"].as_str()).collect();
+    let texts: Vec<&str> = page["entries"]
+        .as_array()
+        .expect("entries")
+        .iter()
+        .filter_map(|entry| entry["message"]["content"].as_str())
+        .collect();
     assert_eq!(texts, (0..200).map(|at| format!("message {at}")).collect::<Vec<_>>());
 }
 
@@ -241,7 +256,10 @@ fn too_much_at_once_is_refused_and_pings_and_cancels_are_not() {
     let mut sent = String::new();
     for id in 1_000..1_700 {
         let params = json!({"sessionId": session, "keepRecentTokens": 2_000, "wait": true});
-        sent.push_str(&format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": "session/compact", "params": params})));
+        sent.push_str(&format!(
+            "{}\n",
+            json!({"jsonrpc": "2.0", "id": id, "method": "session/compact", "params": params})
+        ));
     }
     sent.push_str(&format!("{}\n", json!({"jsonrpc": "2.0", "id": "ping", "method": "ping"})));
     daemon.write(sent.as_bytes());

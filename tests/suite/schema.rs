@@ -26,7 +26,9 @@ fn discover_serves_the_same_document_and_every_method_is_answered() {
     }
     for name in listed {
         // A method that is missing from the daemon says so; any other answer means it is there.
-        if let Err(error) = daemon.call(name, if name == "shutdown" { json!([1]) } else { json!({"id": 0, "requestId": 0}) }) {
+        if let Err(error) =
+            daemon.call(name, if name == "shutdown" { json!([1]) } else { json!({"id": 0, "requestId": 0}) })
+        {
             assert_ne!(error["data"]["code"], "method_not_found", "{name}");
         }
         if name == "exit" {

@@ -1,1 +1,75 @@
-//! settings
+//! Settings from a file, the environment and a session.
+
+use crate::support::{Daemon, Home};
+use serde_json::{Value, json};
+
+fn notices(daemon: &mut Daemon) -> Vec<String> {
+    daemon.ok("ping", json!({}));
+    daemon
+        .events
+        .iter()
+        .filter(|frame| frame["method"] == "notice")
+        .map(|frame| {
+            format!(
+                "{}: {}",
+                frame["params"]["severity"].as_str().unwrap_or("?"),
+                frame["params"]["detail"].as_str().unwrap_or("?")
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn every_value_says_where_it_comes_from() {
+    let home = Home::new();
+    home.settings(
+        r#"{ "compaction": { "reserveTokens": 1000, "strategy": "context-full" }, "defaultModel": "local/qwen",
+        "models": [{ "provider": "local", "id": "qwen", "contextWindow": 32768 }] }"#,
+    );
+    let mut daemon = Daemon::at(home);
+    assert_eq!(notices(&mut daemon), Vec::<String>::new());
+    let all = daemon.ok("settings/get", json!({}));
+    assert_eq!(all["settings"]["compaction"]["reserveTokens"], 1000);
+    assert_eq!(all["settings"]["compaction"]["keepRecentTokens"], 20_000);
+    assert_eq!(all["sources"]["compaction.reserveTokens"], "global");
+    assert_eq!(all["sources"].get("compaction.keepRecentTokens"), None);
+    let new = json!({"cwd": "/project", "settings": {"compaction": {"keepRecentTokens": 5}}});
+    let session = daemon.ok("session/new", new)["session"].clone();
+    assert_eq!(session["model"], json!({"provider": "local", "id": "qwen"}));
+    assert_eq!(session["usage"]["contextWindow"], 32_768);
+    let own = daemon.ok("settings/get", json!({"sessionId": session["sessionId"]}));
+    assert_eq!(own["sources"]["compaction.keepRecentTokens"], "session");
+    assert_eq!(own["sources"]["compaction.reserveTokens"], "global");
+}
+
+#[test]
+fn a_wrong_file_is_told_with_key_and_line_and_the_defaults_hold() {
+    let home = Home::new();
+    home.settings("{\n  \"compaction\": {\n    \"keepRecentTokens\": \"all\"\n  }\n}\n");
+    let mut daemon = Daemon::at(home);
+    let said = notices(&mut daemon);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].starts_with("error: ")
+            && said[0].contains("settings.json: line 3: compaction.keepRecentTokens: invalid type"),
+        "{said:?}"
+    );
+    assert_eq!(daemon.ok("settings/get", json!({}))["settings"]["compaction"]["keepRecentTokens"], 20_000);
+
+    let home = Home::new();
+    home.settings("{ \"compaction\": { \"keepRecent\": 5 } }");
+    let mut daemon = Daemon::at(home);
+    assert!(notices(&mut daemon)[0].contains("compaction.keepRecent: unknown key, ignored"));
+}
+
+#[test]
+fn the_environment_switches_automatic_compaction_off() {
+    let home = Home::new();
+    let mut command = home.command();
+    command.env("ABRIDGED_DISABLE_AUTOCOMPACT", "1");
+    let mut daemon = Daemon::of(home, command);
+    daemon.ok("initialize", json!({}));
+    assert_eq!(daemon.ok("settings/get", json!({}))["sources"]["compaction.enabled"], "environment");
+    let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+    assert_eq!(session["usage"]["autoCompaction"], Value::Bool(false));
+}

@@ -1,1 +1,330 @@
-//! storage
+//! The session file: whatever it looks like, whoever else has it, and however the daemon ends.
+
+use crate::support::{Daemon, Home, assistant, entries, header, session_of, turns, user};
+use abridged::session::store;
+use serde_json::{Value, json};
+use std::{fs, path::Path};
+
+fn count(daemon: &mut Daemon, session: &str) -> usize {
+    let page = daemon.ok("session/entries", json!({"sessionId": session, "branch": "all"}));
+    page["entries"].as_array().expect("entries").len()
+}
+
+#[test]
+fn what_was_answered_survives_a_kill() {
+    let mut daemon = Daemon::start();
+    let created = daemon.ok("session/new", json!({"cwd": "/project", "title": "Killed"}))["session"].clone();
+    let session = created["sessionId"].clone();
+    let path = created["path"].as_str().expect("a path").to_owned();
+    assert!(path.contains("sessions/--project--/"), "{path}");
+    let answer = daemon.ok("session/append", json!({"sessionId": session, "messages": turns(3)}));
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 50, "wait": true}));
+    daemon.kill();
+    let home = std::mem::replace(&mut daemon.home, Home::new());
+    let mut daemon = Daemon::at(home);
+    let loaded = daemon.ok("session/load", json!({"sessionId": session}));
+    assert_eq!(loaded["session"]["title"], "Killed");
+    assert_eq!(loaded["session"]["path"], path.as_str());
+    assert_eq!(loaded["indexed"], true);
+    for id in answer["entryIds"].as_array().expect("ids") {
+        daemon.ok("session/entry", json!({"sessionId": session, "entryId": id}));
+    }
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    assert!(context["compactionEntryId"].is_string());
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn appends_that_come_together_share_their_writes() {
+    let mut daemon = Daemon::start();
+    let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"]["sessionId"].clone();
+    let before =
+        daemon.ok("session/status", json!({"sessionId": session}))["_meta"]["fsyncs"].as_u64().expect("a count");
+    let sent: String = (0..64)
+        .map(|id| {
+            let params = json!({"sessionId": session, "messages": [user("x")]});
+            format!("{}\n", json!({"jsonrpc": "2.0", "id": 500 + id, "method": "session/append", "params": params}))
+        })
+        .collect();
+    daemon.write(sent.as_bytes());
+    let mut answers = 0;
+    while answers < 64 {
+        answers += usize::from(daemon.frame()["result"]["entryIds"].is_array());
+    }
+    let after =
+        daemon.ok("session/status", json!({"sessionId": session}))["_meta"]["fsyncs"].as_u64().expect("a count");
+    // The pipe may hand them over in two pieces; one by one would be 64.
+    assert!(after - before <= 6, "{} fsyncs", after - before);
+}
+
+#[test]
+fn a_file_cut_at_any_byte_opens_with_every_whole_line_or_says_what_it_is() {
+    let home = Home::new();
+    let mut lines = vec![header("cut")];
+    lines.extend(entries(&[user("first"), assistant("second"), user("third")]));
+    let path = home.session("cut.jsonl", &lines);
+    let bytes = fs::read(&path).expect("a file");
+    let header_end = bytes.iter().position(|byte| *byte == b'\n').expect("a line");
+    for length in 0..=bytes.len() {
+        fs::write(&path, &bytes[..length]).expect("a file");
+        match store::open(&path) {
+            Err(store::StoreError::Foreign { .. }) => {
+                assert!(length < header_end, "{length}");
+                assert_eq!(fs::read(&path).expect("a file").len(), length, "left as it was");
+            }
+            Err(error) => panic!("{length}: {error}"),
+            Ok((mut log, loaded)) => {
+                let whole =
+                    bytes[..length].split(|byte| *byte == b'\n').skip(1).filter(|line| line.ends_with(b"}}")).count();
+                assert_eq!(loaded.entries.len(), whole, "{length}");
+                let torn = loaded.repairs.iter().any(|repair| repair.kind == "torn_tail");
+                log.append(&[
+                    r#"{"type":"custom","id":"new","parentId":null,"timestamp":"","customType":"x"}"#.to_owned()
+                ])
+                .expect("a write");
+                drop(log);
+                let again = store::open_read_only(&path).expect("it opens again");
+                assert_eq!(again.entries.len(), whole + 1, "{length}");
+                assert!(again.repairs.is_empty(), "{length}: {:?}", again.repairs);
+                let moved = home.path("cut.jsonl.torn");
+                assert_eq!(moved.exists(), torn, "{length}");
+                if torn {
+                    let kept = fs::read(&moved).expect("a file");
+                    assert!(bytes[..length].ends_with(&kept) && !kept.is_empty(), "nothing is lost");
+                    fs::remove_file(&moved).expect("a file");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_corrupt_line_in_the_middle_is_told_and_everything_else_is_there() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "corrupt", &turns(5));
+    let text = fs::read_to_string(&path).expect("a file");
+    let mut lines: Vec<&str> = text.lines().collect();
+    let half = &lines[7][..30].to_owned();
+    lines[7] = half;
+    fs::write(&path, lines.join("\n") + "\n").expect("a file");
+    let loaded = daemon.ok("session/load", json!({"path": path}));
+    let kinds: Vec<(&str, Option<u64>)> = loaded["repairs"]
+        .as_array()
+        .expect("repairs")
+        .iter()
+        .map(|repair| (repair["kind"].as_str().expect("a kind"), repair["line"].as_u64()))
+        .collect();
+    assert_eq!(kinds, [("corrupt_line", Some(8)), ("missing_parent", None)]);
+    let session = loaded["session"]["sessionId"].as_str().expect("an id").to_owned();
+    assert_eq!(count(&mut daemon, &session), 19);
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user("on we go")]}));
+    let now = fs::read_to_string(&path).expect("a file");
+    assert!(now.starts_with(&(lines.join("\n") + "\n")), "not a byte of the file was changed");
+}
+
+#[test]
+fn what_is_no_session_is_told_with_what_to_do_and_left_alone() {
+    let mut daemon = Daemon::start();
+    let home = daemon.home.path("odd");
+    fs::create_dir_all(&home).expect("a folder");
+    let cases: [(&str, Option<&[u8]>, &str); 7] = [
+        ("missing.jsonl", None, "not_found"),
+        ("empty.jsonl", Some(b""), "invalid_params"),
+        ("blank.jsonl", Some(b"\n\n"), "invalid_params"),
+        ("text.md", Some(b"# Notes\n"), "invalid_params"),
+        ("other.jsonl", Some(b"{\"type\":\"response\",\"id\":1}\n"), "invalid_params"),
+        ("binary.bin", Some(b"\x00\xff\xfe\n"), "invalid_params"),
+        ("number.json", Some(b"7"), "invalid_params"),
+    ];
+    for (name, bytes, expected) in cases {
+        let path = home.join(name);
+        if let Some(bytes) = bytes {
+            fs::write(&path, bytes).expect("a file");
+        }
+        let error = daemon.err("session/load", json!({"path": path}));
+        assert_eq!(error["data"]["code"], expected, "{name}: {error}");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(name)), "{error}");
+        assert_eq!(fs::read(&path).ok().as_deref(), bytes);
+        assert!(!home.join(format!("{name}.lock")).exists(), "{name}: no litter");
+    }
+    let error = daemon.err("session/load", json!({"path": home}));
+    assert_eq!(error["data"]["code"], "storage_error");
+    assert_eq!(error["data"]["errno"], 21);
+    let error = daemon.err("session/load", json!({"sessionId": "nobody"}));
+    assert_eq!(error["data"]["kind"], "session");
+    let error = daemon.err("session/load", json!({"path": "/dev/null"}));
+    assert_eq!(error["data"]["code"], "invalid_params");
+}
+
+#[test]
+fn a_session_of_another_process_is_locked_and_may_be_looked_at() {
+    let mut first = Daemon::start();
+    let path = session_of(&first.home, "shared", &turns(3));
+    let session = first.load(&path);
+    let mut second = Daemon::start();
+    let error = second.err("session/load", json!({"path": path}));
+    assert_eq!(error["code"], -32004);
+    assert_eq!(error["data"]["pid"], first.pid());
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("readOnly: true")));
+    let loaded = second.ok("session/load", json!({"path": path, "readOnly": true}));
+    assert_eq!(loaded["session"]["entryCount"], 12);
+    for (method, params) in [
+        ("session/append", json!({"sessionId": session, "messages": [user("no")]})),
+        ("session/compact", json!({"sessionId": session, "keepRecentTokens": 10})),
+    ] {
+        let error = second.err(method, params);
+        assert_eq!(error["data"]["code"], "storage_error", "{method}");
+    }
+    second.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 10, "dryRun": true}));
+    first.kill();
+    let mut third = Daemon::start();
+    assert_eq!(third.load(&path), session, "the lock died with its process");
+}
+
+#[test]
+fn an_old_file_is_replaced_at_the_first_write_and_kept() {
+    let mut daemon = Daemon::start();
+    let mut lines = vec![
+        json!({"type": "session", "id": "old", "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/p", "provider": "anthropic", "modelId": "claude", "thinkingLevel": "high"}),
+    ];
+    for message in turns(3) {
+        lines.push(json!({"type": "message", "timestamp": "2025-01-01T00:00:00.000Z", "message": message}));
+    }
+    lines.push(json!({"type": "compaction", "timestamp": "2025-01-01T00:00:00.000Z", "summary": "So far.", "firstKeptEntryIndex": 9, "tokensBefore": 5}));
+    lines.push(json!({"type": "message", "timestamp": "2025-01-01T00:00:00.000Z", "message": {"role": "hookMessage", "content": "from a hook"}}));
+    let path = daemon.home.session("old.jsonl", &lines);
+    let bytes = fs::read(&path).expect("a file");
+    let loaded = daemon.ok("session/load", json!({"path": path}));
+    assert_eq!(loaded["session"]["model"], json!({"provider": "anthropic", "id": "claude"}));
+    assert_eq!(loaded["session"]["thinkingLevel"], "high");
+    assert_eq!(loaded["repairs"][0]["kind"], "migrated");
+    let session = loaded["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    let texts: Vec<String> = context["messages"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .map(|message| {
+            message["content"][0]["text"]
+                .as_str()
+                .or(message["content"].as_str())
+                .unwrap_or_default()
+                .chars()
+                .take(9)
+                .collect()
+        })
+        .collect();
+    assert_eq!(texts, ["The earli", "Request 2", "", "The part_", "Looked at", "from a ho"]);
+    assert_eq!(fs::read(&path).expect("a file"), bytes, "looking changes nothing");
+    let ids = |daemon: &mut Daemon| -> Vec<Value> {
+        let page = daemon.ok("session/entries", json!({"sessionId": session, "branch": "all"}));
+        page["entries"].as_array().expect("entries").iter().map(|entry| entry["id"].clone()).collect()
+    };
+    let before = ids(&mut daemon);
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user("new")]}));
+    assert_eq!(fs::read(daemon.home.path("old.jsonl.v1")).expect("the old file"), bytes);
+    daemon.ok("session/close", json!({"sessionId": session}));
+    let again = daemon.ok("session/load", json!({"path": path}));
+    assert_eq!(again["repairs"], json!([]));
+    assert_eq!(ids(&mut daemon)[..before.len()], before[..], "the ids are what they were before it was written");
+    let first = fs::read_to_string(&path).expect("a file").lines().next().map(str::to_owned).expect("a header");
+    assert_eq!(serde_json::from_str::<Value>(&first).expect("JSON")["version"], 3);
+}
+
+#[test]
+fn lines_of_other_programs_are_kept_and_understood() {
+    let mut daemon = Daemon::start();
+    let mut lines = vec![json!({"type": "title", "v": 1, "title": "From another agent", "pad": "   "}), header("omp")];
+    lines.extend(entries(&[user("before"), assistant("gone")]));
+    for (at, mut line) in [
+        json!({"type": "reset_boundary"}),
+        json!({"type": "service_tier_change", "serviceTier": "flex", "x": [1, 2]}),
+        json!({"type": "message", "message": {"role": "toolResult", "toolCallId": "nobody", "content": []}}),
+        json!({"type": "message", "message": {"role": "user", "content": "after"}}),
+        json!({"type": "branch_summary", "fromId": "e1", "summary": "Tried the other way."}),
+        json!({"type": "custom_message", "customType": "note", "content": "of an extension", "display": true}),
+        json!({"type": "message", "message": {"role": "bashExecution", "command": "ls", "output": "a", "exitCode": 0, "excludeFromContext": true}}),
+        json!({"type": "message", "message": {"role": "nonsense"}}),
+        json!({"type": "context_edit", "targetId": "x3", "replacement": {"content": "after, edited"}}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        line["id"] = json!(format!("x{at}"));
+        line["parentId"] = json!(if at == 0 { "e1".to_owned() } else { format!("x{}", at - 1) });
+        line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
+        lines.push(line);
+    }
+    let path = daemon.home.session("omp.jsonl", &lines);
+    let loaded = daemon.ok("session/load", json!({"path": path}));
+    assert_eq!(loaded["session"]["title"], "From another agent");
+    assert_eq!(loaded["repairs"], json!([]));
+    let session = loaded["session"]["sessionId"].clone();
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    let seen = context["messages"].as_array().expect("messages");
+    assert_eq!(seen.len(), 3);
+    assert_eq!(seen[0]["content"], "after, edited");
+    assert!(seen[1]["content"][0]["text"].as_str().is_some_and(|text| text.contains("Tried the other way.")));
+    assert_eq!((seen[2]["role"].as_str(), seen[2]["content"].as_str()), (Some("user"), Some("of an extension")));
+    assert_eq!(context["entryIds"], json!(["x3", "x4", "x5"]));
+    for line in &lines[2..] {
+        let entry = daemon.ok("session/entry", json!({"sessionId": session, "entryId": line["id"]}))["entry"].clone();
+        assert_eq!(entry, *line);
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_refuses_the_write_and_takes_the_next_one() {
+    let home = Home::new();
+    let script = format!("ulimit -f 40; exec {} serve", env!("CARGO_BIN_EXE_abridged"));
+    let mut command = std::process::Command::new("bash");
+    command
+        .args(["-c", &script])
+        .env("ABRIDGED_DATA_DIR", home.path("data"))
+        .env("ABRIDGED_CONFIG_DIR", home.path("config"));
+    let mut daemon = Daemon::of(home, command);
+    daemon.ok("initialize", json!({}));
+    let created = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+    let session = created["sessionId"].clone();
+    let path = created["path"].as_str().expect("a path").to_owned();
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user("small")]}));
+    let bytes = fs::read(&path).expect("a file");
+    let error =
+        daemon.err("session/append", json!({"sessionId": session, "messages": [user(&"large ".repeat(20_000))]}));
+    assert_eq!(error["code"], -32009);
+    assert_eq!(error["data"]["errno"], 27);
+    assert_eq!(error["data"]["path"], path.as_str());
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("Make room")), "{error}");
+    assert_eq!(fs::read(&path).expect("a file"), bytes, "what was written of it is cut off again");
+    assert_eq!(count(&mut daemon, session.as_str().expect("an id")), 1);
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user("small again")]}));
+    assert!(Path::new(&path).metadata().expect("a file").len() > bytes.len() as u64);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_told() {
+    let home = Home::new();
+    fs::write(home.path("data"), "a file where the folder should be").expect("a file");
+    let mut daemon = Daemon::at(home);
+    let error = daemon.err("session/new", json!({"cwd": "/project"}));
+    assert_eq!(error["data"]["code"], "storage_error");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("ABRIDGED_DATA_DIR")), "{error}");
+    daemon.ok("session/new", json!({"cwd": "/project", "ephemeral": true}));
+}
+
+#[test]
+fn two_files_of_one_session_are_not_mixed_up() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "twin", &turns(2));
+    let copy = daemon.home.path("copy.jsonl");
+    fs::copy(&path, &copy).expect("a copy");
+    let session = daemon.load(&path);
+    assert_eq!(daemon.load(&path), session, "loading it again describes it");
+    let error = daemon.err("session/load", json!({"path": copy}));
+    assert_eq!(error["data"]["path"], "path");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("close that one first")), "{error}");
+}

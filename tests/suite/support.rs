@@ -91,7 +91,8 @@ impl Daemon {
         std::thread::spawn(move || {
             for line in from.lines() {
                 let Ok(line) = line else { return };
-                let frame = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in a line of stdout: {line}"));
+                let frame =
+                    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in a line of stdout: {line}"));
                 if frames.send(frame).is_err() {
                     return;
                 }
@@ -122,8 +123,12 @@ impl Daemon {
     pub fn frame(&mut self) -> Value {
         match self.frames.recv_timeout(LONG) {
             Ok(frame) => frame,
-            Err(RecvTimeoutError::Timeout) => panic!("the daemon says nothing; so far: {:#?}", self.events),
-            Err(RecvTimeoutError::Disconnected) => panic!("the daemon ended; so far: {:#?}", self.events),
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("the daemon says nothing; so far: {:#?}", self.events)
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                panic!("the daemon ended; so far: {:#?}", self.events)
+            }
         }
     }
 
@@ -227,12 +232,8 @@ impl Drop for Daemon {
 
 /// Runs a command to its end: its code and what it printed.
 pub fn run(mut command: Command) -> (Option<i32>, String, String) {
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     let mut err = child.stderr.take().expect("a pipe");
     let errors = std::thread::spawn(move || {
         let mut text = String::new();
@@ -292,7 +293,10 @@ pub fn turns(count: usize) -> Vec<Value> {
                 user(&format!("Request {turn}: look at part_{turn}. You must never change part_{turn}.lock.")),
                 calls(&[&id]),
                 result(&id, &text_of(200, &format!("part_{turn}"))),
-                assistant(&format!("Looked at part_{turn}: it is fine because value_{turn} is set. {}", text_of(40, "answer"))),
+                assistant(&format!(
+                    "Looked at part_{turn}: it is fine because value_{turn} is set. {}",
+                    text_of(40, "answer")
+                )),
             ]
         })
         .collect()

@@ -1,0 +1,112 @@
+//! Contexts and entries.
+
+use super::{Entry, Message, Usage};
+use crate::{
+    ids::{EntryId, SessionId},
+    models::ModelRef,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Params of `session/context`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextParams {
+    /// Of which session.
+    pub session_id: SessionId,
+    /// At this entry instead of the leaf.
+    #[serde(default)]
+    pub leaf_entry_id: Option<EntryId>,
+    /// In which form; `messages` if omitted.
+    #[serde(default)]
+    pub format: Option<ContextFormat>,
+    /// Waits for running maintenance to end. Starts nothing.
+    #[serde(default)]
+    pub wait: Option<bool>,
+}
+
+/// The form of a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextFormat {
+    /// pi's messages.
+    Messages,
+}
+
+/// The result of `session/context`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextAnswer {
+    /// The messages, valid for a provider.
+    pub messages: Vec<Message>,
+    /// The entry of each message; null for one that stands in for something missing.
+    pub entry_ids: Vec<Option<EntryId>>,
+    /// How full it is.
+    pub usage: Usage,
+    /// The compaction it is seen through.
+    pub compaction_entry_id: Option<EntryId>,
+    /// The model it is for.
+    pub model: Option<ModelRef>,
+}
+
+/// Params of `session/entries`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EntriesParams {
+    /// Of which session.
+    pub session_id: SessionId,
+    /// Only those after this one.
+    #[serde(default)]
+    pub since: Option<EntryId>,
+    /// `active` if omitted.
+    #[serde(default)]
+    pub branch: Option<Branch>,
+    /// Only of these types.
+    #[serde(default)]
+    pub types: Option<Vec<String>>,
+    /// At most so many; 1,000 if omitted.
+    #[serde(default)]
+    pub limit: Option<usize>,
+    /// At most about so many bytes, but at least one entry; 1 MiB if omitted.
+    #[serde(default)]
+    pub max_bytes: Option<usize>,
+}
+
+/// Which entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Branch {
+    /// The path to the leaf.
+    Active,
+    /// Every one, in the order of the file.
+    All,
+}
+
+/// The result of `session/entries`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EntriesAnswer {
+    /// The page.
+    pub entries: Vec<Entry>,
+    /// The leaf.
+    pub leaf_entry_id: Option<EntryId>,
+    /// For the next page, as `since`; null where this is the last.
+    pub next_cursor: Option<EntryId>,
+}
+
+/// Params of `session/entry`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EntryParams {
+    /// Of which session.
+    pub session_id: SessionId,
+    /// Which.
+    pub entry_id: EntryId,
+}
+
+/// The result of `session/entry`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct EntryAnswer {
+    /// The entry.
+    pub entry: Entry,
+}

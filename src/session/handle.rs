@@ -1,0 +1,127 @@
+//! How others reach a session: a mailbox in the order of the wire, and a way past it.
+
+use crate::{
+    ids::{OperationId, SessionId},
+    protocol::{
+        errors::Failure,
+        types::{AppendParams, CancelAnswer, CompactParams, ContextParams, EntriesParams, EntryParams},
+    },
+    rpc::Reply,
+};
+use std::path::PathBuf;
+use tokio::sync::mpsc;
+
+/// Commands that wait for a session before more are refused.
+const MAILBOX: usize = 1_024;
+
+/// What a client asks of a session.
+pub enum Command {
+    /// `session/append`
+    Append(AppendParams, Reply),
+    /// `session/compact`
+    Compact(CompactParams, Reply),
+    /// `session/context`
+    Context(ContextParams, Reply),
+    /// `session/entries`
+    Entries(EntriesParams, Reply),
+    /// `session/entry`
+    Entry(EntryParams, Reply),
+    /// `session/usage`
+    Usage(Reply),
+    /// `session/status`
+    Status(Reply),
+    /// `session/load` of a session that is open already.
+    Describe(Option<PathBuf>, Reply),
+    /// `settings/get` of a session.
+    Settings(Reply),
+    /// `session/close`
+    Close(Reply),
+}
+
+/// What goes past the mailbox.
+pub enum Urgent {
+    /// `session/cancel`
+    Cancel(Option<OperationId>, Reply),
+    /// A client took back a request that waits here.
+    TakenBack,
+    /// End when nothing runs any more.
+    Finish,
+    /// End now: what runs is cancelled.
+    Stop,
+}
+/// How to reach a session.
+#[derive(Clone)]
+pub struct Handle {
+    mailbox: mpsc::Sender<Command>,
+    urgent: mpsc::UnboundedSender<Urgent>,
+}
+
+/// The other ends of a handle.
+pub struct Inbox {
+    pub(super) mailbox: mpsc::Receiver<Command>,
+    pub(super) urgent: mpsc::UnboundedReceiver<Urgent>,
+    pub(super) urgent_sender: mpsc::UnboundedSender<Urgent>,
+}
+
+/// A way to a session that is yet to be opened. What is sent waits until it is.
+#[must_use]
+pub fn mailbox() -> (Handle, Inbox) {
+    let (mailbox, commands) = mpsc::channel(MAILBOX);
+    let (urgent, urgents) = mpsc::unbounded_channel();
+    let inbox = Inbox { mailbox: commands, urgent: urgents, urgent_sender: urgent.clone() };
+    (Handle { mailbox, urgent }, inbox)
+}
+
+impl Handle {
+    /// Sends a command; it begins in the order it was sent.
+    pub fn send(&self, id: &SessionId, command: Command) {
+        use mpsc::error::TrySendError::{Closed, Full};
+        let (command, failure) = match self.mailbox.try_send(command) {
+            Ok(()) => return,
+            Err(Full(command)) => (command, Failure::Overloaded { retry_after_ms: 50 }),
+            Err(Closed(command)) => (command, Failure::no_session(id.as_str())),
+        };
+        command.refuse(&failure);
+    }
+
+    /// Sends what goes past the mailbox.
+    pub fn send_urgent(&self, urgent: Urgent) {
+        // A session that is gone has nothing left to cancel; a reply in here answers for itself.
+        if let Err(mpsc::error::SendError(Urgent::Cancel(_, reply))) = self.urgent.send(urgent) {
+            reply.ok(&CancelAnswer { cancelled: Vec::new() });
+        }
+    }
+
+    /// Whether the session still runs.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.mailbox.is_closed()
+    }
+}
+
+impl Inbox {
+    /// Answers everything that waits, and will come, with an error: the session could not be opened.
+    pub fn refuse(mut self, failure: &Failure) {
+        self.mailbox.close();
+        while let Ok(command) = self.mailbox.try_recv() {
+            command.refuse(failure);
+        }
+    }
+}
+
+impl Command {
+    pub(super) fn refuse(self, failure: &Failure) {
+        match self {
+            Self::Append(_, reply)
+            | Self::Compact(_, reply)
+            | Self::Context(_, reply)
+            | Self::Entries(_, reply)
+            | Self::Entry(_, reply)
+            | Self::Usage(reply)
+            | Self::Status(reply)
+            | Self::Describe(_, reply)
+            | Self::Settings(reply)
+            | Self::Close(reply) => reply.fail(failure),
+        }
+    }
+}
