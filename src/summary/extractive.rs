@@ -162,14 +162,14 @@ impl Draft<'_> {
         let room = cap.saturating_sub(empty);
         let mut taken = Taken { room, items: Vec::new(), measure: self.request.measure };
         // Facts have two thirds at most, so that there is always something of what was actually said.
-        taken.fill(self.facts(&ledger), room * 2 / 3);
+        taken.fill(self.facts(&ledger, room), room * 2 / 3);
         taken.fill(self.narrative(&ledger, taken.room), taken.room / 3);
         let lines = self.lines(taken.room);
         taken.fill(lines, taken.room);
         taken.render(cap)
     }
 
-    fn facts(&self, ledger: &Ledger) -> Vec<Item> {
+    fn facts(&self, ledger: &Ledger, room: u64) -> Vec<Item> {
         let earlier = self.previous.map(sections::parse).unwrap_or_default();
         let mut facts = Facts::default();
         let of = |section: Section| earlier.iter().filter(move |(it, _)| *it == section).map(|(_, text)| text.as_str());
@@ -204,18 +204,19 @@ impl Draft<'_> {
             let line = format!("{}: {}", failure.label, failure.line);
             match failure.resolved {
                 false => facts.add(rank::FAILURE, Section::Blocked, &line),
-                true => facts.add(rank::FAILURE, Section::Context, &format!("failed, later worked – {line}")),
+                true => facts.add(rank::EARLIER, Section::Context, &format!("failed, later worked – {line}")),
             }
         }
+        let chars = request_chars(room);
         let (last, before) = match ledger.requests.split_last() {
             Some((last, before)) => (Some(last), before),
             None => (None, &[][..]),
         };
         if let Some(request) = last {
-            facts.add(rank::LATEST, Section::InProgress, &outcome_line(request));
+            facts.add(rank::LATEST, Section::InProgress, &outcome_line(request, chars));
         }
         for request in before.iter().rev() {
-            facts.add(rank::REQUEST, Section::Done, &outcome_line(request));
+            facts.add(rank::REQUEST, Section::Done, &outcome_line(request, chars));
         }
         for section in [Section::InProgress, Section::Done] {
             // What was in progress then is done or taken up again by now.
@@ -288,10 +289,16 @@ impl Draft<'_> {
     }
 }
 
-fn outcome_line(request: &ledger::Request) -> String {
+/// In a small summary requests are shorter, so that more of them fit: in characters.
+fn request_chars(room: u64) -> usize {
+    if room < 6_000 { 110 } else { 240 }
+}
+
+fn outcome_line(request: &ledger::Request, chars: usize) -> String {
+    let asked = text::one_line(&request.text, chars);
     match &request.outcome {
-        Some(outcome) => format!("{} → {outcome}", request.text),
-        None => request.text.clone(),
+        Some(outcome) => format!("{asked} → {}", text::one_line(outcome, chars * 2 / 3)),
+        None => asked,
     }
 }
 
