@@ -42,13 +42,13 @@ use operation::{COMPACTION, End, Operation, Stop};
 use serde_json::json;
 use state::{Home, State};
 use std::{collections::VecDeque, path::PathBuf, sync::Arc};
-use store::{Log, StoreError};
+use store::{Appended, Log, StoreError};
 use tokio::sync::mpsc;
 
 /// A result of work.
 enum Input {
     /// A write came back.
-    Written { log: Option<Log>, result: Result<(), StoreError>, what: Write },
+    Written { log: Option<Log>, result: Result<Appended, StoreError>, what: Write },
     /// What a compaction would do, for somebody who only asks.
     DryRun { reply: Reply, result: Result<CompactAnswer, Failure> },
     /// A plan was made, or cannot be.
@@ -61,8 +61,15 @@ enum Input {
 
 /// What was written.
 enum Write {
-    Appends(Vec<(Staged, Reply)>),
-    Compaction { entry: Arc<Entry> },
+    Appends(Vec<Append>),
+    Compaction { entry: Arc<Entry>, draft: Box<Draft> },
+}
+
+/// An append on its way to the disk.
+struct Append {
+    params: AppendParams,
+    staged: Staged,
+    reply: Reply,
 }
 /// Sends the events of one session.
 #[derive(Clone)]
@@ -225,7 +232,7 @@ impl Session {
                 Command::Append(params, reply) => {
                     let appends = self.appends_in_a_row(params, reply, mailbox);
                     if !appends.is_empty() {
-                        let lines = appends.iter().flat_map(|(staged, _)| staged.lines.clone()).collect();
+                        let lines = appends.iter().flat_map(|append| append.staged.lines.clone()).collect();
                         self.write(lines, Write::Appends(appends));
                     }
                 }
@@ -245,15 +252,15 @@ impl Session {
         params: AppendParams,
         reply: Reply,
         mailbox: &mut mpsc::Receiver<Command>,
-    ) -> Vec<(Staged, Reply)> {
+    ) -> Vec<Append> {
         let mut appends = Vec::new();
-        self.stage(&params, reply, &mut appends);
+        self.stage(params, reply, &mut appends);
         loop {
             match self.next_command(mailbox) {
                 Some(Command::Append(params, reply))
                     if params.parent_entry_id.is_none() && params.expected_leaf_id.is_none() =>
                 {
-                    self.stage(&params, reply, &mut appends);
+                    self.stage(params, reply, &mut appends);
                 }
                 Some(command) => {
                     self.commands.push_front(command);
@@ -264,17 +271,17 @@ impl Session {
         }
     }
 
-    fn stage(&mut self, params: &AppendParams, reply: Reply, appends: &mut Vec<(Staged, Reply)>) {
+    fn stage(&mut self, params: AppendParams, reply: Reply, appends: &mut Vec<Append>) {
         if reply.cancelled() {
             return reply.fail(&Failure::Cancelled);
         }
         if let Err(failure) = self.writable() {
             return reply.fail(&failure);
         }
-        let before = appends.last().and_then(|(staged, _)| staged.entries.last());
+        let before = appends.last().and_then(|append| append.staged.entries.last());
         let leaf = before.or_else(|| self.state.tree.leaf()).map(|entry| entry.id.clone());
-        match append::stage(&self.state, leaf.as_ref(), params) {
-            Ok(staged) => appends.push((staged, reply)),
+        match append::stage(&self.state, leaf.as_ref(), &params) {
+            Ok(staged) => appends.push(Append { params, staged, reply }),
             Err(failure) => reply.fail(&failure),
         }
     }

@@ -169,13 +169,13 @@ impl Session {
         match Entry::parse(line.clone().into()) {
             Ok(entry) => {
                 self.slot = Slot::Committing(operation);
-                self.write(vec![line], Write::Compaction { entry: Arc::new(entry) });
+                self.write(vec![line], Write::Compaction { entry: Arc::new(entry), draft: Box::new(draft) });
             }
             Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
         }
     }
 
-    pub(super) fn compacted(&mut self, entry: Arc<Entry>, result: Result<(), Failure>) {
+    pub(super) fn compacted(&mut self, entry: &Arc<Entry>, result: Result<(), Failure>) {
         let Slot::Committing(operation) = std::mem::replace(&mut self.slot, Slot::Free) else {
             return;
         };
@@ -185,7 +185,7 @@ impl Session {
         let id = entry.id.clone();
         operation.progress(Stage::Writing, 1, 1);
         self.state.tree.push(entry.clone());
-        self.announce(&entry, Some(operation.id.clone()));
+        self.announce(entry, Some(operation.id.clone()));
         self.told = self.state.measure(&self.state.path()).usage;
         operation.emit(&Event::UsageUpdated { usage: self.told.clone() });
         let end = match operation.result(&self.state, &id) {
@@ -193,6 +193,14 @@ impl Session {
             None => End::Failed(defect()),
         };
         self.finish(operation, end);
+    }
+
+    /// The ground has grown while the draft was on its way; it is looked at again before the next try.
+    pub(super) fn draft_again(&mut self, draft: Box<Draft>) {
+        if let Slot::Committing(operation) = std::mem::replace(&mut self.slot, Slot::Free) {
+            self.slot = Slot::Running(operation);
+            self.draft = Some(draft);
+        }
     }
 
     /// The slot is free when the end is told, so that a client can act on it at once.

@@ -34,8 +34,6 @@ enum Unfinished {
     Nothing,
     /// The last line is whole but for its newline.
     NoNewline,
-    /// The bytes after `durable` are a piece of a line.
-    Torn,
     /// The file is of an older version; these are the lines it is replaced by.
     Old(Box<Rewrite>),
 }
@@ -44,6 +42,15 @@ enum Unfinished {
 struct Rewrite {
     header: Header,
     entries: Vec<Arc<Entry>>,
+}
+
+/// What became of lines that were to be appended.
+#[derive(Debug)]
+pub enum Appended {
+    /// They are on disk.
+    Written,
+    /// Another program was faster: these are its entries, and nothing of ours was written.
+    Behind(Vec<Arc<Entry>>),
 }
 
 /// How often the disk was touched.
@@ -198,9 +205,9 @@ pub fn open(path: &Path) -> Result<(Log, Loaded), StoreError> {
             header: migrate::to_header(&loaded.header),
             entries: loaded.entries.clone(),
         })),
-        Tail::Whole => Unfinished::Nothing,
+        // A torn line stands behind what is durable, and is looked at again before the first write.
+        Tail::Whole | Tail::Torn => Unfinished::Nothing,
         Tail::NoNewline => Unfinished::NoNewline,
-        Tail::Torn => Unfinished::Torn,
     };
     let log =
         Log { path: path.to_owned(), file, durable, unfinished, broken: None, stats: Stats::default(), _lock: lock };
@@ -238,8 +245,7 @@ pub fn create(path: &Path, header: &Header) -> Result<Log, StoreError> {
         stats: Stats::default(),
         _lock: lock,
     };
-    let written = log.append(&[header_line(header)]);
-    if let Err(error) = written {
+    if let Err(error) = log.append(&[header_line(header)]) {
         // Nobody was told of it yet, and an empty file is no session.
         let _ = fs::remove_file(path);
         let _ = fs::remove_file(lock_path(path));
@@ -289,69 +295,88 @@ impl Log {
         self.durable
     }
 
-    /// Appends lines with one write and one fsync; when it returns, they are on disk. On an error none of them is.
+    /// Appends lines with one write and one fsync; when it returns `Written`, they are on disk. On an error none of them
+    /// is. What another program has appended meanwhile comes back first, and then nothing was written: whoever appends
+    /// must have seen it.
     ///
     /// # Errors
     /// When the disk is full or fails. After a failed fsync the log takes nothing any more.
-    pub fn append(&mut self, lines: &[String]) -> Result<(), StoreError> {
+    pub fn append(&mut self, lines: &[String]) -> Result<Appended, StoreError> {
         if let Some(why) = &self.broken {
             return Err(StoreError::ReadOnly { path: self.path.clone(), why: why.clone() });
         }
         self.put_in_order()?;
-        self.check_nobody_cut_it()?;
+        let strangers = self.catch_up()?;
+        if !strangers.is_empty() {
+            return Ok(Appended::Behind(strangers));
+        }
         let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
         for line in lines {
             bytes.extend_from_slice(line.as_bytes());
             bytes.push(b'\n');
         }
-        let before = self.length()?;
-        if before > self.durable && !self.ends_with_newline(before) {
-            bytes.insert(0, b'\n');
-        }
         if let Err(error) = self.file.write_all(&bytes) {
             // What was written of it is cut off again, so that the next append does not stand behind half a line.
-            if let Err(cut) = self.file.set_len(before) {
+            if let Err(cut) = self.file.set_len(self.durable) {
                 self.broken = Some(format!("a failed write could not be taken back ({cut})"));
             }
-            return Err(StoreError::io(
-                &self.path,
-                "could not be written; nothing was changed. Make room, then try again",
-            )(error));
+            let what = "could not be written; nothing was changed. Make room, then try again";
+            return Err(StoreError::io(&self.path, what)(error));
         }
         self.stats.writes += 1;
         if let Err(error) = self.file.sync_data() {
             self.broken = Some(format!("the disk did not confirm a write ({error})"));
-            return Err(StoreError::io(
-                &self.path,
-                "the disk did not confirm the write; check the disk, then load the session again",
-            )(error));
+            let what = "the disk did not confirm the write; check the disk, then load the session again";
+            return Err(StoreError::io(&self.path, what)(error));
         }
         self.stats.fsyncs += 1;
-        self.durable = before + bytes.len() as u64;
-        Ok(())
+        self.durable += bytes.len() as u64;
+        Ok(Appended::Written)
     }
 
-    fn length(&self) -> Result<u64, StoreError> {
-        Ok(self.file.metadata().map_err(StoreError::io(&self.path, "cannot be looked at"))?.len())
-    }
-
-    /// A file that another program made shorter is not what we know any more; appending would hide the loss.
-    fn check_nobody_cut_it(&mut self) -> Result<(), StoreError> {
-        if self.length()? < self.durable {
+    /// Reads what stands behind the last line we know. Whole lines are another program's; a piece of one is moved aside.
+    fn catch_up(&mut self) -> Result<Vec<Arc<Entry>>, StoreError> {
+        let length = self.length()?;
+        if length < self.durable {
+            // Appending would hide the loss.
             let why = "another program made the file shorter; load the session again".to_owned();
             self.broken = Some(why.clone());
             return Err(StoreError::ReadOnly { path: self.path.clone(), why });
         }
-        Ok(())
+        if length == self.durable {
+            return Ok(Vec::new());
+        }
+        let mut rest = Vec::new();
+        let read = File::open(&self.path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.durable))?;
+            file.read_to_end(&mut rest)
+        });
+        read.map_err(StoreError::io(&self.path, "cannot be read"))?;
+        let whole = memchr::memrchr(b'\n', &rest).map_or(0, |at| at + 1);
+        let lines = Lines::new(&rest[..whole]);
+        let entries = lines.filter_map(|line| match read_line(line.bytes, true) {
+            Ok(Line::Entry(entry)) => Some(entry),
+            _ => None,
+        });
+        let entries: Vec<_> = entries.collect();
+        self.durable += whole as u64;
+        if whole < rest.len() {
+            self.move_aside(&rest[whole..])?;
+        }
+        Ok(entries)
     }
 
-    fn ends_with_newline(&mut self, length: u64) -> bool {
-        let mut last = [0_u8];
-        let read = File::open(&self.path).and_then(|mut file| {
-            file.seek(SeekFrom::Start(length - 1))?;
-            file.read_exact(&mut last)
-        });
-        read.is_ok() && last == *b"\n"
+    /// The piece of a line at the end goes to a `.torn` file.
+    fn move_aside(&mut self, piece: &[u8]) -> Result<(), StoreError> {
+        let torn = free_beside(&self.path, "torn");
+        let failed = "could not be written; nothing was changed. Make room, then try again";
+        let mut file = File::create(&torn).map_err(StoreError::io(&torn, failed))?;
+        file.write_all(piece).and_then(|()| file.sync_all()).map_err(StoreError::io(&torn, failed))?;
+        self.file.set_len(self.durable).map_err(StoreError::io(&self.path, "could not be cut to its last whole line"))
+    }
+
+    fn length(&self) -> Result<u64, StoreError> {
+        Ok(self.file.metadata().map_err(StoreError::io(&self.path, "cannot be looked at"))?.len())
     }
 
     /// What has to be done once, before the first write.
@@ -359,7 +384,6 @@ impl Log {
         match std::mem::replace(&mut self.unfinished, Unfinished::Nothing) {
             Unfinished::Nothing => Ok(()),
             Unfinished::NoNewline => self.finish_line().inspect_err(|_| self.unfinished = Unfinished::NoNewline),
-            Unfinished::Torn => self.move_torn_line().inspect_err(|_| self.unfinished = Unfinished::Torn),
             Unfinished::Old(rewrite) => match self.replace_old(&rewrite) {
                 Ok(()) => Ok(()),
                 Err(error) => {
@@ -374,17 +398,6 @@ impl Log {
         self.file.write_all(b"\n").map_err(StoreError::io(&self.path, "could not be written; nothing was changed"))?;
         self.durable += 1;
         Ok(())
-    }
-
-    /// The piece of a line at the end goes to a `.torn` file, unless it is whole by now.
-    fn move_torn_line(&mut self) -> Result<(), StoreError> {
-        let bytes = read_all(&self.path)?;
-        let piece = bytes.get(self.durable as usize..).unwrap_or_default();
-        let torn = free_beside(&self.path, "torn");
-        let failed = "could not be written; nothing was changed. Make room, then try again";
-        let mut file = File::create(&torn).map_err(StoreError::io(&torn, failed))?;
-        file.write_all(piece).and_then(|()| file.sync_all()).map_err(StoreError::io(&torn, failed))?;
-        self.file.set_len(self.durable).map_err(StoreError::io(&self.path, "could not be cut to its last whole line"))
     }
 
     /// An old version gives way to its form of today: the new file is complete on disk before it takes the name, and

@@ -1,6 +1,13 @@
 //! Everything a session writes: handed to the disk, and told when it is there.
 
-use super::{Input, Session, Write, Writer, append::Staged, read, state::Home, store::Log, store::StoreError};
+use super::{
+    Append, Input, Session, Write, Writer,
+    append::Staged,
+    handle::Command,
+    read,
+    state::Home,
+    store::{Appended, Log, StoreError},
+};
 use crate::{
     entry::Entry,
     ids::OperationId,
@@ -13,6 +20,7 @@ use crate::{
     rpc::Reply,
     tokens::{self, Estimator},
 };
+use std::sync::Arc;
 
 /// A larger entry is announced by its id and type alone, in bytes.
 const LARGEST_ANNOUNCED: usize = 48 * 1024;
@@ -28,34 +36,56 @@ impl Session {
                     let result = log.append(&lines);
                     if counted && let Write::Appends(appends) = &what {
                         // Here it costs nobody's time but the writer's, and every answer has counts instead of guesses.
-                        appends.iter().flat_map(|(staged, _)| &staged.entries).for_each(|entry| entry.count());
+                        appends.iter().flat_map(|append| &append.staged.entries).for_each(|entry| entry.count());
                     }
                     Input::Written { log: Some(log), result, what }
                 });
             }
             Writer::Ready(home) => {
                 self.writer = Writer::Ready(home);
-                self.written(None, Ok(()), what);
+                self.written(None, Ok(Appended::Written), what);
             }
             Writer::Away => unreachable!("commands and drafts wait while a write is out"),
         }
     }
 
-    pub(super) fn written(&mut self, log: Option<Log>, result: Result<(), StoreError>, what: Write) {
+    pub(super) fn written(&mut self, log: Option<Log>, result: Result<Appended, StoreError>, what: Write) {
         if let Some(log) = log {
             self.writer = Writer::Ready(Home::File(log));
         }
-        let result = result.map_err(Failure::from);
-        match what {
-            Write::Appends(appends) => match result {
-                Ok(()) => appends.into_iter().for_each(|(staged, reply)| self.appended(staged, reply)),
-                Err(failure) => appends.into_iter().for_each(|(_, reply)| reply.fail(&failure)),
-            },
-            Write::Compaction { entry } => self.compacted(entry, result),
+        match (result, what) {
+            (Ok(Appended::Behind(strangers)), what) => self.again(&strangers, what),
+            (Ok(Appended::Written), Write::Appends(appends)) => {
+                appends.into_iter().for_each(|Append { staged, reply, .. }| self.appended(staged, reply));
+            }
+            (Err(error), Write::Appends(appends)) => {
+                let failure = Failure::from(error);
+                appends.into_iter().for_each(|append| append.reply.fail(&failure));
+            }
+            (result, Write::Compaction { entry, .. }) => {
+                self.compacted(&entry, result.map(drop).map_err(Failure::from))
+            }
         }
     }
 
-    pub(super) fn appended(&mut self, staged: Staged, reply: Reply) {
+    /// Another program wrote to the file meanwhile: what it wrote is taken in, then ours is tried again on top of it.
+    fn again(&mut self, strangers: &[Arc<Entry>], what: Write) {
+        for entry in strangers {
+            self.state.tree.push(entry.clone());
+            self.announce(entry, None);
+        }
+        self.tell_usage(self.state.measure(&self.state.path()).usage);
+        match what {
+            Write::Appends(appends) => {
+                for Append { params, reply, .. } in appends.into_iter().rev() {
+                    self.commands.push_front(Command::Append(params, reply));
+                }
+            }
+            Write::Compaction { draft, .. } => self.draft_again(draft),
+        }
+    }
+
+    fn appended(&mut self, staged: Staged, reply: Reply) {
         for entry in &staged.entries {
             self.state.tree.push(entry.clone());
         }

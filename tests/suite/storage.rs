@@ -305,6 +305,34 @@ fn a_disk_that_is_full_refuses_the_write_and_takes_the_next_one() {
     assert!(Path::new(&path).metadata().expect("a file").len() > bytes.len() as u64);
 }
 
+/// pi does not know our lock. What it appends is taken in, never overwritten, and ours goes on from there.
+#[test]
+fn what_another_program_appends_is_read_on() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "strange", &turns(20));
+    let session = daemon.load(&path);
+    let strange = |id: &str, parent: &str, end: &str| {
+        let line = json!({"type": "message", "id": id, "parentId": parent, "timestamp": "t", "message": user("from elsewhere")});
+        let mut file = fs::OpenOptions::new().append(true).open(&path).expect("a file");
+        std::io::Write::write_all(&mut file, format!("{line}{end}").as_bytes()).expect("a write");
+    };
+    strange("s1", "e79", "\n");
+    let answer = daemon.ok("session/append", json!({"sessionId": session, "messages": [user("ours")]}));
+    let ours =
+        daemon.ok("session/entry", json!({"sessionId": session, "entryId": answer["entryIds"][0]}))["entry"].clone();
+    assert_eq!(ours["parentId"], "s1");
+    assert_eq!(daemon.until("entry_appended")["params"]["entryId"], "s1", "and it is announced");
+    let leaf = ours["id"].as_str().expect("an id").to_owned();
+    strange("s2", &leaf, "\n{\"type\":\"mess");
+    let done = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 0, "wait": true}));
+    assert_eq!(done["outcome"], "completed");
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    assert_eq!(context["entryIds"], json!([done["result"]["entryId"], "s2"]), "what came meanwhile is kept");
+    assert_eq!(fs::read_to_string(daemon.home.path("strange.jsonl.torn")).expect("a piece"), "{\"type\":\"mess");
+    let again = store::open_read_only(&path).expect("it opens");
+    assert!(again.repairs.is_empty(), "{:?}", again.repairs);
+}
+
 #[test]
 fn a_folder_that_cannot_be_written_is_told() {
     let home = Home::new();
