@@ -23,6 +23,10 @@ use crate::{
     settings::{Layers, Problem},
     transport::LARGEST_FRAME,
 };
+use rustix::{
+    io::Errno,
+    process::{Pid, test_kill_process},
+};
 use serde_json::json;
 use std::{
     collections::HashMap,
@@ -86,6 +90,9 @@ impl Places {
 const PATIENCE: Duration = Duration::from_millis(1_200);
 const LONGEST_CANCEL: Duration = Duration::from_millis(500);
 
+/// How often we look whether the client still lives.
+const PARENT_CHECK: Duration = Duration::from_millis(250);
+
 /// How far a connection is.
 mod stage {
     pub(super) const NEW: u8 = 0;
@@ -106,7 +113,7 @@ pub struct Daemon {
     /// Everything that must end before the process does.
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
-    /// `exit` was received.
+    /// `exit` was received, or the process that `initialize` named is gone.
     pub exit: Notify,
 }
 
@@ -205,6 +212,9 @@ impl Daemon {
         if first.is_err() {
             return reply.fail(&Failure::AlreadyInitialized);
         }
+        if let Some(process) = params.process_id.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) {
+            self.end_with(process);
+        }
         let events = params.capabilities.and_then(|capabilities| capabilities.events).unwrap_or_default();
         self.outbox.opt_out(events.opt_out);
         reply.ok(&InitializeAnswer {
@@ -224,6 +234,18 @@ impl Daemon {
             data_dir: self.places.data.display().to_string(),
         });
         self.tell_problems();
+    }
+
+    /// A client that dies without closing our stdin, because somebody else holds it too, takes us with it.
+    fn end_with(self: &Arc<Self>, process: Pid) {
+        let daemon = self.clone();
+        self.runtime.spawn(async move {
+            while test_kill_process(process) != Err(Errno::SRCH) {
+                tokio::time::sleep(PARENT_CHECK).await;
+            }
+            daemon.stage.store(stage::SHUT_DOWN, Ordering::SeqCst);
+            daemon.exit.notify_one();
+        });
     }
 
     /// What is wrong with the settings, each as a notice.

@@ -215,6 +215,16 @@ fn a_signal_ends_the_daemon_in_order() {
 }
 
 #[test]
+fn the_daemon_ends_with_the_process_it_was_told_of() {
+    let mut parent = std::process::Command::new("sleep").arg("60").spawn().expect("sleep runs");
+    let mut daemon = Daemon::silent(Home::new());
+    daemon.ok("initialize", json!({"processId": parent.id()}));
+    daemon.ok("session/new", json!({"cwd": "/project"}));
+    parent.kill().and_then(|()| parent.wait()).expect("sleep can be killed");
+    assert_eq!(daemon.wait().code(), Some(0), "stdin is still open");
+}
+
+#[test]
 fn pipelined_requests_run_in_the_order_of_the_wire() {
     let mut daemon = Daemon::start();
     let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"]["sessionId"].clone();
