@@ -280,7 +280,7 @@ fn path_of(tokens: usize) -> (Path, usize) {
             json!({"role": "assistant", "stopReason": "stop", "content": [{"type": "text", "text": format!("Part {turn} reads value_{turn}_7, because limits.max_{turn} is set.")}]}),
         );
     }
-    (tree.path(), bytes)
+    (tree.path().clone(), bytes)
 }
 
 fn demand(keep: u64) -> Demand {

@@ -179,13 +179,15 @@ impl Drop for Reply {
     }
 }
 
+/// Whether a request may be answered now, by its method.
+type Gate = Box<dyn Fn(&str) -> Result<(), Failure> + Send + Sync>;
+
 /// The methods of a connection, over a context they share.
 pub struct Service<C> {
     context: Arc<C>,
     module: RpcModule<()>,
     shared: Arc<Shared>,
-    /// Whether a request may be answered now, by its method.
-    gate: Box<dyn Fn(&str) -> Result<(), Failure> + Send + Sync>,
+    gate: Gate,
 }
 
 /// How a reply gets through jsonrpsee's table to its handler.

@@ -144,7 +144,7 @@ enum Ending {
 pub async fn run(state: State, home: Home, inbox: Inbox, emitter: Emitter) {
     let (inputs, mut results) = mpsc::unbounded_channel();
     let Inbox { mut mailbox, mut urgent, urgent_sender } = inbox;
-    let told = state.measure(&state.path()).usage;
+    let told = state.measure(state.path()).usage;
     let mut session = Session {
         state,
         writer: Writer::Ready(home),
@@ -375,7 +375,7 @@ impl Session {
             }
             Slot::Planning { id, params, reply, stop } => {
                 stop.request();
-                let usage = self.state.measure(&self.state.path()).usage;
+                let usage = self.state.measure(self.state.path()).usage;
                 Operation::start(id, usage, stop, reply, params.wait == Some(true), self.emitter.clone())
             }
             other => {
@@ -420,7 +420,7 @@ impl Session {
             Input::Drafted { id, result } => self.drafted(&id, result),
             Input::Counted => {
                 if matches!(self.slot, Slot::Free) {
-                    self.tell_usage(self.state.measure(&self.state.path()).usage);
+                    self.tell_usage(self.state.measure(self.state.path()).usage);
                 }
             }
         }
@@ -428,7 +428,7 @@ impl Session {
 
     /// Counts the tokens of the context in the background, once, so that estimates become counts.
     fn count(&self) {
-        let path = self.state.path();
+        let path = self.state.path().clone();
         if self.state.gauge(None).estimator() == Estimator::Chars {
             return;
         }

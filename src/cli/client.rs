@@ -8,6 +8,9 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
+/// Told of each line: `>` ours, `<` the daemon's.
+type Watch = Box<dyn FnMut(char, &str)>;
+
 /// A dialogue with a daemon of our own.
 pub struct Client {
     child: Child,
@@ -16,8 +19,7 @@ pub struct Client {
     next_id: u64,
     /// Events that came while an answer was waited for.
     events: VecDeque<Value>,
-    /// Told of each line: `>` ours, `<` the daemon's.
-    watch: Box<dyn FnMut(char, &str)>,
+    watch: Watch,
 }
 
 impl Client {

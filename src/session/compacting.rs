@@ -77,7 +77,7 @@ impl Session {
     }
 
     fn snapshot(&self, params: &CompactParams, stop: Stop) -> Snapshot {
-        let path = self.state.path();
+        let path = self.state.path().clone();
         let model = self.state.model(&path);
         let gauge = self.state.gauge(model.as_ref());
         Snapshot {
@@ -161,7 +161,7 @@ impl Session {
         let id = append::fresh_id(&self.state);
         // What came meanwhile is kept as it is, behind what the draft has seen.
         let newer = &path[covered.len()..];
-        let measure = self.state.measure(&path);
+        let measure = self.state.measure(path);
         let newer_tokens: u64 = newer.iter().map(|entry| u64::from(entry.tokens(measure.estimator))).sum();
         let tokens_after = draft.tokens_after + tokens::scaled(newer_tokens, measure.factor);
         let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
@@ -186,7 +186,7 @@ impl Session {
         operation.progress(Stage::Writing, 1, 1);
         self.state.tree.push(entry.clone());
         self.announce(entry, Some(operation.id.clone()));
-        self.told = self.state.measure(&self.state.path()).usage;
+        self.told = self.state.measure(self.state.path()).usage;
         operation.emit(&Event::UsageUpdated { usage: self.told.clone() });
         let end = match operation.result(&self.state, &id) {
             Some(result) => End::Completed(result),

@@ -121,7 +121,7 @@ mod tests {
         for entry in entries {
             assert_eq!(tree.push(entry), None);
         }
-        let context = crate::context::build(&tree.path());
+        let context = crate::context::build(tree.path());
         context.messages().iter().skip(1).map(|message| message.message().text()).collect()
     }
 

@@ -15,7 +15,7 @@ use crate::{
     tree::Path,
 };
 use serde_json::value::RawValue;
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 /// Entries of a page, if the client does not say.
 const PAGE: usize = 1_000;
@@ -43,8 +43,8 @@ pub fn context(state: &State, params: &ContextParams) -> Result<ContextAnswer, F
 #[must_use]
 pub fn usage(state: &State) -> UsageAnswer {
     let path = state.path();
-    let measure = state.measure(&path);
-    let why = measure.decision(&path).why().to_owned();
+    let measure = state.measure(path);
+    let why = measure.decision(path).why().to_owned();
     let estimator = match measure.estimator {
         Estimator::Tiktoken => "tiktoken",
         Estimator::Chars => "chars",
@@ -70,7 +70,7 @@ pub fn usage(state: &State) -> UsageAnswer {
 /// When the cursor is nowhere.
 pub fn entries(state: &State, params: &EntriesParams) -> Result<EntriesAnswer, Failure> {
     let all: Vec<&Arc<Entry>>;
-    let path: Path;
+    let path: &Path;
     let in_order: &mut dyn Iterator<Item = &Arc<Entry>> = match (params.branch, &params.since) {
         (Some(Branch::All), None) => &mut state.tree.entries(),
         (Some(Branch::All), Some(since)) => {
@@ -84,7 +84,7 @@ pub fn entries(state: &State, params: &EntriesParams) -> Result<EntriesAnswer, F
                 Some(since) => match path.position(since) {
                     Some(place) => place + 1,
                     // The cursor is on a branch that was left: go on from where that branch leaves the path.
-                    None => after_fork(state, &path, since)?,
+                    None => after_fork(state, path, since)?,
                 },
             };
             &mut path[from..].iter()
@@ -134,9 +134,9 @@ fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(entry::one_line(json).into_owned()).expect("lines and messages were read as JSON")
 }
 
-fn path_at(state: &State, leaf: Option<&EntryId>) -> Result<Path, Failure> {
+fn path_at<'a>(state: &'a State, leaf: Option<&EntryId>) -> Result<Cow<'a, Path>, Failure> {
     match leaf {
-        None => Ok(state.path()),
-        Some(leaf) => state.tree.path_to(leaf).ok_or_else(|| Failure::no_entry(leaf)),
+        None => Ok(Cow::Borrowed(state.path())),
+        Some(leaf) => state.tree.path_to(leaf).map(Cow::Owned).ok_or_else(|| Failure::no_entry(leaf)),
     }
 }

@@ -121,7 +121,7 @@ impl State {
 
     /// The path to the leaf.
     #[must_use]
-    pub fn path(&self) -> Path {
+    pub fn path(&self) -> &Path {
         self.tree.path()
     }
 
@@ -221,10 +221,10 @@ impl State {
             parent_session: self.header.parent_session.clone(),
             leaf_entry_id: path.visible_leaf().map(|entry| entry.id.clone()),
             entry_count: Some(self.tree.len()),
-            model: self.model(&path),
+            model: self.model(path),
             thinking_level: level.or_else(in_header).unwrap_or_else(|| "off".to_owned()),
             status,
-            usage: self.measure(&path).usage,
+            usage: self.measure(path).usage,
         }
     }
 

@@ -74,7 +74,7 @@ impl Session {
             self.state.tree.push(entry.clone());
             self.announce(entry, None);
         }
-        self.tell_usage(self.state.measure(&self.state.path()).usage);
+        self.tell_usage(self.state.measure(self.state.path()).usage);
         match what {
             Write::Appends(appends) => {
                 for Append { params, reply, .. } in appends.into_iter().rev() {
@@ -89,7 +89,7 @@ impl Session {
         for entry in &staged.entries {
             self.state.tree.push(entry.clone());
         }
-        let usage = self.state.measure(&self.state.path()).usage;
+        let usage = self.state.measure(self.state.path()).usage;
         reply.ok(&AppendAnswer {
             entry_ids: staged.entries.iter().map(|entry| entry.id.clone()).collect(),
             leaf_entry_id: self.state.visible_leaf(),
