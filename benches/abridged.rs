@@ -1,6 +1,8 @@
 //! `cargo bench`: the numbers the project is held to, measured on the real binary over real pipes and on the pure core.
 //! `cargo bench -- --json` prints them for machines.
 
+#![allow(clippy::print_stdout, reason = "a benchmark prints its numbers")]
+
 use abridged::{
     context,
     entry::Entry,
