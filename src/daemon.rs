@@ -440,6 +440,11 @@ impl Daemon {
         }
     }
 
+    /// Tells those who still wait that nothing will come any more.
+    pub fn abandon_requests(&self) {
+        self.requests.get().inspect(|requests| requests.abandon());
+    }
+
     /// Whether `shutdown` was answered or is about to be.
     #[must_use]
     pub fn asked_to_shut_down(&self) -> bool {

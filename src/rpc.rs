@@ -77,12 +77,26 @@ struct Answer<'a, R> {
     error: Option<jsonrpsee::types::ErrorObjectOwned>,
 }
 
+/// An answer that is an error.
+fn failed(id: &RawValue, failure: &Failure) -> String {
+    let answer = Answer::<()> { jsonrpc: "2.0", id, result: None, error: Some(failure.object()) };
+    serde_json::to_string(&answer).expect("our own types are always JSON")
+}
+
 impl Shared {
     fn send(&self, id: &RawValue, sink: &Sink, json: String) {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(id.get());
         match sink {
             Sink::Single => self.outbox.answer(json, 1),
             Sink::Batch(batch) => batch.answers.lock().unwrap_or_else(PoisonError::into_inner).push(json),
+        }
+    }
+
+    /// The process ends: whoever still waits is told so, rather than nothing at all.
+    pub fn abandon(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        for id in waiting.into_keys().filter_map(|id| RawValue::from_string(id).ok()) {
+            self.outbox.answer(failed(&id, &Failure::Cancelled), 1);
         }
     }
 
@@ -134,9 +148,7 @@ impl Reply {
 
     fn send_failure(&mut self, failure: &Failure) {
         if let Some(to) = self.to.take() {
-            let answer = Answer::<()> { jsonrpc: "2.0", id: &to.id, result: None, error: Some(failure.object()) };
-            let json = serde_json::to_string(&answer).expect("our own types are always JSON");
-            to.rpc.send(&to.id, &to.sink, json);
+            to.rpc.send(&to.id, &to.sink, failed(&to.id, failure));
         }
     }
 

@@ -92,6 +92,7 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
         daemon.finish_sessions().await;
         if asked && !daemon.asked_to_shut_down() { EXIT_UNASKED } else { 0 }
     });
+    daemon.abandon_requests();
     outbox.close();
     outbox.wait_empty(Duration::from_millis(250));
     // Threads that still wait for a disk or a client have nothing left to do.
