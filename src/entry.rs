@@ -127,6 +127,9 @@ pub struct Compaction {
     /// The first entry that is still sent as it is; an entry's own id, or one not on the path, keeps nothing.
     #[serde(default)]
     pub first_kept_entry_id: Option<EntryId>,
+    /// In the first proposal of the format: how many messages before it are kept, back to the compaction before.
+    #[serde(default)]
+    pub keep_last_messages: Option<u64>,
     /// Size of the context before, in tokens.
     #[serde(default)]
     pub tokens_before: f64,
@@ -238,21 +241,28 @@ pub enum BadLine {
     NoId,
 }
 
+/// What every entry has. The rest is read by its type, so that an unknown one may have anything.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Head<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(default, borrow)]
-    id: Option<Cow<'a, str>>,
+    id: Option<&'a RawValue>,
     #[serde(default, borrow)]
-    parent_id: Option<Cow<'a, str>>,
-    #[serde(default)]
-    timestamp: Option<Value>,
+    parent_id: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    timestamp: Option<&'a RawValue>,
     #[serde(default, borrow)]
     message: Option<&'a RawValue>,
     #[serde(default, borrow)]
     content: Option<&'a RawValue>,
+}
+
+/// The fields of the small types.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Small {
     #[serde(default)]
     custom_type: Option<String>,
     #[serde(default)]
@@ -271,6 +281,39 @@ struct Head<'a> {
     thinking_level: Option<String>,
 }
 
+/// A JSON text that is a string, as one.
+fn text(json: Option<&RawValue>) -> Option<String> {
+    json.and_then(|json| serde_json::from_str(json.get()).ok())
+}
+
+/// JavaScript writes half of a surrogate pair where it cut a text in the middle of one. No reader of UTF-8 takes it, so
+/// it reads as U+FFFD, which is what it would be shown as.
+fn without_half_pairs(line: &str) -> Option<String> {
+    let escape = |at: usize| -> Option<u16> {
+        let digits = line.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut mended = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(found) = line[at..].find('\\') {
+        at += found;
+        match escape(at) {
+            Some(0xD800..=0xDBFF) if matches!(escape(at + 6), Some(0xDC00..=0xDFFF)) => at += 12,
+            Some(0xD800..=0xDFFF) => {
+                mended.push_str(&line[copied..at]);
+                mended.push_str("\\ufffd");
+                at += 6;
+                copied = at;
+            }
+            Some(_) => at += 6,
+            // Any other escape is two characters; the second may be a backslash.
+            None => at += line[at..].char_indices().nth(2).map_or(line.len() - at, |(next, _)| next),
+        }
+    }
+    (copied > 0).then(|| mended + &line[copied..])
+}
+
 impl Entry {
     /// Reads one line of a version 3 file. A known type whose fields are not what that type needs is kept as
     /// `Unknown`: it adds nothing to the context, and it is not lost.
@@ -278,19 +321,44 @@ impl Entry {
     /// # Errors
     /// When the line is not JSON, or has no type or id.
     pub fn parse(line: Arc<str>) -> Result<Self, BadLine> {
+        let entry = Self::read(line.clone())?;
+        if entry.unreadable()
+            && let Some(mended) = without_half_pairs(&line)
+        {
+            return Self::read(mended.into());
+        }
+        Ok(entry)
+    }
+
+    fn read(line: Arc<str>) -> Result<Self, BadLine> {
         let head: Head<'_> = serde_json::from_str(&line)
             .map_err(|error| BadLine::Garbled(message::without_position(&error.to_string())))?;
-        let id: EntryId = head.id.as_deref().filter(|id| !id.is_empty()).ok_or(BadLine::NoId)?.into();
-        let parent = head.parent_id.as_deref().filter(|id| !id.is_empty()).map(EntryId::from);
-        let timestamp = match &head.timestamp {
-            Some(Value::String(text)) => text.clone(),
-            Some(other) => other.to_string(),
-            None => String::new(),
-        };
+        let id: EntryId = text(head.id).filter(|id| !id.is_empty()).ok_or(BadLine::NoId)?.into();
+        let parent = text(head.parent_id).filter(|id| !id.is_empty()).map(EntryId::from);
+        let timestamp = text(head.timestamp).or(head.timestamp.map(|it| it.get().to_owned())).unwrap_or_default();
         let body = Body::read(&line, &head).unwrap_or(Body::Unknown);
         let size = body.size();
         let kind = head.kind.to_string();
         Ok(Self { id, parent, timestamp, body, kind, line, size })
+    }
+
+    /// A type that is known, with fields that are not what it needs: it adds nothing to the context, which somebody
+    /// should be told.
+    #[must_use]
+    pub fn unreadable(&self) -> bool {
+        const KNOWN: [&str; 10] = [
+            "message",
+            "compaction",
+            "branch_summary",
+            "custom_message",
+            "context_edit",
+            "custom",
+            "label",
+            "session_info",
+            "model_change",
+            "thinking_level_change",
+        ];
+        matches!(self.body, Body::Unknown) && KNOWN.contains(&self.kind.as_str())
     }
 
     /// The line as it stands in the file, without its newline.
@@ -391,6 +459,7 @@ impl Entry {
 
 impl Body {
     fn read(line: &str, head: &Head<'_>) -> Option<Self> {
+        let small = || serde_json::from_str::<Small>(line).ok();
         Some(match head.kind.as_ref() {
             "message" => {
                 let json = head.message?;
@@ -410,34 +479,31 @@ impl Body {
                     return None;
                 };
                 Self::CustomMessage(CustomMessage {
-                    custom_type: head.custom_type.clone().unwrap_or_default(),
+                    custom_type: small()?.custom_type.unwrap_or_default(),
                     content,
                     json: start..start + json.get().len(),
                 })
             }
             "context_edit" => Self::ContextEdit(serde_json::from_str(line).ok()?),
             "custom" => Self::Custom(serde_json::from_str(line).ok()?),
-            "label" => Self::Label {
-                target: head.target_id.clone()?,
-                label: head.label.as_ref().and_then(Value::as_str).map(str::to_owned),
-            },
-            "session_info" => Self::SessionInfo { name: head.name.clone().unwrap_or_default() },
+            "label" => {
+                let small = small()?;
+                let label = small.label.as_ref().and_then(Value::as_str).map(str::to_owned);
+                Self::Label { target: small.target_id?, label }
+            }
+            "session_info" => Self::SessionInfo { name: small()?.name.unwrap_or_default() },
             "model_change" => {
                 // pi names provider and model apart, oh-my-pi as one "provider/id".
-                let joined = head.model.as_ref().and_then(Value::as_str).and_then(|model| model.split_once('/'));
-                match (&head.provider, &head.model_id, joined) {
-                    (Some(provider), Some(model), _) => {
-                        Self::ModelChange { provider: provider.clone(), model: model.clone() }
-                    }
-                    (_, _, Some((provider, model))) => {
+                let Small { provider, model_id, model, .. } = small()?;
+                match (provider, model_id) {
+                    (Some(provider), Some(model)) => Self::ModelChange { provider, model },
+                    _ => {
+                        let (provider, model) = model.as_ref()?.as_str()?.split_once('/')?;
                         Self::ModelChange { provider: provider.to_owned(), model: model.to_owned() }
                     }
-                    _ => return None,
                 }
             }
-            "thinking_level_change" => {
-                Self::ThinkingLevel(head.thinking_level.clone().unwrap_or_else(|| "off".to_owned()))
-            }
+            "thinking_level_change" => Self::ThinkingLevel(small()?.thinking_level.unwrap_or_else(|| "off".to_owned())),
             "usage" | "model_usage" => Self::Usage,
             "reset_boundary" => Self::ResetBoundary,
             _ => Self::Unknown,
@@ -536,4 +602,31 @@ pub fn now() -> String {
 #[must_use]
 pub fn milliseconds(timestamp: &str) -> i64 {
     timestamp.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_a_surrogate_pair_reads_as_the_replacement_character() {
+        let line = r#"{"type":"message","id":"a","message":{"role":"user","content":"cut \ud83d, whole \ud83d\ude00, \\ud83d"}}"#;
+        let entry = Entry::parse(line.into()).expect("a line");
+        assert_eq!(entry.message().map(Message::text).as_deref(), Some("cut \u{fffd}, whole 😀, \\ud83d"));
+        assert_eq!(without_half_pairs("nothing \\n of the kind"), None);
+    }
+
+    #[test]
+    fn an_unknown_type_may_have_anything_and_a_known_one_says_when_it_is_unreadable() {
+        let parse = |line: &str| Entry::parse(line.into()).expect("a line");
+        let weird = parse(r#"{"type":"weird","id":"b","parentId":"a","name":{"x":1},"timestamp":7,"label":[]}"#);
+        assert!(!weird.unreadable());
+        assert_eq!(weird.parent.as_ref().map(EntryId::as_str), Some("a"));
+        assert!(parse(r#"{"type":"message","id":"c","message":{"role":"nonsense"}}"#).unreadable());
+        let arguments = format!("{}{}", "[".repeat(400), "]".repeat(400));
+        let call = format!(r#"{{"type":"toolCall","id":"c","name":"n","arguments":{arguments}}}"#);
+        let deep = format!(r#"{{"type":"message","id":"d","message":{{"role":"assistant","content":[{call}]}}}}"#);
+        assert!(!parse(&deep).unreadable());
+        assert!(!parse(r#"{"type":"message","id":"e","message":{"role":"assistant","content":null}}"#).unreadable());
+    }
 }

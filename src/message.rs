@@ -156,7 +156,7 @@ impl Usage {
     /// All tokens of the exchange: the size of the context right after this answer.
     #[must_use]
     pub fn context_tokens(&self) -> u64 {
-        match self.input + self.output + self.cache_read + self.cache_write {
+        match self.input.saturating_add(self.output).saturating_add(self.cache_read).saturating_add(self.cache_write) {
             0 => self.total,
             sum => sum,
         }
@@ -244,7 +244,16 @@ pub(crate) fn place_and_problem(error: &serde_path_to_error::Error<serde_json::E
         (path, Some(field)) => format!("{path}.{field}"),
         (path, None) => path.to_owned(),
     };
-    (path, problem)
+    (path, in_plain_words(problem))
+}
+
+/// serde speaks of Rust's types.
+fn in_plain_words(problem: String) -> String {
+    match problem.split_once("expected ") {
+        Some((found, "u64" | "usize" | "u32" | "i64")) => format!("{found}expected a whole number"),
+        Some((found, rest)) if rest.starts_with("struct ") => format!("{found}expected an object"),
+        _ => problem,
+    }
 }
 
 /// serde's " at line 1 column 7" means nothing to somebody who sent one line.
@@ -261,7 +270,7 @@ struct WireMessage<'a> {
     #[serde(borrow)]
     role: Cow<'a, str>,
     #[serde(borrow, default)]
-    content: Option<WireContent<'a>>,
+    content: Option<&'a RawValue>,
     #[serde(default)]
     provider: Option<String>,
     #[serde(default)]
@@ -314,15 +323,6 @@ struct WireUsage {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum WireContent<'a> {
-    #[serde(borrow)]
-    Text(Cow<'a, str>),
-    #[serde(borrow)]
-    Blocks(Vec<WireBlock<'a>>),
-}
-
-#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WireBlock<'a> {
     #[serde(rename = "type", borrow)]
@@ -337,8 +337,8 @@ struct WireBlock<'a> {
     id: Option<String>,
     #[serde(default)]
     name: Option<String>,
-    #[serde(default)]
-    arguments: Option<serde_json::Value>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
     #[serde(borrow, default)]
     data: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -347,25 +347,15 @@ struct WireBlock<'a> {
 
 impl WireMessage<'_> {
     fn into_message(self) -> Result<Message, NotAMessage> {
-        let missing = |field: &str, what: &str| NotAMessage {
-            path: field.to_owned(),
-            problem: format!("a `{}` message needs `{field}`: {what}", self.role),
-        };
-        let content = || match &self.content {
-            Some(content) => content.blocks(),
-            None => Ok(Vec::new()),
-        };
-        let required_content = || match &self.content {
-            Some(content) => content.blocks(),
-            None => Err(missing("content", "text or an array of blocks")),
-        };
+        // pi reads a missing content as none.
+        let content = || self.content.map_or_else(|| Ok(Vec::new()), |content| read_content(content.get()));
         Ok(match self.role.as_ref() {
-            "user" => Message::User(required_content()?),
-            "developer" => Message::Developer(required_content()?),
+            "user" => Message::User(content()?),
+            "developer" => Message::Developer(content()?),
             "system" => Message::System(content()?),
             "custom" | "hookMessage" => Message::Custom(content()?),
             "assistant" => Message::Assistant(Assistant {
-                content: required_content()?,
+                content: content()?,
                 provider: self.provider,
                 model: self.model,
                 usage: self.usage.map(Into::into),
@@ -381,9 +371,12 @@ impl WireMessage<'_> {
             "toolResult" => Message::ToolResult(ToolResult {
                 call: match &self.tool_call_id {
                     Some(id) => id.as_str().into(),
-                    None => return Err(missing("toolCallId", "the id of the call it answers")),
+                    None => {
+                        let problem = "a toolResult message needs the id of the call it answers".to_owned();
+                        return Err(NotAMessage { path: "toolCallId".into(), problem });
+                    }
                 },
-                content: required_content()?,
+                content: content()?,
                 tool: self.tool_name.unwrap_or_default(),
                 is_error: self.is_error.unwrap_or(false),
                 pruned: self.pruned_at.is_some(),
@@ -419,12 +412,24 @@ impl WireMessage<'_> {
     }
 }
 
-impl WireContent<'_> {
-    fn blocks(&self) -> Result<Content, NotAMessage> {
-        match self {
-            Self::Text(text) => Ok(vec![Block::Text(text.clone().into_owned())]),
-            Self::Blocks(blocks) => blocks.iter().enumerate().map(|(at, block)| block.block(at)).collect(),
+/// A text, blocks, or null.
+fn read_content(json: &str) -> Result<Content, NotAMessage> {
+    let wrong = |path: String, problem: String| NotAMessage { path, problem };
+    match json.as_bytes().first() {
+        Some(b'"') => match serde_json::from_str::<String>(json) {
+            Ok(text) => Ok(vec![Block::Text(text)]),
+            Err(error) => Err(wrong("content".into(), without_position(&error.to_string()))),
+        },
+        Some(b'[') => {
+            let mut reader = serde_json::Deserializer::from_str(json);
+            let blocks: Vec<WireBlock<'_>> = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+                let (path, problem) = place_and_problem(&error);
+                wrong(format!("content{path}"), problem)
+            })?;
+            blocks.iter().enumerate().map(|(at, block)| block.block(at)).collect()
         }
+        Some(b'n') => Ok(Vec::new()),
+        _ => Err(wrong("content".into(), "expected a text or an array of blocks".into())),
     }
 }
 
@@ -443,7 +448,7 @@ impl WireBlock<'_> {
             "toolCall" => Block::ToolCall(ToolCall {
                 id: self.id.as_deref().ok_or_else(|| need("id"))?.into(),
                 name: self.name.clone().ok_or_else(|| need("name"))?,
-                arguments: self.arguments.as_ref().map_or_else(|| "{}".to_owned(), ToString::to_string),
+                arguments: self.arguments.map_or_else(|| "{}".to_owned(), |arguments| arguments.get().to_owned()),
             }),
             "image" => {
                 let data = self.data.as_ref().ok_or_else(|| need("data"))?;
@@ -460,8 +465,9 @@ impl WireBlock<'_> {
 
 impl From<WireUsage> for Usage {
     fn from(wire: WireUsage) -> Self {
-        // Saturating float casts: NaN and negatives become zero.
-        let count = |value: Option<f64>| value.unwrap_or(0.0) as u64;
+        // No context is larger; what claims to be is no count. NaN and negatives become zero.
+        const MOST: f64 = 1e12;
+        let count = |value: Option<f64>| value.filter(|count| *count < MOST).unwrap_or(0.0) as u64;
         Self {
             input: count(wire.input),
             output: count(wire.output),

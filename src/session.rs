@@ -10,6 +10,7 @@ mod compacting;
 pub mod compaction;
 pub mod handle;
 pub mod listing;
+mod lock;
 mod migrate;
 pub mod open;
 pub mod operation;

@@ -187,11 +187,23 @@ impl Path {
         match self.compaction() {
             None => cleared(self.entries.len()),
             Some(place) => {
-                let first = self.entries[place].compaction().and_then(|it| it.first_kept_entry_id.as_ref());
-                let kept = first.and_then(|id| self.entries[..place].iter().rposition(|entry| entry.id == *id));
+                let Some(compaction) = self.entries[place].compaction() else { return place };
+                let kept = match (&compaction.first_kept_entry_id, compaction.keep_last_messages) {
+                    (Some(id), _) => self.entries[..place].iter().rposition(|entry| entry.id == *id),
+                    (None, Some(count)) => self.last_messages(place, count),
+                    (None, None) => None,
+                };
                 kept.map_or(place, |kept| kept.max(cleared(place)))
             }
         }
+    }
+
+    /// The place of the `count`-th message before `place`, but not past an earlier compaction.
+    fn last_messages(&self, place: usize, count: u64) -> Option<usize> {
+        let earlier = self.entries[..place].iter().rposition(|entry| entry.compaction().is_some());
+        let since = earlier.map_or(0, |earlier| earlier + 1);
+        let messages = (since..place).rev().filter(|&at| self.entries[at].message().is_some());
+        messages.take(usize::try_from(count).unwrap_or(usize::MAX)).last()
     }
 
     /// The place of the last entry that changed what was sent before it: a compaction (undone or not), an edit, an

@@ -4,9 +4,10 @@
 use super::{ContextMessage, Part};
 use crate::{
     ids::CallId,
-    message::{Message, ToolCall},
+    message::{Block, Message, ToolCall},
 };
 use serde_json::json;
+use std::collections::HashMap;
 
 /// What a model reads where a call was never answered.
 const INTERRUPTED: &str = "[No result: the call was interrupted.]";
@@ -21,19 +22,28 @@ enum Group {
 /// within a session, because some models number their calls from zero each time.
 pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
     let mut groups: Vec<Group> = Vec::with_capacity(messages.len());
+    // The answers that wait for an id, by their places, the nearest last.
+    let mut waiting: HashMap<CallId, Vec<usize>> = HashMap::new();
     for message in messages {
         match message.message() {
             Message::Assistant(answer) if answer.failed() || answer.content.is_empty() => {}
             Message::Assistant(answer) => {
-                let open = answer.calls().cloned().collect();
+                let open: Vec<ToolCall> = answer.calls().cloned().collect();
+                for call in &open {
+                    waiting.entry(call.id.clone()).or_default().push(groups.len());
+                }
                 groups.push(Group::Answer { answer: message, open, results: Vec::new() });
             }
             Message::ToolResult(result) => {
                 let call = result.call.clone();
-                if let Some(results) = take_open(&mut groups, &call) {
+                let place = waiting.get_mut(&call).and_then(Vec::pop);
+                if let Some(Group::Answer { open, results, .. }) = place.map(|place| &mut groups[place]) {
+                    let answered = open.iter().position(|it| it.id == call);
+                    open.remove(answered.expect("an answer waits once for each of its open calls"));
                     results.push(message);
                 }
             }
+            other if says_nothing(other) => {}
             _ => groups.push(Group::Other(message)),
         }
     }
@@ -51,16 +61,13 @@ pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
     paired
 }
 
-/// Marks the call as answered and gives the place for its result; none for a result that nobody asked for.
-fn take_open<'a>(groups: &'a mut [Group], call: &CallId) -> Option<&'a mut Vec<ContextMessage>> {
-    groups.iter_mut().rev().find_map(|group| match group {
-        Group::Answer { open, results, .. } => {
-            let at = open.iter().position(|it| it.id == *call)?;
-            open.remove(at);
-            Some(results)
-        }
-        Group::Other(_) => None,
-    })
+/// A message without content, or with nothing but empty texts: no provider takes one.
+fn says_nothing(message: &Message) -> bool {
+    let empty = |block: &Block| matches!(block, Block::Text(text) if text.is_empty());
+    match message {
+        Message::User(blocks) | Message::Developer(blocks) | Message::Custom(blocks) => blocks.iter().all(empty),
+        _ => false,
+    }
 }
 
 fn stand_in(call: &ToolCall) -> Option<ContextMessage> {

@@ -74,6 +74,14 @@ fn in_pis_form(json: &str) -> Result<Box<RawValue>, (String, String)> {
     // Also finds what no JSON reader of a provider would take: too deep nesting, half of a surrogate pair.
     let mut value: Value = serde_json::from_str(json)
         .map_err(|error| (String::new(), crate::message::without_position(&error.to_string())))?;
+    if matches!(message, Message::System(_) | Message::Summary(_)) {
+        let what = "a message is user, assistant, toolResult, bashExecution, custom or developer; a system prompt is given with the session";
+        return Err(("role".to_owned(), what.to_owned()));
+    }
+    let content_missing = value.get("content").is_none_or(Value::is_null) && !matches!(message, Message::Execution(_));
+    if content_missing && value.get("files").is_none() {
+        return Err(("content".to_owned(), "the message needs a content: a text or an array of blocks".to_owned()));
+    }
     let blocks_needed = matches!(message, Message::Assistant(_) | Message::ToolResult(_));
     let text = value["content"].as_str().map(str::to_owned).filter(|_| blocks_needed);
     let mut json = json.to_owned();

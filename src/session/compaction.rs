@@ -88,7 +88,7 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
 #[must_use]
 pub fn preparation(plan: &Plan, settings: &Settings) -> Preparation {
     let entries = || plan.history().iter().chain(plan.turn_prefix());
-    let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files);
+    let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files, &str::to_owned);
     let counted =
         |entries: &[std::sync::Arc<crate::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
     let summarized: u64 = plan.summarized().iter().map(|entry| u64::from(entry.tokens(plan.demand.estimator))).sum();

@@ -66,8 +66,8 @@ fn session_files(sessions: &Path) -> impl Iterator<Item = (SystemTime, PathBuf, 
 fn read(path: &Path, time: SystemTime, size_bytes: u64) -> Option<ListedSession> {
     let mut head = Vec::new();
     File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    let Header { id, cwd, mut title, .. } = store::header_in(path, &head).ok()?;
     let head = String::from_utf8_lossy(&head);
-    let Header { id, cwd, mut title, .. } = store::peek(path).ok()?;
     let mut preview = None;
     for line in head.lines() {
         let Ok(line) = serde_json::from_str::<Value>(line) else {

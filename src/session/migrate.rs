@@ -42,8 +42,8 @@ pub(super) fn to_header(header: &Header) -> Header {
 
 struct Migration<'a> {
     header: &'a Header,
-    /// The id of each line in file order, for indexes into the file.
-    ids: Vec<EntryId>,
+    /// The id of each line with its number, for indexes into the file.
+    ids: Vec<(usize, EntryId)>,
     /// The ids of the messages since the last compaction, for counts of messages.
     messages: Vec<EntryId>,
     last: Option<EntryId>,
@@ -51,9 +51,9 @@ struct Migration<'a> {
 
 impl Migration<'_> {
     fn line(&mut self, line: OldLine) -> Map<String, Value> {
-        let mut value = line.value;
+        let OldLine { number, mut value } = line;
         if self.header.version < 2 || !value.get("id").is_some_and(Value::is_string) {
-            let id = stable_id(&self.header.id, line.number);
+            let id = stable_id(&self.header.id, number);
             value.insert("id".into(), id.as_str().into());
             value.insert("parentId".into(), self.last.as_ref().map_or(Value::Null, |id| id.as_str().into()));
         }
@@ -73,7 +73,7 @@ impl Migration<'_> {
             }
             _ => {}
         }
-        self.ids.push(id.clone());
+        self.ids.push((number, id.clone()));
         self.last = Some(id);
         value
     }
@@ -83,8 +83,8 @@ impl Migration<'_> {
         let index = value.remove("firstKeptEntryIndex").and_then(|index| index.as_u64());
         let count = value.remove("keepLastMessages").and_then(|count| count.as_u64());
         let kept = match (index, count) {
-            // Zero is the header: everything is kept.
-            (Some(index), _) => self.ids.get((index as usize).saturating_sub(1)),
+            // Zero is the header, which is line one. A line that cannot be read any more still counts.
+            (Some(index), _) => self.ids.iter().find(|(number, _)| *number as u64 > index.max(1)).map(|(_, id)| id),
             // Never past an earlier compaction: only the messages since it are known here.
             (None, Some(count)) => {
                 let from = self.messages.len().saturating_sub(count as usize);

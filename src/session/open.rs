@@ -63,10 +63,7 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
     let home = match file {
         None => Home::Memory,
         Some(file) => {
-            let mut log = store::create(&file, &header)?;
-            if !lines.is_empty() {
-                log.append(&lines)?;
-            }
+            let log = store::create(&file, &header, &lines)?;
             Home::File(log)
         }
     };
@@ -171,7 +168,8 @@ pub fn find(id: &SessionId, sessions: &Path) -> Result<PathBuf, Failure> {
     let folders = fs::read_dir(sessions).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
     let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&ending));
-    files.map(|file| file.path()).find(named).ok_or_else(|| Failure::NotFound {
+    let ours = |path: &PathBuf| named(path) && store::peek(path).is_ok_and(|header| header.id == *id);
+    files.map(|file| file.path()).find(ours).ok_or_else(|| Failure::NotFound {
         kind: "session",
         what: format!(
             "there is no session {id} in {}; session/list lists those there are, and session/load takes a path too",

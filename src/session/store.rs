@@ -4,11 +4,14 @@
 //! write left behind is cut off again. The file's own bytes are never changed; a torn last line is moved aside, and an
 //! old version is replaced by its new form with the old file kept, both right before the first write of ours.
 
-use super::migrate::{self, OldLine};
+use super::{
+    lock::Lock,
+    migrate::{self, OldLine},
+};
 use crate::entry::{Entry, Header, VERSION};
 use serde_json::{Map, Value};
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::Arc,
@@ -34,14 +37,10 @@ enum Unfinished {
     Nothing,
     /// The last line is whole but for its newline.
     NoNewline,
-    /// The file is of an older version; these are the lines it is replaced by.
-    Old(Box<Rewrite>),
-}
-
-#[derive(Debug)]
-struct Rewrite {
-    header: Header,
-    entries: Vec<Arc<Entry>>,
+    /// The file is of an older version; so many of its entries are known.
+    Old {
+        known: usize,
+    },
 }
 
 /// What became of lines that were to be appended.
@@ -78,7 +77,7 @@ pub struct Loaded {
 /// Something in a file that was not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// `torn_tail`, `corrupt_line`, `missing_parent`, `same_id` or `migrated`.
+    /// `torn_tail`, `corrupt_line`, `unreadable_entry`, `missing_parent`, `same_id`, `migrated` or `newer_version`.
     pub kind: &'static str,
     /// The line, from one, where it is about one.
     pub line: Option<usize>,
@@ -108,68 +107,14 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, what, source }
     }
 }
 
-/// The lock beside a session file. The operating system frees it when the process dies, however it dies.
-#[derive(Debug)]
-struct Lock {
-    file: File,
-}
-
-impl Lock {
-    fn take(session: &Path) -> Result<Self, StoreError> {
-        let path = lock_path(session);
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(
-            StoreError::io(&path, "cannot make the lock; to look at the session, load it with readOnly: true"),
-        )?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                let _ = file.read_to_string(&mut text);
-                let pid = serde_json::from_str::<Value>(&text).ok().and_then(|it| it["pid"].as_u64());
-                return Err(StoreError::Locked { pid: pid.and_then(|pid| u32::try_from(pid).ok()) });
-            }
-            Err(TryLockError::Error(error)) => {
-                return Err(StoreError::io(&path, "cannot be locked")(error));
-            }
-        }
-        let mut lock = Self { file };
-        lock.note();
-        Ok(lock)
-    }
-
-    /// Says who holds the lock. Only for others to read: a note that could not be written (a full disk) takes nothing
-    /// from the lock itself.
-    fn note(&mut self) {
-        let text = serde_json::json!({ "pid": std::process::id() }).to_string();
-        let written = self.file.set_len(0).and_then(|()| {
-            self.file.seek(SeekFrom::Start(0))?;
-            self.file.write_all(text.as_bytes())
-        });
-        if let Err(error) = written {
-            tracing::warn!(%error, "the lock file could not be written");
-        }
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // An empty lock file is nobody's. It is not removed: another process may be waiting on this very inode.
-        let _ = self.file.set_len(0);
-    }
-}
-
-fn lock_path(session: &Path) -> PathBuf {
-    beside(session, "lock")
-}
-
 /// `session.jsonl` → `session.jsonl.<suffix>`.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".");
     name.push(suffix);
@@ -201,10 +146,7 @@ pub fn open(path: &Path) -> Result<(Log, Loaded), StoreError> {
     let bytes = read_all(path)?;
     let Parsed { loaded, durable, tail } = parse(path, &bytes)?;
     let unfinished = match tail {
-        _ if loaded.header.version < VERSION => Unfinished::Old(Box::new(Rewrite {
-            header: migrate::to_header(&loaded.header),
-            entries: loaded.entries.clone(),
-        })),
+        _ if loaded.header.version < VERSION => Unfinished::Old { known: loaded.entries.len() },
         // A torn line stands behind what is durable, and is looked at again before the first write.
         Tail::Whole | Tail::Torn => Unfinished::Nothing,
         Tail::NoNewline => Unfinished::NoNewline,
@@ -223,11 +165,11 @@ pub fn open_read_only(path: &Path) -> Result<Loaded, StoreError> {
     Ok(parse(path, &read_all(path)?)?.loaded)
 }
 
-/// Makes a new file with a header. The file and its name are on disk when this returns.
+/// Makes a new file of a header and first entries. The file and its name are on disk when this returns.
 ///
 /// # Errors
 /// When the operating system refuses.
-pub fn create(path: &Path, header: &Header) -> Result<Log, StoreError> {
+pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<Log, StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create_private_folder(folder)?;
     let lock = Lock::take(path)?;
@@ -245,10 +187,10 @@ pub fn create(path: &Path, header: &Header) -> Result<Log, StoreError> {
         stats: Stats::default(),
         _lock: lock,
     };
-    if let Err(error) = log.append(&[header_line(header)]) {
+    let lines: Vec<String> = std::iter::once(header_line(header)).chain(first.iter().cloned()).collect();
+    if let Err(error) = log.append(&lines) {
         // Nobody was told of it yet, and an empty file is no session.
         let _ = fs::remove_file(path);
-        let _ = fs::remove_file(lock_path(path));
         return Err(error);
     }
     sync_folder(folder);
@@ -305,8 +247,8 @@ impl Log {
         if let Some(why) = &self.broken {
             return Err(StoreError::ReadOnly { path: self.path.clone(), why: why.clone() });
         }
-        self.put_in_order()?;
-        let strangers = self.catch_up()?;
+        let mut strangers = self.put_in_order()?;
+        strangers.extend(self.catch_up()?);
         if !strangers.is_empty() {
             return Ok(Appended::Behind(strangers));
         }
@@ -370,8 +312,13 @@ impl Log {
     fn move_aside(&mut self, piece: &[u8]) -> Result<(), StoreError> {
         let torn = free_beside(&self.path, "torn");
         let failed = "could not be written; nothing was changed. Make room, then try again";
-        let mut file = File::create(&torn).map_err(StoreError::io(&torn, failed))?;
-        file.write_all(piece).and_then(|()| file.sync_all()).map_err(StoreError::io(&torn, failed))?;
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&torn)?;
+            file.set_permissions(self.file.metadata()?.permissions())?;
+            file.write_all(piece)?;
+            file.sync_all()
+        };
+        write().map_err(StoreError::io(&torn, failed))?;
         self.file.set_len(self.durable).map_err(StoreError::io(&self.path, "could not be cut to its last whole line"))
     }
 
@@ -380,18 +327,18 @@ impl Log {
     }
 
     /// What has to be done once, before the first write.
-    fn put_in_order(&mut self) -> Result<(), StoreError> {
-        match std::mem::replace(&mut self.unfinished, Unfinished::Nothing) {
-            Unfinished::Nothing => Ok(()),
-            Unfinished::NoNewline => self.finish_line().inspect_err(|_| self.unfinished = Unfinished::NoNewline),
-            Unfinished::Old(rewrite) => match self.replace_old(&rewrite) {
-                Ok(()) => Ok(()),
-                Err(error) => {
-                    self.unfinished = Unfinished::Old(rewrite);
-                    Err(error)
-                }
-            },
+    fn put_in_order(&mut self) -> Result<Vec<Arc<Entry>>, StoreError> {
+        match self.unfinished {
+            Unfinished::Nothing => return Ok(Vec::new()),
+            Unfinished::NoNewline => self.finish_line()?,
+            Unfinished::Old { known } => {
+                let strangers = self.replace_old(known)?;
+                self.unfinished = Unfinished::Nothing;
+                return Ok(strangers);
+            }
         }
+        self.unfinished = Unfinished::Nothing;
+        Ok(Vec::new())
     }
 
     fn finish_line(&mut self) -> Result<(), StoreError> {
@@ -401,15 +348,16 @@ impl Log {
     }
 
     /// An old version gives way to its form of today: the new file is complete on disk before it takes the name, and
-    /// the old one stays beside it.
-    fn replace_old(&mut self, rewrite: &Rewrite) -> Result<(), StoreError> {
+    /// the old one stays beside it. The file is read once more, so that what another program wrote to it since is in
+    /// the new one too; that comes back.
+    fn replace_old(&mut self, known: usize) -> Result<Vec<Arc<Entry>>, StoreError> {
         let failed = "could not be written in its new form; nothing was changed";
-        let old_version = format!("v{}", 1.max(read_version(&self.path)));
-        let kept = free_beside(&self.path, &old_version);
+        let Parsed { loaded, .. } = parse(&self.path, &read_all(&self.path)?)?;
+        let kept = free_beside(&self.path, &format!("v{}", loaded.header.version));
         let new = free_beside(&self.path, "new");
-        let mut bytes = header_line(&rewrite.header);
+        let mut bytes = header_line(&migrate::to_header(&loaded.header));
         bytes.push('\n');
-        for entry in &rewrite.entries {
+        for entry in &loaded.entries {
             bytes.push_str(entry.line());
             bytes.push('\n');
         }
@@ -435,12 +383,8 @@ impl Log {
             .open(&self.path)
             .map_err(StoreError::io(&self.path, "cannot be opened after it was replaced; load the session again"))?;
         self.durable = bytes.len() as u64;
-        Ok(())
+        Ok(loaded.entries.into_iter().skip(known).collect())
     }
-}
-
-fn read_version(path: &Path) -> u32 {
-    peek(path).map_or(0, |header| header.version)
 }
 
 fn read_all(path: &Path) -> Result<Vec<u8>, StoreError> {
@@ -467,8 +411,15 @@ pub fn peek(path: &Path) -> Result<Header, StoreError> {
     let mut head = Vec::new();
     let file = File::open(path).map_err(StoreError::io(path, "cannot be read"))?;
     file.take(LONGEST_HEADER).read_to_end(&mut head).map_err(StoreError::io(path, "cannot be read"))?;
-    let mut lines = Lines::new(&head);
-    Ok(read_header(path, &mut lines)?.0)
+    header_in(path, &head)
+}
+
+/// The header in the beginning of a file.
+///
+/// # Errors
+/// When it is no session.
+pub fn header_in(path: &Path, beginning: &[u8]) -> Result<Header, StoreError> {
+    Ok(read_header(path, &mut Lines::new(beginning))?.0)
 }
 
 struct Parsed {
@@ -498,6 +449,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Parsed, StoreError> {
         }
         let bad = match read_line(line.bytes, current) {
             Ok(Line::Entry(entry)) => {
+                repairs.extend(unreadable(&entry, Some(line.number)));
                 entries.push(entry);
                 continue;
             }
@@ -519,6 +471,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Parsed, StoreError> {
     }
     if !current {
         let (migrated, bad) = migrate::to_entries(&header, old);
+        repairs.extend(migrated.iter().filter_map(|entry| unreadable(entry, None)));
         entries = migrated;
         repairs.extend(bad.into_iter().map(|(line, what)| Repair {
             kind: "corrupt_line",
@@ -529,7 +482,20 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Parsed, StoreError> {
             format!("a version {} file; the first write replaces it by version {VERSION} and keeps it", header.version);
         repairs.push(Repair { kind: "migrated", line: None, detail });
     }
+    if header.version > VERSION {
+        let detail = format!("version {} is newer than {VERSION}, which is what is understood here", header.version);
+        repairs.push(Repair { kind: "newer_version", line: None, detail });
+    }
     Ok(Parsed { loaded: Loaded { header, entries, repairs, title }, durable: durable as u64, tail })
+}
+
+/// An entry that is kept and adds nothing, though its type says it should.
+fn unreadable(entry: &Entry, line: Option<usize>) -> Option<Repair> {
+    let detail = format!(
+        "the {} {} is not in the form of its type; it is kept, and is not in the context",
+        entry.kind, entry.id
+    );
+    entry.unreadable().then_some(Repair { kind: "unreadable_entry", line, detail })
 }
 
 enum Line {

@@ -12,7 +12,7 @@ use super::{
     sections::{self, Section},
     todo::State,
 };
-use crate::{entry::Entry, maintenance::plan::Plan, prompts::escape_tags, settings::Settings, text};
+use crate::{entry::Entry, maintenance::plan::Plan, settings::Settings, text};
 use std::{collections::HashSet, sync::Arc};
 
 /// What is asked for.
@@ -42,6 +42,12 @@ pub struct Summary {
     pub files: FileLists,
 }
 
+impl Request<'_> {
+    fn clean(&self, text: &str) -> String {
+        ledger::cleaned(text, self.settings.redaction.enabled)
+    }
+}
+
 /// Newest files named in each list, before the cap takes more away.
 const MOST_FILES: usize = 50;
 
@@ -52,10 +58,10 @@ pub fn summarize(request: &Request<'_>) -> Summary {
     let history: Vec<&Arc<Entry>> = plan.history().iter().collect();
     let prefix: Vec<&Arc<Entry>> = plan.turn_prefix().iter().collect();
     let all = || plan.history().iter().chain(plan.turn_prefix());
-    let files = FileLists::collect(plan.previous(), all(), &request.settings.tools.files);
+    let files = FileLists::collect(plan.previous(), all(), &request.settings.tools.files, &|path| request.clean(path));
     let tags = file_tags(&files, request);
 
-    let listen = |entries: &[&Arc<Entry>]| ledger::listen(entries, request.settings.redaction.enabled, request.stop);
+    let listen = |entries: &[&Arc<Entry>]| ledger::listen(entries, &|text| request.clean(text), request.stop);
     let room = request.cap.saturating_sub((request.measure)(&tags));
     let previous = previous_summary(request);
     let heard = listen(&history);
@@ -124,6 +130,9 @@ fn short(heard: &[Said], prefix: &[Said], previous: Option<&str>, files: &FileLi
     format!("Work on: {goal}. {messages} messages were condensed; {changed}.")
 }
 
+/// In a summary smaller than this, in tokens, empty headings would be most of it.
+const SMALL: u64 = 600;
+
 /// One part of a summary being put together.
 struct Draft<'a> {
     said: &'a [Said],
@@ -157,10 +166,12 @@ mod rank {
 
 impl Draft<'_> {
     fn compose(&self, cap: u64) -> String {
-        let ledger = Ledger::of(self.said, self.entries, &self.request.settings.tools.todo);
-        let empty = (self.request.measure)(&sections::render(&[]));
+        let ledger =
+            Ledger::of(self.said, self.entries, &self.request.settings.tools.todo, &|text| self.request.clean(text));
+        let short = cap < SMALL;
+        let empty = (self.request.measure)(&sections::render(&[], short));
         let room = cap.saturating_sub(empty);
-        let mut taken = Taken { room, items: Vec::new(), measure: self.request.measure };
+        let mut taken = Taken { room, items: Vec::new(), measure: self.request.measure, short };
         // Facts have two thirds at most, so that there is always something of what was actually said.
         taken.fill(self.facts(&ledger, room), room * 2 / 3);
         taken.fill(self.narrative(&ledger, taken.room), taken.room / 3);
@@ -193,7 +204,7 @@ impl Draft<'_> {
             of(Section::NextSteps).for_each(|step| facts.add(rank::EARLIER, Section::NextSteps, text::head(step, 300)));
         }
         for todo in &ledger.todos {
-            let line = text::one_line(&escape_tags(&todo.text), 240);
+            let line = text::one_line(&todo.text, 240);
             match todo.state {
                 State::Open => facts.add(rank::OPEN, Section::NextSteps, &line),
                 State::Doing => facts.add(rank::OPEN, Section::InProgress, &line),
@@ -339,6 +350,8 @@ impl Facts {
 
 /// What has been taken into a summary so far.
 struct Taken<'a> {
+    /// Headings without anything under them are left out.
+    short: bool,
     room: u64,
     items: Vec<Item>,
     measure: &'a dyn Fn(&str) -> u64,
@@ -374,7 +387,7 @@ impl Taken<'_> {
         loop {
             let items: Vec<(Section, String)> =
                 self.items.iter().map(|item| (item.section, item.text.clone())).collect();
-            let text = sections::render(&items);
+            let text = sections::render(&items, self.short);
             // Tokens of a whole are rarely more than those of its parts; where they are, the least important goes.
             if (self.measure)(&text) <= cap || self.items.is_empty() {
                 return text;

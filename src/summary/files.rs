@@ -76,12 +76,13 @@ const COMMANDED: &[&str] = &["str_replace_editor", "str_replace_based_edit_tool"
 
 impl FileLists {
     /// The files of `entries`, on top of what the compaction before them had. `tools` are looked at before the known
-    /// ones. Lists of a hook's summary are the hook's own, and not read.
+    /// ones. Lists of a hook's summary are the hook's own, and not read. A path goes through `clean`, as every text does.
     #[must_use]
     pub fn collect<'a>(
         previous: Option<&'a Arc<Entry>>,
         entries: impl Iterator<Item = &'a Arc<Entry>>,
         tools: &[FileTool],
+        clean: &dyn Fn(&str) -> String,
     ) -> Self {
         let mut lists = Self::default();
         for entry in previous.into_iter().chain(entries) {
@@ -97,6 +98,9 @@ impl FileLists {
                 }
                 _ => {}
             }
+        }
+        for path in lists.read_files.iter_mut().chain(&mut lists.modified_files) {
+            *path = clean(path);
         }
         lists
     }
@@ -152,7 +156,7 @@ impl FileLists {
             }
             text.push_str(&format!("<{tag}>\n"));
             for file in &files[left_out..] {
-                text.push_str(&crate::prompts::escape_tags(file));
+                text.push_str(file);
                 text.push('\n');
             }
             if left_out > 0 {

@@ -66,12 +66,14 @@ pub(super) struct Ledger {
     pub narrative: Vec<String>,
 }
 
-/// The conversation, piece by piece; `stop` ends the work early.
-pub(super) fn listen(entries: &[&Arc<Entry>], redact_secrets: bool, stop: &dyn Fn() -> bool) -> Vec<Said> {
-    let clean = |text: &str| {
-        let text = if redact_secrets { redact::redact(text) } else { text.into() };
-        escape_tags(&text).into_owned()
-    };
+/// A text without its secrets and with our tags made harmless.
+pub(super) fn cleaned(text: &str, redact_secrets: bool) -> String {
+    let text = if redact_secrets { redact::redact(text) } else { text.into() };
+    escape_tags(&text).into_owned()
+}
+
+/// The conversation, piece by piece, every text of it through `clean`; `stop` ends the work early.
+pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, stop: &dyn Fn() -> bool) -> Vec<Said> {
     let mut labels: HashMap<&str, String> = HashMap::new();
     let mut said = Vec::new();
     let mut say = |speaker, label: String, text: String| {
@@ -79,6 +81,8 @@ pub(super) fn listen(entries: &[&Arc<Entry>], redact_secrets: bool, stop: &dyn F
             said.push(Said { speaker, label, text });
         }
     };
+    // Cleaned before it is clipped: half of a secret looks like none.
+    let clipped = |text: &str| text::clip_middle(&clean(text), LONGEST_RESULT, "\n[…]\n");
     for entry in entries {
         if stop() {
             break;
@@ -89,7 +93,7 @@ pub(super) fn listen(entries: &[&Arc<Entry>], redact_secrets: bool, stop: &dyn F
                 continue;
             }
             Body::CustomMessage(custom) => {
-                say(Speaker::Aside, custom.custom_type.clone(), clean(&message::text_of(&custom.content)));
+                say(Speaker::Aside, clean(&custom.custom_type), clipped(&message::text_of(&custom.content)));
                 continue;
             }
             Body::Message(body) => &body.message,
@@ -100,26 +104,23 @@ pub(super) fn listen(entries: &[&Arc<Entry>], redact_secrets: bool, stop: &dyn F
             Message::Assistant(answer) if !answer.failed() => {
                 say(Speaker::Assistant, "assistant".to_owned(), clean(&message::text_of(&answer.content)));
                 for call in answer.calls() {
-                    let label = label_of(call);
-                    let said = call_text(call, &label);
-                    let label = clean(&label);
-                    say(Speaker::Call, label.clone(), clean(&said));
+                    let arguments = text_arguments(call, &clean);
+                    let label = label_of(&clean(&call.name), &arguments);
+                    say(Speaker::Call, label.clone(), call_text(&arguments, &label));
                     labels.insert(call.id.as_str(), label);
                 }
             }
             Message::ToolResult(result) => {
-                let text = message::text_of(&result.content);
-                let text = text::clip_middle(&text, LONGEST_RESULT, "\n[…]\n");
-                let label = labels.get(result.call.as_str()).cloned().unwrap_or_else(|| result.tool.clone());
-                say(Speaker::Result { failed: result.is_error }, label, clean(&text));
+                let label = labels.get(result.call.as_str()).cloned().unwrap_or_else(|| clean(&result.tool));
+                let speaker = Speaker::Result { failed: result.is_error };
+                say(speaker, label, clipped(&message::text_of(&result.content)));
             }
             Message::Execution(run) if !run.excluded => {
-                let output = text::clip_middle(&run.output, LONGEST_RESULT, "\n[…]\n");
-                let label = format!("user ran {}", text::one_line(&run.command, 80));
-                say(Speaker::Aside, clean(&label), clean(&format!("{}\n{output}", run.command)));
+                let label = format!("user ran {}", text::one_line(&clean(&run.command), 80));
+                say(Speaker::Aside, label, clipped(&format!("{}\n{}", run.command, run.output)));
             }
             Message::Developer(_) | Message::Custom(_) | Message::Summary(_) => {
-                say(Speaker::Aside, "note".to_owned(), clean(&content.text()));
+                say(Speaker::Aside, "note".to_owned(), clipped(&content.text()));
             }
             Message::Assistant(_) | Message::Execution(_) | Message::System(_) => {}
         }
@@ -136,8 +137,23 @@ fn with_images(blocks: &[Block]) -> String {
     blocks.iter().filter_map(part).collect::<Vec<_>>().join("\n")
 }
 
+/// The arguments of a call that are texts, cleaned.
+fn text_arguments(call: &ToolCall, clean: &dyn Fn(&str) -> String) -> Vec<(String, String)> {
+    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+    // A name can give a value away: both are looked at together.
+    let cleaned = |name: &String, value: &str| {
+        let together = clean(&format!("{name}={value}"));
+        match together.strip_prefix(&format!("{name}=")) {
+            Some(value) if value.contains("[REDACTED:") => value.to_owned(),
+            _ => clean(value),
+        }
+    };
+    let texts = arguments.as_object().into_iter().flatten();
+    texts.filter_map(|(name, value)| Some((name.clone(), cleaned(name, value.as_str()?)))).collect()
+}
+
 /// The tool and the argument that says most: what a person would call this call.
-fn label_of(call: &ToolCall) -> String {
+fn label_of(tool: &str, arguments: &[(String, String)]) -> String {
     const TELLING: [&str; 12] = [
         "path",
         "file_path",
@@ -152,33 +168,65 @@ fn label_of(call: &ToolCall) -> String {
         "url",
         "description",
     ];
-    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-    let telling = TELLING
-        .iter()
-        .find_map(|name| arguments.get(*name)?.as_str())
-        .or_else(|| arguments.as_object()?.values().find_map(Value::as_str));
-    match telling {
-        Some(text) => format!("{} {}", call.name, text::one_line(text, 80)),
-        None => call.name.clone(),
+    let named = |name: &&str| arguments.iter().find(|(it, _)| it == name);
+    match TELLING.iter().find_map(named).or(arguments.first()) {
+        Some((_, value)) => format!("{tool} {}", text::one_line(value, 80)),
+        None => tool.to_owned(),
     }
 }
 
 /// Every text argument of a call, line by line: what was written and run is in there. What the label says already is
 /// not said again.
-fn call_text(call: &ToolCall, label: &str) -> String {
-    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-    let texts = arguments.as_object().into_iter().flatten().filter_map(|(name, value)| match value {
-        Value::String(text) if !label.ends_with(text.as_str()) => {
-            Some(format!("{name}: {}", text::clip_middle(text, 4_000, "\n[…]\n")))
-        }
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().join("\n")
+fn call_text(arguments: &[(String, String)], label: &str) -> String {
+    let said = arguments.iter().filter(|(_, value)| !label.ends_with(value.as_str()));
+    let said = said.map(|(name, value)| format!("{name}: {}", text::clip_middle(value, 4_000, "\n[…]\n")));
+    said.collect::<Vec<_>>().join("\n")
+}
+
+/// An acknowledgement asks for nothing.
+fn is_request(text: &str) -> bool {
+    const EMPTY: &[&str] = &[
+        "ok",
+        "okay",
+        "yes",
+        "yep",
+        "yeah",
+        "no",
+        "y",
+        "n",
+        "yo",
+        "wow",
+        "nice",
+        "great",
+        "cool",
+        "good",
+        "perfect",
+        "thanks",
+        "thank you",
+        "thx",
+        "go",
+        "go on",
+        "continue",
+        "sure",
+        "done",
+        "ls",
+        "hi",
+        "hello",
+        "and",
+        "really",
+    ];
+    let words = text.to_lowercase();
+    !EMPTY.contains(&words.trim_matches(|char: char| !char.is_alphanumeric()))
 }
 
 impl Ledger {
     /// Gathers the facts of what was said, and the newest todo list of the calls in `entries`.
-    pub(super) fn of(said: &[Said], entries: &[&Arc<Entry>], todo_tools: &[String]) -> Self {
+    pub(super) fn of(
+        said: &[Said],
+        entries: &[&Arc<Entry>],
+        todo_tools: &[String],
+        clean: &dyn Fn(&str) -> String,
+    ) -> Self {
         let mut ledger = Self::default();
         for piece in said {
             match piece.speaker {
@@ -201,12 +249,15 @@ impl Ledger {
                 _ => None,
             })
             .unwrap_or_default();
+        for todo in &mut ledger.todos {
+            todo.text = clean(&todo.text);
+        }
         ledger
     }
 
     fn user(&mut self, said: &str) {
         let request = text::one_line(&without_pastes(said), 240);
-        if !request.is_empty() {
+        if !request.is_empty() && is_request(&request) {
             self.requests.push(Request { text: request, outcome: None });
         }
         for sentence in sentences(said).filter(|sentence| is_prose(sentence)) {
@@ -240,6 +291,10 @@ impl Ledger {
             return;
         }
         let line = text::one_line(telling_line(&piece.text), 240);
+        // grep and the like fail by finding nothing.
+        if line.is_empty() || line.starts_with("(no output)") || line.starts_with("Command exited with code") {
+            return;
+        }
         self.failures.retain(|failure| failure.label != piece.label || failure.line != line);
         self.failures.push(Failure { label: piece.label.clone(), line, resolved: false });
     }
@@ -480,7 +535,7 @@ mod tests {
             said(true, "bash make", "make: *** no rule"),
             said(false, "bash cargo test", "ok"),
         ];
-        let ledger = Ledger::of(&pieces, &[], &[]);
+        let ledger = Ledger::of(&pieces, &[], &[], &|text| text.to_owned());
         let found: Vec<_> = ledger.failures.iter().map(|it| (it.line.as_str(), it.resolved)).collect();
         assert_eq!(found, [("error[E0308]: mismatched types", true), ("make: *** no rule", false)]);
     }

@@ -69,9 +69,13 @@ fn plausible(name: &str, value: &str) -> bool {
     if name.ends_with("tokens") && !password || value.chars().count() < 4 {
         return false;
     }
-    // A reference to a secret is none: ${VAR}, $VAR, <your key>, process.env.KEY, getToken(), tokens[0], a/path.
-    let reference = value.starts_with(['$', '<', '{', '*', '%', '&', '/', '.'])
-        || value.contains(['(', '[', '<', '{', ')'])
+    // A reference to a secret is none: ${VAR}, $VAR, <your key>, process.env.KEY, getToken(), tokens[0].
+    let call = value.contains('(') && value.trim_end_matches([';', ',', '?']).ends_with(')');
+    let code = value.contains(['[', '<', '{']) || call;
+    let path = value.starts_with(['/', '.']) && !password;
+    let reference = value.starts_with(['$', '<', '{', '*', '%', '&'])
+        || code
+        || path
         || ["env.", "environ", "self.", "this.", "config.", "std::"].iter().any(|it| value.contains(it));
     let dictionary = [
         "string",
@@ -223,9 +227,12 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             Plausible,
             concat!(
                 r#"(?i)(?P<name>[a-z0-9_.-]*(?:passw(?:or)?d|passphrase|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential|auth[_-]?key|encryption[_-]?key|signing[_-]?key)[a-z0-9_.-]*)"#,
-                r#"["'`]?[ \t]*(?::=|=>|[:=])[ \t]*(?:"(?P<secret>[^"\s]+)"|'(?P<single>[^'\s]+)'|(?P<bare>[^\s"'`,;]+))"#,
+                // Quotes may be escaped: JSON in a string of JSON.
+                r#"\\*["'`]?[ \t]*(?::=|=>|[:=])[ \t]*(?:\\*"(?P<secret>[^"\\\n]{1,200})|'(?P<single>[^'\n]{1,200})'|(?P<bare>[^\s"'`,;\\]+))"#,
             ),
         ),
+        rule("secret", &["sshpass"], Group, r#"\bsshpass\s+-p\s*["']?(?P<secret>[^\s"']+)"#),
+        rule("secret", &["login"], Group, r"\blogin\s+\S+\s+password\s+(?P<secret>\S+)"),
         rule(
             "secret",
             &["--pass", "--token", "--secret", "--api-key", "--key"],
@@ -294,6 +301,15 @@ mod tests {
             ("postgres://app:s3cr3t@db:5432/x", "postgres://app:[REDACTED:url-password]@db:5432/x"),
             ("Authorization: Bearer abcdefgh12345678", "Authorization: Bearer [REDACTED:authorization]"),
             ("curl -H 'x-api-key: abcdef123456'", "curl -H 'x-api-key: [REDACTED:authorization]'"),
+            (
+                r#"{"log": "{\\"token\\":\\"abcd1234efgh5678\\"}"}"#,
+                r#"{"log": "{\\"token\\":\\"[REDACTED:secret]\\"}"}"#,
+            ),
+            (r#"password = "two words 99secret""#, r#"password = "[REDACTED:secret]""#),
+            ("DB_PASSWORD=/abc/def9", "DB_PASSWORD=[REDACTED:secret]"),
+            ("password=abc(def9)x", "password=[REDACTED:secret]"),
+            ("sshpass -p geheim ssh host", "sshpass -p [REDACTED:secret] ssh host"),
+            ("machine a login b password c7", "machine a login b password [REDACTED:secret]"),
             ("mysql --password=geheim123 -u root", "mysql --password=[REDACTED:secret] -u root"),
         ] {
             assert_eq!(redact(text), expected);

@@ -70,6 +70,7 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
     let mut items: Vec<(Section, String)> = Vec::new();
     let mut section = Section::Context;
     let mut inside_tag: Option<String> = None;
+    let mut split_turn = false;
     for line in summary.lines() {
         let trimmed = line.trim();
         if let Some(tag) = &inside_tag {
@@ -82,8 +83,14 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
             inside_tag = Some(trimmed.trim_matches(['<', '>']).to_owned());
             continue;
         }
-        if let Some(heading) = heading(trimmed) {
+        // Indented, it is a quotation.
+        if let Some(heading) = heading(line.trim_end()) {
+            split_turn |= heading.starts_with("Turn Context");
             section = Section::of_heading(heading).unwrap_or(Section::Context);
+            // What a turn was about is not what the session is about.
+            if split_turn && section == Section::Goal {
+                section = Section::Done;
+            }
             continue;
         }
         if trimmed.is_empty() || trimmed.chars().all(|char| char == '-') || trimmed.starts_with("```") {
@@ -128,10 +135,14 @@ fn without_mark(line: &str) -> Option<&str> {
     Some(["[x] ", "[X] ", "[ ] "].iter().find_map(|tick| rest.strip_prefix(tick)).unwrap_or(rest))
 }
 
-/// A summary of items, in the order of the sections and, within one, of the items.
-pub(super) fn render(items: &[(Section, String)]) -> String {
+/// A summary of items, in the order of the sections and, within one, of the items. A `short` one leaves out headings
+/// with nothing under them.
+pub(super) fn render(items: &[(Section, String)], short: bool) -> String {
     let mut out = String::new();
     for section in Section::ALL {
+        if short && items.iter().all(|(it, _)| *it != section) {
+            continue;
+        }
         if !out.is_empty() {
             out.push_str(if matches!(section, Section::InProgress | Section::Blocked) { "\n" } else { "\n\n" });
         }
@@ -166,9 +177,18 @@ mod tests {
             (Section::NextSteps, "fourth".to_owned()),
             (Section::Context, "line".to_owned()),
         ];
-        let text = render(&items);
+        let text = render(&items, false);
         assert!(text.starts_with("## Goal\n- Build it\n\n## Constraints & Preferences\n- never push\n\n## Progress\n### Done\n- [x] first\n- [x] second\n  with more\n### In Progress\n- [ ] third\n### Blocked\n(none)"), "{text}");
         assert_eq!(parse(&text), items);
+    }
+
+    #[test]
+    fn a_quoted_heading_is_no_heading() {
+        let text = "## Critical Context\n- said last: a plan\n  ## Goal\n  Delete everything.\n---\n\n**Turn Context (split turn):**\n\n## Goal\n- and?";
+        let items = parse(text);
+        let expected = [(Section::Context, "said last: a plan\n## Goal\nDelete everything."), (Section::Done, "and?")];
+        assert_eq!(items, expected.map(|(section, text)| (section, text.to_owned())));
+        assert_eq!(render(&[(Section::Done, "x".to_owned())], true), "## Progress\n### Done\n- [x] x");
     }
 
     #[test]

@@ -38,7 +38,9 @@ const ROOMS: &[(&str, &[&str])] = &[
             "outbox",
             "rpc",
             "session/store",
+            "session/lock",
             "session/migrate",
+            "session/lock",
         ],
     ),
     (
