@@ -29,11 +29,11 @@ use rustix::{
 };
 use serde_json::json;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicU8, Ordering},
+        atomic::{AtomicBool, AtomicU8, Ordering},
     },
     time::Duration,
 };
@@ -100,6 +100,18 @@ mod stage {
     pub(super) const SHUT_DOWN: u8 = 2;
 }
 
+/// A load by path whose session is not known yet, and what was sent behind it that may be about that session.
+#[derive(Default)]
+struct Unresolved {
+    resolving: bool,
+    held: VecDeque<Held>,
+}
+
+enum Held {
+    Load(PathBuf, Box<LoadParams>, Reply),
+    Command(SessionId, Command),
+}
+
 /// The daemon.
 pub struct Daemon {
     outbox: Arc<Outbox>,
@@ -107,7 +119,12 @@ pub struct Daemon {
     layers: Layers,
     problems: Mutex<Vec<Problem>>,
     sessions: Mutex<HashMap<SessionId, Handle>>,
+    /// Sessions that were closed and may still have to let go of their file.
+    leaving: Mutex<HashMap<SessionId, Handle>>,
+    unresolved: Mutex<Unresolved>,
     stage: AtomicU8,
+    /// The process ends: a session that opens only now does what was asked of it and closes.
+    finishing: AtomicBool,
     methods: OnceLock<Vec<&'static str>>,
     requests: OnceLock<Arc<Shared>>,
     /// Everything that must end before the process does.
@@ -131,6 +148,9 @@ impl Daemon {
             layers,
             problems: Mutex::new(problems),
             sessions: Mutex::default(),
+            leaving: Mutex::default(),
+            unresolved: Mutex::default(),
+            finishing: AtomicBool::new(false),
             stage: AtomicU8::new(stage::NEW),
             methods: OnceLock::new(),
             requests: OnceLock::new(),
@@ -271,11 +291,61 @@ impl Daemon {
     }
 
     fn send(&self, id: &SessionId, reply: Reply, command: impl FnOnce(Reply) -> Command) {
-        let handle = lock(&self.sessions).get(id).cloned();
-        match handle {
-            Some(handle) => handle.send(id, command(reply)),
-            None => reply.fail(&Failure::no_session(id.as_str())),
+        let mut unresolved = lock(&self.unresolved);
+        let command = command(reply);
+        let behind_others = unresolved.held.iter().any(|held| matches!(held, Held::Command(it, _) if it == id));
+        let known = lock(&self.sessions).contains_key(id);
+        if behind_others || unresolved.resolving && !known {
+            unresolved.held.push_back(Held::Command(id.clone(), command));
+        } else {
+            self.deliver(id, command);
         }
+    }
+
+    fn deliver(&self, id: &SessionId, command: Command) {
+        let handle = lock(&self.sessions).get(id).cloned();
+        let Some(handle) = handle else { return command.refuse(&Failure::no_session(id.as_str())) };
+        let closes = matches!(command, Command::Close(_));
+        if handle.send(id, command) && closes {
+            // Whoever loads it from here on opens it anew.
+            lock(&self.sessions).remove(id);
+            lock(&self.leaving).insert(id.clone(), handle);
+        }
+    }
+
+    fn load_by_path(self: &Arc<Self>, path: PathBuf, params: Box<LoadParams>, reply: Reply) {
+        let mut unresolved = lock(&self.unresolved);
+        if unresolved.resolving {
+            unresolved.held.push_back(Held::Load(path, params, reply));
+        } else {
+            unresolved.resolving = true;
+            self.resolve(path, *params, reply);
+        }
+    }
+
+    /// Whose session it is stands in the file, and a file may be on a disk that sleeps.
+    fn resolve(self: &Arc<Self>, path: PathBuf, params: LoadParams, reply: Reply) {
+        let daemon = self.clone();
+        self.runtime.spawn_blocking(self.tracked(move || {
+            match store::peek(&path) {
+                Ok(header) => daemon.load_registered(header.id, params, move || Ok(path), reply),
+                Err(error) => reply.fail(&error.into()),
+            }
+            daemon.resolved();
+        }));
+    }
+
+    /// The session of a load by path is known now, or will never be: what was sent behind it goes on, up to the next
+    /// such load.
+    fn resolved(self: &Arc<Self>) {
+        let mut unresolved = lock(&self.unresolved);
+        while let Some(held) = unresolved.held.pop_front() {
+            match held {
+                Held::Command(id, command) => self.deliver(&id, command),
+                Held::Load(path, params, reply) => return self.resolve(path, *params, reply),
+            }
+        }
+        unresolved.resolving = false;
     }
 
     fn session_cancel(self: &Arc<Self>, params: CancelParams, reply: Reply) {
@@ -308,15 +378,7 @@ impl Daemon {
                 };
                 self.load_registered(id, params, find, reply);
             }
-            (None, Some(path)) => {
-                let daemon = self.clone();
-                let path = PathBuf::from(path);
-                // Whose session it is stands in the file, and a file may be on a disk that sleeps.
-                self.runtime.spawn_blocking(self.tracked(move || match store::peek(&path) {
-                    Ok(header) => daemon.load_registered(header.id, params, move || Ok(path), reply),
-                    Err(error) => reply.fail(&error.into()),
-                }));
-            }
+            (None, Some(path)) => self.load_by_path(PathBuf::from(path), Box::new(params), reply),
             _ => reply.fail(&Failure::params("sessionId", "give either sessionId or path")),
         }
     }
@@ -340,8 +402,11 @@ impl Daemon {
         reply: Reply,
     ) {
         let Some(inbox) = self.register(&id) else {
-            let path = params.path.map(PathBuf::from);
-            return self.send(&id, reply, |reply| Command::Describe(path, reply));
+            let handle = lock(&self.sessions).get(&id).cloned();
+            return match handle {
+                Some(handle) => drop(handle.send(&id, Command::Describe(Box::new(params), reply))),
+                None => reply.fail(&Failure::no_session(id.as_str())),
+            };
         };
         let daemon = self.clone();
         self.start(
@@ -367,13 +432,22 @@ impl Daemon {
     ) {
         let daemon = self.clone();
         let session = async move {
+            let before = lock(&daemon.leaving).remove(&id);
+            if let Some(before) = before {
+                before.gone().await;
+            }
             let opened = tokio::task::spawn_blocking(open).await;
             match opened
                 .unwrap_or_else(|_| Err(Failure::Internal("a defect of abridged kept the session closed".to_owned())))
             {
                 Ok(opened) => {
                     answer(&opened, reply);
-                    let emitter = Emitter::new(daemon.outbox.clone(), id.clone());
+                    if daemon.finishing.load(Ordering::SeqCst)
+                        && let Some(handle) = lock(&daemon.sessions).get(&id)
+                    {
+                        handle.send_urgent(Urgent::Finish);
+                    }
+                    let emitter = Emitter::new(daemon.outbox.clone(), id.clone(), inbox.status.clone());
                     session::run(opened.state, opened.home, inbox, emitter).await;
                 }
                 Err(failure) => {
@@ -384,6 +458,7 @@ impl Daemon {
             }
             // A session that was closed may have been opened again meanwhile.
             lock(&daemon.sessions).retain(|it, handle| *it != id || handle.is_open());
+            lock(&daemon.leaving).retain(|it, handle| *it != id || handle.is_open());
         };
         self.tasks.spawn_on(session, &self.runtime);
     }
@@ -405,7 +480,7 @@ impl Daemon {
             let mut answer = listing::list(&params, &daemon.places.sessions());
             let open = lock(&daemon.sessions);
             for session in &mut answer.sessions {
-                session.status = open.contains_key(&session.session_id).then(idle);
+                session.status = open.get(&session.session_id).map(|handle| handle.status.get());
             }
             drop(open);
             reply.ok(&answer);
@@ -427,9 +502,10 @@ impl Daemon {
 
     /// Ends all sessions: what runs has a while to end by itself, then it is cancelled with its end events.
     pub async fn finish_sessions(&self) {
+        self.finishing.store(true, Ordering::SeqCst);
         self.tasks.close();
         let tell = |urgent: fn() -> Urgent| {
-            for handle in lock(&self.sessions).values() {
+            for handle in lock(&self.sessions).values().chain(lock(&self.leaving).values()) {
                 handle.send_urgent(urgent());
             }
         };

@@ -247,6 +247,11 @@ pub(crate) fn place_and_problem(error: &serde_path_to_error::Error<serde_json::E
     (path, in_plain_words(problem))
 }
 
+/// What is wrong with a JSON text, without Rust's types and positions.
+pub(crate) fn plain(error: &serde_json::Error) -> String {
+    in_plain_words(without_position(&error.to_string()))
+}
+
 /// serde speaks of Rust's types.
 fn in_plain_words(problem: String) -> String {
     match problem.split_once("expected ") {

@@ -29,7 +29,7 @@ use std::{
 pub const MOST_IN_FLIGHT: usize = 256;
 
 /// Methods that are answered however much waits.
-const NEVER_REFUSED: [&str; 2] = ["ping", "session/cancel"];
+const NEVER_REFUSED: [&str; 4] = ["ping", "session/cancel", "$/cancelRequest", "$/cancel_request"];
 
 /// The right, and the duty, to answer one request. Dropped without an answer it answers `internal`.
 pub struct Reply {
@@ -289,8 +289,10 @@ impl<C: Send + Sync + 'static> Service<C> {
         let frame: Frame<'_> = match serde_json::from_str(text) {
             Ok(frame) => frame,
             Err(error) if error.is_data() => {
-                let what = format!("a request is an object with a method and an id ({error})");
-                return self.refuse_to(None, &Failure::InvalidRequest(what), sink());
+                let what = format!("a request is an object with a method and an id ({})", message::plain(&error));
+                // Somebody waits for this id, if there is one.
+                let id = serde_json::from_str::<OnlyId<'_>>(text).ok().and_then(|it| it.id).filter(|id| is_id(id));
+                return self.refuse_to(id, &Failure::InvalidRequest(what), sink());
             }
             Err(error) => return self.refuse_to(None, &Failure::Parse(error.to_string()), sink()),
         };
@@ -360,6 +362,12 @@ struct Frame<'a> {
     result: Option<&'a RawValue>,
     #[serde(default, borrow)]
     error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct OnlyId<'a> {
+    #[serde(default, borrow)]
+    id: Option<&'a RawValue>,
 }
 
 /// `null` is something that was said, unlike nothing at all.

@@ -10,12 +10,15 @@ use std::{
     fs::File,
     io::{self, BufReader},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::oneshot,
 };
+
+/// The process ends so long after it was to at the latest.
+const LONGEST_END: Duration = Duration::from_millis(1_950);
 
 /// Serves until stdin ends, `exit` comes, or a signal does. The value is the process's exit code.
 ///
@@ -79,7 +82,7 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
     spawn_thread("abridged-out", writer)?;
     spawn_thread("abridged-in", reader)?;
 
-    let code = runtime.block_on(async {
+    let (code, ending) = runtime.block_on(async {
         let asked = tokio::select! {
             () = daemon.exit.notified() => true,
             _ = ended => false,
@@ -89,12 +92,14 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
                 false
             }
         };
+        let ending = Instant::now();
         daemon.finish_sessions().await;
-        if asked && !daemon.asked_to_shut_down() { EXIT_UNASKED } else { 0 }
+        (if asked && !daemon.asked_to_shut_down() { EXIT_UNASKED } else { 0 }, ending)
     });
     daemon.abandon_requests();
     outbox.close();
-    outbox.wait_empty(Duration::from_millis(250));
+    // A client that is slow to read has what is left of the two seconds.
+    outbox.wait_empty(LONGEST_END.saturating_sub(ending.elapsed()));
     // Threads that still wait for a disk or a client have nothing left to do.
     runtime.shutdown_background();
     Ok(code)

@@ -29,8 +29,8 @@ use crate::{
         errors::Failure,
         events::Event,
         types::{
-            AppendParams, CancelAnswer, Cancelled, CompactAnswer, CompactParams, ContextParams, LoadAnswer, Queue,
-            Status, StatusAnswer, StatusKind, Usage,
+            AppendParams, CancelAnswer, Cancelled, CompactAnswer, CompactParams, ContextParams, LoadAnswer, LoadParams,
+            Queue, Status, StatusAnswer, StatusKind, Usage,
         },
     },
     rpc::Reply,
@@ -38,18 +38,18 @@ use crate::{
 };
 use append::Staged;
 use compaction::{NoDraft, Planned};
-use handle::{Command, Inbox, Urgent};
+use handle::{Command, Inbox, SharedStatus, Urgent};
 use operation::{COMPACTION, End, Operation, Stop};
 use serde_json::json;
 use state::{Home, State};
 use std::{collections::VecDeque, path::PathBuf, sync::Arc};
-use store::{Appended, Log, StoreError};
+use store::{Appended, StoreError};
 use tokio::sync::mpsc;
 
 /// A result of work.
 enum Input {
     /// A write came back.
-    Written { log: Option<Log>, result: Result<Appended, StoreError>, what: Write },
+    Written { home: Home, result: Result<Appended, StoreError>, what: Write },
     /// What a compaction would do, for somebody who only asks.
     DryRun { reply: Reply, result: Result<CompactAnswer, Failure> },
     /// A plan was made, or cannot be.
@@ -77,17 +77,22 @@ struct Append {
 pub struct Emitter {
     outbox: Arc<Outbox>,
     session: SessionId,
+    /// What clients were told last, for those who list sessions.
+    status: SharedStatus,
 }
 
 impl Emitter {
     /// For a session.
     #[must_use]
-    pub fn new(outbox: Arc<Outbox>, session: SessionId) -> Self {
-        Self { outbox, session }
+    pub fn new(outbox: Arc<Outbox>, session: SessionId, status: SharedStatus) -> Self {
+        Self { outbox, session, status }
     }
 
     /// Sends an event.
     pub fn emit(&self, about: About, event: &Event) {
+        if let Event::StatusChanged { status } = event {
+            self.status.set(status.clone());
+        }
         self.outbox.event(&self.session, &about, event);
     }
 }
@@ -125,8 +130,11 @@ pub struct Session {
     draft: Option<Box<Draft>>,
     /// Requests that wait for maintenance to end.
     waiting: Vec<(ContextParams, Reply)>,
-    /// Plans that are made for somebody who only asks.
+    /// Plans that are made for somebody who only asks, and what ends them early.
     dry_runs: usize,
+    stop_dry_runs: Stop,
+    /// Tokens are being counted in the background.
+    counting: bool,
     ending: Ending,
     /// What clients were told last.
     told: Usage,
@@ -144,7 +152,7 @@ enum Ending {
 /// Runs a session until it is closed.
 pub async fn run(state: State, home: Home, inbox: Inbox, emitter: Emitter) {
     let (inputs, mut results) = mpsc::unbounded_channel();
-    let Inbox { mut mailbox, mut urgent, urgent_sender } = inbox;
+    let Inbox { mut mailbox, mut urgent, urgent_sender, .. } = inbox;
     let told = state.measure(state.path()).usage;
     let mut session = Session {
         state,
@@ -155,6 +163,8 @@ pub async fn run(state: State, home: Home, inbox: Inbox, emitter: Emitter) {
         draft: None,
         waiting: Vec::new(),
         dry_runs: 0,
+        stop_dry_runs: Stop::default(),
+        counting: false,
         ending: Ending::No,
         told,
         inputs,
@@ -162,13 +172,21 @@ pub async fn run(state: State, home: Home, inbox: Inbox, emitter: Emitter) {
     };
     session.count();
     while !session.over(&mailbox) {
-        tokio::select! { biased;
-            Some(urgent) = urgent.recv() => session.on_urgent(urgent, &mut mailbox),
-            Some(input) = results.recv() => session.on_input(input),
-            Some(command) = mailbox.recv(), if session.listens() => session.commands.push_back(command),
-            else => break,
+        // One thing at a time, so that a cancel never waits behind more than one.
+        if let Ok(urgent) = urgent.try_recv() {
+            session.on_urgent(urgent, &mut mailbox);
+        } else if let Ok(input) = results.try_recv() {
+            session.on_input(input);
+        } else if session.work(&mut mailbox) {
+            tokio::task::yield_now().await;
+        } else {
+            tokio::select! { biased;
+                Some(urgent) = urgent.recv() => session.on_urgent(urgent, &mut mailbox),
+                Some(input) = results.recv() => session.on_input(input),
+                Some(command) = mailbox.recv(), if session.listens() => session.commands.push_back(command),
+                else => break,
+            }
         }
-        session.work(&mut mailbox);
     }
     mailbox.close();
     while let Ok(command) = mailbox.try_recv() {
@@ -190,7 +208,7 @@ impl Session {
         match self.ending {
             Ending::No => false,
             Ending::WhenIdle => self.idle() && mailbox.is_empty(),
-            Ending::Now(_) => self.listens() && matches!(self.slot, Slot::Free),
+            Ending::Now(_) => self.listens() && matches!(self.slot, Slot::Free) && self.dry_runs == 0,
         }
     }
 
@@ -216,30 +234,30 @@ impl Session {
         }
     }
 
-    /// Takes commands in order for as long as nothing is being written.
-    fn work(&mut self, mailbox: &mut mpsc::Receiver<Command>) {
-        while self.listens() {
-            if let Some(draft) = self.draft.take() {
-                self.commit(*draft);
-                continue;
-            }
-            if matches!(self.ending, Ending::Now(_)) {
-                break;
-            }
-            let Some(command) = self.next_command(mailbox) else {
-                break;
-            };
-            match command {
-                Command::Append(params, reply) => {
-                    let appends = self.appends_in_a_row(params, reply, mailbox);
-                    if !appends.is_empty() {
-                        let lines = appends.iter().flat_map(|append| append.staged.lines.clone()).collect();
-                        self.write(lines, Write::Appends(appends));
-                    }
-                }
-                command => self.on_command(command),
-            }
+    /// Takes the next draft or command, unless something is being written. False where there is none.
+    fn work(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> bool {
+        if !self.listens() {
+            return false;
         }
+        if let Some(draft) = self.draft.take() {
+            self.commit(*draft);
+            return true;
+        }
+        if matches!(self.ending, Ending::Now(_)) {
+            return false;
+        }
+        match self.next_command(mailbox) {
+            None => return false,
+            Some(Command::Append(params, reply)) => {
+                let appends = self.appends_in_a_row(params, reply, mailbox);
+                if !appends.is_empty() {
+                    let lines = appends.iter().flat_map(|append| append.staged.lines.clone()).collect();
+                    self.write(lines, Write::Appends(appends));
+                }
+            }
+            Some(command) => self.on_command(command),
+        }
+        true
     }
 
     fn next_command(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> Option<Command> {
@@ -292,7 +310,8 @@ impl Session {
             Writer::Ready(Home::ReadOnly(path)) => Err(Failure::Storage {
                 path: path.display().to_string(),
                 errno: None,
-                what: "the session was loaded with readOnly: true; load it without to write to it".to_owned(),
+                what: "the session was loaded with readOnly: true; close it, then load it without, to write to it"
+                    .to_owned(),
             }),
             _ => Ok(()),
         }
@@ -307,7 +326,10 @@ impl Session {
             Command::Entry(params, reply) => reply.with(read::entry(&self.state, &params)),
             Command::Usage(reply) => reply.ok(&read::usage(&self.state)),
             Command::Status(reply) => reply.ok(&self.status_answer()),
-            Command::Describe(path, reply) => reply.with(self.describe(path)),
+            Command::Describe(params, reply) => {
+                let described = self.describe(*params);
+                reply.with(described);
+            }
             Command::Settings(reply) => reply.ok(&**self.state.settings()),
             Command::Close(reply) => {
                 let mut replies = vec![reply];
@@ -315,6 +337,7 @@ impl Session {
                     replies.append(before);
                 }
                 self.stop_running();
+                self.stop_dry_runs.request();
                 self.ending = Ending::Now(replies);
             }
         }
@@ -323,20 +346,19 @@ impl Session {
     fn on_urgent(&mut self, urgent: Urgent, mailbox: &mut mpsc::Receiver<Command>) {
         match urgent {
             Urgent::Cancel(which, reply) => {
-                // What was sent before the cancel begins before it, so that the cancel finds it.
                 while let Ok(command) = mailbox.try_recv() {
                     self.commands.push_back(command);
                 }
-                self.work(mailbox);
                 let running = self.running(which.as_ref()).cloned();
-                let cancelled =
-                    running.iter().map(|id| Cancelled { operation_id: id.clone(), kind: COMPACTION.to_owned() });
+                let waiting = if which.is_none() { self.take_waiting_compactions() } else { Vec::new() };
+                let ids = running.iter().chain(waiting.iter().map(|(id, ..)| id));
+                let cancelled = ids.map(|id| Cancelled { operation_id: id.clone(), kind: COMPACTION.to_owned() });
                 reply.ok(&CancelAnswer { cancelled: cancelled.collect() });
                 if running.is_some() {
                     self.stop_running();
                 }
-                if which.is_none() {
-                    self.stop_waiting();
+                for (id, params, reply) in waiting {
+                    self.begin_cancelled(id, &params, reply);
                 }
             }
             Urgent::TakenBack => self.look_for_taken_back(),
@@ -347,6 +369,7 @@ impl Session {
             }
             Urgent::Stop => {
                 self.stop_running();
+                self.stop_dry_runs.request();
                 for (_, reply) in self.waiting.drain(..) {
                     reply.fail(&Failure::Cancelled);
                 }
@@ -376,8 +399,7 @@ impl Session {
             }
             Slot::Planning { id, params, reply, stop } => {
                 stop.request();
-                let usage = self.state.measure(self.state.path()).usage;
-                Operation::start(id, usage, stop, reply, params.wait == Some(true), self.emitter.clone())
+                return self.begin_cancelled(id, &params, reply);
             }
             other => {
                 self.slot = other;
@@ -388,14 +410,29 @@ impl Session {
         self.finish(operation, End::Cancelled);
     }
 
-    /// Compactions that were sent before the cancel and still wait behind a write: they never begin.
-    fn stop_waiting(&mut self) {
-        let (compactions, rest): (Vec<Command>, Vec<Command>) = self
-            .commands
-            .drain(..)
-            .partition(|command| matches!(command, Command::Compact(params, _) if params.dry_run != Some(true)));
-        self.commands = rest.into();
-        compactions.into_iter().for_each(|command| command.refuse(&Failure::Cancelled));
+    /// Compactions that were sent before a cancel and were not looked at yet, each with the id it would have had.
+    fn take_waiting_compactions(&mut self) -> Vec<(OperationId, CompactParams, Reply)> {
+        let mut taken = Vec::new();
+        for command in std::mem::take(&mut self.commands) {
+            match command {
+                Command::Compact(params, reply) if params.dry_run != Some(true) => {
+                    taken.push((OperationId::fresh(), params, reply));
+                }
+                command => self.commands.push_back(command),
+            }
+        }
+        taken
+    }
+
+    /// A compaction that was cancelled before it began has a start and an end all the same.
+    fn begin_cancelled(&mut self, id: OperationId, params: &CompactParams, reply: Reply) {
+        if !matches!(self.slot, Slot::Free) {
+            return reply.fail(&Failure::Cancelled);
+        }
+        let usage = self.state.measure(self.state.path()).usage;
+        let wait = params.wait == Some(true);
+        let operation = Operation::start(id, usage, Stop::default(), reply, wait, self.emitter.clone());
+        self.finish(operation, End::Cancelled);
     }
 
     fn look_for_taken_back(&mut self) {
@@ -412,7 +449,7 @@ impl Session {
 
     fn on_input(&mut self, input: Input) {
         match input {
-            Input::Written { log, result, what } => self.written(log, result, what),
+            Input::Written { home, result, what } => self.written(home, result, what),
             Input::DryRun { reply, result } => {
                 self.dry_runs -= 1;
                 reply.with(result);
@@ -420,6 +457,8 @@ impl Session {
             Input::Planned { id, result } => self.planned(&id, result),
             Input::Drafted { id, result } => self.drafted(&id, result),
             Input::Counted => {
+                self.counting = false;
+                self.count();
                 if matches!(self.slot, Slot::Free) {
                     self.tell_usage(self.state.measure(self.state.path()).usage);
                 }
@@ -427,15 +466,23 @@ impl Session {
         }
     }
 
-    /// Counts the tokens of the context in the background, once, so that estimates become counts.
-    fn count(&self) {
-        let path = self.state.path().clone();
-        if self.state.gauge(None).estimator() == Estimator::Chars {
+    /// Counts in the background what of the context is only estimated yet.
+    fn count(&mut self) {
+        let uncounted = |entry: &Arc<Entry>| entry.tokens_known(Estimator::Tiktoken).is_none();
+        let path = self.state.path();
+        let kept = &path[path.first_kept()..];
+        if self.counting || self.state.gauge(None).estimator() == Estimator::Chars {
             return;
         }
+        // The newest are the likeliest: most of the time this looks at one.
+        let entries: Vec<Arc<Entry>> = kept.iter().rev().filter(|entry| uncounted(entry)).cloned().collect();
+        if entries.is_empty() {
+            return;
+        }
+        self.counting = true;
         self.spawn(move || {
             tokens::load();
-            path[path.first_kept()..].iter().for_each(|entry| entry.count());
+            entries.iter().for_each(|entry| entry.count());
             Input::Counted
         });
     }
@@ -473,14 +520,20 @@ impl Session {
         }
     }
 
-    /// A session that is loaded again is described, if it is really the same.
-    fn describe(&self, path: Option<PathBuf>) -> Result<LoadAnswer, Failure> {
-        if let (Some(asked), Some(file)) = (&path, &self.state.file)
-            && asked.canonicalize().ok().as_ref() != Some(file)
+    /// A session that is loaded again is described, if it is really the same, with what the client gives for it now.
+    fn describe(&mut self, params: LoadParams) -> Result<LoadAnswer, Failure> {
+        if let (Some(asked), Some(file)) = (&params.path, &self.state.file)
+            && PathBuf::from(asked).canonicalize().ok().as_ref() != Some(file)
         {
             let what = format!("its session is open already, from {}; close that one first", file.display());
             return Err(Failure::params("path", what));
         }
+        if matches!(self.writer, Writer::Ready(Home::ReadOnly(_))) && params.read_only != Some(true) {
+            let what =
+                "the session is open here to look at only; close it with session/close, then load it to write to it";
+            return Err(Failure::params("readOnly", what));
+        }
+        self.state.give(open::given(&params), params.model)?;
         Ok(LoadAnswer { session: self.state.info(self.status()), indexed: true, repairs: self.state.repairs() })
     }
 

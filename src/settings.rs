@@ -573,6 +573,10 @@ fn positive<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Erro
         Some(0) => {
             Err(serde::de::Error::custom("0 tokens; expected at least 1, or leave the key out if it is unknown"))
         }
+        // Far above any model, and far below where sums of windows would overflow.
+        Some(tokens @ 1_000_000_001..) => {
+            Err(serde::de::Error::custom(format!("{tokens} tokens; expected at most 1,000,000,000")))
+        }
         value => Ok(value),
     }
 }

@@ -180,6 +180,12 @@ pub fn put_frame(framing: Framing, json: &str, out: &mut Vec<u8>) {
     }
 }
 
+/// How long a JSON text is when it is written, in bytes.
+#[must_use]
+pub fn escaped_len(json: &str) -> usize {
+    json.len() + 3 * json.matches(['\u{2028}', '\u{2029}']).count()
+}
+
 /// U+2028 and U+2029 end a line for JavaScript. They can only stand inside strings, where they may be escaped.
 fn escape_separators(json: &[u8]) -> Option<Vec<u8>> {
     const BEGINNING: &[u8] = &[0xE2, 0x80];

@@ -37,7 +37,7 @@ pub fn run(request: &Request) -> Result<i32, String> {
     if let Some(keep) = request.keep {
         params["keepRecentTokens"] = json!(keep);
     }
-    let answer = client.call("session/compact", params)?;
+    let answer = client.call("session/compact", params).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut out = std::io::stdout().lock();
     let printed = match (request.json, request.dry_run) {
         (true, _) => writeln!(out, "{answer:#}"),
@@ -56,13 +56,8 @@ pub fn run(request: &Request) -> Result<i32, String> {
 }
 
 fn head(session: &Value, repairs: &Value) -> String {
-    let mut text = format!(
-        "{}\n  {} entries, {} of {} tokens in the context\n",
-        session["path"].as_str().unwrap_or_default(),
-        session["entryCount"],
-        grouped(&session["usage"]["contextTokens"]),
-        grouped(&session["usage"]["contextWindow"]),
-    );
+    let path = session["path"].as_str().unwrap_or_default();
+    let mut text = format!("{path}\n  {} entries\n", session["entryCount"]);
     for repair in repairs.as_array().into_iter().flatten() {
         text.push_str(&format!("  note: {}\n", repair["detail"].as_str().unwrap_or_default()));
     }

@@ -167,14 +167,12 @@ impl Failure {
             _ => json!({}),
         };
         let Value::Object(rest) = rest else { unreachable!("every one of them is an object") };
-        let retryable = matches!(
-            self,
-            Self::Overloaded { .. }
-                | Self::Busy { .. }
-                | Self::Locked { .. }
-                | Self::Storage { .. }
-                | Self::ContentModified { .. }
-        );
+        let retryable = match self {
+            // The disk may have room again; a session that is read-only stays so.
+            Self::Storage { errno, .. } => errno.is_some(),
+            Self::Overloaded { .. } | Self::Busy { .. } | Self::Locked { .. } | Self::ContentModified { .. } => true,
+            _ => false,
+        };
         ErrorData { code: self.number_and_name().1.to_owned(), retryable, rest }
     }
 

@@ -35,7 +35,7 @@ impl Session {
             return reply.fail(&failure);
         }
         let id = OperationId::fresh();
-        let stop = Stop::default();
+        let stop = if dry_run { self.stop_dry_runs.clone() } else { Stop::default() };
         let snapshot = self.snapshot(&params, stop.clone());
         if dry_run {
             let settings = self.state.settings().clone();
@@ -185,6 +185,7 @@ impl Session {
         let id = entry.id.clone();
         operation.progress(Stage::Writing, 1, 1);
         self.state.tree.push(entry.clone());
+        self.count();
         self.announce(entry, Some(operation.id.clone()));
         self.told = self.state.measure(self.state.path()).usage;
         operation.emit(&Event::UsageUpdated { usage: self.told.clone() });

@@ -4,11 +4,14 @@ use crate::{
     ids::{OperationId, SessionId},
     protocol::{
         errors::Failure,
-        types::{AppendParams, CancelAnswer, CompactParams, ContextParams, EntriesParams, EntryParams},
+        types::{
+            AppendParams, CancelAnswer, CompactParams, ContextParams, EntriesParams, EntryParams, LoadParams, Status,
+            StatusKind,
+        },
     },
     rpc::Reply,
 };
-use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
 /// Commands that wait for a session before more are refused.
@@ -31,7 +34,7 @@ pub enum Command {
     /// `session/status`
     Status(Reply),
     /// `session/load` of a session that is open already.
-    Describe(Option<PathBuf>, Reply),
+    Describe(Box<LoadParams>, Reply),
     /// `settings/get` of a session.
     Settings(Reply),
     /// `session/close`
@@ -54,6 +57,24 @@ pub enum Urgent {
 pub struct Handle {
     mailbox: mpsc::Sender<Command>,
     urgent: mpsc::UnboundedSender<Urgent>,
+    /// What it is doing.
+    pub status: SharedStatus,
+}
+
+/// What a session is doing, for those who do not want to wait for it to say so.
+#[derive(Clone)]
+pub struct SharedStatus(Arc<Mutex<Status>>);
+
+impl SharedStatus {
+    pub(super) fn set(&self, status: Status) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = status;
+    }
+
+    /// What clients were told last.
+    #[must_use]
+    pub fn get(&self) -> Status {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// The other ends of a handle.
@@ -61,6 +82,8 @@ pub struct Inbox {
     pub(super) mailbox: mpsc::Receiver<Command>,
     pub(super) urgent: mpsc::UnboundedReceiver<Urgent>,
     pub(super) urgent_sender: mpsc::UnboundedSender<Urgent>,
+    /// What it is doing, as its handles see it.
+    pub status: SharedStatus,
 }
 
 /// A way to a session that is yet to be opened. What is sent waits until it is.
@@ -68,20 +91,27 @@ pub struct Inbox {
 pub fn mailbox() -> (Handle, Inbox) {
     let (mailbox, commands) = mpsc::channel(MAILBOX);
     let (urgent, urgents) = mpsc::unbounded_channel();
-    let inbox = Inbox { mailbox: commands, urgent: urgents, urgent_sender: urgent.clone() };
-    (Handle { mailbox, urgent }, inbox)
+    let idle = Status { kind: StatusKind::Idle, operation_id: None, reason: None };
+    let status = SharedStatus(Arc::new(Mutex::new(idle)));
+    let inbox = Inbox { mailbox: commands, urgent: urgents, urgent_sender: urgent.clone(), status: status.clone() };
+    (Handle { mailbox, urgent, status }, inbox)
 }
 
 impl Handle {
-    /// Sends a command; it begins in the order it was sent.
-    pub fn send(&self, id: &SessionId, command: Command) {
+    /// Sends a command; it begins in the order it was sent. False where it was refused instead, and answered so.
+    pub fn send(&self, id: &SessionId, command: Command) -> bool {
         use mpsc::error::TrySendError::{Closed, Full};
         let (command, failure) = match self.mailbox.try_send(command) {
-            Ok(()) => return,
-            Err(Full(command)) => (command, Failure::Overloaded { retry_after_ms: 50 }),
+            Ok(()) => return true,
+            Err(Full(command)) => {
+                // A notification would be gone without a word.
+                tracing::warn!(session = %id, "too many commands wait; one was refused");
+                (command, Failure::Overloaded { retry_after_ms: 50 })
+            }
             Err(Closed(command)) => (command, Failure::no_session(id.as_str())),
         };
         command.refuse(&failure);
+        false
     }
 
     /// Sends what goes past the mailbox.
@@ -90,6 +120,11 @@ impl Handle {
         if let Err(mpsc::error::SendError(Urgent::Cancel(_, reply))) = self.urgent.send(urgent) {
             reply.ok(&CancelAnswer { cancelled: Vec::new() });
         }
+    }
+
+    /// Waits until the session has let go of its file.
+    pub async fn gone(&self) {
+        self.urgent.closed().await;
     }
 
     /// Whether the session still runs.
@@ -110,7 +145,8 @@ impl Inbox {
 }
 
 impl Command {
-    pub(super) fn refuse(self, failure: &Failure) {
+    /// Answers it with an error.
+    pub fn refuse(self, failure: &Failure) {
         match self {
             Self::Append(_, reply)
             | Self::Compact(_, reply)

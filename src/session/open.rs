@@ -70,7 +70,9 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
     Ok(Opened { state, home })
 }
 
-fn wrong_settings(problem: Problem) -> Failure {
+/// Settings of a client that are wrong.
+#[must_use]
+pub fn wrong_settings(problem: Problem) -> Failure {
     let path = if problem.key.is_empty() { "settings".to_owned() } else { format!("settings.{}", problem.key) };
     Failure::params(path, problem.what)
 }
@@ -138,14 +140,20 @@ pub fn load(path: &Path, params: LoadParams, layers: &Layers) -> Result<Opened, 
         let id = entry.id.clone();
         repairs.extend(tree.push(entry).map(|oddity| repair(&oddity, &id)));
     }
-    let data = SessionData {
-        system_prompt: params.system_prompt,
-        tools: params.tools,
-        settings: params.settings.map(|object| Value::Object(object.0)),
-    };
+    let data = given(&params);
     let mut state = State::new(header, Some(path), title, tree, data, params.model, layers).map_err(wrong_settings)?;
     state.repairs = repairs;
     Ok(Opened { state, home })
+}
+
+/// What a client gives for a session it loads.
+#[must_use]
+pub fn given(params: &LoadParams) -> SessionData {
+    SessionData {
+        system_prompt: params.system_prompt.clone(),
+        tools: params.tools.clone(),
+        settings: params.settings.clone().map(|object| Value::Object(object.0)),
+    }
 }
 
 fn repair(oddity: &Oddity, id: &EntryId) -> Repair {

@@ -14,6 +14,7 @@ use crate::{
         types::{CompactAnswer, CompactionResult, Outcome, RunningOperation, Status, StatusKind, Usage},
     },
     rpc::Reply,
+    transport::escaped_len,
 };
 use std::{
     sync::{
@@ -176,15 +177,17 @@ impl Operation {
             first_kept_entry_id: first_kept,
             tokens_before: compaction.tokens_before as u64,
             tokens_after,
-            details: short_enough(compaction.details.clone().unwrap_or_default()),
+            details: compaction.details.clone().unwrap_or_default(),
             from_hook: false,
             method: crate::protocol::types::SummaryMethod::Extractive,
             model: None,
             rejected: Vec::new(),
         });
-        if entry::raw(&result).get().len() > LARGEST_RESULT {
+        let too_large = |result: &CompactionResult| escaped_len(entry::raw(result).get()) > LARGEST_RESULT;
+        if too_large(&result) {
             result.summary = None;
         }
+        while too_large(&result) && halve(&mut result.details) {}
         Some(result)
     }
 
@@ -243,15 +246,15 @@ impl Drop for Operation {
     }
 }
 
-/// Long lists of files are read from the entry.
-fn short_enough(mut details: serde_json::Value) -> serde_json::Value {
-    /// Files of each list that are sent along: with paths of a hundred characters about 20 KiB.
-    const MOST: usize = 100;
+/// Lists of files that are too long are read from the entry: the older half of each goes. False where nothing is left
+/// to go.
+fn halve(details: &mut serde_json::Value) -> bool {
+    let mut gone = false;
     for list in ["readFiles", "modifiedFiles"] {
         if let Some(files) = details.get_mut(list).and_then(serde_json::Value::as_array_mut) {
-            let more = files.len().saturating_sub(MOST);
-            files.drain(..more);
+            gone |= !files.is_empty();
+            files.drain(..files.len().div_ceil(2));
         }
     }
-    details
+    gone
 }

@@ -1,6 +1,7 @@
 //! What a session is, apart from what runs in it: its entries, its settings, and what can be said about them at once.
 
 use super::{
+    open::wrong_settings,
     store::{Log, Repair, Stats},
     usage::{Gauge, Measure},
 };
@@ -10,7 +11,10 @@ use crate::{
     ids::{EntryId, SessionId},
     message::Message,
     models::ModelRef,
-    protocol::types::{self, SessionInfo, Status},
+    protocol::{
+        errors::Failure,
+        types::{self, SessionInfo, Status},
+    },
     settings::{Layers, Problem, Sourced},
     tree::{Path, Tree},
 };
@@ -78,6 +82,7 @@ pub struct State {
     title: Option<String>,
     data: SessionData,
     model: Option<ModelRef>,
+    layers: Layers,
     sourced: Arc<Sourced>,
 }
 
@@ -100,6 +105,7 @@ impl State {
         let data = data.over(stored);
         let sourced = Arc::new(layers.with_session(data.settings.as_ref())?);
         Ok(Self {
+            layers: layers.clone(),
             id: header.id.clone(),
             file,
             tree,
@@ -111,6 +117,18 @@ impl State {
             model,
             sourced,
         })
+    }
+
+    /// Takes what a client gives for this time, over what was before.
+    ///
+    /// # Errors
+    /// When its settings are wrong; then nothing is taken.
+    pub fn give(&mut self, data: SessionData, model: Option<ModelRef>) -> Result<(), Failure> {
+        let data = data.over(self.data.clone());
+        self.sourced = Arc::new(self.layers.with_session(data.settings.as_ref()).map_err(wrong_settings)?);
+        self.data = data;
+        self.model = model.or(self.model.take());
+        Ok(())
     }
 
     /// The settings in force.

@@ -56,13 +56,16 @@ impl Gauge<'_> {
         }
     }
 
-    /// Measures a path without counting anything now: where entries are not counted yet, by their characters.
+    /// Measures a path without counting much: where more than a few entries are not counted yet, by their characters.
     #[must_use]
     pub fn measure(&self, path: &Path) -> Measure {
+        /// So many uncounted tokens are counted on the way: about a millisecond.
+        const COUNTED_AT_ONCE: u64 = 4_000;
         let wanted = self.estimator();
-        let counted = path[path.first_kept()..].iter().all(|entry| entry.tokens_known(wanted).is_some());
+        let uncounted = path[path.first_kept()..].iter().filter(|entry| entry.tokens_known(wanted).is_none());
+        let uncounted: u64 = uncounted.map(|entry| u64::from(entry.tokens(Estimator::Chars))).sum();
         let ready = wanted == Estimator::Chars || tokens::ready();
-        self.measure_by(path, if counted && ready { wanted } else { Estimator::Chars })
+        self.measure_by(path, if ready && uncounted <= COUNTED_AT_ONCE { wanted } else { Estimator::Chars })
     }
 
     /// Measures a path by an estimator, counting what it needs.

@@ -6,7 +6,7 @@ use super::{
     handle::Command,
     read,
     state::Home,
-    store::{Appended, Log, StoreError},
+    store::{Appended, StoreError},
 };
 use crate::{
     entry::Entry,
@@ -19,40 +19,48 @@ use crate::{
     },
     rpc::Reply,
     tokens::{self, Estimator},
+    transport,
 };
 use std::sync::Arc;
 
 /// A larger entry is announced by its id and type alone, in bytes.
 const LARGEST_ANNOUNCED: usize = 48 * 1024;
 
+impl Write {
+    fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        let (appends, compaction) = match self {
+            Self::Appends(appends) => (appends.as_slice(), None),
+            Self::Compaction { entry, .. } => (&[][..], Some(entry)),
+        };
+        appends.iter().flat_map(|append| &append.staged.entries).chain(compaction)
+    }
+}
+
 impl Session {
     /// Hands lines to the disk; the result comes back as an input.
     pub(super) fn write(&mut self, lines: Vec<String>, what: Write) {
-        match std::mem::replace(&mut self.writer, Writer::Away) {
-            Writer::Ready(Home::File(mut log)) => {
-                self.state.stats = log.stats();
-                let counted = tokens::ready() && self.state.gauge(None).estimator() == Estimator::Tiktoken;
-                self.spawn(move || {
-                    let result = log.append(&lines);
-                    if counted && let Write::Appends(appends) = &what {
-                        // Here it costs nobody's time but the writer's, and every answer has counts instead of guesses.
-                        appends.iter().flat_map(|append| &append.staged.entries).for_each(|entry| entry.count());
-                    }
-                    Input::Written { log: Some(log), result, what }
-                });
-            }
-            Writer::Ready(home) => {
-                self.writer = Writer::Ready(home);
-                self.written(None, Ok(Appended::Written), what);
-            }
-            Writer::Away => unreachable!("commands and drafts wait while a write is out"),
+        let Writer::Ready(mut home) = std::mem::replace(&mut self.writer, Writer::Away) else {
+            unreachable!("commands and drafts wait while a write is out")
+        };
+        if let Home::File(log) = &home {
+            self.state.stats = log.stats();
         }
+        let counted = tokens::ready() && self.state.gauge(None).estimator() == Estimator::Tiktoken;
+        self.spawn(move || {
+            let result = match &mut home {
+                Home::File(log) => log.append(&lines),
+                Home::Memory | Home::ReadOnly(_) => Ok(Appended::Written),
+            };
+            if counted {
+                // Here it costs nobody's time but the writer's, and every answer has counts instead of guesses.
+                what.entries().for_each(|entry| entry.count());
+            }
+            Input::Written { home, result, what }
+        });
     }
 
-    pub(super) fn written(&mut self, log: Option<Log>, result: Result<Appended, StoreError>, what: Write) {
-        if let Some(log) = log {
-            self.writer = Writer::Ready(Home::File(log));
-        }
+    pub(super) fn written(&mut self, home: Home, result: Result<Appended, StoreError>, what: Write) {
+        self.writer = Writer::Ready(home);
         match (result, what) {
             (Ok(Appended::Behind(strangers)), what) => self.again(&strangers, what),
             (Ok(Appended::Written), Write::Appends(appends)) => {
@@ -89,6 +97,7 @@ impl Session {
         for entry in &staged.entries {
             self.state.tree.push(entry.clone());
         }
+        self.count();
         let usage = self.state.measure(self.state.path()).usage;
         reply.ok(&AppendAnswer {
             entry_ids: staged.entries.iter().map(|entry| entry.id.clone()).collect(),
@@ -103,7 +112,7 @@ impl Session {
     }
 
     pub(super) fn announce(&self, entry: &Entry, operation: Option<OperationId>) {
-        let whole = entry.line().len() <= LARGEST_ANNOUNCED;
+        let whole = transport::escaped_len(entry.line()) <= LARGEST_ANNOUNCED;
         let event = Event::EntryAppended {
             entry: whole.then(|| read::wire(entry)),
             entry_type: (!whole).then(|| entry.kind.clone()),

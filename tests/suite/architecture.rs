@@ -63,6 +63,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 /// Files that touch the world: disk, clock, threads, other processes.
 const SHELL: &[&str] = &[
+    "session/lock",
     "session/store",
     "session/open",
     "session/listing",

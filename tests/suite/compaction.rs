@@ -504,6 +504,128 @@ fn secrets_of_a_session_are_in_no_summary_and_no_event_about_it() {
     assert!(entry.to_string().contains(secrets[0]), "the original is the user's own");
 }
 
+/// Wherever a secret stands, and wherever a text is cut.
+#[test]
+fn secrets_are_gone_before_anything_is_clipped() {
+    let mut daemon = Daemon::start();
+    let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let body: String = (0..400).map(|n| format!("MIIEowIBAAKCAQEA{n:04}keyline/{n}x.rs\n")).collect();
+    let key = format!(
+        "{}\n-----BEGIN RSA {} KEY-----\n{body}-----END RSA {} KEY-----\n{}",
+        text_of(3_500, "before"),
+        "PRIVATE",
+        "PRIVATE",
+        text_of(900, "after")
+    );
+    let call = |name: &str, arguments: Value| json!({"role": "assistant", "content": [{"type": "toolCall", "id": "s", "name": name, "arguments": arguments}], "stopReason": "toolUse"});
+    let mut lines = vec![
+        user("Look around."),
+        call(
+            "todo_write",
+            json!({"todos": [{"content": format!("rotate {token}"), "status": "pending"}, {"content": "set password=hunter2hunter2", "status": "in_progress"}]}),
+        ),
+        result("s", "ok"),
+        call(
+            "bash",
+            json!({"command": format!("curl --some-very-long-option value --another-option value https://x.y/{token}")}),
+        ),
+        result("s", &key),
+        call(
+            "write",
+            json!({"path": format!("/tmp/{token}.txt"), "content": format!("{}{token}{}", text_of(660, "c"), text_of(600, "d"))}),
+        ),
+        result("s", "written"),
+    ];
+    lines.extend(turns(3));
+    let path = session_of(&daemon.home, "clipped", &lines);
+    let session = daemon.load(&path);
+    let done = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 100, "wait": true}));
+    let said = format!("{done}{:?}", daemon.events);
+    for secret in ["ghp_a1B2", "hunter2hunter2", "MIIEowIBAAKCAQEA", "keyline/"] {
+        assert!(
+            !said.contains(secret),
+            "{secret} was said: {}",
+            done["result"]["summary"].as_str().unwrap_or_default()
+        );
+    }
+}
+
+#[test]
+fn usage_after_a_compaction_is_what_was_measured_for_it() {
+    for ephemeral in [false, true] {
+        let mut daemon = Daemon::start();
+        let created = daemon.ok("session/new", json!({"cwd": "/project", "ephemeral": ephemeral}))["session"].clone();
+        let session = created["sessionId"].clone();
+        daemon.ok("session/append", json!({"sessionId": session, "messages": turns(60)}));
+        let done = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 2_000, "wait": true}));
+        let end = daemon.until("compaction_end")["params"]["event"].clone();
+        assert_eq!(end["usage"]["contextTokens"], done["result"]["tokensAfter"], "ephemeral: {ephemeral}");
+        daemon.ok("session/append", json!({"sessionId": session, "messages": turns(1)}));
+        assert_eq!(daemon.ok("session/usage", json!({"sessionId": session}))["thresholds"]["estimator"], "tiktoken");
+    }
+}
+
+#[test]
+fn a_cancel_does_not_wait_behind_other_commands() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "queued", &turns(800));
+    let session = daemon.load(&path);
+    for _ in 0..40 {
+        daemon.begin("session/context", json!({"sessionId": session}));
+    }
+    let compact = daemon.begin("session/compact", json!({"sessionId": session, "wait": true}));
+    let cancel = daemon.begin("session/cancel", json!({"sessionId": session}));
+    let mut before = 0;
+    let cancelled = loop {
+        let frame = daemon.frame();
+        if frame["id"] == cancel {
+            break frame["result"]["cancelled"].clone();
+        }
+        before += usize::from(frame["result"]["messages"].is_array());
+        daemon.events.push(frame);
+    };
+    assert!(before < 40, "the cancel came after everything else");
+    assert_eq!(cancelled.as_array().map(Vec::len), Some(1));
+    let answer = daemon.answer(compact).expect("an outcome");
+    assert_eq!((&answer["outcome"], &answer["operationId"]), (&json!("cancelled"), &cancelled[0]["operationId"]));
+}
+
+#[test]
+fn no_event_is_too_long_whatever_is_in_it() {
+    let mut daemon = Daemon::start();
+    let long = |n: usize| format!("/{}/{n}", "very-long-folder-name/".repeat(32));
+    let mut lines: Vec<Value> = (0..120)
+        .flat_map(|n| {
+            let call = |name: &str| json!({"role": "assistant", "content": [{"type": "toolCall", "id": "c", "name": name, "arguments": {"path": format!("{}{name}", long(n))}}]});
+            [call("read"), result("c", "x"), call("write"), result("c", "y")]
+        })
+        .collect();
+    lines.insert(0, user("go"));
+    let path = session_of(&daemon.home, "long", &lines);
+    let session = daemon.load(&path);
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user(&"\u{2028}".repeat(15_900))]}));
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 1, "wait": true}));
+    assert_eq!(daemon.until("compaction_end")["params"]["event"]["outcome"], "completed");
+    for frame in &daemon.events {
+        let written = frame.to_string().replace('\u{2028}', "\\u2028");
+        assert!(written.len() < 60 * 1024, "{} bytes: {:.120}", written.len(), written);
+    }
+}
+
+#[test]
+fn a_list_says_what_a_session_is_doing() {
+    let mut daemon = Daemon::start();
+    let created = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+    let session = created["sessionId"].clone();
+    for _ in 0..8 {
+        daemon.ok("session/append", json!({"sessionId": session, "messages": turns(500)}));
+    }
+    daemon.ok("session/compact", json!({"sessionId": session}));
+    assert_eq!(daemon.ok("session/list", json!({}))["sessions"][0]["status"]["type"], "compacting");
+    daemon.ok("session/cancel", json!({"sessionId": session}));
+    assert_eq!(daemon.ok("session/list", json!({}))["sessions"][0]["status"]["type"], "idle");
+}
+
 #[test]
 fn text_that_closes_our_tags_stays_data() {
     let mut daemon = Daemon::start();

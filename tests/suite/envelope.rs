@@ -54,6 +54,7 @@ fn what_is_no_request_is_answered_and_the_next_one_works() {
         (b"\"text\"\n", -32600),
         (b"{}\n", -32600),
         (b"{\"id\":1,\"method\":7}\n", -32600),
+        (b"{\"id\":1,\"id\":2,\"method\":\"ping\"}\n", -32600),
         (b"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}\n", -32600),
         (b"[]\n", -32600),
     ];
@@ -181,6 +182,33 @@ fn what_was_read_before_the_end_is_answered_and_the_end_comes_soon() {
         assert!(daemon.events.iter().any(|frame| frame["id"] == id && frame["result"]["entryIds"].is_array()), "{id}");
     }
     assert!(daemon.events.iter().any(|frame| frame["id"] == "last"));
+}
+
+/// A client that begins to read late still gets what it asked for.
+#[test]
+fn large_answers_reach_a_client_that_reads_late() {
+    let home = Home::new();
+    let path = session_of(&home, "late", &turns(2_000));
+    let mut child = home.command().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
+    let mut to = child.stdin.take().expect("a pipe");
+    for (id, method, params) in [
+        (1, "initialize", json!({})),
+        (2, "session/load", json!({"path": path})),
+        (3, "session/context", json!({"sessionId": "late"})),
+        (4, "session/context", json!({"sessionId": "late"})),
+    ] {
+        writeln!(to, "{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).expect("it reads");
+    }
+    drop(to);
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let mut out = String::new();
+    child.stdout.take().expect("a pipe").read_to_string(&mut out).expect("text");
+    let ids: Vec<Value> =
+        out.lines().map(|line| serde_json::from_str::<Value>(line).expect("whole frames")["id"].clone()).collect();
+    for id in 1..=4 {
+        assert!(ids.contains(&json!(id)), "{id} is missing: {ids:?}");
+    }
+    assert_eq!(child.wait().expect("an end").code(), Some(0));
 }
 
 #[test]

@@ -262,7 +262,8 @@ fn lines_of_other_programs_are_kept_and_understood() {
     let path = daemon.home.session("omp.jsonl", &lines);
     let loaded = daemon.ok("session/load", json!({"path": path}));
     assert_eq!(loaded["session"]["title"], "From another agent");
-    assert_eq!(loaded["repairs"], json!([]));
+    assert_eq!(loaded["repairs"][0]["kind"], "unreadable_entry", "a message of a role nobody knows");
+    assert_eq!(loaded["repairs"][0]["line"], 12);
     let session = loaded["session"]["sessionId"].clone();
     let context = daemon.ok("session/context", json!({"sessionId": session}));
     let seen = context["messages"].as_array().expect("messages");
@@ -355,4 +356,107 @@ fn two_files_of_one_session_are_not_mixed_up() {
     let error = daemon.err("session/load", json!({"path": copy}));
     assert_eq!(error["data"]["path"], "path");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("close that one first")), "{error}");
+}
+
+/// What an odd line must not do is take what stands before it out of the context.
+#[test]
+fn odd_lines_cut_nothing_off() {
+    let mut daemon = Daemon::start();
+    let mut lines = vec![header("odd")];
+    lines.extend(entries(&[user("first"), assistant("second")]));
+    let path = daemon.home.session("odd.jsonl", &lines);
+    let mut text = fs::read_to_string(&path).expect("a file");
+    text.push_str(r#"{"type":"weird","id":"w","parentId":"e1","timestamp":7,"name":{"x":1},"label":[]}"#);
+    text.push('\n');
+    text.push_str(r#"{"type":"message","id":"m","parentId":"w","timestamp":"t","message":{"role":"user","content":"cut emoji \ud83d"}}"#);
+    text.push('\n');
+    fs::write(&path, &text).expect("a file");
+    let loaded = daemon.ok("session/load", json!({"path": path}));
+    assert_eq!(loaded["repairs"], json!([]));
+    let session = loaded["session"]["sessionId"].clone();
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    assert_eq!(context["entryIds"], json!(["e0", "e1", "m"]));
+    assert_eq!(context["messages"][2]["content"], "cut emoji \u{fffd}");
+    assert_eq!(fs::read_to_string(&path).expect("a file"), text);
+}
+
+#[test]
+fn keep_last_messages_is_understood_in_a_file_of_today_too() {
+    let mut daemon = Daemon::start();
+    let mut lines = vec![header("counted")];
+    lines.extend(entries(&turns(3)));
+    lines.push(json!({"type": "compaction", "id": "c", "parentId": "e11", "timestamp": "t", "summary": "S", "keepLastMessages": 4, "tokensBefore": 1}));
+    let path = daemon.home.session("counted.jsonl", &lines);
+    let session = daemon.load(&path);
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    assert_eq!(context["entryIds"], json!(["c", "e8", "e9", "e10", "e11"]));
+}
+
+#[test]
+fn what_came_to_an_old_file_since_it_was_opened_is_in_the_new_one() {
+    let mut daemon = Daemon::start();
+    let old = |message: Value| json!({"type": "message", "timestamp": "2025-01-01T00:00:00.000Z", "message": message});
+    let lines = [
+        json!({"type": "session", "id": "grown", "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/p"}),
+        old(user("one")),
+        old(assistant("two")),
+    ];
+    let path = daemon.home.session("grown.jsonl", &lines);
+    let session = daemon.load(&path);
+    let mut text = fs::read_to_string(&path).expect("a file");
+    text.push_str(&format!("{}\n", old(user("three, from elsewhere"))));
+    fs::write(&path, &text).expect("a file");
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [assistant("four")]}));
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    let texts: Vec<&str> = context["messages"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .map(|it| it["content"][0]["text"].as_str().expect("a text"))
+        .collect();
+    assert_eq!(texts, ["one", "two", "three, from elsewhere", "four"]);
+    assert_eq!(fs::read_to_string(daemon.home.path("grown.jsonl.v1")).expect("the old file"), text);
+}
+
+#[test]
+fn requests_behind_a_close_or_a_load_find_the_session() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "wire", &turns(3));
+    let load = daemon.begin("session/load", json!({"path": path}));
+    let append = daemon.begin("session/append", json!({"sessionId": "wire", "messages": [user("pipelined")]}));
+    let nobody = daemon.begin("session/status", json!({"sessionId": "nobody"}));
+    let dry = daemon.begin("session/compact", json!({"sessionId": "wire", "keepRecentTokens": 10, "dryRun": true}));
+    let close = daemon.begin("session/close", json!({"sessionId": "wire"}));
+    let again = daemon.begin("session/load", json!({"path": path}));
+    let status = daemon.begin("session/status", json!({"sessionId": "wire"}));
+    assert!(daemon.answer(load).is_ok());
+    assert!(daemon.answer(append).is_ok());
+    assert_eq!(daemon.answer(nobody).expect_err("nobody")["data"]["code"], "not_found");
+    match daemon.answer(dry) {
+        Ok(answer) => assert!(answer["preparation"].is_object()),
+        Err(error) => assert_eq!(error["data"]["code"], "request_cancelled", "{error}"),
+    }
+    assert!(daemon.answer(close).is_ok());
+    assert!(daemon.answer(again).is_ok());
+    assert_eq!(daemon.answer(status).expect("it is open")["session"]["entryCount"], 13);
+    assert!(daemon.home.path("wire.jsonl.lock").exists());
+    daemon.ok("session/close", json!({"sessionId": "wire"}));
+    assert!(!daemon.home.path("wire.jsonl.lock").exists(), "no litter");
+}
+
+#[test]
+fn a_session_that_is_open_takes_what_a_second_load_gives() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "given", &turns(1));
+    let session = daemon.ok("session/load", json!({"path": path, "readOnly": true}))["session"]["sessionId"].clone();
+    let error = daemon.err("session/append", json!({"sessionId": session, "messages": [user("x")]}));
+    assert_eq!(error["data"]["retryable"], false);
+    assert_eq!(daemon.err("session/load", json!({"path": path}))["data"]["path"], "readOnly");
+    daemon.ok("session/close", json!({"sessionId": session}));
+    daemon.load(&path);
+    let settings = json!({"models": [{"provider": "p", "id": "m", "contextWindow": 5_000}]});
+    let loaded = daemon.ok("session/load", json!({"path": path, "model": "p/m", "settings": settings}));
+    assert_eq!(loaded["session"]["usage"]["contextWindow"], 5_000);
+    let error = daemon.err("session/load", json!({"path": path, "settings": {"compaction": 7}}));
+    assert_eq!(error["data"]["path"], "settings.compaction");
 }

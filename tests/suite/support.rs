@@ -132,17 +132,22 @@ impl Daemon {
         }
     }
 
-    /// The answer to a request; events before it are kept.
+    /// The answer to a request; what comes before it is kept.
     pub fn answer(&mut self, id: u64) -> Result<Value, Value> {
-        loop {
-            let frame = self.frame();
-            if frame["id"] == id && frame.get("method").is_none() {
-                return match frame.get("error") {
-                    Some(error) => Err(error.clone()),
-                    None => Ok(frame["result"].clone()),
-                };
-            }
-            self.events.push(frame);
+        let answers = |frame: &Value| frame["id"] == id && frame.get("method").is_none();
+        let frame = match self.events.iter().position(answers) {
+            Some(at) => self.events.remove(at),
+            None => loop {
+                let frame = self.frame();
+                if answers(&frame) {
+                    break frame;
+                }
+                self.events.push(frame);
+            },
+        };
+        match frame.get("error") {
+            Some(error) => Err(error.clone()),
+            None => Ok(frame["result"].clone()),
         }
     }
 
