@@ -88,11 +88,14 @@ impl Emitter {
         Self { outbox, session, status }
     }
 
+    /// Notes what the session is doing from here on. Before anybody is told, so that whoever acts on what they are told
+    /// finds it so.
+    pub fn becomes(&self, status: &Status) {
+        self.status.set(status.clone());
+    }
+
     /// Sends an event.
     pub fn emit(&self, about: About, event: &Event) {
-        if let Event::StatusChanged { status } = event {
-            self.status.set(status.clone());
-        }
         self.outbox.event(&self.session, &about, event);
     }
 }

@@ -82,6 +82,9 @@ impl Operation {
     /// Sends the start. The answer that introduces the id goes out first; one that waits for the end, or leaves with
     /// its batch, cannot, and then the start event introduces it.
     pub fn start(id: OperationId, usage: Usage, stop: Stop, reply: Reply, wait: bool, emitter: Emitter) -> Self {
+        let mut status =
+            Status { kind: StatusKind::Compacting, operation_id: Some(id.clone()), reason: Some("manual".to_owned()) };
+        emitter.becomes(&status);
         let introduced = !wait && !reply.in_batch();
         let mut waiting = Vec::new();
         if wait {
@@ -100,7 +103,6 @@ impl Operation {
             waiting,
             ended: false,
         };
-        let mut status = operation.status();
         if !introduced {
             status.operation_id = None;
         }
@@ -199,6 +201,8 @@ impl Operation {
 
     fn end(&mut self, end: End, notice: Option<(&str, String)>) {
         self.ended = true;
+        let idle = Status { kind: StatusKind::Idle, operation_id: None, reason: None };
+        self.emitter.becomes(&idle);
         let aborted = matches!(end, End::Cancelled);
         let (outcome, result, failure) = match end {
             End::Completed(result) => (Outcome::Completed, Some(result), None),
@@ -218,7 +222,6 @@ impl Operation {
             duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             usage: self.usage.clone(),
         });
-        let idle = Status { kind: StatusKind::Idle, operation_id: None, reason: None };
         self.emitter.emit(About::default(), &Event::StatusChanged { status: idle });
         if let Some((title, detail)) = notice {
             let title = title.to_owned();
