@@ -11,7 +11,7 @@ use crate::{
     entry::{self, Body, CarriedMessage, Entry, Replacement},
     ids::EntryId,
     message::Message,
-    prompts,
+    prompts, text,
     tokens::{Estimator, Size, of_message},
     tree::Path,
 };
@@ -184,14 +184,19 @@ pub fn newest_user_message_before(path: &Path, first_kept: usize, until: usize) 
     if place >= first_kept {
         return None;
     }
-    let text = path[place].message()?.text();
-    Some(CarriedMessage { entry_id: path[place].id.clone(), text: clip_carried(&text) })
+    let message = path[place].message()?;
+    let text = match message.text() {
+        text if text.is_empty() => "[a message without text, such as an image]".to_owned(),
+        text => text,
+    };
+    Some(CarriedMessage { entry_id: path[place].id.clone(), text: clip_carried(&text, usize::MAX) })
 }
 
-/// A carried message keeps its beginning and its end: 2,000 tokens at the peers' four characters each.
-fn clip_carried(text: &str) -> String {
+/// A carried message keeps its beginning and its end: 2,000 tokens at the peers' four characters each, or fewer.
+#[must_use]
+pub fn clip_carried(text: &str, most_chars: usize) -> String {
     const CHARS: usize = 2_000 * 4;
-    crate::text::clip_middle(text, CHARS, "\n[… the middle of this message was left out …]\n")
+    text::clip_middle(text, CHARS.min(most_chars), "\n[… the middle of this message was left out …]\n")
 }
 
 fn summary(path: &Path, place: usize) -> Option<ContextMessage> {

@@ -266,11 +266,14 @@ impl Plan {
     pub fn carried(&self) -> Option<CarriedMessage> {
         let found = context::newest_user_message_before(&self.path, self.first_kept(), self.path.len());
         // What an earlier compaction carries may stand before everything this path still knows.
-        found.or_else(|| {
+        let carried = found.or_else(|| {
             let kept_user = self.kept().iter().any(|entry| matches!(entry.message(), Some(Message::User(_))));
             let previous = self.previous()?.compaction()?.preserved()?;
             previous.newest_user_message.filter(|_| !kept_user)
-        })
+        });
+        // In a small window it gets a third of the room; a token has at least three characters of prose.
+        let third = self.demand.budget.available() as f64 / self.demand.factor.max(1.0);
+        carried.map(|it| CarriedMessage { text: context::clip_carried(&it.text, third as usize), ..it })
     }
 
     /// The tokens of what is kept, estimated and calibrated.

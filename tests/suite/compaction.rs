@@ -460,6 +460,32 @@ fn a_context_that_nothing_makes_small_enough_is_told_and_left_alone() {
 }
 
 #[test]
+fn one_giant_message_fits_the_smallest_windows() {
+    for window in [4_096, 8_192, 200_000] {
+        let mut daemon = Daemon::start();
+        let settings = exact(json!({"models": [{"provider": "p", "id": "m", "contextWindow": window}]}));
+        let created = daemon.ok("session/new", json!({"cwd": "/project", "model": "p/m", "settings": settings}));
+        let session = created["session"]["sessionId"].as_str().expect("an id").to_owned();
+        let giant = [
+            user("First."),
+            assistant("Yes."),
+            user(&text_of(300_000, "giant")),
+            calls(&["a"]),
+            result("a", &text_of(9_000, "more")),
+        ];
+        daemon.ok("session/append", json!({"sessionId": session, "messages": giant}));
+        let done = daemon.ok("session/compact", json!({"sessionId": session, "wait": true}));
+        assert_eq!(done["outcome"], "completed", "{window}: {}", done["error"]);
+        let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+        assert!(usage["contextTokens"].as_u64() <= usage["thresholdTokens"].as_u64(), "{window}: {usage:#}");
+        assert!(
+            messages(&mut daemon, &session)[0].to_string().contains("The giant module"),
+            "the newest user message is there"
+        );
+    }
+}
+
+#[test]
 fn an_oversized_result_loses_its_middle_and_keeps_its_original() {
     let mut daemon = Daemon::start();
     let settings = exact(json!({"models": [{"provider": "p", "id": "small", "contextWindow": 16_384}]}));
