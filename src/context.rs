@@ -203,9 +203,9 @@ fn summary(path: &Path, place: usize) -> Option<ContextMessage> {
     let entry = &path[place];
     let mut text = prompts::render(prompts::COMPACTION_SUMMARY_CONTEXT, &[("summary", &entry.compaction()?.summary)]);
     if let Some(carried) = left_behind(path, place) {
-        text.push_str("\n\nThe newest message of the user from that part, in full:\n\n<user-message>\n");
-        text.push_str(&prompts::escape_tags(&carried.text));
-        text.push_str("\n</user-message>");
+        let message = prompts::escape_tags(&carried.text);
+        text.push_str("\n\n");
+        text.push_str(&prompts::render(prompts::CARRIED_MESSAGE_CONTEXT, &[("message", &message)]));
     }
     ContextMessage::user_text(entry, Part::Summary, &text)
 }

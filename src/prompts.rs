@@ -5,6 +5,9 @@ use std::borrow::Cow;
 /// How a compaction's summary stands in a context. `{{summary}}` is replaced.
 pub const COMPACTION_SUMMARY_CONTEXT: &str = include_str!("../prompts/compaction-summary-context.md");
 
+/// How the newest user message stands behind a summary, where a cut left it behind. `{{message}}` is replaced.
+pub const CARRIED_MESSAGE_CONTEXT: &str = include_str!("../prompts/carried-message-context.md");
+
 /// How a branch's summary stands in a context. `{{summary}}` is replaced.
 pub const BRANCH_SUMMARY_CONTEXT: &str = include_str!("../prompts/branch-summary-context.md");
 

@@ -8,6 +8,7 @@ use crate::{
         plan::{self, Demand, Plan},
     },
     models::ModelRef,
+    prompts,
     protocol::{
         errors::{Failure, Nothing},
         types::{ExtractiveWord, FileOps, Initiator, Preparation, Summarizer, Usage},
@@ -93,18 +94,34 @@ pub fn preparation(plan: &Plan, settings: &Settings) -> Preparation {
         |entries: &[std::sync::Arc<crate::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
     let summarized: u64 = plan.summarized().iter().map(|entry| u64::from(entry.tokens(plan.demand.estimator))).sum();
     let summary = plan.demand.budget.summary_cap().min(tokens::scaled(summarized, plan.demand.factor));
+    // What stands around the summary, and behind it.
+    let measure = measure(plan.demand);
+    let carried = plan.carried().map_or(0, |carried| measure(&carried.text));
+    let frame = measure(prompts::COMPACTION_SUMMARY_CONTEXT) + measure(prompts::CARRIED_MESSAGE_CONTEXT) + carried;
     Preparation {
         first_kept_entry_id: plan.first_kept_id().cloned(),
         messages_to_summarize: counted(plan.history()),
         turn_prefix_messages: counted(plan.turn_prefix()),
         is_split_turn: plan.splits_a_turn(),
         tokens_before: plan.demand.tokens_before,
-        tokens_after_estimate: plan.demand.budget.overhead() + plan.kept_tokens() + summary,
+        tokens_after_estimate: plan.demand.budget.overhead() + plan.kept_tokens() + summary + frame,
         previous_summary: plan.previous().and_then(|entry| Some(entry.compaction()?.summary.clone())),
         chunks: 0,
         summarizer: Summarizer::Extractive(ExtractiveWord::Extractive),
         file_ops: FileOps { read: files.read_files, modified: files.modified_files },
         plan_hash: plan.hash(),
+    }
+}
+
+/// The size of a text in tokens, as a plan counts.
+fn measure(demand: Demand) -> impl Fn(&str) -> u64 {
+    let Demand { estimator, factor, .. } = demand;
+    move |text| {
+        let tokens = match estimator {
+            Estimator::Tiktoken => u64::from(tokens::of_text(text)),
+            Estimator::Chars => tokens::utf16_len(text).div_ceil(4) as u64,
+        };
+        tokens::scaled(tokens, factor)
     }
 }
 
@@ -121,14 +138,7 @@ pub enum NoDraft {
 /// # Errors
 /// When it was stopped, or nothing that could be written fits the window.
 pub fn draft(plan: Plan, settings: &Settings, instructions: Option<&str>, stop: &Stop) -> Result<Draft, NoDraft> {
-    let Demand { estimator, factor, .. } = plan.demand;
-    let measure = |text: &str| {
-        let tokens = match estimator {
-            Estimator::Tiktoken => u64::from(tokens::of_text(text)),
-            Estimator::Chars => tokens::utf16_len(text).div_ceil(4) as u64,
-        };
-        tokens::scaled(tokens, factor)
-    };
+    let measure = measure(plan.demand);
     let summarize = |plan: &Plan, cap: u64| {
         extractive::summarize(&extractive::Request {
             plan,

@@ -146,7 +146,7 @@ fn a_dry_run_changes_nothing_and_says_what_will_happen() {
     let done = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 2_000, "wait": true}));
     assert_eq!(done["result"]["firstKeptEntryId"], plan["firstKeptEntryId"]);
     assert_eq!(done["result"]["tokensBefore"], plan["tokensBefore"]);
-    assert!(done["result"]["tokensAfter"].as_u64() <= plan["tokensAfterEstimate"].as_u64().map(|most| most + 200));
+    assert!(done["result"]["tokensAfter"].as_u64() <= plan["tokensAfterEstimate"].as_u64(), "at the most");
 }
 
 /// The picture of the first seed: usr ass tool usr ass tool tool ass tool, and the entry from which everything is kept.
