@@ -422,6 +422,39 @@ mod tests {
         assert_eq!(path_of::<crate::protocol::types::LoadParams>("[]").0, "fine");
     }
 
+    /// A method whose handler panics, and one that forgets its reply.
+    struct Broken<const FORGETS: bool>;
+    impl Method for Broken<true> {
+        const NAME: &'static str = "forgets";
+        type Params = crate::protocol::types::Nothing;
+        type Answer = ();
+    }
+    impl Method for Broken<false> {
+        const NAME: &'static str = "panics";
+        type Params = crate::protocol::types::Nothing;
+        type Answer = ();
+    }
+
+    #[test]
+    fn a_panic_and_a_lost_reply_are_answered_and_the_next_request_too() {
+        let outbox = Arc::new(Outbox::new());
+        let mut service = Service::new(Arc::new(()), outbox.clone(), |_| Ok(()));
+        service.method::<Broken<false>>(|_, _, _reply| panic!("on purpose"));
+        service.method::<Broken<true>>(|_, _, reply| drop(reply));
+        service.method::<crate::protocol::Ping>(|_, _, reply| reply.ok(&crate::protocol::types::Empty {}));
+        for method in ["panics", "forgets", "ping"] {
+            service.frame(format!(r#"{{"jsonrpc":"2.0","id":"{method}","method":"{method}"}}"#).as_bytes());
+        }
+        outbox.close();
+        let mut out = Vec::new();
+        outbox.write_to(&mut out, &crate::transport::Chosen::default());
+        let answers: Vec<serde_json::Value> =
+            String::from_utf8_lossy(&out).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let codes: Vec<_> = answers.iter().map(|it| (it["id"].as_str(), it["error"]["code"].as_i64())).collect();
+        assert_eq!(codes, [(Some("panics"), Some(-32603)), (Some("forgets"), Some(-32603)), (Some("ping"), None)]);
+        assert_eq!(outbox.in_flight(), 0);
+    }
+
     #[test]
     fn ids_are_strings_and_integers_of_any_size() {
         let id = |text: &str| is_id(&RawValue::from_string(text.to_owned()).expect("JSON"));

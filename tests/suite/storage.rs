@@ -334,6 +334,61 @@ fn what_another_program_appends_is_read_on() {
     assert!(again.repairs.is_empty(), "{:?}", again.repairs);
 }
 
+/// A small disk of its own, where the test may make one.
+struct Disk(std::path::PathBuf);
+
+impl Disk {
+    fn mount(at: std::path::PathBuf) -> Option<Self> {
+        fs::create_dir_all(&at).expect("a folder");
+        let mounted =
+            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=128k", "tmpfs"]).arg(&at).output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(at));
+        }
+        eprintln!("SKIPPED: this user may not mount a disk");
+        None
+    }
+
+    fn make_read_only(&self) {
+        let done = std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(&self.0).status();
+        assert!(done.expect("mount runs").success());
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_real_disk_that_is_full_or_read_only_is_told_and_nothing_is_lost() {
+    let home = Home::new();
+    let Some(disk) = Disk::mount(home.path("data")) else { return };
+    let mut daemon = Daemon::at(home);
+    let created = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+    let session = created["sessionId"].clone();
+    let path = created["path"].as_str().expect("a path").to_owned();
+    daemon.ok("session/append", json!({"sessionId": session, "messages": turns(2)}));
+    let bytes = fs::read(&path).expect("a file");
+    let error = daemon.err("session/append", json!({"sessionId": session, "messages": [user(&"b".repeat(200_000))]}));
+    assert_eq!((error["code"].as_i64(), error["data"]["errno"].as_i64()), (Some(-32009), Some(28)), "{error}");
+    assert_eq!(fs::read(&path).expect("a file"), bytes);
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user("small again")]}));
+    daemon.ok("session/close", json!({"sessionId": session}));
+    disk.make_read_only();
+    let error = daemon.err("session/load", json!({"path": path}));
+    assert_eq!(error["data"]["errno"], 30);
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("readOnly: true")), "{error}");
+    assert_eq!(daemon.ok("session/load", json!({"path": path, "readOnly": true}))["session"]["entryCount"], 9);
+    assert_eq!(daemon.err("session/new", json!({"cwd": "/other"}))["data"]["errno"], 30);
+    // The folder can only go when nothing is mounted in it any more.
+    let home = std::mem::replace(&mut daemon.home, Home::new());
+    drop(daemon);
+    drop(disk);
+    drop(home);
+}
+
 #[test]
 fn a_folder_that_cannot_be_written_is_told() {
     let home = Home::new();
