@@ -431,8 +431,9 @@ impl Daemon {
         answer: fn(&Opened, Reply),
     ) {
         let daemon = self.clone();
+        // Taken now: a close that comes before the task below runs is about this very session, not about the one before.
+        let before = lock(&self.leaving).remove(&id);
         let session = async move {
-            let before = lock(&daemon.leaving).remove(&id);
             if let Some(before) = before {
                 before.gone().await;
             }
