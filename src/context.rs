@@ -131,16 +131,6 @@ impl ContextMessage {
             (Source::Made(made), Estimator::Tiktoken) => made.size.counted(|| of_message(&made.message)),
         }
     }
-
-    /// Its estimated tokens, if that needs no counting now.
-    #[must_use]
-    pub fn tokens_known(&self, estimator: Estimator) -> Option<u32> {
-        match (&self.source, estimator) {
-            (Source::Entry(entry), _) => entry.tokens_known(estimator),
-            (Source::Made(made), Estimator::Chars) => Some(made.size.chars()),
-            (Source::Made(made), Estimator::Tiktoken) => made.size.known(),
-        }
-    }
 }
 
 /// Builds the context of a path.

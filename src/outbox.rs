@@ -42,15 +42,11 @@ pub struct Outbox {
 struct State {
     frames: VecDeque<Frame>,
     bytes: usize,
-    sequence: HashMap<SessionId, Sequence>,
+    /// The number of each session's last event.
+    last: HashMap<SessionId, u64>,
     opted_out: HashSet<String>,
     writing: bool,
     closed: bool,
-}
-
-#[derive(Default)]
-struct Sequence {
-    last: u64,
 }
 
 struct Frame {
@@ -185,9 +181,9 @@ impl Outbox {
             }
             self.drop_events(&mut state, session);
         }
-        let sequence = state.sequence.entry(session.clone()).or_default();
-        sequence.last += 1;
-        let seq = sequence.last;
+        let last = state.last.entry(session.clone()).or_default();
+        *last += 1;
+        let seq = *last;
         self.push(&mut state, render(seq), FrameKind::Event { session: session.clone(), seq, durable, replaceable });
     }
 
@@ -206,7 +202,7 @@ impl Outbox {
             _ => true,
         });
         state.bytes = state.frames.iter().map(|frame| frame.json.len()).sum();
-        let last = state.sequence.get(session).map_or(0, |sequence| sequence.last);
+        let last = state.last.get(session).copied().unwrap_or(0);
         let params = json!({ "sessionId": session, "epoch": self.epoch, "lastSeq": last, "dropped": dropped });
         let kind = FrameKind::Resync { session: session.clone(), dropped };
         self.push(state, notification("session/resync_required", params), kind);

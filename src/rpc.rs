@@ -169,12 +169,6 @@ impl Reply {
         }
     }
 
-    /// Whether anybody will read the answer.
-    #[must_use]
-    pub fn is_notification(&self) -> bool {
-        self.to.is_none()
-    }
-
     /// Whether the answer leaves together with others: then it cannot introduce an id before events name it.
     #[must_use]
     pub fn in_batch(&self) -> bool {

@@ -29,8 +29,6 @@ pub struct Draft {
     pub edits: Vec<ContextEdit>,
     /// Size of the context that would result, in tokens, estimated and calibrated, with the fixed overhead.
     pub tokens_after: u64,
-    /// The rungs that were needed.
-    pub rungs: Vec<&'static str>,
 }
 
 /// What is left when nothing can be made smaller any more, and still too much. In tokens.
@@ -67,26 +65,27 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
     // A tail that was asked for by number is only cut where it has to be.
     let goal = if plan.demand.explicit { budget.threshold } else { budget.target() };
     let cap = summary_cap(&plan);
-    let mut ladder =
-        Ladder { best: Draft::measured(plan.clone(), summarize(&plan, cap), carried_edits(&plan), Vec::new()), goal };
+    let mut ladder = Ladder { best: Draft::measured(plan.clone(), summarize(&plan, cap), carried_edits(&plan)), goal };
 
-    ladder.try_rung("prune", |draft| Some(with_edits(draft, &prune_edits(draft, prune))));
-    ladder.try_rung("elide_results", |draft| Some(with_edits(draft, &elide_edits(draft))));
-    ladder.try_rung("drop_images", |draft| Some(with_edits(draft, &image_edits(draft))));
+    ladder.try_rung(|draft| with_edits(draft, &prune_edits(draft, prune)));
+    ladder.try_rung(|draft| with_edits(draft, &elide_edits(draft)));
+    ladder.try_rung(|draft| with_edits(draft, &image_edits(draft)));
+    // Keep less, by halves.
     let mut keep = ladder.best.plan.kept_tokens();
     while keep > 1 && !ladder.fits() {
         keep /= 2;
-        ladder.try_rung("keep_less", |draft| {
+        ladder.try_rung(|draft| {
             // Estimates are calibrated, cuts are not.
             let plan = draft.plan.keeping((keep as f64 / draft.plan.demand.factor.max(1.0)) as u64 + 1);
             let summary = summarize(&plan, summary_cap(&plan));
-            Some(Draft::measured(plan.clone(), summary, edits_of_kept(&plan, &draft.edits), Vec::new()))
+            Draft::measured(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
         });
     }
-    ladder.try_rung("shortest", |draft| {
+    // At last nothing but the newest user message and a short ledger.
+    ladder.try_rung(|draft| {
         let plan = draft.plan.keeping(0);
         let summary = summarize(&plan, SHORTEST_SUMMARY);
-        Some(Draft::measured(plan.clone(), summary, edits_of_kept(&plan, &draft.edits), Vec::new()))
+        Draft::measured(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
     });
     let Draft { tokens_after, .. } = ladder.best;
     if tokens_after > budget.threshold.max(goal) {
@@ -115,25 +114,20 @@ impl Ladder {
         self.best.tokens_after <= self.goal
     }
 
-    fn try_rung(&mut self, name: &'static str, make: impl FnOnce(&Draft) -> Option<Draft>) {
+    fn try_rung(&mut self, make: impl FnOnce(&Draft) -> Draft) {
         if self.fits() {
             return;
         }
-        if let Some(mut draft) = make(&self.best)
-            && draft.tokens_after < self.best.tokens_after
-        {
-            draft.rungs.clone_from(&self.best.rungs);
-            if draft.rungs.last() != Some(&name) {
-                draft.rungs.push(name);
-            }
+        let draft = make(&self.best);
+        if draft.tokens_after < self.best.tokens_after {
             self.best = draft;
         }
     }
 }
 
 impl Draft {
-    fn measured(plan: Plan, summary: Summary, edits: Vec<ContextEdit>, rungs: Vec<&'static str>) -> Self {
-        let mut draft = Self { plan, summary, edits, tokens_after: 0, rungs };
+    fn measured(plan: Plan, summary: Summary, edits: Vec<ContextEdit>) -> Self {
+        let mut draft = Self { plan, summary, edits, tokens_after: 0 };
         let demand = draft.plan.demand;
         draft.tokens_after = demand.budget.overhead() + scaled(draft.context().tokens(demand.estimator), demand.factor);
         draft
@@ -191,7 +185,7 @@ fn with_edits(draft: &Draft, more: &[ContextEdit]) -> Draft {
     let mut edits = draft.edits.clone();
     edits.retain(|edit| more.iter().all(|it| it.target_id != edit.target_id));
     edits.extend_from_slice(more);
-    Draft::measured(draft.plan.clone(), draft.summary.clone(), edits, draft.rungs.clone())
+    Draft::measured(draft.plan.clone(), draft.summary.clone(), edits)
 }
 
 /// The edits that came with the compaction before and are still about something that is kept.

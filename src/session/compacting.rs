@@ -210,7 +210,7 @@ impl Session {
         let compactions = path.iter().filter(|entry| entry.compaction().is_some()).count();
         let notice = (matches!(end, End::Completed(_)) && compactions >= 3).then(|| {
             let detail = format!(
-                "This conversation was condensed {compactions} times; each time details are lost. A handoff to a new session keeps what matters for the next goal."
+                "This conversation was condensed {compactions} times; each time details are lost. A new session that begins with what matters for the next goal knows more."
             );
             ("The summary of a summary of a summary", detail)
         });

@@ -193,10 +193,14 @@ fn usage_follows_the_provider_and_says_why() {
 #[test]
 fn sessions_are_listed_newest_first_without_opening_them() {
     let mut daemon = Daemon::start();
-    for (cwd, title) in [("/a", "First"), ("/a", "Second"), ("/b", "Third")] {
-        let session = daemon.ok("session/new", json!({"cwd": cwd, "title": title}))["session"]["sessionId"].clone();
+    for (age, cwd, title) in [(30, "/a", "First"), (20, "/a", "Second"), (10, "/b", "Third")] {
+        let created = daemon.ok("session/new", json!({"cwd": cwd, "title": title}))["session"].clone();
+        let session = created["sessionId"].clone();
         daemon.ok("session/append", json!({"sessionId": session, "messages": [user(&format!("Please do {title}"))]}));
-        std::thread::sleep(std::time::Duration::from_millis(15));
+        let file =
+            std::fs::File::options().append(true).open(created["path"].as_str().expect("a path")).expect("a file");
+        let changed = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
+        file.set_modified(changed).expect("a time can be set");
     }
     let titles = |answer: &Value| -> Vec<String> {
         answer["sessions"]
