@@ -11,10 +11,10 @@ use abridged::{
         plan::{self, Demand},
     },
     models::Budget,
+    path::Path,
     settings::{CompactionSettings, Settings},
     summary::extractive,
     tokens::{self, Estimator},
-    tree::{Path, Tree},
 };
 use serde_json::{Value, json};
 use std::{
@@ -247,16 +247,16 @@ fn appends(report: &mut Report) {
 
 /// A path of about so many tokens: turns of a request, a call, its result and an answer, with sources in the results.
 fn path_of(tokens: usize) -> (Path, usize) {
-    let mut tree = Tree::default();
+    let mut path = Path::default();
     let mut parent = Value::Null;
     let mut count = 0;
     let mut bytes = 0;
-    let mut add = |tree: &mut Tree, message: Value| {
+    let mut add = |path: &mut Path, message: Value| {
         let id = format!("e{count}");
         let line =
             json!({"type": "message", "id": id, "parentId": parent, "timestamp": "", "message": message}).to_string();
         bytes += line.len();
-        tree.push(Arc::new(Entry::parse(line.into()).expect("a line")));
+        path.push(Arc::new(Entry::parse(line.into()).expect("a line")));
         parent = json!(id);
         count += 1;
     };
@@ -266,23 +266,23 @@ fn path_of(tokens: usize) -> (Path, usize) {
             .map(|n| format!("    let value_{turn}_{n} = read_part(&config.parts[{n}], limits.max_{turn}).context(\"part {n}\")?;\n"))
             .collect();
         add(
-            &mut tree,
+            &mut path,
             json!({"role": "user", "content": format!("Now part {turn}: it must not break src/part_{turn}.rs.")}),
         );
         add(
-            &mut tree,
+            &mut path,
             json!({"role": "assistant", "stopReason": "toolUse", "content": [{"type": "toolCall", "id": "c", "name": "read", "arguments": {"path": format!("src/part_{turn}.rs")}}]}),
         );
         add(
-            &mut tree,
+            &mut path,
             json!({"role": "toolResult", "toolCallId": "c", "toolName": "read", "content": [{"type": "text", "text": source}]}),
         );
         add(
-            &mut tree,
+            &mut path,
             json!({"role": "assistant", "stopReason": "stop", "content": [{"type": "text", "text": format!("Part {turn} reads value_{turn}_7, because limits.max_{turn} is set.")}]}),
         );
     }
-    (tree.path().clone(), bytes)
+    (path, bytes)
 }
 
 fn demand(keep: u64) -> Demand {

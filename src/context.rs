@@ -11,9 +11,9 @@ use crate::{
     entry::{self, Body, CarriedMessage, Entry, Replacement},
     ids::EntryId,
     message::Message,
+    path::{Path, Pin},
     prompts, text,
     tokens::{Estimator, Size, of_message},
-    tree::Path,
 };
 use serde_json::{Value, json};
 use std::{borrow::Cow, collections::HashMap, sync::Arc};
@@ -137,15 +137,19 @@ impl ContextMessage {
 #[must_use]
 pub fn build(path: &Path) -> Context {
     let compaction = path.compaction();
+    let first_kept = path.first_kept();
+    let pins = path.pins();
     let edits = edits(path, compaction);
     let mut messages = Vec::new();
     if let Some(place) = compaction {
-        messages.extend(summary(path, place));
+        messages.extend(summary(path, place, first_kept, &pins));
     }
-    let kept = path[path.first_kept()..].iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
+    let kept = path[first_kept..].iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
     messages.extend(kept.filter_map(|entry| match edits.get(&entry.id) {
         None => message(entry),
         Some(None) => None,
+        // What is pinned stays as it is.
+        Some(Some(_)) if pins.iter().any(|pin| pin.entry == entry.id) => message(entry),
         Some(Some(replacement)) => edited(entry, replacement),
     }));
     let messages = pairing::pair(messages);
@@ -159,27 +163,34 @@ pub fn build(path: &Path) -> Context {
 
 /// The newest user message, where the compaction at `place` left it behind: what it carries, or, for a compaction of
 /// another program, what stands before its cut.
-fn left_behind(path: &Path, place: usize) -> Option<CarriedMessage> {
-    let compaction = path[place].compaction()?;
-    match compaction.preserved() {
-        Some(preserved) => preserved.newest_user_message,
-        None => newest_user_message_before(path, path.first_kept().min(place), place),
+fn left_behind(path: &Path, place: usize, first_kept: usize) -> Option<Cow<'_, CarriedMessage>> {
+    if path[place].compaction()?.preserved().is_some() {
+        return path.newest_user_message_before().map(Cow::Borrowed);
     }
+    let kept = path[first_kept..place].iter().any(|entry| is_user(entry));
+    let found = newest_user_message_before(path, first_kept.min(place), place).map(Cow::Owned);
+    found.or_else(|| path.newest_user_message_before().filter(|_| !kept).map(Cow::Borrowed))
+}
+
+fn is_user(entry: &Entry) -> bool {
+    matches!(entry.message(), Some(Message::User(_)))
 }
 
 /// The newest user message of `path[..until]`, if it stands before `first_kept`; clipped as it is carried.
 #[must_use]
 pub fn newest_user_message_before(path: &Path, first_kept: usize, until: usize) -> Option<CarriedMessage> {
-    let place = path[..until].iter().rposition(|entry| matches!(entry.message(), Some(Message::User(_))))?;
-    if place >= first_kept {
-        return None;
-    }
-    let message = path[place].message()?;
-    let text = match message.text() {
+    let place = path[..until].iter().rposition(|entry| is_user(entry))?;
+    (place < first_kept).then(|| carried(&path[place]))
+}
+
+/// A message as it is carried over a cut.
+#[must_use]
+pub fn carried(entry: &Entry) -> CarriedMessage {
+    let text = match entry.message().map(Message::text).unwrap_or_default() {
         text if text.is_empty() => "[a message without text, such as an image]".to_owned(),
         text => text,
     };
-    Some(CarriedMessage { entry_id: path[place].id.clone(), text: clip_carried(&text, usize::MAX) })
+    CarriedMessage { entry_id: entry.id.clone(), text: clip_carried(&text, usize::MAX) }
 }
 
 /// A carried message keeps its beginning and its end: 2,000 tokens at the peers' four characters each, or fewer.
@@ -189,15 +200,32 @@ pub fn clip_carried(text: &str, most_chars: usize) -> String {
     text::clip_middle(text, CHARS.min(most_chars), "\n[… the middle of this message was left out …]\n")
 }
 
-fn summary(path: &Path, place: usize) -> Option<ContextMessage> {
+fn summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin]) -> Option<ContextMessage> {
     let entry = &path[place];
     let mut text = prompts::render(prompts::COMPACTION_SUMMARY_CONTEXT, &[("summary", &entry.compaction()?.summary)]);
-    if let Some(carried) = left_behind(path, place) {
+    let pinned = texts_of_pins(path, first_kept, pins);
+    if !pinned.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(&prompts::render(prompts::PINNED_CONTEXT, &[("pins", &pinned.join("\n\n"))]));
+    }
+    let carried = left_behind(path, place, first_kept).filter(|it| pins.iter().all(|pin| pin.entry != it.entry_id));
+    if let Some(carried) = carried {
         let message = prompts::escape_tags(&carried.text);
         text.push_str("\n\n");
         text.push_str(&prompts::render(prompts::CARRIED_MESSAGE_CONTEXT, &[("message", &message)]));
     }
     ContextMessage::user_text(entry, Part::Summary, &text)
+}
+
+/// The pinned texts whose entries are not sent by themselves any more, word for word.
+#[must_use]
+pub fn texts_of_pins(path: &Path, first_kept: usize, pins: &[Pin]) -> Vec<String> {
+    let text = |pin: &Pin| match path.position(&pin.entry) {
+        Some(place) if place >= first_kept => None,
+        Some(place) => Some(path[place].pinned_text()),
+        None => pin.text.clone(),
+    };
+    pins.iter().filter_map(text).filter(|text| !text.is_empty()).collect()
 }
 
 fn message(entry: &Arc<Entry>) -> Option<ContextMessage> {
@@ -240,6 +268,12 @@ fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMessag
     ContextMessage::made(Some(entry.id.clone()), Part::Message, &value)
 }
 
+/// Whether an entry is sent with another content, or not at all.
+#[must_use]
+pub fn is_edited(path: &Path, id: &EntryId) -> bool {
+    edits(path, path.compaction()).contains_key(id)
+}
+
 /// The edits in force, the latest for each target.
 fn edits(path: &Path, compaction: Option<usize>) -> HashMap<EntryId, Option<Replacement>> {
     let mut edits = HashMap::new();
@@ -249,8 +283,8 @@ fn edits(path: &Path, compaction: Option<usize>) -> HashMap<EntryId, Option<Repl
                 edits.insert(edit.target_id.clone(), edit.replacement.clone());
             }
             Body::Compaction(it) if Some(place) == compaction => {
-                for edit in it.preserved().unwrap_or_default().edits {
-                    edits.insert(edit.target_id, edit.replacement);
+                for edit in it.preserved().into_iter().flat_map(|preserved| &preserved.edits) {
+                    edits.insert(edit.target_id.clone(), edit.replacement.clone());
                 }
             }
             _ => {}

@@ -15,10 +15,10 @@ use crate::{
     rpc::{MOST_IN_FLIGHT, Reply, Service, Shared},
     session::{
         self, Emitter,
-        handle::{self, Command, Handle, Inbox, Urgent},
-        listing,
+        background::Awake,
+        handle::{self, Command, Handle, Inbox, Note, Urgent},
+        header, listing,
         open::{self, Opened},
-        store,
     },
     settings::{Layers, Problem},
     transport::LARGEST_FRAME,
@@ -127,6 +127,8 @@ pub struct Daemon {
     finishing: AtomicBool,
     methods: OnceLock<Vec<&'static str>>,
     requests: OnceLock<Arc<Shared>>,
+    /// How much all sessions keep in memory.
+    awake: Awake,
     /// Everything that must end before the process does.
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
@@ -154,6 +156,7 @@ impl Daemon {
             stage: AtomicU8::new(stage::NEW),
             methods: OnceLock::new(),
             requests: OnceLock::new(),
+            awake: Awake::default(),
             tasks: TaskTracker::new(),
             runtime,
             exit: Notify::new(),
@@ -200,6 +203,36 @@ impl Daemon {
         service.method::<protocol::SessionCancel>(Self::session_cancel);
         service.method::<protocol::SessionCompact>(|daemon, params, reply| {
             daemon.send(&params.session_id.clone(), reply, |reply| Command::Compact(params, reply));
+        });
+        service.method::<protocol::SessionSearch>(|daemon, params, reply| {
+            daemon.send(&params.session_id.clone(), reply, |reply| Command::Search(params, reply));
+        });
+        service.method::<protocol::SessionTree>(|daemon, params, reply| {
+            daemon.send(&params.session_id.clone(), reply, |reply| Command::Tree(params, reply));
+        });
+        service.method::<protocol::SessionExport>(|daemon, params, reply| {
+            daemon.send(&params.session_id.clone(), reply, |reply| Command::Export(params, reply));
+        });
+        service.method::<protocol::SessionClearQueue>(|daemon, params, reply| {
+            daemon.send(&params.session_id, reply, Command::ClearQueue);
+        });
+        service.method::<protocol::SessionUndoCompaction>(|daemon, params, reply| {
+            daemon.note(&params.session_id, reply, Note::Undo);
+        });
+        service.method::<protocol::SessionPrune>(|daemon, params, reply| {
+            daemon.note(&params.session_id.clone(), reply, Note::Prune(params));
+        });
+        service.method::<protocol::SessionPin>(|daemon, params, reply| {
+            daemon.note(&params.session_id.clone(), reply, Note::Pin(params));
+        });
+        service.method::<protocol::SessionUnpin>(|daemon, params, reply| {
+            daemon.note(&params.session_id.clone(), reply, Note::Unpin(params));
+        });
+        service.method::<protocol::SessionLabel>(|daemon, params, reply| {
+            daemon.note(&params.session_id.clone(), reply, Note::Label(params));
+        });
+        service.method::<protocol::SessionConfigure>(|daemon, params, reply| {
+            daemon.note(&params.session_id.clone(), reply, Note::Configure(Box::new(params)));
         });
         service.method::<protocol::SettingsGet>(Self::settings_get);
         service.method::<protocol::CancelLsp>(|daemon, CancelLspParams { id }, reply| {
@@ -302,6 +335,10 @@ impl Daemon {
         }
     }
 
+    fn note(&self, id: &SessionId, reply: Reply, note: Note) {
+        self.send(id, reply, |reply| Command::Note(Box::new(note), reply));
+    }
+
     fn deliver(&self, id: &SessionId, command: Command) {
         let handle = lock(&self.sessions).get(id).cloned();
         let Some(handle) = handle else { return command.refuse(&Failure::no_session(id.as_str())) };
@@ -327,8 +364,8 @@ impl Daemon {
     fn resolve(self: &Arc<Self>, path: PathBuf, params: LoadParams, reply: Reply) {
         let daemon = self.clone();
         self.runtime.spawn_blocking(self.tracked(move || {
-            match store::peek(&path) {
-                Ok(header) => daemon.load_registered(header.id, params, move || Ok(path), reply),
+            match header::peek(&path) {
+                Ok(found) => daemon.load_registered(found.header.id, params, move || Ok(path), reply),
                 Err(error) => reply.fail(&error.into()),
             }
             daemon.resolved();
@@ -416,7 +453,8 @@ impl Daemon {
             reply,
             |opened, reply| {
                 let session = opened.state.info(idle());
-                reply.ok(&LoadAnswer { session, indexed: true, repairs: opened.state.repairs() });
+                let indexed = opened.state.history.index().is_some();
+                reply.ok(&LoadAnswer { session, indexed, repairs: opened.state.repairs() });
             },
         );
     }
@@ -449,7 +487,7 @@ impl Daemon {
                         handle.send_urgent(Urgent::Finish);
                     }
                     let emitter = Emitter::new(daemon.outbox.clone(), id.clone(), inbox.status.clone());
-                    session::run(opened.state, opened.home, inbox, emitter).await;
+                    session::run(opened, inbox, emitter).await;
                 }
                 Err(failure) => {
                     lock(&daemon.sessions).remove(&id);
@@ -470,7 +508,7 @@ impl Daemon {
         if sessions.get(id).is_some_and(Handle::is_open) {
             return None;
         }
-        let (handle, inbox) = handle::mailbox();
+        let (handle, inbox) = handle::mailbox(self.awake.clone());
         sessions.insert(id.clone(), handle);
         Some(inbox)
     }

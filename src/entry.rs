@@ -1,11 +1,16 @@
 //! The lines of a session file, read into typed values. The line itself is kept: it is what `session/entry` answers,
 //! what a fork copies, and what a context sends.
 
+mod preserved;
+
+pub use preserved::{CarriedMessage, CarriedPin, Preserved};
+
 use crate::{
     ids::{EntryId, SessionId},
     message::{self, Message},
     tokens::{self, Estimator, Size},
 };
+use preserved::{PreserveData, object_or_nothing};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use std::{borrow::Cow, ops::Range, sync::Arc};
@@ -15,6 +20,9 @@ pub const VERSION: u32 = 3;
 
 /// Custom entries of ours start with this.
 const OURS: &str = "abridged.";
+
+/// The `customType` of a custom message that is a pinned text.
+pub const PINNED_TEXT: &str = "abridged.pin";
 
 /// The first line of a session file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -137,8 +145,8 @@ pub struct Compaction {
     #[serde(default)]
     pub details: Option<Value>,
     /// What programs keep for themselves; ours is under `abridged`.
-    #[serde(default)]
-    pub preserve_data: Option<Value>,
+    #[serde(default, deserialize_with = "object_or_nothing")]
+    preserve_data: Option<PreserveData>,
     /// oh-my-pi: made by an extension.
     #[serde(default)]
     from_extension: Option<bool>,
@@ -200,34 +208,6 @@ pub struct Custom {
     /// Its data.
     #[serde(default)]
     pub data: Value,
-}
-
-/// What of a compaction only we write: what the context needs from before its first kept entry.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Preserved {
-    /// The newest user message, where the cut left it behind.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub newest_user_message: Option<CarriedMessage>,
-    /// Edits of kept entries that came with this compaction.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub edits: Vec<ContextEdit>,
-    /// The session's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// System prompt, tools and settings, as the last `abridged.session` entry has them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<Value>,
-}
-
-/// A message that stands in the summary because the cut left it behind.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CarriedMessage {
-    /// The entry with the whole text.
-    pub entry_id: EntryId,
-    /// Its text, perhaps clipped in the middle.
-    pub text: String,
 }
 
 /// Why a line is no entry.
@@ -433,6 +413,72 @@ impl Entry {
         }
     }
 
+    /// The compaction that it takes back.
+    #[must_use]
+    pub fn undoes(&self) -> Option<EntryId> {
+        Some(self.ours("undo")?.get("compactionEntryId")?.as_str()?.into())
+    }
+
+    /// A text that was pinned as an entry of its own.
+    #[must_use]
+    pub fn is_pinned_text(&self) -> bool {
+        matches!(&self.body, Body::CustomMessage(custom) if custom.custom_type == PINNED_TEXT)
+    }
+
+    /// What of it is kept word for word when it is pinned: its texts, and its calls by name.
+    #[must_use]
+    pub fn pinned_text(&self) -> String {
+        let blocks = match &self.body {
+            Body::CustomMessage(custom) => custom.content.as_slice(),
+            Body::BranchSummary(branch) => return branch.summary.clone(),
+            Body::Message(body) => match &body.message {
+                Message::Execution(_) | Message::Summary(_) => return body.message.text(),
+                message => message.blocks(),
+            },
+            _ => &[],
+        };
+        let parts = blocks.iter().filter_map(|block| match block {
+            message::Block::Text(text) => Some(text.clone()),
+            message::Block::ToolCall(call) => Some(format!("{}({})", call.name, call.arguments)),
+            message::Block::Image(image) => Some(format!("[Image: {}; entry {} has it]", image.mime, self.id)),
+            message::Block::Thinking { .. } | message::Block::Other(_) => None,
+        });
+        parts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// What of it a person would read: its texts and calls, a summary, a name.
+    #[must_use]
+    pub fn readable_text(&self) -> String {
+        match &self.body {
+            Body::Compaction(compaction) => compaction.summary.clone(),
+            Body::Label { label, .. } => label.clone().unwrap_or_default(),
+            Body::SessionInfo { name } => name.clone(),
+            Body::ModelChange { provider, model } => format!("{provider}/{model}"),
+            Body::ThinkingLevel(level) => level.clone(),
+            _ => self.pinned_text(),
+        }
+    }
+
+    /// Takes a count that was made before.
+    pub fn remember_tokens(&self, tokens: u32) {
+        self.size.counted(|| tokens);
+    }
+
+    /// Whether it changes what is sent of the entries before it.
+    #[must_use]
+    pub fn rewrites(&self) -> bool {
+        match &self.body {
+            Body::Compaction(_) | Body::ContextEdit(_) | Body::ResetBoundary => true,
+            // A pin of an entry that is sent anyway changes nothing.
+            Body::Custom(_) => {
+                self.undoes().is_some()
+                    || self.ours("unpin").is_some()
+                    || self.ours("pin").is_some_and(|data| data.get("text").is_some())
+            }
+            _ => false,
+        }
+    }
+
     /// Its size in tokens. With `Tiktoken` the first call counts, which may take a while.
     #[must_use]
     pub fn tokens(&self, estimator: Estimator) -> u32 {
@@ -548,9 +594,8 @@ impl Compaction {
 
     /// What we carried over in it; nothing for another program's.
     #[must_use]
-    pub fn preserved(&self) -> Option<Preserved> {
-        let ours = self.preserve_data.as_ref()?.get("abridged")?;
-        Preserved::deserialize(ours).ok()
+    pub fn preserved(&self) -> Option<&Preserved> {
+        self.preserve_data.as_ref()?.ours()
     }
 }
 

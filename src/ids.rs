@@ -1,7 +1,12 @@
 //! The identifiers of the system, one type each, so that none is mistaken for another.
 
-use serde::{Deserialize, Serialize};
-use std::{borrow::Borrow, fmt, sync::Arc};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::{
+    borrow::{Borrow, Cow},
+    fmt,
+    sync::Arc,
+};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -91,4 +96,61 @@ impl OperationId {
 fn random_u64() -> u64 {
     let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
     high ^ low.rotate_left(17)
+}
+
+/// A provider's model. On the wire `{provider, id}`; params may say `"provider/id"`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct ModelRef {
+    /// The provider's name.
+    pub provider: String,
+    /// The model's name at that provider; may contain slashes.
+    pub id: String,
+}
+
+impl ModelRef {
+    /// Reads `"provider/id"`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (provider, id) = text.split_once('/')?;
+        (!provider.is_empty() && !id.is_empty()).then(|| Self { provider: provider.to_owned(), id: id.to_owned() })
+    }
+}
+
+impl fmt::Display for ModelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.provider, self.id)
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelRef {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Wire {
+            Name(String),
+            Parts { provider: String, id: String },
+        }
+        let wrong = || serde::de::Error::custom("expected \"provider/id\" or {\"provider\": …, \"id\": …}");
+        match Wire::deserialize(reader).map_err(|_| wrong())? {
+            Wire::Name(name) => Self::parse(&name).ok_or_else(wrong),
+            Wire::Parts { provider, id } => Ok(Self { provider, id }),
+        }
+    }
+}
+
+impl JsonSchema for ModelRef {
+    fn schema_name() -> Cow<'static, str> {
+        "ModelRef".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A provider's model: {provider, id}; in params also \"provider/id\".",
+            "anyOf": [
+                { "type": "object", "properties": { "provider": { "type": "string" }, "id": { "type": "string" } },
+                  "required": ["provider", "id"] },
+                { "type": "string", "pattern": "^[^/]+/.+$" },
+            ],
+        })
+    }
 }

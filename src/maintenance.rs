@@ -4,6 +4,7 @@
 
 pub mod ladder;
 pub mod plan;
+pub mod prune;
 
 use crate::models::Budget;
 

@@ -1,69 +1,10 @@
 //! Models by name, and how large their windows are.
 
+pub use crate::ids::ModelRef;
 use crate::settings::{CompactionSettings, Settings};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize};
-use std::{borrow::Cow, fmt};
 
 /// The window of a model nobody told us about, in tokens: the smallest among current models that agents use.
 const DEFAULT_WINDOW: u64 = 128_000;
-
-/// A provider's model. On the wire `{provider, id}`; params may say `"provider/id"`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct ModelRef {
-    /// The provider's name.
-    pub provider: String,
-    /// The model's name at that provider; may contain slashes.
-    pub id: String,
-}
-
-impl ModelRef {
-    /// Reads `"provider/id"`.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        let (provider, id) = text.split_once('/')?;
-        (!provider.is_empty() && !id.is_empty()).then(|| Self { provider: provider.to_owned(), id: id.to_owned() })
-    }
-}
-
-impl fmt::Display for ModelRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.provider, self.id)
-    }
-}
-
-impl<'de> Deserialize<'de> for ModelRef {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Wire {
-            Name(String),
-            Parts { provider: String, id: String },
-        }
-        let wrong = || serde::de::Error::custom("expected \"provider/id\" or {\"provider\": …, \"id\": …}");
-        match Wire::deserialize(reader).map_err(|_| wrong())? {
-            Wire::Name(name) => Self::parse(&name).ok_or_else(wrong),
-            Wire::Parts { provider, id } => Ok(Self { provider, id }),
-        }
-    }
-}
-
-impl JsonSchema for ModelRef {
-    fn schema_name() -> Cow<'static, str> {
-        "ModelRef".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A provider's model: {provider, id}; in params also \"provider/id\".",
-            "anyOf": [
-                { "type": "object", "properties": { "provider": { "type": "string" }, "id": { "type": "string" } },
-                  "required": ["provider", "id"] },
-                { "type": "string", "pattern": "^[^/]+/.+$" },
-            ],
-        })
-    }
-}
 
 /// The window of a model and who said so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +37,8 @@ pub struct Budget {
     pub system: u64,
     /// The tools. Nothing makes them smaller.
     pub tools: u64,
+    /// What is pinned. It is in every context.
+    pub pins: u64,
 }
 
 impl Budget {
@@ -115,7 +58,13 @@ impl Budget {
                 threshold => threshold,
             },
         };
-        Self { window, threshold: threshold.max(1), reserve, system, tools }
+        Self { window, threshold: threshold.max(1), reserve, system, tools, pins: 0 }
+    }
+
+    /// The same with room for what is pinned.
+    #[must_use]
+    pub fn with_pins(self, pins: u64) -> Self {
+        Self { pins, ..self }
     }
 
     /// What no compaction makes smaller.
@@ -139,7 +88,7 @@ impl Budget {
     /// What is left of the target for summary and kept messages.
     #[must_use]
     pub fn available(&self) -> u64 {
-        self.target().saturating_sub(self.overhead())
+        self.target().saturating_sub(self.overhead() + self.pins)
     }
 
     /// The largest summary.

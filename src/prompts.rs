@@ -8,6 +8,9 @@ pub const COMPACTION_SUMMARY_CONTEXT: &str = include_str!("../prompts/compaction
 /// How the newest user message stands behind a summary, where a cut left it behind. `{{message}}` is replaced.
 pub const CARRIED_MESSAGE_CONTEXT: &str = include_str!("../prompts/carried-message-context.md");
 
+/// How what is pinned stands behind a summary. `{{pins}}` is replaced, word for word.
+pub const PINNED_CONTEXT: &str = include_str!("../prompts/pinned-context.md");
+
 /// How a branch's summary stands in a context. `{{summary}}` is replaced.
 pub const BRANCH_SUMMARY_CONTEXT: &str = include_str!("../prompts/branch-summary-context.md");
 

@@ -96,12 +96,32 @@ methods! {
     request SessionEntries = "session/entries": EntriesParams => EntriesAnswer;
     /// One entry as it was written, whatever was compacted or pruned since.
     request SessionEntry = "session/entry": EntryParams => EntryAnswer;
+    /// Finds entries by a text they have, over the whole tree, compacted history too. Newest first.
+    request SessionSearch = "session/search": SearchParams => SearchAnswer;
+    /// Every entry of a session as a tree, page by page.
+    request SessionTree = "session/tree": TreeParams => TreeAnswer;
     /// How full the context is, and why it is or is not compacted now.
     request SessionUsage = "session/usage": SessionParams => UsageAnswer;
     /// Stops what runs. Answered at once, never queued behind it.
     request SessionCancel = "session/cancel": CancelParams => CancelAnswer;
     /// Condenses the older part of the context. With `dryRun` it only says what it would do.
     request SessionCompact = "session/compact": CompactParams => CompactAnswer;
+    /// Takes back the compaction in force. The context is again what it would be without it, what came later included.
+    request SessionUndoCompaction = "session/undo_compaction": SessionParams => UndoAnswer;
+    /// Cuts old tool results in the context. The entries stay what they are.
+    request SessionPrune = "session/prune": PruneParams => PruneAnswer;
+    /// Keeps an entry, or a text, word for word through every compaction.
+    request SessionPin = "session/pin": PinParams => EntryIdAnswer;
+    /// Takes a pin away.
+    request SessionUnpin = "session/unpin": PinParams => EntryIdAnswer;
+    /// Gives an entry a name, or takes it away.
+    request SessionLabel = "session/label": LabelParams => EntryIdAnswer;
+    /// Changes what is stored with the session: model, system prompt, tools, title.
+    request SessionConfigure = "session/configure": ConfigureParams => ConfigureAnswer;
+    /// Takes out what waits to be sent to the model.
+    request SessionClearQueue = "session/clear_queue": SessionParams => Queue;
+    /// Writes the session to a file for somewhere else.
+    request SessionExport = "session/export": ExportParams => ExportAnswer;
     /// The settings in force, each with its source.
     request SettingsGet = "settings/get": SettingsGetParams => crate::settings::Sourced;
     /// Takes a request back, in the words of LSP.

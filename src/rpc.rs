@@ -133,6 +133,18 @@ impl Reply {
         }
     }
 
+    /// Answers with a result that is JSON already, on one line.
+    pub fn json(mut self, result: &str) {
+        if let Some(to) = self.to.take() {
+            let id = serde_json::to_string(&to.id).expect("an id is always JSON");
+            let mut json = String::with_capacity(result.len() + id.len() + 40);
+            for part in ["{\"jsonrpc\":\"2.0\",\"id\":", &id, ",\"result\":", result, "}"] {
+                json.push_str(part);
+            }
+            to.rpc.send(&to.id, &to.sink, json);
+        }
+    }
+
     /// Answers with an error.
     pub fn fail(mut self, failure: &Failure) {
         self.send_failure(failure);

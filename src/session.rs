@@ -6,15 +6,23 @@
 //! append before it, and appends that came meanwhile become the next write together.
 
 pub mod append;
+pub mod background;
+mod browse;
 mod compacting;
 pub mod compaction;
+mod export;
 pub mod handle;
+pub mod header;
+pub mod history;
+mod lines;
 pub mod listing;
 mod lock;
 mod migrate;
+mod notes;
 pub mod open;
 pub mod operation;
 mod read;
+mod search;
 pub mod state;
 pub mod store;
 pub mod usage;
@@ -25,33 +33,47 @@ use crate::{
     ids::{OperationId, SessionId},
     maintenance::ladder::Draft,
     outbox::{About, Outbox},
+    path::Path,
     protocol::{
         errors::Failure,
         events::Event,
         types::{
-            AppendParams, CancelAnswer, Cancelled, CompactAnswer, CompactParams, ContextParams, LoadAnswer, LoadParams,
-            Queue, Status, StatusAnswer, StatusKind, Usage,
+            AppendParams, CancelAnswer, Cancelled, CompactParams, ContextParams, LoadAnswer, LoadParams, Queue, Status,
+            StatusAnswer, StatusKind, Usage,
         },
     },
     rpc::Reply,
     tokens::{self, Estimator},
 };
 use append::Staged;
+use background::Idle;
 use compaction::{NoDraft, Planned};
-use handle::{Command, Inbox, SharedStatus, Urgent};
+use handle::{Command, Inbox, Note, SharedStatus, Urgent};
+use history::Indexed;
+use lock::Unfinished;
+use open::Opened;
 use operation::{COMPACTION, End, Operation, Stop};
 use serde_json::json;
 use state::{Home, State};
-use std::{collections::VecDeque, path::PathBuf, sync::Arc};
-use store::{Appended, StoreError};
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    sync::Arc,
+};
+use store::{Appended, Grown, StoreError};
 use tokio::sync::mpsc;
 
 /// A result of work.
 enum Input {
-    /// A write came back.
-    Written { home: Home, result: Result<Appended, StoreError>, what: Write },
-    /// What a compaction would do, for somebody who only asks.
-    DryRun { reply: Reply, result: Result<CompactAnswer, Failure> },
+    /// What was done with the file.
+    Back { home: Home, done: Done },
+    /// A defect ended what was done with the file.
+    Lost,
+    /// Somebody who only asked was answered.
+    Answered,
+    /// The index was made; none where it was stopped.
+    Indexed(Result<Option<Indexed>, StoreError>),
     /// A plan was made, or cannot be.
     Planned { id: OperationId, result: Result<Planned, Failure> },
     /// A draft was made, or cannot be.
@@ -60,10 +82,21 @@ enum Input {
     Counted,
 }
 
+/// What was done with the file while nobody else had it.
+enum Done {
+    /// A write, and the path anew where the entries do not simply go on where it ended.
+    Wrote { appended: Result<Appended, StoreError>, path: Option<Result<Path, StoreError>>, what: Write },
+    /// The path was read again.
+    Woke(Result<Path, StoreError>),
+    /// What others appended was read.
+    CaughtUp(Result<Grown, StoreError>),
+}
+
 /// What was written.
 enum Write {
     Appends(Vec<Append>),
     Compaction { entry: Arc<Entry>, draft: Box<Draft> },
+    Note { note: Box<Note>, staged: notes::Staged, reply: Reply },
 }
 
 /// An append on its way to the disk.
@@ -103,7 +136,10 @@ impl Emitter {
 /// The right to write, which is away while a write is out.
 enum Writer {
     Ready(Home),
-    Away,
+    /// The file was so long when it went.
+    Away {
+        end: u64,
+    },
 }
 
 /// The one slot for long work.
@@ -133,9 +169,19 @@ pub struct Session {
     draft: Option<Box<Draft>>,
     /// Requests that wait for maintenance to end.
     waiting: Vec<(ContextParams, Reply)>,
-    /// Plans that are made for somebody who only asks, and what ends them early.
-    dry_runs: usize,
-    stop_dry_runs: Stop,
+    /// Work for those who only ask, and what ends it early.
+    reads: usize,
+    stop_reads: Stop,
+    /// Commands that need the index, which is being made.
+    waiting_for_index: Vec<Command>,
+    indexing: bool,
+    /// Another program touched the file.
+    touched: bool,
+    /// The lock does not say yet what runs.
+    unnoted: bool,
+    /// What ran when the last owner of the file died.
+    left_behind: Option<Unfinished>,
+    idle: Idle,
     /// Tokens are being counted in the background.
     counting: bool,
     ending: Ending,
@@ -153,9 +199,10 @@ enum Ending {
 }
 
 /// Runs a session until it is closed.
-pub async fn run(state: State, home: Home, inbox: Inbox, emitter: Emitter) {
+pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
     let (inputs, mut results) = mpsc::unbounded_channel();
-    let Inbox { mut mailbox, mut urgent, urgent_sender, .. } = inbox;
+    let Inbox { mut mailbox, mut urgent, urgent_sender, awake, .. } = inbox;
+    let Opened { state, home, left_behind } = opened;
     let told = state.measure(state.path()).usage;
     let mut session = Session {
         state,
@@ -165,14 +212,21 @@ pub async fn run(state: State, home: Home, inbox: Inbox, emitter: Emitter) {
         commands: VecDeque::new(),
         draft: None,
         waiting: Vec::new(),
-        dry_runs: 0,
-        stop_dry_runs: Stop::default(),
+        reads: 0,
+        stop_reads: Stop::default(),
+        waiting_for_index: Vec::new(),
+        indexing: false,
+        touched: false,
+        unnoted: false,
+        left_behind,
+        idle: Idle::new(awake),
         counting: false,
         ending: Ending::No,
         told,
         inputs,
         urgent: urgent_sender,
     };
+    session.settle_what_was_left_behind();
     session.count();
     while !session.over(&mailbox) {
         // One thing at a time, so that a cancel never waits behind more than one.
@@ -183,10 +237,12 @@ pub async fn run(state: State, home: Home, inbox: Inbox, emitter: Emitter) {
         } else if session.work(&mut mailbox) {
             tokio::task::yield_now().await;
         } else {
+            let idle_work = session.next_idle_work();
             tokio::select! { biased;
                 Some(urgent) = urgent.recv() => session.on_urgent(urgent, &mut mailbox),
                 Some(input) = results.recv() => session.on_input(input),
                 Some(command) = mailbox.recv(), if session.listens() => session.commands.push_back(command),
+                () = Idle::over(idle_work) => session.do_idle_work(),
                 else => break,
             }
         }
@@ -204,21 +260,25 @@ impl Session {
     }
 
     fn idle(&self) -> bool {
-        self.listens() && matches!(self.slot, Slot::Free) && self.commands.is_empty() && self.dry_runs == 0
+        self.listens()
+            && matches!(self.slot, Slot::Free)
+            && self.commands.is_empty()
+            && self.reads == 0
+            && self.waiting_for_index.is_empty()
     }
 
     fn over(&self, mailbox: &mpsc::Receiver<Command>) -> bool {
         match self.ending {
             Ending::No => false,
             Ending::WhenIdle => self.idle() && mailbox.is_empty(),
-            Ending::Now(_) => self.listens() && matches!(self.slot, Slot::Free) && self.dry_runs == 0,
+            Ending::Now(_) => self.listens() && matches!(self.slot, Slot::Free) && self.reads == 0 && !self.indexing,
         }
     }
 
     /// Everything is on disk and nothing runs: let go of the file, then say so.
     fn end(mut self) {
         let gone = Failure::no_session(self.state.id.as_str());
-        for command in self.commands.drain(..) {
+        for command in self.waiting_for_index.drain(..).chain(self.commands.drain(..)) {
             match command {
                 Command::Close(reply) => reply.ok(&()),
                 command => command.refuse(&gone),
@@ -249,16 +309,24 @@ impl Session {
         if matches!(self.ending, Ending::Now(_)) {
             return false;
         }
-        match self.next_command(mailbox) {
-            None => return false,
-            Some(Command::Append(params, reply)) => {
+        if self.catches_up() {
+            return true;
+        }
+        let Some(command) = self.next_command(mailbox) else { return false };
+        self.idle.touch();
+        match command {
+            command if self.state.history.is_asleep() && !matches!(command, Command::Close(_)) => {
+                self.commands.push_front(command);
+                self.wake();
+            }
+            Command::Append(params, reply) => {
                 let appends = self.appends_in_a_row(params, reply, mailbox);
                 if !appends.is_empty() {
-                    let lines = appends.iter().flat_map(|append| append.staged.lines.clone()).collect();
-                    self.write(lines, Write::Appends(appends));
+                    self.write(Write::Appends(appends));
                 }
             }
-            Some(command) => self.on_command(command),
+            Command::Note(note, reply) => self.note(note, reply),
+            command => self.on_command(command),
         }
         true
     }
@@ -300,8 +368,13 @@ impl Session {
         if let Err(failure) = self.writable() {
             return reply.fail(&failure);
         }
+        if params.parent_entry_id.as_ref().is_some_and(|parent| self.state.path().position(parent).is_none())
+            && self.state.history.index().is_none()
+        {
+            return self.await_index(Command::Append(params, reply));
+        }
         let before = appends.last().and_then(|append| append.staged.entries.last());
-        let leaf = before.or_else(|| self.state.tree.leaf()).map(|entry| entry.id.clone());
+        let leaf = before.or_else(|| self.state.path().last()).map(|entry| entry.id.clone());
         match append::stage(&self.state, leaf.as_ref(), &params) {
             Ok(staged) => appends.push(Append { params, staged, reply }),
             Err(failure) => reply.fail(&failure),
@@ -310,8 +383,8 @@ impl Session {
 
     fn writable(&self) -> Result<(), Failure> {
         match &self.writer {
-            Writer::Ready(Home::ReadOnly(path)) => Err(Failure::Storage {
-                path: path.display().to_string(),
+            Writer::Ready(Home::ReadOnly(_)) => Err(Failure::Storage {
+                path: self.state.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
                 errno: None,
                 what: "the session was loaded with readOnly: true; close it, then load it without, to write to it"
                     .to_owned(),
@@ -322,11 +395,13 @@ impl Session {
 
     fn on_command(&mut self, command: Command) {
         match command {
-            Command::Append(..) => unreachable!("appends are taken in a row"),
+            Command::Append(..) | Command::Note(..) => unreachable!("what writes is taken before"),
             Command::Compact(params, reply) => self.compact(params, reply),
             Command::Context(params, reply) => self.context(params, reply),
-            Command::Entries(params, reply) => reply.with(read::entries(&self.state, &params)),
-            Command::Entry(params, reply) => reply.with(read::entry(&self.state, &params)),
+            Command::Entries(..) | Command::Entry(..) | Command::Tree(..) | Command::Export(..) => self.browse(command),
+            Command::Search(params, reply) => self.search(params, reply),
+            Command::ClearQueue(reply) => reply.ok(&Queue::default()),
+            Command::Snapshot(then) => then(&self.status_answer()),
             Command::Usage(reply) => reply.ok(&read::usage(&self.state)),
             Command::Status(reply) => reply.ok(&self.status_answer()),
             Command::Describe(params, reply) => {
@@ -340,7 +415,7 @@ impl Session {
                     replies.append(before);
                 }
                 self.stop_running();
-                self.stop_dry_runs.request();
+                self.stop_reads.request();
                 self.ending = Ending::Now(replies);
             }
         }
@@ -365,6 +440,7 @@ impl Session {
                 }
             }
             Urgent::TakenBack => self.look_for_taken_back(),
+            Urgent::FileTouched => self.touched = true,
             Urgent::Finish => {
                 if matches!(self.ending, Ending::No) {
                     self.ending = Ending::WhenIdle;
@@ -372,7 +448,7 @@ impl Session {
             }
             Urgent::Stop => {
                 self.stop_running();
-                self.stop_dry_runs.request();
+                self.stop_reads.request();
                 for (_, reply) in self.waiting.drain(..) {
                     reply.fail(&Failure::Cancelled);
                 }
@@ -452,11 +528,10 @@ impl Session {
 
     fn on_input(&mut self, input: Input) {
         match input {
-            Input::Written { home, result, what } => self.written(home, result, what),
-            Input::DryRun { reply, result } => {
-                self.dry_runs -= 1;
-                reply.with(result);
-            }
+            Input::Back { home, done } => self.back(home, done),
+            Input::Lost => self.lost(),
+            Input::Answered => self.reads -= 1,
+            Input::Indexed(result) => self.indexed(result),
             Input::Planned { id, result } => self.planned(&id, result),
             Input::Drafted { id, result } => self.drafted(&id, result),
             Input::Counted => {
@@ -487,6 +562,15 @@ impl Session {
             tokens::load();
             entries.iter().for_each(|entry| entry.count());
             Input::Counted
+        });
+    }
+
+    /// Runs work for somebody who only asks on the blocking pool; it answers by itself.
+    fn spawn_read(&mut self, work: impl FnOnce() + Send + 'static) {
+        self.reads += 1;
+        self.spawn(move || {
+            let _ = catch_unwind(AssertUnwindSafe(work));
+            Input::Answered
         });
     }
 
@@ -537,7 +621,8 @@ impl Session {
             return Err(Failure::params("readOnly", what));
         }
         self.state.give(open::given(&params), params.model)?;
-        Ok(LoadAnswer { session: self.state.info(self.status()), indexed: true, repairs: self.state.repairs() })
+        let indexed = self.state.history.index().is_some();
+        Ok(LoadAnswer { session: self.state.info(self.status()), indexed, repairs: self.state.repairs() })
     }
 
     fn context(&mut self, params: ContextParams, reply: Reply) {
@@ -552,7 +637,7 @@ impl Session {
             }
             return;
         }
-        reply.with(read::context(&self.state, &params));
+        self.answer_context(params, reply);
     }
 
     /// Tells how full the context is, if that is news.

@@ -4,12 +4,17 @@
 //! one that is not smaller than the draft before is skipped. The last rung keeps nothing but the newest user message
 //! and a short ledger, so a session is stuck only when system prompt and tools alone leave no room.
 
-use super::plan::Plan;
+use super::{
+    plan::{Demand, Plan},
+    prune,
+};
 use crate::{
     context::{self, Context},
-    entry::{self, ContextEdit, Entry, Preserved, Replacement},
+    entry::{self, ContextEdit, Entry, Preserved},
     ids::EntryId,
     message::{Block, Message},
+    models::Budget,
+    path::Path,
     settings::PruneSettings,
     summary::extractive::Summary,
     text,
@@ -38,6 +43,8 @@ pub struct Floor {
     pub system: u64,
     /// The tools.
     pub tools: u64,
+    /// What is pinned.
+    pub pins: u64,
     /// Summary, newest user message, and calls that still wait for their results.
     pub latest_turn: u64,
     /// The window.
@@ -89,8 +96,9 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
     });
     let Draft { tokens_after, .. } = ladder.best;
     if tokens_after > budget.threshold.max(goal) {
-        let latest_turn = tokens_after.saturating_sub(budget.overhead());
-        return Err(Floor { system: budget.system, tools: budget.tools, latest_turn, window: budget.window });
+        let Budget { system, tools, pins, window, .. } = budget;
+        let latest_turn = tokens_after.saturating_sub(budget.overhead() + pins);
+        return Err(Floor { system, tools, pins, latest_turn, window });
     }
     Ok(ladder.best)
 }
@@ -137,31 +145,27 @@ impl Draft {
     #[must_use]
     pub fn context(&self) -> Context {
         let id: EntryId = "draft".into();
-        let line = self.line(&id, self.plan.path().last().map(|leaf| &leaf.id), None, 0);
+        let line = self.line(&id, self.plan.path(), None, 0);
         let entry = Entry::parse(line.into()).expect("we wrote this line ourselves");
         context::build(&self.plan.path().with(Arc::new(entry)))
     }
 
-    /// The entry as a line of the file, `first_kept` as it is at the moment of writing where the plan keeps nothing.
+    /// The entry as a line of the file, behind the leaf of `path`, which may have grown since the plan was made.
+    /// `first_kept` is what is kept where the plan itself keeps nothing.
     #[must_use]
-    pub fn line(
-        &self,
-        id: &EntryId,
-        parent: Option<&EntryId>,
-        first_kept: Option<&EntryId>,
-        tokens_after: u64,
-    ) -> String {
+    pub fn line(&self, id: &EntryId, path: &Path, first_kept: Option<&EntryId>, tokens_after: u64) -> String {
         let first_kept = self.plan.first_kept_id().or(first_kept).unwrap_or(id);
-        let path = self.plan.path();
-        let preserved = Preserved {
-            newest_user_message: self.plan.carried(),
-            edits: self.edits.clone(),
-            title: path.iter().rev().find_map(|entry| match &entry.body {
-                entry::Body::SessionInfo { name } => Some(name.clone()),
-                _ => None,
-            }),
-            session: path.iter().rev().find_map(|entry| entry.ours("session").cloned()),
-        };
+        let mut preserved = Preserved::of(path);
+        preserved.newest_user_message = self.plan.carried();
+        preserved.edits = self.edits.clone();
+        preserved.compactions += 1;
+        for pin in &mut preserved.pins {
+            let place = path.position(&pin.entry_id);
+            if let Some(place) = place.filter(|place| *place < self.plan.first_kept()) {
+                pin.text = Some(path[place].pinned_text());
+            }
+        }
+        let parent = path.last().map(|leaf| &leaf.id);
         entry::line(
             "compaction",
             id,
@@ -191,41 +195,24 @@ fn with_edits(draft: &Draft, more: &[ContextEdit]) -> Draft {
 /// The edits that came with the compaction before and are still about something that is kept.
 fn carried_edits(plan: &Plan) -> Vec<ContextEdit> {
     let previous = plan.previous().and_then(|entry| entry.compaction()?.preserved());
-    edits_of_kept(plan, &previous.unwrap_or_default().edits)
+    previous.map(|previous| edits_of_kept(plan, &previous.edits)).unwrap_or_default()
 }
 
 fn edits_of_kept(plan: &Plan, edits: &[ContextEdit]) -> Vec<ContextEdit> {
     edits.iter().filter(|edit| plan.kept().iter().any(|entry| entry.id == edit.target_id)).cloned().collect()
 }
 
-/// The tool results of the kept part that are sent as they are, newest first.
+/// The tool results of the kept part that may be made smaller, newest first.
 fn results(draft: &Draft) -> impl Iterator<Item = (&Arc<Entry>, &crate::message::ToolResult)> {
-    draft.plan.kept().iter().rev().filter_map(|entry| match entry.message() {
-        Some(Message::ToolResult(result)) => Some((entry, result)),
-        _ => None,
-    })
+    prune::results(draft.plan.kept()).filter(|(entry, _)| !draft.plan.is_pinned(entry))
 }
 
 /// Old results behind the newest that are protected, if it is worth it.
 fn prune_edits(draft: &Draft, settings: &PruneSettings) -> Vec<ContextEdit> {
-    let mut newer = 0;
-    let mut saved = 0;
-    let mut edits = Vec::new();
-    for (entry, result) in results(draft) {
-        let tokens = u64::from(entry.tokens(draft.plan.demand.estimator));
-        let protected = newer < settings.protect_tokens || settings.protected_tools.contains(&result.tool);
-        newer += tokens;
-        if protected || result.pruned {
-            continue;
-        }
-        let notice = format!("[Output truncated - {tokens} tokens]");
-        let left = notice.len().div_ceil(4) as u64;
-        if tokens > left {
-            saved += tokens - left;
-            edits.push(edit(entry, notice.into()));
-        }
-    }
-    if saved < settings.minimum_savings { Vec::new() } else { edits }
+    let Demand { estimator, .. } = draft.plan.demand;
+    let already = |entry: &Entry| draft.edits.iter().any(|edit| edit.target_id == entry.id);
+    let may = |entry: &Entry| !draft.plan.is_pinned(entry) && !already(entry);
+    prune::prune(draft.plan.kept(), settings, estimator, &may).edits
 }
 
 /// Oversized results lose their middle.
@@ -239,7 +226,7 @@ fn elide_edits(draft: &Draft) -> Vec<ContextEdit> {
         }
         let whole = crate::message::text_of(&result.content);
         let gap = format!("\n[… most of these {tokens} tokens were left out; entry {} has all of it …]\n", entry.id);
-        edits.push(edit(entry, text::clip_middle(&whole, ELIDED_CHARS, &gap).into()));
+        edits.push(prune::edit(entry, text::clip_middle(&whole, ELIDED_CHARS, &gap).into()));
     }
     edits
 }
@@ -247,7 +234,8 @@ fn elide_edits(draft: &Draft) -> Vec<ContextEdit> {
 /// All images but the newest give way to a word about them.
 fn image_edits(draft: &Draft) -> Vec<ContextEdit> {
     let has_image = |message: &Message| message.blocks().iter().any(|block| matches!(block, Block::Image(_)));
-    let with_images = draft.plan.kept().iter().rev().filter(|entry| entry.message().is_some_and(has_image));
+    let shows = |entry: &&Arc<Entry>| entry.message().is_some_and(has_image) && !draft.plan.is_pinned(entry);
+    let with_images = draft.plan.kept().iter().rev().filter(shows);
     let without = |entry: &Arc<Entry>| -> Option<Value> {
         let message: Value = serde_json::from_str(entry.message_json()?).ok()?;
         let blocks = message["content"].as_array()?.iter().map(|block| match block["type"].as_str() {
@@ -256,9 +244,5 @@ fn image_edits(draft: &Draft) -> Vec<ContextEdit> {
         });
         Some(blocks.collect())
     };
-    with_images.skip(KEPT_IMAGES).filter_map(|entry| Some(edit(entry, without(entry)?))).collect()
-}
-
-fn edit(entry: &Entry, content: Value) -> ContextEdit {
-    ContextEdit { target_id: entry.id.clone(), replacement: Some(Replacement { content }) }
+    with_images.skip(KEPT_IMAGES).filter_map(|entry| Some(prune::edit(entry, without(entry)?))).collect()
 }

@@ -6,11 +6,11 @@ use crate::{
     ids::EntryId,
     message::{Message, ToolCall},
     models::Budget,
+    path::Path,
     tokens::Estimator,
-    tree::Path,
 };
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// What an entry is to a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +121,8 @@ pub struct Plan {
     /// Place of the window on the path: the kept tail of the compaction before.
     start: usize,
     cut: Cut,
+    /// What is kept word for word wherever the cut falls: no summary is made of it.
+    pinned: Arc<HashSet<EntryId>>,
     /// What was asked for.
     pub demand: Demand,
 }
@@ -146,7 +148,8 @@ pub fn plan(path: Path, demand: Demand) -> Result<Plan, NothingToDo> {
     let window = &path[start..];
     let steps: Vec<Step> = window.iter().map(|entry| step(entry, demand.estimator)).collect();
     let cut = cut(&steps, kept_tail(&demand), pending(window));
-    let plan = Plan { path, start, cut, demand };
+    let pinned = Arc::new(path.pins().into_iter().map(|pin| pin.entry).collect());
+    let plan = Plan { path, start, cut, pinned, demand };
     if plan.summarized().is_empty() { Err(NothingToDo::TooShort) } else { Ok(plan) }
 }
 
@@ -240,7 +243,14 @@ impl Plan {
     /// The messages that are summarized, history and turn prefix.
     #[must_use]
     pub fn summarized(&self) -> Vec<&Arc<Entry>> {
-        self.history().iter().chain(self.turn_prefix()).filter(|entry| is_message(entry)).collect()
+        let all = self.history().iter().chain(self.turn_prefix());
+        all.filter(|entry| is_message(entry) && !self.is_pinned(entry)).collect()
+    }
+
+    /// Whether an entry is pinned.
+    #[must_use]
+    pub fn is_pinned(&self, entry: &Entry) -> bool {
+        self.pinned.contains(&entry.id)
     }
 
     /// Place on the path of the first kept entry.
@@ -268,8 +278,8 @@ impl Plan {
         // What an earlier compaction carries may stand before everything this path still knows.
         let carried = found.or_else(|| {
             let kept_user = self.kept().iter().any(|entry| matches!(entry.message(), Some(Message::User(_))));
-            let previous = self.previous()?.compaction()?.preserved()?;
-            previous.newest_user_message.filter(|_| !kept_user)
+            let carried = self.path.newest_user_message_before().filter(|_| !kept_user);
+            carried.cloned()
         });
         // In a small window it gets a third of the room; a token has at least three characters of prose.
         let third = self.demand.budget.available() as f64 / self.demand.factor.max(1.0);

@@ -159,7 +159,7 @@ impl Failure {
                 Nothing::BelowHalfThreshold => "below_half_threshold",
             } }),
             Self::ContextOverflow(floor) => json!({
-                "floor": { "system": floor.system, "tools": floor.tools, "pins": 0, "latestTurn": floor.latest_turn },
+                "floor": { "system": floor.system, "tools": floor.tools, "pins": floor.pins, "latestTurn": floor.latest_turn },
                 "contextWindow": floor.window,
             }),
             Self::Storage { path, errno, .. } => json!({ "path": path, "errno": errno }),
@@ -194,7 +194,7 @@ impl From<StoreError> for Failure {
             StoreError::Locked { pid } => Self::Locked { pid, what },
             StoreError::Missing(_) => Self::NotFound { kind: "session", what },
             StoreError::Foreign { .. } => Self::params("path", what),
-            StoreError::Io { path, .. } | StoreError::ReadOnly { path, .. } => {
+            StoreError::Io { path, .. } | StoreError::ReadOnly { path, .. } | StoreError::Changed { path, .. } => {
                 Self::Storage { path: path.display().to_string(), errno, what }
             }
         }

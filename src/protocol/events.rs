@@ -2,11 +2,11 @@
 
 use super::{
     errors::ErrorData,
-    types::{CompactionResult, Entry, Outcome, Status, Usage},
+    types::{CompactionResult, Entry, Outcome, Repair, Status, Usage},
 };
 use crate::ids::{EntryId, OperationId, SessionId};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a client is told without having asked.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -94,6 +94,24 @@ pub enum Event {
         /// The whole value.
         status: Status,
     },
+    /// Old tool results gave way to a line about each.
+    Pruned {
+        /// Which.
+        entry_ids: Vec<EntryId>,
+        /// What that frees, estimated.
+        tokens_saved: u64,
+        /// Why.
+        why: String,
+    },
+    /// Every entry is known now: what needs that does not wait any more.
+    IndexReady {
+        /// How many there are.
+        entry_count: usize,
+        /// The session's name.
+        title: Option<String>,
+        /// What was odd about the file, beyond what `session/load` has said.
+        repairs: Vec<Repair>,
+    },
     /// Something a person may want to know.
     Notice {
         /// How much.
@@ -112,7 +130,7 @@ pub enum Event {
 }
 
 /// Why a compaction runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// Somebody asked for it.
@@ -127,6 +145,14 @@ pub enum Reason {
     Idle,
     /// The new model has a smaller window.
     ModelSwitch,
+}
+
+impl Reason {
+    /// As it stands in a lock file.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        serde_json::from_value(text.into()).unwrap_or(Self::Manual)
+    }
 }
 
 /// What is done.
@@ -217,6 +243,8 @@ impl Event {
             Self::CompactionEnd { .. } => "compaction_end",
             Self::UsageUpdated { .. } => "usage_updated",
             Self::StatusChanged { .. } => "status_changed",
+            Self::Pruned { .. } => "pruned",
+            Self::IndexReady { .. } => "index_ready",
             Self::Notice { .. } => "notice",
             Self::Settled { .. } => "settled",
         }

@@ -1,9 +1,11 @@
 //! What goes in and out of the methods. Token counts are in tokens, timestamps RFC 3339 in UTC.
 
+mod browsing;
 mod compaction;
 mod connection;
 mod reading;
 
+pub use browsing::*;
 pub use compaction::*;
 pub use connection::*;
 pub use reading::*;

@@ -13,9 +13,7 @@ use std::sync::Arc;
 /// Entries that are to be written together.
 #[derive(Debug, Default)]
 pub struct Staged {
-    /// Their lines.
-    pub lines: Vec<String>,
-    /// The same, read back.
+    /// What will stand in the file, read back.
     pub entries: Vec<Arc<Entry>>,
 }
 
@@ -30,7 +28,8 @@ pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Re
         return Err(Failure::ContentModified { leaf: state.visible_leaf() });
     }
     if let Some(parent) = &params.parent_entry_id
-        && state.tree.get(parent).is_none()
+        && state.path().position(parent).is_none()
+        && state.history.index().is_none_or(|index| index.find(parent).is_none())
     {
         return Err(Failure::no_entry(parent));
     }
@@ -47,24 +46,13 @@ pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Re
             };
             Failure::InvalidParams { path, what }
         })?;
-        let id = fresh_id(state);
+        let id = EntryId::fresh();
         let line = entry::line("message", &id, parent.as_ref(), &[("message", &json)]);
-        let entry = Entry::parse(line.clone().into()).map_err(|error| Failure::Internal(error.to_string()))?;
-        staged.lines.push(line);
+        let entry = Entry::parse(line.into()).map_err(|error| Failure::Internal(error.to_string()))?;
         staged.entries.push(Arc::new(entry));
         parent = Some(id);
     }
     Ok(staged)
-}
-
-/// An id that no entry has.
-pub fn fresh_id(state: &State) -> EntryId {
-    loop {
-        let id = EntryId::fresh();
-        if state.tree.get(&id).is_none() {
-            return id;
-        }
-    }
 }
 
 /// A message as pi reads it, the client's own bytes wherever they are right already: a text where blocks are needed

@@ -1,11 +1,11 @@
 //! A compaction in a session: asked for, planned, drafted, written, told.
 
 use super::{
-    Input, Session, Slot, Write, append,
+    Input, Session, Slot, Write,
     compaction::{self, NoDraft, Planned, Snapshot},
+    handle::Note,
     handle::Urgent,
     operation::{COMPACTION, End, Operation, Stop},
-    read,
 };
 use crate::{
     entry::Entry,
@@ -35,16 +35,15 @@ impl Session {
             return reply.fail(&failure);
         }
         let id = OperationId::fresh();
-        let stop = if dry_run { self.stop_dry_runs.clone() } else { Stop::default() };
+        let stop = if dry_run { self.stop_reads.clone() } else { Stop::default() };
         let snapshot = self.snapshot(&params, stop.clone());
         if dry_run {
             let settings = self.state.settings().clone();
-            self.dry_runs += 1;
-            return self.spawn(move || {
+            return self.spawn_read(move || {
                 let result = guarded(|| compaction::prepare(snapshot)).map(|planned| CompactAnswer::DryRun {
                     preparation: compaction::preparation(&planned.plan, &settings.settings),
                 });
-                Input::DryRun { reply, result }
+                reply.with(result);
             });
         }
         let urgent = self.urgent.clone();
@@ -67,12 +66,25 @@ impl Session {
             return Ok(());
         }
         self.writable()?;
+        self.free()
+    }
+
+    fn free(&self) -> Result<(), Failure> {
         match &self.slot {
             Slot::Free => Ok(()),
             Slot::Planning { id, .. } => Err(Failure::Busy { operation_id: id.clone(), kind: COMPACTION }),
             Slot::Running(operation) | Slot::Committing(operation) => {
                 Err(Failure::Busy { operation_id: operation.id.clone(), kind: COMPACTION })
             }
+        }
+    }
+
+    /// What changes the part that a running operation works on has to wait for its end.
+    pub(super) fn free_for(&self, note: &Note) -> Result<(), Failure> {
+        match note {
+            Note::Undo => self.free(),
+            Note::Prune(params) if params.dry_run != Some(true) => self.free(),
+            _ => Ok(()),
         }
     }
 
@@ -112,6 +124,7 @@ impl Session {
         operation.progress(Stage::Summarizing, 0, 1);
         let settings = self.state.settings().clone();
         self.slot = Slot::Running(operation);
+        self.note_what_runs();
         self.spawn(move || {
             let work = || compaction::draft(plan, &settings.settings, params.instructions.as_deref(), &stop);
             let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(NoDraft::Failed(defect())));
@@ -158,18 +171,18 @@ impl Session {
             return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
         }
         operation.progress(Stage::Writing, 0, 1);
-        let id = append::fresh_id(&self.state);
+        let id = EntryId::fresh();
         // What came meanwhile is kept as it is, behind what the draft has seen.
         let newer = &path[covered.len()..];
         let measure = self.state.measure(path);
         let newer_tokens: u64 = newer.iter().map(|entry| u64::from(entry.tokens(measure.estimator))).sum();
         let tokens_after = draft.tokens_after + tokens::scaled(newer_tokens, measure.factor);
         let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
-        let line = draft.line(&id, path.last().map(|leaf| &leaf.id), first_newer, tokens_after);
-        match Entry::parse(line.clone().into()) {
+        let line = draft.line(&id, path, first_newer, tokens_after);
+        match Entry::parse(line.into()) {
             Ok(entry) => {
                 self.slot = Slot::Committing(operation);
-                self.write(vec![line], Write::Compaction { entry: Arc::new(entry), draft: Box::new(draft) });
+                self.write(Write::Compaction { entry: Arc::new(entry), draft: Box::new(draft) });
             }
             Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
         }
@@ -182,14 +195,13 @@ impl Session {
         if let Err(failure) = result {
             return self.finish(operation, End::Failed(failure));
         }
-        let id = entry.id.clone();
         operation.progress(Stage::Writing, 1, 1);
-        self.state.tree.push(entry.clone());
+        self.state.history.trim();
         self.count();
         self.announce(entry, Some(operation.id.clone()));
         self.told = self.state.measure(self.state.path()).usage;
         operation.emit(&Event::UsageUpdated { usage: self.told.clone() });
-        let end = match operation.result(&self.state, &id) {
+        let end = match operation.result(entry) {
             Some(result) => End::Completed(result),
             None => End::Failed(defect()),
         };
@@ -206,8 +218,7 @@ impl Session {
 
     /// The slot is free when the end is told, so that a client can act on it at once.
     pub(super) fn finish(&mut self, operation: Operation, end: End) {
-        let path = self.state.path();
-        let compactions = path.iter().filter(|entry| entry.compaction().is_some()).count();
+        let compactions = self.state.path().compactions();
         let notice = (matches!(end, End::Completed(_)) && compactions >= 3).then(|| {
             let detail = format!(
                 "This conversation was condensed {compactions} times; each time details are lost. A new session that begins with what matters for the next goal knows more."
@@ -215,12 +226,13 @@ impl Session {
             ("The summary of a summary of a summary", detail)
         });
         operation.finish(end, self.told.clone(), notice);
+        self.note_what_runs();
         self.answer_waiting();
     }
 
     pub(super) fn answer_waiting(&mut self) {
         for (params, reply) in std::mem::take(&mut self.waiting) {
-            reply.with(read::context(&self.state, &params));
+            self.answer_context(params, reply);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
         plan::{self, Demand, Plan},
     },
     models::ModelRef,
+    path::Path,
     prompts,
     protocol::{
         errors::{Failure, Nothing},
@@ -16,7 +17,6 @@ use crate::{
     settings::Settings,
     summary::{extractive, files::FileLists},
     tokens::{self, Estimator},
-    tree::Path,
 };
 use serde_json::Value;
 

@@ -1,12 +1,14 @@
 //! How others reach a session: a mailbox in the order of the wire, and a way past it.
 
+use super::background::Awake;
 use crate::{
     ids::{OperationId, SessionId},
     protocol::{
         errors::Failure,
         types::{
-            AppendParams, CancelAnswer, CompactParams, ContextParams, EntriesParams, EntryParams, LoadParams, Status,
-            StatusKind,
+            AppendParams, CancelAnswer, CompactParams, ConfigureParams, ContextParams, EntriesParams, EntryParams,
+            ExportParams, LabelParams, LoadParams, PinParams, PruneParams, SearchParams, Status, StatusAnswer,
+            StatusKind, TreeParams,
         },
     },
     rpc::Reply,
@@ -29,6 +31,18 @@ pub enum Command {
     Entries(EntriesParams, Reply),
     /// `session/entry`
     Entry(EntryParams, Reply),
+    /// `session/tree`
+    Tree(TreeParams, Reply),
+    /// `session/search`
+    Search(SearchParams, Reply),
+    /// `session/export`
+    Export(ExportParams, Reply),
+    /// What is written beside messages and compactions.
+    Note(Box<Note>, Reply),
+    /// `session/clear_queue`
+    ClearQueue(Reply),
+    /// The session as it is at this point of its commands.
+    Snapshot(Box<dyn FnOnce(&StatusAnswer) + Send>),
     /// `session/usage`
     Usage(Reply),
     /// `session/status`
@@ -41,12 +55,32 @@ pub enum Command {
     Close(Reply),
 }
 
+/// Entries that are neither messages nor compactions, by the request they are written for.
+pub enum Note {
+    /// `session/label`
+    Label(LabelParams),
+    /// `session/pin`
+    Pin(PinParams),
+    /// `session/unpin`
+    Unpin(PinParams),
+    /// `session/undo_compaction`
+    Undo,
+    /// `session/prune`
+    Prune(PruneParams),
+    /// `session/configure`
+    Configure(Box<ConfigureParams>),
+    /// `settings/set` of a session.
+    Settings(Box<ConfigureParams>),
+}
+
 /// What goes past the mailbox.
 pub enum Urgent {
     /// `session/cancel`
     Cancel(Option<OperationId>, Reply),
     /// A client took back a request that waits here.
     TakenBack,
+    /// Something happened to the session's file.
+    FileTouched,
     /// End when nothing runs any more.
     Finish,
     /// End now: what runs is cancelled.
@@ -82,18 +116,20 @@ pub struct Inbox {
     pub(super) mailbox: mpsc::Receiver<Command>,
     pub(super) urgent: mpsc::UnboundedReceiver<Urgent>,
     pub(super) urgent_sender: mpsc::UnboundedSender<Urgent>,
+    pub(super) awake: Awake,
     /// What it is doing, as its handles see it.
     pub status: SharedStatus,
 }
 
 /// A way to a session that is yet to be opened. What is sent waits until it is.
 #[must_use]
-pub fn mailbox() -> (Handle, Inbox) {
+pub fn mailbox(awake: Awake) -> (Handle, Inbox) {
     let (mailbox, commands) = mpsc::channel(MAILBOX);
     let (urgent, urgents) = mpsc::unbounded_channel();
     let idle = Status { kind: StatusKind::Idle, operation_id: None, reason: None };
     let status = SharedStatus(Arc::new(Mutex::new(idle)));
-    let inbox = Inbox { mailbox: commands, urgent: urgents, urgent_sender: urgent.clone(), status: status.clone() };
+    let inbox =
+        Inbox { mailbox: commands, urgent: urgents, urgent_sender: urgent.clone(), awake, status: status.clone() };
     (Handle { mailbox, urgent, status }, inbox)
 }
 
@@ -148,7 +184,13 @@ impl Command {
     /// Answers it with an error.
     pub fn refuse(self, failure: &Failure) {
         match self {
+            Self::Snapshot(_) => {}
             Self::Append(_, reply)
+            | Self::Tree(_, reply)
+            | Self::Search(_, reply)
+            | Self::Export(_, reply)
+            | Self::Note(_, reply)
+            | Self::ClearQueue(reply)
             | Self::Compact(_, reply)
             | Self::Context(_, reply)
             | Self::Entries(_, reply)

@@ -1,6 +1,6 @@
 //! The sessions there are, from the beginnings of their files: none is opened.
 
-use super::store;
+use super::header;
 use crate::{
     entry::Header,
     message::{self, Message},
@@ -66,7 +66,7 @@ fn session_files(sessions: &Path) -> impl Iterator<Item = (SystemTime, PathBuf, 
 fn read(path: &Path, time: SystemTime, size_bytes: u64) -> Option<ListedSession> {
     let mut head = Vec::new();
     File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
-    let Header { id, cwd, mut title, .. } = store::header_in(path, &head).ok()?;
+    let header::Found { header: Header { id, cwd, .. }, mut title, .. } = header::find(path, &head).ok()?;
     let head = String::from_utf8_lossy(&head);
     let mut preview = None;
     for line in head.lines() {

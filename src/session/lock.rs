@@ -2,6 +2,8 @@
 //! however it dies.
 
 use super::store::{StoreError, beside};
+use crate::ids::OperationId;
+use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{Read, Seek, SeekFrom, Write},
@@ -10,9 +12,32 @@ use std::{
 
 /// A lock that is held. Its file goes when it is let go.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub struct Lock {
     file: File,
     path: PathBuf,
+    left_behind: Option<Unfinished>,
+}
+
+/// An operation that was started and not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unfinished {
+    /// Its id.
+    pub operation_id: OperationId,
+    /// What it is.
+    pub kind: String,
+    /// Why it ran.
+    pub reason: String,
+    /// Since when.
+    pub started_at: String,
+}
+
+/// What stands in the lock file, for whoever finds it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    pid: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    operation: Option<Unfinished>,
 }
 
 impl Lock {
@@ -26,35 +51,47 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
-                    let mut text = String::new();
-                    let _ = file.read_to_string(&mut text);
-                    let note = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
-                    let pid = note["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-                    return Err(StoreError::Locked { pid });
+                    return Err(StoreError::Locked { pid: read(&mut file).map(|note| note.pid) });
                 }
                 Err(TryLockError::Error(error)) => return Err(StoreError::io(&path, "cannot be locked")(error)),
             }
             // Whoever held it may have removed the file between our opening and our locking it.
             if is_at(&file, &path) {
-                let mut lock = Self { file, path };
-                lock.note();
+                // The file is still there only when its last owner died.
+                let left_behind = read(&mut file).and_then(|note| note.operation);
+                let mut lock = Self { file, path, left_behind };
+                // An operation that was left behind stays noted until somebody was told of its end.
+                lock.note(lock.left_behind.clone());
                 return Ok(lock);
             }
         }
     }
 
-    /// Says who holds the lock. Only for others to read: a note that could not be written (a full disk) takes nothing
-    /// from the lock itself.
-    fn note(&mut self) {
-        let text = serde_json::json!({ "pid": std::process::id() }).to_string();
-        let written = self.file.set_len(0).and_then(|()| {
-            self.file.seek(SeekFrom::Start(0))?;
-            self.file.write_all(text.as_bytes())
+    /// What the last owner left running.
+    pub(super) fn left_behind(&mut self) -> Option<Unfinished> {
+        self.left_behind.take()
+    }
+
+    /// Says who holds the lock and what runs. Only for others to read: a note that could not be written (a full disk)
+    /// takes nothing from the lock itself.
+    pub fn note(&mut self, operation: Option<Unfinished>) {
+        let note = Note { pid: std::process::id(), operation };
+        let text = serde_json::to_string(&note).expect("a note is always JSON");
+        // Over what stands there first: a crash in between leaves no empty file.
+        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| {
+            self.file.write_all(text.as_bytes())?;
+            self.file.set_len(text.len() as u64)
         });
         if let Err(error) = written {
             tracing::warn!(%error, "the lock file could not be written");
         }
     }
+}
+
+fn read(file: &mut File) -> Option<Note> {
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 impl Drop for Lock {

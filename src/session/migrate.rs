@@ -3,13 +3,64 @@
 //! The first version has no ids. Those made here are a function of the session and the line's number, so that a file
 //! opened twice without being written says the same twice.
 
+use super::{
+    header::Found,
+    history::unreadable,
+    lines::{self, Line},
+    store::Repair,
+};
 use crate::{
     entry::{Entry, Header, VERSION},
     ids::{EntryId, SessionId},
 };
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
+use std::{fs::File, io, ops::ControlFlow, sync::Arc};
+
+/// Reads an old file whole: what a line of it means depends on all before it.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<Arc<Entry>>, Vec<Repair>)> {
+    let mut old = Vec::new();
+    let mut repairs = Vec::new();
+    let mut number = found.lines;
+    lines::forwards(file, found.end, length, |line| {
+        number += 1;
+        if !line.is_blank() {
+            match read_line(&line) {
+                Ok(value) => old.push(OldLine { number, value }),
+                Err(what) => repairs.push(bad_line(number, &what, line.ended)),
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    let (entries, bad) = to_entries(&found.header, old);
+    repairs.extend(entries.iter().filter_map(|entry| unreadable(entry)));
+    repairs.extend(bad.into_iter().map(|(line, what)| bad_line(line, &what, true)));
+    let version = found.header.version;
+    let detail = format!("a version {version} file; the first write replaces it by version {VERSION} and keeps it");
+    repairs.push(Repair { kind: "migrated", line: None, detail });
+    Ok((entries, repairs))
+}
+
+fn read_line(line: &Line<'_>) -> Result<Map<String, Value>, String> {
+    let text = std::str::from_utf8(line.bytes).map_err(|error| format!("not UTF-8 ({error})"))?;
+    match serde_json::from_str(text) {
+        Ok(Value::Object(value)) if value.contains_key("type") => Ok(value),
+        Ok(_) => Err("not an object with a type".to_owned()),
+        Err(error) => Err(format!("not JSON ({error})")),
+    }
+}
+
+fn bad_line(number: usize, what: &str, ended: bool) -> Repair {
+    let (kind, detail) = if ended {
+        ("corrupt_line", format!("{what}; the line is left as it is and everything else is loaded"))
+    } else {
+        ("torn_tail", "the last line is incomplete; it is left out, and stays in the old file that is kept".to_owned())
+    };
+    Repair { kind, line: Some(number), detail }
+}
 
 /// A line that was read but is no entry of today yet.
 pub(super) struct OldLine {
@@ -117,11 +168,7 @@ mod tests {
             .collect();
         let (entries, bad) = to_entries(&header, old);
         assert!(bad.is_empty(), "{bad:?}");
-        let mut tree = crate::tree::Tree::default();
-        for entry in entries {
-            assert_eq!(tree.push(entry), None);
-        }
-        let context = crate::context::build(tree.path());
+        let context = crate::context::build(&crate::path::Path::of(&entries));
         context.messages().iter().skip(1).map(|message| message.message().text()).collect()
     }
 

@@ -1,8 +1,11 @@
 //! How a session comes to be: made new, or opened where it lies.
 
 use super::{
+    header,
+    history::History,
+    lock::Unfinished,
     state::{Home, SessionData, State},
-    store::{self, Loaded, Repair, StoreError},
+    store::{self, StoreError},
 };
 use crate::{
     entry::{self, Entry, Header, HeaderKind, VERSION},
@@ -13,7 +16,6 @@ use crate::{
         types::{LoadParams, NewParams},
     },
     settings::{Layers, Problem},
-    tree::{Oddity, Tree},
 };
 use serde_json::Value;
 use std::{
@@ -28,6 +30,8 @@ pub struct Opened {
     pub state: State,
     /// Where it is kept.
     pub home: Home,
+    /// What ran when its last owner died.
+    pub left_behind: Option<Unfinished>,
 }
 
 /// Makes a session of these params under `sessions`.
@@ -51,23 +55,19 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
         settings: params.settings.map(|object| Value::Object(object.0)),
     };
     let lines = first_entries(&data, params.title.as_deref(), params.model.as_ref(), params.thinking_level.as_deref());
-    let mut tree = Tree::default();
-    for line in &lines {
-        let entry = Entry::parse(line.as_str().into()).map_err(|error| Failure::Internal(error.to_string()))?;
-        tree.push(Arc::new(entry));
-    }
+    let entries = lines.iter().map(|line| Entry::parse(line.as_str().into()).map(Arc::new));
+    let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Internal(error.to_string()))?;
     // Looked at before anything is written: wrong settings leave no file behind.
-    let ephemeral = params.ephemeral == Some(true);
-    let file = (!ephemeral).then(|| file_of(sessions, &header));
-    let state = State::new(header.clone(), file.clone(), None, tree, data, None, layers).map_err(wrong_settings)?;
-    let home = match file {
-        None => Home::Memory,
-        Some(file) => {
-            let log = store::create(&file, &header, &lines)?;
-            Home::File(log)
-        }
+    layers.with_session(data.settings.as_ref()).map_err(wrong_settings)?;
+    let (home, history, file) = if params.ephemeral == Some(true) {
+        (Home::Memory, History::in_memory(entries), None)
+    } else {
+        let file = file_of(sessions, &header);
+        let (log, source) = store::create(&file, &header, &lines)?;
+        (Home::File(log), History::of_new_file(source, entries), Some(file))
     };
-    Ok(Opened { state, home })
+    let state = State::new(header, file, None, history, data, None, layers).map_err(wrong_settings)?;
+    Ok(Opened { state, home, left_behind: None })
 }
 
 /// Settings of a client that are wrong.
@@ -128,22 +128,17 @@ fn file_of(sessions: &Path, header: &Header) -> PathBuf {
 /// When it is no session, somebody else's at the moment, or the settings given for it are wrong.
 pub fn load(path: &Path, params: LoadParams, layers: &Layers) -> Result<Opened, Failure> {
     let path = fs::canonicalize(path).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
-    let (home, loaded) = if params.read_only == Some(true) {
-        (Home::ReadOnly(path.clone()), store::open_read_only(&path)?)
+    let opened = if params.read_only == Some(true) {
+        store::open_read_only(&path)?.with_home(Home::ReadOnly)
     } else {
-        let (log, loaded) = store::open(&path)?;
-        (Home::File(log), loaded)
+        store::open(&path)?.with_home(Home::File)
     };
-    let Loaded { header, entries, mut repairs, title } = loaded;
-    let mut tree = Tree::default();
-    for entry in entries {
-        let id = entry.id.clone();
-        repairs.extend(tree.push(entry).map(|oddity| repair(&oddity, &id)));
-    }
-    let data = given(&params);
-    let mut state = State::new(header, Some(path), title, tree, data, params.model, layers).map_err(wrong_settings)?;
+    let store::Opened { header, title, history, repairs, left_behind, home } = opened;
+    let given = given(&params);
+    let state = State::new(header, Some(path), title, history, given, params.model, layers);
+    let mut state = state.map_err(wrong_settings)?;
     state.repairs = repairs;
-    Ok(Opened { state, home })
+    Ok(Opened { state, home, left_behind })
 }
 
 /// What a client gives for a session it loads.
@@ -156,17 +151,6 @@ pub fn given(params: &LoadParams) -> SessionData {
     }
 }
 
-fn repair(oddity: &Oddity, id: &EntryId) -> Repair {
-    let (kind, detail) = match oddity {
-        Oddity::MissingParent => (
-            "missing_parent",
-            format!("the parent of entry {id} is nowhere before it; the entry begins a tree of its own"),
-        ),
-        Oddity::SameId => ("same_id", format!("two entries have the id {id}; it means the later one")),
-    };
-    Repair { kind, line: None, detail }
-}
-
 /// The file of a session under `sessions`.
 ///
 /// # Errors
@@ -176,7 +160,7 @@ pub fn find(id: &SessionId, sessions: &Path) -> Result<PathBuf, Failure> {
     let folders = fs::read_dir(sessions).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
     let named = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&ending));
-    let ours = |path: &PathBuf| named(path) && store::peek(path).is_ok_and(|header| header.id == *id);
+    let ours = |path: &PathBuf| named(path) && header::peek(path).is_ok_and(|found| found.header.id == *id);
     files.map(|file| file.path()).find(ours).ok_or_else(|| Failure::NotFound {
         kind: "session",
         what: format!(

@@ -3,10 +3,10 @@
 //! Made by sending the start; whatever becomes of it, dropping it sends the end. So there is no start without its end
 //! on any path, a panic included.
 
-use super::{Emitter, state::State};
+use super::{Emitter, lock::Unfinished};
 use crate::{
-    entry,
-    ids::{EntryId, OperationId},
+    entry::{self, Entry},
+    ids::OperationId,
     outbox::About,
     protocol::{
         errors::Failure,
@@ -124,6 +124,13 @@ impl Operation {
         Status { kind: StatusKind::Compacting, operation_id: Some(self.id.clone()), reason: Some("manual".to_owned()) }
     }
 
+    /// As it stands in the lock while it runs.
+    #[must_use]
+    pub fn note(&self) -> Unfinished {
+        let RunningOperation { operation_id, kind, reason, started_at } = self.describe();
+        Unfinished { operation_id, kind, reason, started_at }
+    }
+
     /// As `session/status` shows it.
     #[must_use]
     pub fn describe(&self) -> RunningOperation {
@@ -167,8 +174,8 @@ impl Operation {
 
     /// What is sent along with the end, the summary only where it is short enough.
     #[must_use]
-    pub fn result(&self, state: &State, entry_id: &EntryId) -> Option<Box<CompactionResult>> {
-        let entry = state.tree.get(entry_id)?;
+    pub fn result(&self, entry: &Entry) -> Option<Box<CompactionResult>> {
+        let entry_id = &entry.id;
         let compaction = entry.compaction()?;
         let first_kept = compaction.first_kept_entry_id.clone().filter(|id| id != entry_id);
         let tokens_after = serde_json::from_str::<serde_json::Value>(entry.line()).ok()?["tokensAfter"].as_u64()?;

@@ -2,20 +2,15 @@
 
 use super::state::State;
 use crate::{
+    context,
     entry::{self, Entry},
     ids::EntryId,
-    protocol::{
-        errors::Failure,
-        types::{
-            self, Branch, ContextAnswer, ContextParams, EntriesAnswer, EntriesParams, EntryAnswer, EntryParams,
-            Thresholds, UsageAnswer,
-        },
-    },
+    models::ModelRef,
+    path::Path,
+    protocol::types::{self, EntriesAnswer, EntriesParams, Thresholds, Usage, UsageAnswer},
     tokens::Estimator,
-    tree::Path,
 };
 use serde_json::value::RawValue;
-use std::{borrow::Cow, sync::Arc};
 
 /// Entries of a page, if the client does not say.
 const PAGE: usize = 1_000;
@@ -23,20 +18,43 @@ const PAGE: usize = 1_000;
 /// Bytes of a page, if the client does not say.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// `session/context`.
-///
-/// # Errors
-/// When the leaf is nowhere.
-pub fn context(state: &State, params: &ContextParams) -> Result<ContextAnswer, Failure> {
-    let path = path_at(state, params.leaf_entry_id.as_ref())?;
-    let context = state.context(&path);
-    Ok(ContextAnswer {
-        messages: context.messages().iter().map(|message| types::Message(raw(&message.json()))).collect(),
-        entry_ids: context.messages().iter().map(|message| message.entry.clone()).collect(),
-        usage: state.measure(&path).usage,
-        compaction_entry_id: context.compaction().cloned(),
-        model: state.model(&path),
-    })
+/// The result of `session/context`.
+pub struct Context {
+    context: context::Context,
+    usage: Usage,
+    model: Option<ModelRef>,
+}
+
+impl Context {
+    /// What is answered for a path.
+    #[must_use]
+    pub fn new(state: &State, path: &Path, context: context::Context) -> Self {
+        Self { context, usage: state.measure(path).usage, model: state.model(path) }
+    }
+
+    /// Its JSON: the fields of `ContextAnswer`, which the schema is made of. Put together by hand, because messages
+    /// are JSON already and there may be a hundred megabytes of them.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let messages = self.context.messages();
+        let mut json = String::from("{\"messages\":[");
+        for (at, message) in messages.iter().enumerate() {
+            if at > 0 {
+                json.push(',');
+            }
+            json.push_str(&message.json());
+        }
+        let entries: Vec<_> = messages.iter().map(|message| &message.entry).collect();
+        let rest = serde_json::json!({
+            "entryIds": entries,
+            "usage": self.usage,
+            "compactionEntryId": self.context.compaction(),
+            "model": self.model,
+        });
+        json.push_str("],");
+        json.push_str(&rest.to_string()[1..]);
+        json
+    }
 }
 
 /// `session/usage`.
@@ -64,64 +82,45 @@ pub fn usage(state: &State) -> UsageAnswer {
     }
 }
 
-/// `session/entries`.
-///
-/// # Errors
-/// When the cursor is nowhere.
-pub fn entries(state: &State, params: &EntriesParams) -> Result<EntriesAnswer, Failure> {
-    let all: Vec<&Arc<Entry>>;
-    let path: &Path;
-    let in_order: &mut dyn Iterator<Item = &Arc<Entry>> = match (params.branch, &params.since) {
-        (Some(Branch::All), None) => &mut state.tree.entries(),
-        (Some(Branch::All), Some(since)) => {
-            all = state.tree.after(since).ok_or_else(|| Failure::no_entry(since))?.collect();
-            &mut all.into_iter()
-        }
-        (_, since) => {
-            path = state.path();
-            let from = match since {
-                None => 0,
-                Some(since) => match path.position(since) {
-                    Some(place) => place + 1,
-                    // The cursor is on a branch that was left: go on from where that branch leaves the path.
-                    None => after_fork(state, path, since)?,
-                },
-            };
-            &mut path[from..].iter()
-        }
-    };
-    let wanted = |entry: &&Arc<Entry>| params.types.as_ref().is_none_or(|types| types.contains(&entry.kind));
-    let limit = params.limit.unwrap_or(PAGE).max(1);
-    let max_bytes = params.max_bytes.unwrap_or(PAGE_BYTES);
-    let mut page = Vec::new();
-    let mut bytes = 0;
-    let mut last = None;
-    let mut next_cursor = None;
-    for entry in in_order.filter(wanted) {
-        if page.len() == limit || !page.is_empty() && bytes + entry.line().len() > max_bytes {
-            next_cursor = last;
-            break;
-        }
-        bytes += entry.line().len();
-        last = Some(entry.id.clone());
-        page.push(wire(entry));
+/// A page of `session/entries` that is being filled.
+pub struct Page<'a> {
+    params: &'a EntriesParams,
+    entries: Vec<types::Entry>,
+    bytes: usize,
+    last: Option<EntryId>,
+    next_cursor: Option<EntryId>,
+}
+
+impl<'a> Page<'a> {
+    /// An empty one.
+    #[must_use]
+    pub fn new(params: &'a EntriesParams) -> Self {
+        Self { params, entries: Vec::new(), bytes: 0, last: None, next_cursor: None }
     }
-    Ok(EntriesAnswer { entries: page, leaf_entry_id: state.visible_leaf(), next_cursor })
-}
 
-/// The place on the path behind the last entry it shares with the branch of `id`.
-fn after_fork(state: &State, path: &Path, id: &EntryId) -> Result<usize, Failure> {
-    let branch = state.tree.path_to(id).ok_or_else(|| Failure::no_entry(id))?;
-    Ok(path.iter().zip(branch.iter()).take_while(|(a, b)| Arc::ptr_eq(a, b)).count())
-}
+    /// Adds the next entry, if it is wanted. False where the page is full; the entry is for the next one then.
+    pub fn add(&mut self, entry: &Entry) -> bool {
+        if self.params.types.as_ref().is_some_and(|types| !types.contains(&entry.kind)) {
+            return true;
+        }
+        let limit = self.params.limit.unwrap_or(PAGE).max(1);
+        let max_bytes = self.params.max_bytes.unwrap_or(PAGE_BYTES);
+        let size = entry.line().len();
+        if self.entries.len() == limit || !self.entries.is_empty() && self.bytes + size > max_bytes {
+            self.next_cursor = self.last.take();
+            return false;
+        }
+        self.bytes += size;
+        self.last = Some(entry.id.clone());
+        self.entries.push(wire(entry));
+        true
+    }
 
-/// `session/entry`.
-///
-/// # Errors
-/// When there is none.
-pub fn entry(state: &State, params: &EntryParams) -> Result<EntryAnswer, Failure> {
-    let found = state.tree.get(&params.entry_id).ok_or_else(|| Failure::no_entry(&params.entry_id))?;
-    Ok(EntryAnswer { entry: wire(found) })
+    /// The page.
+    #[must_use]
+    pub fn answer(self, leaf_entry_id: Option<EntryId>) -> EntriesAnswer {
+        EntriesAnswer { entries: self.entries, leaf_entry_id, next_cursor: self.next_cursor }
+    }
 }
 
 /// An entry as it goes onto the wire.
@@ -132,11 +131,4 @@ pub fn wire(entry: &Entry) -> types::Entry {
 
 fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(entry::one_line(json).into_owned()).expect("lines and messages were read as JSON")
-}
-
-fn path_at<'a>(state: &'a State, leaf: Option<&EntryId>) -> Result<Cow<'a, Path>, Failure> {
-    match leaf {
-        None => Ok(Cow::Borrowed(state.path())),
-        Some(leaf) => state.tree.path_to(leaf).map(Cow::Owned).ok_or_else(|| Failure::no_entry(leaf)),
-    }
 }

@@ -1,22 +1,22 @@
 //! What a session is, apart from what runs in it: its entries, its settings, and what can be said about them at once.
 
 use super::{
+    history::History,
     open::wrong_settings,
-    store::{Log, Repair, Stats},
+    store::{Appended, Follower, Grown, Log, Repair, Stats, StoreError},
     usage::{Gauge, Measure},
 };
 use crate::{
     context::{self, Context},
-    entry::{Body, Header},
+    entry::Header,
     ids::{EntryId, SessionId},
-    message::Message,
     models::ModelRef,
+    path::Path,
     protocol::{
         errors::Failure,
         types::{self, SessionInfo, Status},
     },
     settings::{Layers, Problem, Sourced},
-    tree::{Path, Tree},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,9 +61,44 @@ pub enum Home {
     /// In a file that is ours to write.
     File(Log),
     /// In a file we only look at.
-    ReadOnly(PathBuf),
+    ReadOnly(Follower),
     /// Nowhere: it ends with the daemon.
     Memory,
+}
+
+impl Home {
+    /// Appends lines behind `leaf`.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn append(&mut self, lines: &[String], leaf: Option<&EntryId>) -> Result<Appended, StoreError> {
+        match self {
+            Self::File(log) => log.append(lines, leaf),
+            Self::ReadOnly(_) | Self::Memory => Ok(Appended::Written { at: 0 }),
+        }
+    }
+
+    /// What others appended to the file behind `leaf`.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn catch_up(&mut self, leaf: Option<&EntryId>) -> Result<Grown, StoreError> {
+        match self {
+            Self::File(log) => log.catch_up(leaf),
+            Self::ReadOnly(follower) => follower.catch_up(leaf),
+            Self::Memory => Ok(Grown::default()),
+        }
+    }
+
+    /// How far the file was read and is whole, in bytes.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        match self {
+            Self::File(log) => log.size(),
+            Self::ReadOnly(follower) => follower.size(),
+            Self::Memory => 0,
+        }
+    }
 }
 
 /// What a session is.
@@ -73,13 +108,17 @@ pub struct State {
     /// Its file.
     pub file: Option<PathBuf>,
     /// Its entries.
-    pub tree: Tree,
+    pub history: History,
     /// What was odd about its file.
     pub repairs: Vec<Repair>,
     /// How often the disk was touched.
     pub stats: Stats,
     header: Header,
+    /// The title in the file's head, where oh-my-pi puts it.
     title: Option<String>,
+    /// What the client gave for this time.
+    given: SessionData,
+    /// That over what is stored with the session.
     data: SessionData,
     model: Option<ModelRef>,
     layers: Layers,
@@ -95,24 +134,23 @@ impl State {
         header: Header,
         file: Option<PathBuf>,
         title: Option<String>,
-        tree: Tree,
-        data: SessionData,
+        history: History,
+        given: SessionData,
         model: Option<ModelRef>,
         layers: &Layers,
     ) -> Result<Self, Problem> {
-        let stored = tree.entries().filter_map(|entry| entry.ours("session")).next_back();
-        let stored = stored.and_then(|value| SessionData::deserialize(value).ok()).unwrap_or_default();
-        let data = data.over(stored);
+        let data = given.clone().over(stored(history.path()));
         let sourced = Arc::new(layers.with_session(data.settings.as_ref())?);
         Ok(Self {
             layers: layers.clone(),
             id: header.id.clone(),
             file,
-            tree,
+            history,
             repairs: Vec::new(),
             stats: Stats::default(),
             header,
             title,
+            given,
             data,
             model,
             sourced,
@@ -123,12 +161,43 @@ impl State {
     ///
     /// # Errors
     /// When its settings are wrong; then nothing is taken.
-    pub fn give(&mut self, data: SessionData, model: Option<ModelRef>) -> Result<(), Failure> {
-        let data = data.over(self.data.clone());
+    pub fn give(&mut self, given: SessionData, model: Option<ModelRef>) -> Result<(), Failure> {
+        let given = given.over(self.given.clone());
+        let data = given.clone().over(stored(self.path()));
         self.sourced = Arc::new(self.layers.with_session(data.settings.as_ref()).map_err(wrong_settings)?);
-        self.data = data;
+        (self.given, self.data) = (given, data);
         self.model = model.or(self.model.take());
         Ok(())
+    }
+
+    /// What is stored with the session was changed on purpose: it counts for more than what a client gave for this time.
+    pub fn reconfigured(&mut self, model: bool) {
+        self.given = SessionData::default();
+        if model {
+            self.model = None;
+        }
+        self.look_at_path();
+    }
+
+    /// The path is another one, and may say other things of the session.
+    pub fn look_at_path(&mut self) {
+        self.data = self.given.clone().over(stored(self.history.path()));
+        match self.layers.with_session(self.data.settings.as_ref()) {
+            Ok(sourced) => self.sourced = Arc::new(sourced),
+            Err(problem) => tracing::warn!(%problem, "the settings stored with the session are not used"),
+        }
+    }
+
+    /// What is stored with the session, as far as it has no entry of its own.
+    #[must_use]
+    pub fn data(&self) -> &SessionData {
+        &self.data
+    }
+
+    /// The first line of its file.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
     }
 
     /// The settings in force.
@@ -140,37 +209,23 @@ impl State {
     /// The path to the leaf.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.tree.path()
+        self.history.path()
     }
 
     /// The leaf as clients see it.
     #[must_use]
     pub fn visible_leaf(&self) -> Option<EntryId> {
-        self.path().visible_leaf().map(|entry| entry.id.clone())
+        self.path().visible_leaf().cloned()
     }
 
     /// The model of a path: what the client said, else what the path says last, else the default.
     #[must_use]
     pub fn model(&self, path: &Path) -> Option<ModelRef> {
-        let on_path = || {
-            path.iter().rev().find_map(|entry| match &entry.body {
-                Body::ModelChange { provider, model } => {
-                    Some(ModelRef { provider: provider.clone(), id: model.clone() })
-                }
-                Body::Message(_) => match entry.message() {
-                    Some(Message::Assistant(answer)) => {
-                        Some(ModelRef { provider: answer.provider.clone()?, id: answer.model.clone()? })
-                    }
-                    _ => None,
-                },
-                _ => None,
-            })
-        };
         let in_header = || {
             let text = |key: &str| self.header.rest.get(key)?.as_str().map(str::to_owned);
             Some(ModelRef { provider: text("provider")?, id: text("modelId")? })
         };
-        let own = self.model.clone().or_else(on_path).or_else(in_header);
+        let own = self.model.clone().or_else(|| path.model()).or_else(in_header);
         let settings = &self.sourced.settings;
         let default = settings.default_model.as_deref().and_then(ModelRef::parse);
         match own {
@@ -208,39 +263,34 @@ impl State {
         let Some(place) = path.position(expected) else {
             return false;
         };
-        path[place + 1..].iter().all(|entry| {
-            !entry.in_context()
-                && !matches!(entry.body, Body::Compaction(_) | Body::ContextEdit(_) | Body::ResetBoundary)
-                && entry.ours("undo").is_none()
-        })
+        path[place + 1..].iter().all(|entry| !entry.in_context() && !entry.rewrites())
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn title(&self) -> Option<String> {
+        let indexed = self.history.index().and_then(|index| index.title()).map(str::to_owned);
+        indexed.or_else(|| self.path().title()).or_else(|| self.title.clone())
     }
 
     /// The session as clients see it.
     #[must_use]
     pub fn info(&self, status: Status) -> SessionInfo {
         let path = self.path();
-        let mut name = self.tree.entries().filter_map(|entry| match &entry.body {
-            Body::SessionInfo { name } => Some(name.clone()),
-            _ => None,
-        });
-        let level = path.iter().rev().find_map(|entry| match &entry.body {
-            Body::ThinkingLevel(level) => Some(level.clone()),
-            _ => None,
-        });
         let in_header = || self.header.rest.get("thinkingLevel")?.as_str().map(str::to_owned);
-        let newest = self.tree.entries().last().map(|entry| entry.timestamp.clone());
+        let newest = path.last().map(|entry| entry.timestamp.clone());
         SessionInfo {
             session_id: self.id.clone(),
             path: self.file.as_ref().map(|file| file.display().to_string()),
             cwd: self.header.cwd.clone(),
-            title: name.next_back().filter(|name| !name.is_empty()).or_else(|| self.title.clone()),
+            title: self.title(),
             created_at: self.header.timestamp.clone(),
             updated_at: newest.filter(|at| !at.is_empty()).unwrap_or_else(|| self.header.timestamp.clone()),
             parent_session: self.header.parent_session.clone(),
-            leaf_entry_id: path.visible_leaf().map(|entry| entry.id.clone()),
-            entry_count: Some(self.tree.len()),
+            leaf_entry_id: path.visible_leaf().cloned(),
+            entry_count: self.history.len(),
             model: self.model(path),
-            thinking_level: level.or_else(in_header).unwrap_or_else(|| "off".to_owned()),
+            thinking_level: path.thinking_level().or_else(in_header).unwrap_or_else(|| "off".to_owned()),
             status,
             usage: self.measure(path).usage,
         }
@@ -249,13 +299,16 @@ impl State {
     /// What was odd about its file, as clients see it.
     #[must_use]
     pub fn repairs(&self) -> Vec<types::Repair> {
-        self.repairs
-            .iter()
-            .map(|repair| types::Repair {
-                kind: repair.kind.to_owned(),
-                line: repair.line,
-                detail: repair.detail.clone(),
-            })
-            .collect()
+        self.repairs.iter().map(types::Repair::from).collect()
     }
+}
+
+impl From<&Repair> for types::Repair {
+    fn from(repair: &Repair) -> Self {
+        Self { kind: repair.kind.to_owned(), line: repair.line, detail: repair.detail.clone() }
+    }
+}
+
+fn stored(path: &Path) -> SessionData {
+    path.session_data().and_then(|value| SessionData::deserialize(value).ok()).unwrap_or_default()
 }

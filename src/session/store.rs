@@ -1,15 +1,21 @@
-//! The session file: opened under a lock, read line by line, and only ever appended to.
+//! The right to write a session file: taken with its lock, and used to append only.
 //!
-//! A `Log` is the right to append. What it says is on disk, is: `append` returns after the fsync, and what a failed
-//! write left behind is cut off again. The file's own bytes are never changed; a torn last line is moved aside, and an
-//! old version is replaced by its new form with the old file kept, both right before the first write of ours.
+//! What a `Log` says is on disk, is: `append` returns after the fsync, and what a failed write left behind is cut off
+//! again. The file's own bytes are never changed; a torn last line is moved aside, and an old version is replaced by its
+//! new form with the old file kept, both right before the first write of ours.
 
 use super::{
-    lock::Lock,
-    migrate::{self, OldLine},
+    header,
+    history::{History, Loaded, Source, Tail},
+    lock::{Lock, Unfinished as LeftBehind},
+    migrate,
 };
-use crate::entry::{Entry, Header, VERSION};
-use serde_json::{Map, Value};
+use crate::{
+    entry::{Entry, Header},
+    ids::EntryId,
+    index::Spot,
+    path,
+};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
@@ -22,13 +28,14 @@ use std::{
 pub struct Log {
     path: PathBuf,
     file: File,
+    source: Source,
     /// Everything before this is on disk and ends with a newline, unless `unfinished` says otherwise.
     durable: u64,
     unfinished: Unfinished,
     /// Writing is over, and why: after a failed fsync nobody knows what is on disk.
     broken: Option<String>,
     stats: Stats,
-    _lock: Lock,
+    lock: Lock,
 }
 
 /// What the first write has to put in order.
@@ -44,12 +51,27 @@ enum Unfinished {
 }
 
 /// What became of lines that were to be appended.
-#[derive(Debug)]
 pub enum Appended {
-    /// They are on disk.
-    Written,
+    /// They are on disk, the first of them at this offset.
+    Written { at: u64 },
     /// Another program was faster: these are its entries, and nothing of ours was written.
-    Behind(Vec<Arc<Entry>>),
+    Behind(Grown),
+}
+
+/// What another program appended.
+#[derive(Default)]
+pub struct Grown {
+    /// Its entries.
+    pub entries: Vec<(Arc<Entry>, Spot)>,
+    /// The path now, where they do not simply go on where it ended.
+    pub path: Option<path::Path>,
+}
+
+/// A file that is only looked at, and how far it was read.
+#[derive(Debug)]
+pub struct Follower {
+    source: Source,
+    durable: u64,
 }
 
 /// How often the disk was touched.
@@ -61,17 +83,28 @@ pub struct Stats {
     pub fsyncs: u64,
 }
 
-/// What a session file holds.
-#[derive(Debug)]
-pub struct Loaded {
+/// A session file that was opened.
+pub struct Opened<Home> {
     /// The first line.
     pub header: Header,
-    /// The rest, in the form of today.
-    pub entries: Vec<Arc<Entry>>,
-    /// What was not as it should be, and is carried on with.
-    pub repairs: Vec<Repair>,
     /// oh-my-pi's leading title line.
     pub title: Option<String>,
+    /// The entries.
+    pub history: History,
+    /// What was not as it should be, and is carried on with.
+    pub repairs: Vec<Repair>,
+    /// What ran when its last owner died.
+    pub left_behind: Option<LeftBehind>,
+    /// What may be done with it.
+    pub home: Home,
+}
+
+impl<T> Opened<T> {
+    /// The same with another home.
+    pub fn with_home<U>(self, home: impl FnOnce(T) -> U) -> Opened<U> {
+        let Self { header, title, history, repairs, left_behind, home: old } = self;
+        Opened { header, title, history, repairs, left_behind, home: home(old) }
+    }
 }
 
 /// Something in a file that was not as it should be.
@@ -101,6 +134,9 @@ pub enum StoreError {
     /// The operating system refused.
     #[error("{}: {what} ({source})", .path.display())]
     Io { path: PathBuf, what: &'static str, source: io::Error },
+    /// It is not what it was when it was opened.
+    #[error("{} was changed by another program ({what}); close the session and load it again", .path.display())]
+    Changed { path: PathBuf, what: String },
     /// Writing is over for this session.
     #[error("{} is read-only from here on: {why}", .path.display())]
     ReadOnly { path: PathBuf, why: String },
@@ -134,70 +170,90 @@ fn free_beside(path: &Path, suffix: &str) -> PathBuf {
 ///
 /// # Errors
 /// When it is missing, no session, somebody else's at the moment, or the operating system refuses.
-pub fn open(path: &Path) -> Result<(Log, Loaded), StoreError> {
+pub fn open(path: &Path) -> Result<Opened<Log>, StoreError> {
     // Looked at first: a lock file beside something that is no session would be litter.
-    peek(path)?;
-    let lock = Lock::take(path)?;
+    header::peek(path)?;
+    let mut lock = Lock::take(path)?;
+    let left_behind = lock.left_behind();
     let file = OpenOptions::new()
         .read(true)
         .append(true)
         .open(path)
         .map_err(StoreError::io(path, "cannot be written; to look at it, load it with readOnly: true"))?;
-    let bytes = read_all(path)?;
-    let Parsed { loaded, durable, tail } = parse(path, &bytes)?;
+    // Once more, now that nobody can replace it any more.
+    let found = header::peek(path)?;
+    let source = Source::open(path.to_owned(), &found)?;
+    let Loaded { history, repairs, durable, tail } = source.clone().load(&found)?;
     let unfinished = match tail {
-        _ if loaded.header.version < VERSION => Unfinished::Old { known: loaded.entries.len() },
+        Tail::Old { entries } => Unfinished::Old { known: entries },
         // A torn line stands behind what is durable, and is looked at again before the first write.
         Tail::Whole | Tail::Torn => Unfinished::Nothing,
         Tail::NoNewline => Unfinished::NoNewline,
     };
-    let log =
-        Log { path: path.to_owned(), file, durable, unfinished, broken: None, stats: Stats::default(), _lock: lock };
-    Ok((log, loaded))
+    let stats = Stats::default();
+    let home = Log { path: path.to_owned(), file, source, durable, unfinished, broken: None, stats, lock };
+    Ok(Opened { header: found.header, title: found.title, history, repairs, left_behind, home })
 }
 
 /// Opens a file for reading only: no lock, no write.
 ///
 /// # Errors
 /// When it is missing, no session, or the operating system refuses.
-pub fn open_read_only(path: &Path) -> Result<Loaded, StoreError> {
-    peek(path)?;
-    Ok(parse(path, &read_all(path)?)?.loaded)
+pub fn open_read_only(path: &Path) -> Result<Opened<Follower>, StoreError> {
+    let found = header::peek(path)?;
+    let source = Source::open(path.to_owned(), &found)?;
+    let Loaded { history, repairs, durable, .. } = source.clone().load(&found)?;
+    let home = Follower { source, durable };
+    Ok(Opened { header: found.header, title: found.title, history, repairs, left_behind: None, home })
 }
 
 /// Makes a new file of a header and first entries. The file and its name are on disk when this returns.
 ///
 /// # Errors
 /// When the operating system refuses.
-pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<Log, StoreError> {
+pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Log, Source), StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create_private_folder(folder)?;
     let lock = Lock::take(path)?;
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(StoreError::io(path, "cannot be made"))?;
+    let file = create_private(path).map_err(StoreError::io(path, "cannot be made"))?;
+    let line = header_line(header);
+    let found = header::Found { header: header.clone(), title: None, end: line.len() as u64 + 1, lines: 1 };
+    let source = Source::open(path.to_owned(), &found)?;
     let mut log = Log {
         path: path.to_owned(),
         file,
+        source: source.clone(),
         durable: 0,
         unfinished: Unfinished::Nothing,
         broken: None,
         stats: Stats::default(),
-        _lock: lock,
+        lock,
     };
-    let lines: Vec<String> = std::iter::once(header_line(header)).chain(first.iter().cloned()).collect();
-    if let Err(error) = log.append(&lines) {
+    let lines: Vec<String> = std::iter::once(line).chain(first.iter().cloned()).collect();
+    if let Err(error) = log.append(&lines, None) {
         // Nobody was told of it yet, and an empty file is no session.
         let _ = fs::remove_file(path);
         return Err(error);
     }
     sync_folder(folder);
-    Ok(log)
+    Ok((log, source))
 }
 
-fn header_line(header: &Header) -> String {
+/// Makes a file that is not there yet and that only its owner reads.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// A header as it stands in a file, without its newline.
+#[must_use]
+pub fn header_line(header: &Header) -> String {
     serde_json::to_string(header).expect("a header is always JSON")
 }
 
@@ -237,21 +293,28 @@ impl Log {
         self.durable
     }
 
+    /// The lock, to note what runs.
+    pub fn lock(&mut self) -> &mut Lock {
+        &mut self.lock
+    }
+
     /// Appends lines with one write and one fsync; when it returns `Written`, they are on disk. On an error none of them
-    /// is. What another program has appended meanwhile comes back first, and then nothing was written: whoever appends
-    /// must have seen it.
+    /// is. What another program has appended meanwhile, behind `leaf`, comes back first, and then nothing was written:
+    /// whoever appends must have seen it.
     ///
     /// # Errors
     /// When the disk is full or fails. After a failed fsync the log takes nothing any more.
-    pub fn append(&mut self, lines: &[String]) -> Result<Appended, StoreError> {
+    pub fn append(&mut self, lines: &[String], leaf: Option<&EntryId>) -> Result<Appended, StoreError> {
         if let Some(why) = &self.broken {
             return Err(StoreError::ReadOnly { path: self.path.clone(), why: why.clone() });
         }
-        let mut strangers = self.put_in_order()?;
-        strangers.extend(self.catch_up()?);
-        if !strangers.is_empty() {
-            return Ok(Appended::Behind(strangers));
+        let mut grown = self.put_in_order()?;
+        grown.entries.extend(self.read_on()?);
+        self.move_torn_line_aside()?;
+        if !grown.entries.is_empty() {
+            return Ok(Appended::Behind(self.source.grown(grown.entries, leaf, self.durable)?));
         }
+        let at = self.durable;
         let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
         for line in lines {
             bytes.extend_from_slice(line.as_bytes());
@@ -273,11 +336,24 @@ impl Log {
         }
         self.stats.fsyncs += 1;
         self.durable += bytes.len() as u64;
-        Ok(Appended::Written)
+        Ok(Appended::Written { at })
     }
 
-    /// Reads what stands behind the last line we know. Whole lines are another program's; a piece of one is moved aside.
-    fn catch_up(&mut self) -> Result<Vec<Arc<Entry>>, StoreError> {
+    /// Reads what another program appended behind the last line we know.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or became shorter.
+    pub fn catch_up(&mut self, leaf: Option<&EntryId>) -> Result<Grown, StoreError> {
+        // An old file is read anew when it is replaced, and not before.
+        if self.broken.is_some() || matches!(self.unfinished, Unfinished::Old { .. }) {
+            return Ok(Grown::default());
+        }
+        let entries = self.read_on()?;
+        self.source.grown(entries, leaf, self.durable)
+    }
+
+    /// Reads whole lines behind what is durable. A line without its newline may still be on its way.
+    fn read_on(&mut self) -> Result<Vec<(Arc<Entry>, Spot)>, StoreError> {
         let length = self.length()?;
         if length < self.durable {
             // Appending would hide the loss.
@@ -285,27 +361,28 @@ impl Log {
             self.broken = Some(why.clone());
             return Err(StoreError::ReadOnly { path: self.path.clone(), why });
         }
-        if length == self.durable {
-            return Ok(Vec::new());
+        let (entries, durable) = self.source.entries_between(self.durable, length)?;
+        if durable > self.durable && matches!(self.unfinished, Unfinished::NoNewline) {
+            // The newline that was missing came.
+            self.unfinished = Unfinished::Nothing;
         }
-        let mut rest = Vec::new();
+        self.durable = durable;
+        Ok(entries)
+    }
+
+    /// What stands behind the last whole line is a piece of one, left by a crash.
+    fn move_torn_line_aside(&mut self) -> Result<(), StoreError> {
+        let length = self.length()?;
+        if length <= self.durable {
+            return Ok(());
+        }
+        let mut piece = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.durable))?;
-            file.read_to_end(&mut rest)
+            file.read_to_end(&mut piece)
         });
         read.map_err(StoreError::io(&self.path, "cannot be read"))?;
-        let whole = memchr::memrchr(b'\n', &rest).map_or(0, |at| at + 1);
-        let lines = Lines::new(&rest[..whole]);
-        let entries = lines.filter_map(|line| match read_line(line.bytes, true) {
-            Ok(Line::Entry(entry)) => Some(entry),
-            _ => None,
-        });
-        let entries: Vec<_> = entries.collect();
-        self.durable += whole as u64;
-        if whole < rest.len() {
-            self.move_aside(&rest[whole..])?;
-        }
-        Ok(entries)
+        self.move_aside(&piece)
     }
 
     /// The piece of a line at the end goes to a `.torn` file.
@@ -327,21 +404,24 @@ impl Log {
     }
 
     /// What has to be done once, before the first write.
-    fn put_in_order(&mut self) -> Result<Vec<Arc<Entry>>, StoreError> {
-        match self.unfinished {
-            Unfinished::Nothing => return Ok(Vec::new()),
-            Unfinished::NoNewline => self.finish_line()?,
-            Unfinished::Old { known } => {
-                let strangers = self.replace_old(known)?;
-                self.unfinished = Unfinished::Nothing;
-                return Ok(strangers);
+    fn put_in_order(&mut self) -> Result<Grown, StoreError> {
+        let entries = match self.unfinished {
+            Unfinished::Nothing => Vec::new(),
+            Unfinished::NoNewline => {
+                self.finish_line()?;
+                Vec::new()
             }
-        }
+            Unfinished::Old { known } => self.replace_old(known)?,
+        };
         self.unfinished = Unfinished::Nothing;
-        Ok(Vec::new())
+        Ok(Grown { entries, path: None })
     }
 
     fn finish_line(&mut self) -> Result<(), StoreError> {
+        if self.length()? > self.durable {
+            // Another program has written on; its newline is there.
+            return Ok(());
+        }
         self.file.write_all(b"\n").map_err(StoreError::io(&self.path, "could not be written; nothing was changed"))?;
         self.durable += 1;
         Ok(())
@@ -350,14 +430,20 @@ impl Log {
     /// An old version gives way to its form of today: the new file is complete on disk before it takes the name, and
     /// the old one stays beside it. The file is read once more, so that what another program wrote to it since is in
     /// the new one too; that comes back.
-    fn replace_old(&mut self, known: usize) -> Result<Vec<Arc<Entry>>, StoreError> {
+    fn replace_old(&mut self, known: usize) -> Result<Vec<(Arc<Entry>, Spot)>, StoreError> {
         let failed = "could not be written in its new form; nothing was changed";
-        let Parsed { loaded, .. } = parse(&self.path, &read_all(&self.path)?)?;
-        let kept = free_beside(&self.path, &format!("v{}", loaded.header.version));
+        let found = header::peek(&self.path)?;
+        let old = Source::open(self.path.clone(), &found)?;
+        let length = old.file().metadata().map_err(StoreError::io(&self.path, "cannot be looked at"))?.len();
+        let (entries, _) =
+            migrate::read(old.file(), &found, length).map_err(StoreError::io(&self.path, "cannot be read"))?;
+        let kept = free_beside(&self.path, &format!("v{}", found.header.version));
         let new = free_beside(&self.path, "new");
-        let mut bytes = header_line(&migrate::to_header(&loaded.header));
+        let header = migrate::to_header(&found.header);
+        let mut bytes = header_line(&header);
         bytes.push('\n');
-        for entry in &loaded.entries {
+        let found = header::Found { header, title: None, end: bytes.len() as u64, lines: 1 };
+        for entry in &entries {
             bytes.push_str(entry.line());
             bytes.push('\n');
         }
@@ -382,210 +468,54 @@ impl Log {
             .append(true)
             .open(&self.path)
             .map_err(StoreError::io(&self.path, "cannot be opened after it was replaced; load the session again"))?;
+        self.source = Source::open(self.path.clone(), &found)?;
         self.durable = bytes.len() as u64;
-        Ok(loaded.entries.into_iter().skip(known).collect())
+        // The session keeps the entries of an old file in memory, so that nobody asks for their places.
+        let nowhere = Spot { offset: 0, length: 0 };
+        Ok(entries.into_iter().skip(known).map(|entry| (entry, nowhere)).collect())
     }
 }
 
-fn read_all(path: &Path) -> Result<Vec<u8>, StoreError> {
-    fs::read(path).map_err(StoreError::io(path, "cannot be read"))
-}
-
-/// Reads the header and nothing else: at most as much of the file as pi looks at, 1 MiB.
-///
-/// # Errors
-/// When the file is missing, or is no session.
-pub fn peek(path: &Path) -> Result<Header, StoreError> {
-    const LONGEST_HEADER: u64 = 1 << 20;
-    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => StoreError::Missing(path.to_owned()),
-        _ => StoreError::io(path, "cannot be read")(error),
-    })?;
-    if metadata.is_dir() {
-        let source = io::Error::from_raw_os_error(21);
-        return Err(StoreError::io(path, "is a folder; give the path of the session file in it")(source));
+impl Follower {
+    /// How far the file was read.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.durable
     }
-    if !metadata.is_file() {
-        return Err(StoreError::Foreign { path: path.to_owned(), what: "it is a device or a pipe".to_owned() });
-    }
-    let mut head = Vec::new();
-    let file = File::open(path).map_err(StoreError::io(path, "cannot be read"))?;
-    file.take(LONGEST_HEADER).read_to_end(&mut head).map_err(StoreError::io(path, "cannot be read"))?;
-    header_in(path, &head)
-}
 
-/// The header in the beginning of a file.
-///
-/// # Errors
-/// When it is no session.
-pub fn header_in(path: &Path, beginning: &[u8]) -> Result<Header, StoreError> {
-    Ok(read_header(path, &mut Lines::new(beginning))?.0)
-}
-
-struct Parsed {
-    loaded: Loaded,
-    durable: u64,
-    tail: Tail,
-}
-
-enum Tail {
-    Whole,
-    NoNewline,
-    Torn,
-}
-
-fn parse(path: &Path, bytes: &[u8]) -> Result<Parsed, StoreError> {
-    let mut lines = Lines::new(bytes);
-    let (header, title) = read_header(path, &mut lines)?;
-    let current = header.version >= VERSION;
-    let mut entries = Vec::new();
-    let mut old = Vec::new();
-    let mut repairs = Vec::new();
-    let mut tail = if bytes.ends_with(b"\n") { Tail::Whole } else { Tail::NoNewline };
-    let mut durable = bytes.len();
-    for line in lines {
-        if line.bytes.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        let bad = match read_line(line.bytes, current) {
-            Ok(Line::Entry(entry)) => {
-                repairs.extend(unreadable(&entry, Some(line.number)));
-                entries.push(entry);
-                continue;
-            }
-            Ok(Line::Old(value)) => {
-                old.push(OldLine { number: line.number, value });
-                continue;
-            }
-            Err(what) => what,
+    /// Reads what its owner appended since.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is another one now.
+    pub fn catch_up(&mut self, leaf: Option<&EntryId>) -> Result<Grown, StoreError> {
+        let path = self.source.path();
+        let now = fs::metadata(path).map_err(StoreError::io(path, "cannot be looked at"))?;
+        let then = self.source.file().metadata().map_err(StoreError::io(path, "cannot be looked at"))?;
+        let replaced = {
+            use std::os::unix::fs::MetadataExt;
+            (now.dev(), now.ino()) != (then.dev(), then.ino())
         };
-        if line.ended {
-            let detail = format!("{bad}; the line is left as it is and everything else is loaded");
-            repairs.push(Repair { kind: "corrupt_line", line: Some(line.number), detail });
-        } else {
-            let detail = "the last line is incomplete; it is left out, and moved to a .torn file before the next write";
-            repairs.push(Repair { kind: "torn_tail", line: Some(line.number), detail: detail.to_owned() });
-            tail = Tail::Torn;
-            durable = line.start;
+        if replaced || now.len() < self.durable {
+            let what = if replaced { "it was replaced by another file" } else { "it became shorter" };
+            return Err(StoreError::Changed { path: path.to_owned(), what: what.to_owned() });
         }
-    }
-    if !current {
-        let (migrated, bad) = migrate::to_entries(&header, old);
-        repairs.extend(migrated.iter().filter_map(|entry| unreadable(entry, None)));
-        entries = migrated;
-        repairs.extend(bad.into_iter().map(|(line, what)| Repair {
-            kind: "corrupt_line",
-            line: Some(line),
-            detail: what,
-        }));
-        let detail =
-            format!("a version {} file; the first write replaces it by version {VERSION} and keeps it", header.version);
-        repairs.push(Repair { kind: "migrated", line: None, detail });
-    }
-    if header.version > VERSION {
-        let detail = format!("version {} is newer than {VERSION}, which is what is understood here", header.version);
-        repairs.push(Repair { kind: "newer_version", line: None, detail });
-    }
-    Ok(Parsed { loaded: Loaded { header, entries, repairs, title }, durable: durable as u64, tail })
-}
-
-/// An entry that is kept and adds nothing, though its type says it should.
-fn unreadable(entry: &Entry, line: Option<usize>) -> Option<Repair> {
-    let detail = format!(
-        "the {} {} is not in the form of its type; it is kept, and is not in the context",
-        entry.kind, entry.id
-    );
-    entry.unreadable().then_some(Repair { kind: "unreadable_entry", line, detail })
-}
-
-enum Line {
-    Entry(Arc<Entry>),
-    Old(Map<String, Value>),
-}
-
-fn read_line(bytes: &[u8], current: bool) -> Result<Line, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8 ({error})"))?;
-    let text = text.strip_suffix('\r').unwrap_or(text);
-    if current {
-        return Entry::parse(text.into()).map(|entry| Line::Entry(Arc::new(entry))).map_err(|error| error.to_string());
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(value)) if value.contains_key("type") => Ok(Line::Old(value)),
-        Ok(_) => Err("not an object with a type".to_owned()),
-        Err(error) => Err(format!("not JSON ({error})")),
+        let (entries, durable) = self.source.entries_between(self.durable, now.len())?;
+        self.durable = durable;
+        self.source.grown(entries, leaf, durable)
     }
 }
 
-/// The header, behind oh-my-pi's title line where there is one.
-fn read_header(path: &Path, lines: &mut Lines<'_>) -> Result<(Header, Option<String>), StoreError> {
-    let foreign = |what: &str| StoreError::Foreign { path: path.to_owned(), what: what.to_owned() };
-    let mut title = None;
-    loop {
-        let line = loop {
-            match lines.next() {
-                Some(line) if line.bytes.iter().all(u8::is_ascii_whitespace) => {}
-                Some(line) => break line,
-                None => return Err(foreign("it is empty; make a session with session/new")),
-            }
-        };
-        let text = std::str::from_utf8(line.bytes).map_err(|_| foreign("its first line is not UTF-8"))?;
-        let text = text.trim_start_matches('\u{feff}');
-        let value: Value = serde_json::from_str(text).map_err(|_| {
-            foreign(if line.ended { "its first line is not JSON" } else { "its only line is not whole JSON" })
-        })?;
-        match value["type"].as_str() {
-            Some("title") if title.is_none() => {
-                title = Some(value["title"].as_str().unwrap_or_default().to_owned());
-            }
-            Some("session") => {
-                let header: Header = serde_json::from_value(value)
-                    .map_err(|error| foreign(&format!("its header is not one of a session ({error})")))?;
-                if header.id.as_str().is_empty() {
-                    return Err(foreign("its header has an empty id"));
-                }
-                let title = title.filter(|title| !title.is_empty()).or_else(|| header.title.clone());
-                return Ok((header, title));
-            }
-            _ => {
-                return Err(foreign("its first line is not a header {\"type\":\"session\",\"id\":…}"));
-            }
+impl Source {
+    /// What was appended, with the path anew where it does not simply go on behind `leaf`.
+    fn grown(&self, entries: Vec<(Arc<Entry>, Spot)>, leaf: Option<&EntryId>, end: u64) -> Result<Grown, StoreError> {
+        let mut before = leaf;
+        let mut goes_on = true;
+        for (entry, _) in &entries {
+            // A compaction may keep something that was let go of.
+            goes_on &= entry.parent.as_ref() == before && entry.undoes().is_none() && entry.compaction().is_none();
+            before = Some(&entry.id);
         }
-    }
-}
-
-/// The lines of a file with their numbers and places.
-struct Lines<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    number: usize,
-}
-
-struct RawLine<'a> {
-    bytes: &'a [u8],
-    number: usize,
-    start: usize,
-    /// A newline follows.
-    ended: bool,
-}
-
-impl<'a> Lines<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, number: 0 }
-    }
-}
-
-impl<'a> Iterator for Lines<'a> {
-    type Item = RawLine<'a>;
-
-    fn next(&mut self) -> Option<RawLine<'a>> {
-        let start = self.at;
-        let rest = self.bytes.get(start..).filter(|rest| !rest.is_empty())?;
-        let (length, ended) = match memchr::memchr(b'\n', rest) {
-            Some(length) => (length, true),
-            None => (rest.len(), false),
-        };
-        self.at = start + length + usize::from(ended);
-        self.number += 1;
-        Some(RawLine { bytes: &rest[..length], number: self.number, start, ended })
+        let path = if goes_on { None } else { Some(self.path_from(end)?) };
+        Ok(Grown { entries, path })
     }
 }

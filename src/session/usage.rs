@@ -6,10 +6,10 @@ use crate::{
     maintenance::{self, Facts, plan},
     message::Message,
     models::{self, Budget, ModelRef},
+    path::Path,
     protocol::types::{Breakdown, Usage, UsageSource},
     settings::{CompactionSettings, EstimatorSetting, Settings, Strategy},
     tokens::{self, Calibration, Estimator, factor, scaled},
-    tree::Path,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -84,7 +84,10 @@ impl Gauge<'_> {
 
         let window = models::window(self.settings, self.model);
         let compaction = self.settings.compaction_for(self.model);
-        let budget = Budget::of(window.tokens, &compaction, system, tools);
+        let pins = context::texts_of_pins(path, path.first_kept(), &path.pins());
+        // Roughly: this is asked for all the time.
+        let pins = size(pins.iter().map(|pinned| tokens::utf16_len(pinned).div_ceil(4) as u64).sum());
+        let budget = Budget::of(window.tokens, &compaction, system, tools).with_pins(pins);
         let sum = |entries: &[Arc<Entry>]| -> u64 {
             entries.iter().filter(|entry| entry.in_context()).map(|entry| u64::from(entry.tokens(estimator))).sum()
         };
@@ -124,7 +127,7 @@ impl Measure {
             context_tokens: self.usage.context_tokens,
             budget: self.budget,
             auto: self.usage.auto_compaction,
-            undone: path.iter().any(|entry| entry.ours("undo").is_some()),
+            undone: path.has_undo(),
             anything_new: plan::anything_new(path),
         })
     }

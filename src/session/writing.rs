@@ -1,88 +1,153 @@
 //! Everything a session writes: handed to the disk, and told when it is there.
 
 use super::{
-    Append, Input, Session, Write, Writer,
-    append::Staged,
+    Append, Done, Ending, Input, Session, Write, Writer,
     handle::Command,
-    read,
+    notes, read,
     state::Home,
     store::{Appended, StoreError},
 };
 use crate::{
     entry::Entry,
     ids::OperationId,
+    index::Spot,
     outbox::About,
+    path::Path,
     protocol::{
         errors::Failure,
         events::Event,
         types::{AppendAnswer, Next},
     },
-    rpc::Reply,
     tokens::{self, Estimator},
     transport,
 };
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 /// A larger entry is announced by its id and type alone, in bytes.
 const LARGEST_ANNOUNCED: usize = 48 * 1024;
 
 impl Write {
-    fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        let (appends, compaction) = match self {
-            Self::Appends(appends) => (appends.as_slice(), None),
-            Self::Compaction { entry, .. } => (&[][..], Some(entry)),
-        };
-        appends.iter().flat_map(|append| &append.staged.entries).chain(compaction)
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        match self {
+            Self::Appends(appends) => appends.iter().flat_map(|append| append.staged.entries.clone()).collect(),
+            Self::Compaction { entry, .. } => vec![entry.clone()],
+            Self::Note { staged, .. } => staged.entries.clone(),
+        }
     }
 }
 
 impl Session {
-    /// Hands lines to the disk; the result comes back as an input.
-    pub(super) fn write(&mut self, lines: Vec<String>, what: Write) {
-        let Writer::Ready(mut home) = std::mem::replace(&mut self.writer, Writer::Away) else {
-            unreachable!("commands and drafts wait while a write is out")
+    /// Does something with the file that may take a while; the session looks at no command meanwhile.
+    pub(super) fn with_home(&mut self, work: impl FnOnce(&mut Home) -> Done + Send + 'static) {
+        let end = match &self.writer {
+            Writer::Ready(home) => home.end(),
+            Writer::Away { .. } => unreachable!("commands and drafts wait while a write is out"),
         };
+        let Writer::Ready(mut home) = std::mem::replace(&mut self.writer, Writer::Away { end }) else { return };
         if let Home::File(log) = &home {
             self.state.stats = log.stats();
         }
-        let counted = tokens::ready() && self.state.gauge(None).estimator() == Estimator::Tiktoken;
-        self.spawn(move || {
-            let result = match &mut home {
-                Home::File(log) => log.append(&lines),
-                Home::Memory | Home::ReadOnly(_) => Ok(Appended::Written),
-            };
-            if counted {
-                // Here it costs nobody's time but the writer's, and every answer has counts instead of guesses.
-                what.entries().for_each(|entry| entry.count());
-            }
-            Input::Written { home, result, what }
+        self.spawn(move || match catch_unwind(AssertUnwindSafe(|| work(&mut home))) {
+            Ok(done) => Input::Back { home, done },
+            Err(_) => Input::Lost,
         });
     }
 
-    pub(super) fn written(&mut self, home: Home, result: Result<Appended, StoreError>, what: Write) {
+    /// Hands entries to the disk; the result comes back as an input.
+    pub(super) fn write(&mut self, what: Write) {
+        let entries = what.entries();
+        let lines: Vec<String> = entries.iter().map(|entry| entry.line().to_owned()).collect();
+        let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
+        let mut before = leaf.as_ref();
+        let goes_on = entries.iter().all(|entry| {
+            let goes_on = entry.parent.as_ref() == before && entry.undoes().is_none();
+            before = Some(&entry.id);
+            goes_on
+        });
+        let source = self.state.history.source().filter(|_| !goes_on).cloned();
+        let counted = tokens::ready() && self.state.gauge(None).estimator() == Estimator::Tiktoken;
+        self.with_home(move |home| {
+            let appended = home.append(&lines, leaf.as_ref());
+            let path = match (&appended, source) {
+                (Ok(Appended::Written { .. }), Some(source)) => Some(source.path_from(home.end())),
+                _ => None,
+            };
+            if counted {
+                // Here it costs nobody's time but the writer's, and every answer has counts instead of guesses.
+                entries.iter().for_each(|entry| entry.count());
+            }
+            Done::Wrote { appended, path, what }
+        });
+    }
+
+    /// The file is back.
+    pub(super) fn back(&mut self, home: Home, done: Done) {
         self.writer = Writer::Ready(home);
-        match (result, what) {
-            (Ok(Appended::Behind(strangers)), what) => self.again(&strangers, what),
-            (Ok(Appended::Written), Write::Appends(appends)) => {
-                appends.into_iter().for_each(|Append { staged, reply, .. }| self.appended(staged, reply));
-            }
-            (Err(error), Write::Appends(appends)) => {
-                let failure = Failure::from(error);
-                appends.into_iter().for_each(|append| append.reply.fail(&failure));
-            }
-            (result, Write::Compaction { entry, .. }) => {
-                self.compacted(&entry, result.map(drop).map_err(Failure::from))
-            }
+        if self.unnoted {
+            self.note_what_runs();
+        }
+        match done {
+            Done::Wrote { appended, path, what } => self.wrote(appended, path, what),
+            Done::Woke(path) => self.woke(path),
+            Done::CaughtUp(grown) => self.caught_up(grown),
+        }
+        if !self.waiting_for_index.is_empty() {
+            self.start_indexing();
         }
     }
 
-    /// Another program wrote to the file meanwhile: what it wrote is taken in, then ours is tried again on top of it.
-    fn again(&mut self, strangers: &[Arc<Entry>], what: Write) {
-        for entry in strangers {
-            self.state.tree.push(entry.clone());
-            self.announce(entry, None);
+    /// A defect took the file with it: the session ends, and whoever waits is told.
+    pub(super) fn lost(&mut self) {
+        self.writer = Writer::Ready(Home::Memory);
+        self.stop_running();
+        if !matches!(self.ending, Ending::Now(_)) {
+            self.ending = Ending::Now(Vec::new());
         }
-        self.tell_usage(self.state.measure(self.state.path()).usage);
+    }
+
+    fn wrote(&mut self, appended: Result<Appended, StoreError>, path: Option<Result<Path, StoreError>>, what: Write) {
+        let at = match appended {
+            Ok(Appended::Written { at }) => at,
+            Ok(Appended::Behind(grown)) => {
+                // Another program was faster: what it wrote is taken in, then ours is tried again on top of it.
+                self.take_in(grown);
+                return self.again(what);
+            }
+            Err(error) => return self.not_written(&Failure::from(error), what),
+        };
+        let mut offset = at;
+        for entry in what.entries() {
+            let spot = Spot { offset, length: entry.line().len() as u32 };
+            offset += u64::from(spot.length) + 1;
+            self.state.history.push(entry, Some(spot));
+        }
+        match path {
+            None => {}
+            Some(Ok(path)) => self.state.history.set_path(path),
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the path could not be read again");
+                self.state.history.forget_path();
+            }
+        }
+        match what {
+            Write::Appends(appends) => appends.into_iter().for_each(|append| self.appended(append)),
+            Write::Compaction { entry, .. } => self.compacted(&entry, Ok(())),
+            Write::Note { note, staged, reply } => self.noted(*note, staged, reply),
+        }
+    }
+
+    fn not_written(&mut self, failure: &Failure, what: Write) {
+        match what {
+            Write::Appends(appends) => appends.into_iter().for_each(|append| append.reply.fail(failure)),
+            Write::Compaction { entry, .. } => self.compacted(&entry, Err(failure.clone())),
+            Write::Note { reply, .. } => reply.fail(failure),
+        }
+    }
+
+    fn again(&mut self, what: Write) {
         match what {
             Write::Appends(appends) => {
                 for Append { params, reply, .. } in appends.into_iter().rev() {
@@ -90,13 +155,11 @@ impl Session {
                 }
             }
             Write::Compaction { draft, .. } => self.draft_again(draft),
+            Write::Note { note, reply, .. } => self.commands.push_front(Command::Note(note, reply)),
         }
     }
 
-    fn appended(&mut self, staged: Staged, reply: Reply) {
-        for entry in &staged.entries {
-            self.state.tree.push(entry.clone());
-        }
+    fn appended(&mut self, Append { staged, reply, .. }: Append) {
         self.count();
         let usage = self.state.measure(self.state.path()).usage;
         reply.ok(&AppendAnswer {
@@ -107,6 +170,39 @@ impl Session {
         });
         for entry in &staged.entries {
             self.announce(entry, None);
+        }
+        self.tell_usage(usage);
+    }
+
+    /// Notes what another program is to find in the file, where that is possible now.
+    pub(super) fn note(&mut self, note: Box<super::Note>, reply: crate::rpc::Reply) {
+        if reply.cancelled() {
+            return reply.fail(&Failure::Cancelled);
+        }
+        if let Err(failure) = self.writable().and_then(|()| self.free_for(&note)) {
+            return reply.fail(&failure);
+        }
+        match notes::stage(&self.state, &note) {
+            Ok(staged) if staged.entries.is_empty() => self.noted(*note, staged, reply),
+            Ok(staged) => self.write(Write::Note { note, staged, reply }),
+            Err(notes::Cannot::NeedsIndex) => self.await_index(Command::Note(note, reply)),
+            Err(notes::Cannot::Fail(failure)) => reply.fail(&failure),
+        }
+    }
+
+    fn noted(&mut self, note: super::Note, staged: notes::Staged, reply: crate::rpc::Reply) {
+        self.state.look_at_path();
+        if let super::Note::Configure(params) = &note {
+            self.state.reconfigured(params.model.is_some());
+        }
+        self.count();
+        let usage = self.state.measure(self.state.path()).usage;
+        notes::answer(&self.state, &note, &staged, &usage, self.status(), reply);
+        for entry in &staged.entries {
+            self.announce(entry, None);
+        }
+        if let Some(event) = notes::event(&note, &staged) {
+            self.emitter.emit(About::default(), &event);
         }
         self.tell_usage(usage);
     }

@@ -55,8 +55,8 @@ const MOST_FILES: usize = 50;
 #[must_use]
 pub fn summarize(request: &Request<'_>) -> Summary {
     let Request { plan, .. } = request;
-    let history: Vec<&Arc<Entry>> = plan.history().iter().collect();
-    let prefix: Vec<&Arc<Entry>> = plan.turn_prefix().iter().collect();
+    let history: Vec<&Arc<Entry>> = plan.history().iter().filter(|entry| !plan.is_pinned(entry)).collect();
+    let prefix: Vec<&Arc<Entry>> = plan.turn_prefix().iter().filter(|entry| !plan.is_pinned(entry)).collect();
     let all = || plan.history().iter().chain(plan.turn_prefix());
     let files = FileLists::collect(plan.previous(), all(), &request.settings.tools.files, &|path| request.clean(path));
     let tags = file_tags(&files, request);

@@ -9,11 +9,12 @@ use abridged::{
         ladder::{self, Draft},
         plan::{self, Demand},
     },
+    message::Message,
     models::Budget,
+    path::Path,
     settings::{CompactionSettings, Settings},
     summary::extractive::{self, Summary},
     tokens::{self, Estimator},
-    tree::{Path, Tree},
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -42,6 +43,13 @@ enum Step {
     Compact {
         keep: u64,
     },
+    /// Pin, or unpin, an entry of the path.
+    Pin(prop::sample::Index),
+    Unpin(prop::sample::Index),
+    /// Take back the compaction in force.
+    Undo,
+    /// Another content for an entry of the path.
+    Edit(prop::sample::Index),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -55,13 +63,17 @@ fn step() -> impl Strategy<Value = Step> {
         1 => size.prop_map(Step::Custom),
         1 => any::<prop::sample::Index>().prop_map(Step::Branch),
         3 => (0_u64..1_500).prop_map(|keep| Step::Compact { keep }),
+        1 => any::<prop::sample::Index>().prop_map(Step::Pin),
+        1 => any::<prop::sample::Index>().prop_map(Step::Unpin),
+        1 => Just(Step::Undo),
+        1 => any::<prop::sample::Index>().prop_map(Step::Edit),
     ]
 }
 
 /// A session without a file, and what each compaction of it covers.
 #[derive(Default)]
 struct World {
-    tree: Tree,
+    entries: Vec<Arc<Entry>>,
     covered: HashMap<EntryId, HashSet<EntryId>>,
     leaf: Option<EntryId>,
     count: usize,
@@ -81,7 +93,7 @@ impl World {
     fn push(&mut self, line: &str) -> EntryId {
         let entry = Arc::new(Entry::parse(line.into()).expect("a line"));
         let id = entry.id.clone();
-        self.tree.push(entry);
+        self.entries.push(entry);
         self.leaf = Some(id.clone());
         id
     }
@@ -90,8 +102,29 @@ impl World {
         self.add(json!({"type": "message", "message": message}));
     }
 
+    /// The whole path from its root.
     fn path(&self) -> Path {
-        self.leaf.as_ref().and_then(|leaf| self.tree.path_to(leaf)).unwrap_or_default()
+        let mut from_leaf = Vec::new();
+        let mut next = self.leaf.clone();
+        for entry in self.entries.iter().rev() {
+            if next.as_ref() == Some(&entry.id) {
+                from_leaf.push(entry.clone());
+                next = entry.parent.clone();
+            }
+        }
+        let mut path = Path::default();
+        from_leaf.into_iter().rev().for_each(|entry| path.push(entry));
+        path
+    }
+
+    /// The same as it is read from a file: only as far back as the context needs.
+    fn end_of_path(&self) -> Path {
+        let leaf = self.entries.iter().rposition(|entry| Some(&entry.id) == self.leaf.as_ref());
+        leaf.map(|leaf| Path::of(&self.entries[..=leaf])).unwrap_or_default()
+    }
+
+    fn mark(&mut self, name: &str, data: Value) {
+        self.add(json!({"type": "custom", "customType": format!("abridged.{name}"), "data": data}));
     }
 
     fn take(&mut self, step: &Step) {
@@ -122,9 +155,39 @@ impl World {
                 );
             }
             Step::Branch(at) => {
-                let ids: Vec<EntryId> = self.tree.entries().map(|entry| entry.id.clone()).collect();
-                if !ids.is_empty() {
-                    self.leaf = Some(ids[at.index(ids.len())].clone());
+                if !self.entries.is_empty() {
+                    self.leaf = Some(self.entries[at.index(self.entries.len())].id.clone());
+                }
+            }
+            Step::Pin(at) => {
+                let path = self.path();
+                let messages: Vec<_> = path.iter().filter(|entry| entry.in_context()).collect();
+                let Some(entry) = (!messages.is_empty()).then(|| messages[at.index(messages.len())].clone()) else {
+                    return;
+                };
+                let mut data = json!({"entryId": entry.id, "at": entry.timestamp});
+                if path.position(&entry.id).is_some_and(|place| place < path.first_kept()) {
+                    data["text"] = entry.pinned_text().into();
+                }
+                self.mark("pin", data);
+            }
+            Step::Unpin(at) => {
+                let pins = self.path().pins();
+                if !pins.is_empty() {
+                    self.mark("unpin", json!({"entryId": pins[at.index(pins.len())].entry}));
+                }
+            }
+            Step::Undo => {
+                let path = self.path();
+                if let Some(place) = path.compaction() {
+                    self.mark("undo", json!({"compactionEntryId": path[place].id}));
+                }
+            }
+            Step::Edit(at) => {
+                let path = self.path();
+                if !path.is_empty() {
+                    let target = path[at.index(path.len())].id.clone();
+                    self.add(json!({"type": "context_edit", "targetId": target, "replacement": {"content": "edited"}}));
                 }
             }
             Step::Compact { keep } => self.compact(*keep),
@@ -150,13 +213,14 @@ impl World {
             panic!("32,768 tokens are enough for any of these");
         };
         assert!(draft.tokens_after <= draft.plan.demand.budget.threshold);
-        let mut covered: HashSet<EntryId> = draft.plan.summarized().iter().map(|entry| entry.id.clone()).collect();
+        let summarized = draft.plan.history().iter().chain(draft.plan.turn_prefix());
+        let mut covered: HashSet<EntryId> = summarized.map(|entry| entry.id.clone()).collect();
         if let Some(previous) = draft.plan.previous() {
             covered.extend(self.covered[&previous.id].clone());
         }
         self.count += 1;
         let id: EntryId = format!("c{}", self.count).into();
-        let line = draft.line(&id, self.leaf.as_ref(), None, draft.tokens_after);
+        let line = draft.line(&id, &path, None, draft.tokens_after);
         self.push(&line);
         self.covered.insert(id, covered);
         self.compactions += 1;
@@ -180,8 +244,25 @@ impl World {
             let is_covered = covered.is_some_and(|covered| covered.contains(&entry.id));
             assert!(kept != is_covered, "{}: kept {kept}, covered {is_covered}", entry.id);
         }
+        let short = context::build(&self.end_of_path());
+        let json = |context: &context::Context| -> Vec<String> {
+            context.messages().iter().map(|message| message.json().into_owned()).collect()
+        };
+        assert_eq!(json(&context), json(&short), "the end of the path is enough");
+        for pin in path.pins() {
+            let entry = &path[path.position(&pin.entry).expect("only what is on the path was pinned")];
+            let text = entry.pinned_text();
+            let quoted = json!(text).to_string();
+            let times = sent.iter().filter(|it| it.to_string().contains(&quoted[1..quoted.len() - 1])).count();
+            // A failed answer and a result without its call are never sent.
+            let always_sent = matches!(entry.message(), None | Some(Message::User(_) | Message::Custom(_)));
+            if always_sent && !text.is_empty() {
+                assert_eq!(times, 1, "{} is there once", pin.entry);
+            }
+        }
         let newest_user = path.iter().rev().find(|entry| entry.line().contains(r#""role":"user""#));
-        if let Some(newest) = newest_user {
+        let edited = |entry: &Entry| context::is_edited(&path, &entry.id);
+        if let Some(newest) = newest_user.filter(|entry| !edited(entry)) {
             let marker = newest.line().split("word_").nth(1).and_then(|rest| rest.split(' ').next()).expect("a marker");
             assert!(
                 sent.iter().any(|message| message.to_string().contains(&format!("word_{marker} "))),
@@ -235,7 +316,7 @@ fn twenty_chained_compactions_with_branches_lose_nothing() {
         }
         if round.is_multiple_of(5) {
             // Back a few entries, and on from there.
-            let back = world.tree.entries().rev().nth(4).map(|entry| entry.id.clone());
+            let back = world.entries.iter().rev().nth(4).map(|entry| entry.id.clone());
             world.leaf = back;
         }
         world.take(&Step::Compact { keep: (round as u64 * 97) % 1_200 });

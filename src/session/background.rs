@@ -1,0 +1,278 @@
+//! What a session does when nobody asks it anything: makes its index, reads what others append to its file, and lets go
+//! of bodies that can be read again.
+
+use super::{
+    Done, Ending, Input, Session, Slot, Writer,
+    handle::Command,
+    history::Indexed,
+    lock::Unfinished,
+    state::Home,
+    store::{Grown, StoreError},
+};
+use crate::{
+    outbox::About,
+    protocol::{
+        errors::Failure,
+        events::{Event, Reason, Severity},
+        types::{Outcome, Repair},
+    },
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// A session that nobody asked anything for so long lets go of its bodies.
+const SLEEPS_AFTER: Duration = Duration::from_secs(60);
+
+/// The same where all sessions together keep more in memory than `MOST_AWAKE`.
+const SLEEPS_AFTER_WHEN_CROWDED: Duration = Duration::from_millis(200);
+
+/// Lines of all sessions in memory, in bytes; with what is read into them it is about three times that.
+const MOST_AWAKE: u64 = 24 << 20;
+
+/// The index waits so long for something more urgent.
+const INDEXES_AFTER: Duration = Duration::from_millis(50);
+
+/// How much all sessions together keep in memory, in bytes of lines.
+#[derive(Debug, Clone, Default)]
+pub struct Awake(Arc<AtomicU64>);
+
+/// How long a session was asked nothing, and its share of what is kept in memory.
+pub(super) struct Idle {
+    since: Instant,
+    awake: Awake,
+    share: u64,
+}
+
+/// What is done when it was idle long enough.
+#[derive(Clone, Copy)]
+pub(super) enum IdleWork {
+    Index(Instant),
+    Sleep(Instant),
+}
+
+impl Idle {
+    pub(super) fn new(awake: Awake) -> Self {
+        Self { since: Instant::now(), awake, share: 0 }
+    }
+
+    pub(super) fn touch(&mut self) {
+        self.since = Instant::now();
+    }
+
+    fn share(&mut self, bytes: u64) {
+        let all = &self.awake.0;
+        all.fetch_add(bytes, Ordering::Relaxed);
+        all.fetch_sub(self.share, Ordering::Relaxed);
+        self.share = bytes;
+    }
+
+    /// Waits until it is time; for ever where nothing is to be done.
+    pub(super) async fn over(work: Option<IdleWork>) {
+        match work {
+            Some(IdleWork::Index(at) | IdleWork::Sleep(at)) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        self.share(0);
+    }
+}
+
+impl Session {
+    /// What an idle session does next.
+    pub(super) fn next_idle_work(&mut self) -> Option<IdleWork> {
+        let quiet = self.listens() && matches!(self.slot, Slot::Free) && self.reads == 0;
+        if !quiet || self.state.history.source().is_none() || !matches!(self.ending, Ending::No) {
+            return None;
+        }
+        if self.state.history.index().is_none() {
+            return (!self.indexing).then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
+        }
+        if self.state.history.is_asleep() || self.counting {
+            return None;
+        }
+        self.idle.share(self.state.path().bytes());
+        let crowded = self.idle.awake.0.load(Ordering::Relaxed) > MOST_AWAKE;
+        Some(IdleWork::Sleep(self.idle.since + if crowded { SLEEPS_AFTER_WHEN_CROWDED } else { SLEEPS_AFTER }))
+    }
+
+    /// Does it.
+    pub(super) fn do_idle_work(&mut self) {
+        if self.state.history.index().is_none() {
+            self.start_indexing();
+        } else {
+            self.state.history.sleep();
+            self.idle.share(0);
+        }
+    }
+
+    /// Holds a command until the index is there.
+    pub(super) fn await_index(&mut self, command: Command) {
+        self.waiting_for_index.push(command);
+        self.start_indexing();
+    }
+
+    pub(super) fn start_indexing(&mut self) {
+        let Writer::Ready(home) = &self.writer else { return };
+        let Some(work) = self.state.history.indexing(home.end()).filter(|_| !self.indexing) else { return };
+        self.indexing = true;
+        let stop = self.stop_reads.clone();
+        self.spawn(move || Input::Indexed(work(&|| stop.requested())));
+    }
+
+    pub(super) fn indexed(&mut self, result: Result<Option<Indexed>, StoreError>) {
+        self.indexing = false;
+        let failure = match result {
+            Ok(Some(indexed)) => {
+                // What is out being written is added when it comes back.
+                let end = match &self.writer {
+                    Writer::Ready(home) => home.end(),
+                    Writer::Away { end } => *end,
+                };
+                let repairs: Vec<Repair> = indexed.repairs.iter().map(Repair::from).collect();
+                self.state.repairs.extend(indexed.repairs.iter().cloned());
+                match self.state.history.set_index(indexed, end) {
+                    Ok(()) => {
+                        self.state.look_at_path();
+                        self.tell_index(repairs);
+                        None
+                    }
+                    Err(error) => Some(Failure::from(error)),
+                }
+            }
+            Ok(None) => Some(Failure::Cancelled),
+            Err(error) => Some(Failure::from(error)),
+        };
+        for command in std::mem::take(&mut self.waiting_for_index) {
+            match &failure {
+                None => self.commands.push_back(command),
+                Some(failure) => command.refuse(failure),
+            }
+        }
+    }
+
+    fn tell_index(&mut self, repairs: Vec<Repair>) {
+        let event = Event::IndexReady {
+            entry_count: self.state.history.len().unwrap_or_default(),
+            title: self.state.title(),
+            repairs,
+        };
+        self.emitter.emit(About::default(), &event);
+        if matches!(self.slot, Slot::Free) && !self.state.history.is_asleep() {
+            self.tell_usage(self.state.measure(self.state.path()).usage);
+        }
+    }
+
+    /// Has the path read again.
+    pub(super) fn wake(&mut self) {
+        let source = self.state.history.source().cloned();
+        self.with_home(move |home| {
+            let source = source.expect("only what is in a file sleeps");
+            Done::Woke(source.path_from(home.end()))
+        });
+    }
+
+    pub(super) fn woke(&mut self, path: Result<crate::path::Path, StoreError>) {
+        match path {
+            Ok(path) => {
+                self.state.history.wake(path);
+                self.count();
+            }
+            Err(error) => {
+                let failure = Failure::from(error);
+                self.commands.drain(..).for_each(|command| command.refuse(&failure));
+            }
+        }
+    }
+
+    /// Looks whether another program appended to the file. False where there is nothing to look for.
+    pub(super) fn catches_up(&mut self) -> bool {
+        if !std::mem::take(&mut self.touched) {
+            return false;
+        }
+        let Writer::Ready(home) = &self.writer else { return false };
+        let Some(source) = self.state.history.source() else { return false };
+        // Most of the time it was us.
+        if source.length().is_ok_and(|length| length == home.end()) && !matches!(home, Home::ReadOnly(_)) {
+            return false;
+        }
+        let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
+        self.with_home(move |home| Done::CaughtUp(home.catch_up(leaf.as_ref())));
+        true
+    }
+
+    pub(super) fn caught_up(&mut self, grown: Result<Grown, StoreError>) {
+        match grown {
+            Ok(grown) => self.take_in(grown),
+            Err(error) => {
+                let (title, detail) = ("The session's file was changed".to_owned(), Some(error.to_string()));
+                self.emitter.emit(About::default(), &Event::Notice { severity: Severity::Error, title, detail });
+            }
+        }
+    }
+
+    /// Takes in what another program appended.
+    pub(super) fn take_in(&mut self, grown: Grown) {
+        if grown.entries.is_empty() {
+            return;
+        }
+        for (entry, spot) in &grown.entries {
+            self.state.history.push(entry.clone(), Some(*spot));
+        }
+        if let Some(path) = grown.path {
+            self.state.history.wake(path);
+        }
+        self.state.look_at_path();
+        self.count();
+        for (entry, _) in &grown.entries {
+            self.announce(entry, None);
+        }
+        if !self.state.history.is_asleep() {
+            self.tell_usage(self.state.measure(self.state.path()).usage);
+        }
+    }
+
+    /// An operation that the last owner of the file started has its end now.
+    pub(super) fn settle_what_was_left_behind(&mut self) {
+        let Some(Unfinished { operation_id, reason, .. }) = self.left_behind.take() else { return };
+        let what =
+            "the process that ran it ended before it did; what it had written is there, and nothing else was changed";
+        let failure = Failure::Internal(what.to_owned());
+        let event = Event::CompactionEnd {
+            reason: Reason::read(&reason),
+            outcome: Outcome::Failed,
+            result: None,
+            new_session_id: None,
+            error: Some(failure.data()),
+            error_message: Some(failure.to_string()),
+            skipped_reason: None,
+            will_retry: false,
+            will_continue: false,
+            duration_ms: 0,
+            usage: self.told.clone(),
+        };
+        self.emitter.emit(About { entry: None, operation: Some(operation_id) }, &event);
+        self.note_what_runs();
+    }
+
+    /// Says in the lock what runs, for whoever finds it after a crash.
+    pub(super) fn note_what_runs(&mut self) {
+        let running = match &self.slot {
+            Slot::Running(operation) | Slot::Committing(operation) => Some(operation.note()),
+            Slot::Free | Slot::Planning { .. } => None,
+        };
+        self.unnoted = !matches!(self.writer, Writer::Ready(_));
+        if let Writer::Ready(Home::File(log)) = &mut self.writer {
+            log.lock().note(running);
+        }
+    }
+}

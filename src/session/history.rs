@@ -1,0 +1,603 @@
+//! The entries of a session: those its context is made of in memory, all others where they lie.
+//!
+//! A file is read from its end to where the context begins. Everything else – another branch, a search, a list of all
+//! entries – goes by the index, which is made when somebody needs it or nothing else is to be done.
+
+use super::{
+    header::Found,
+    lines::{self, Backwards, Line},
+    migrate,
+    store::{Repair, StoreError},
+};
+use crate::{
+    context,
+    entry::{Entry, Preserved, VERSION},
+    ids::EntryId,
+    index::{Head, Index, Oddity, Place, Spot},
+    message::Message,
+    path::{self, Path},
+};
+use std::{fs::File, io, ops::ControlFlow, path::PathBuf, sync::Arc};
+
+/// Files up to this are indexed before they are answered for, in bytes: it takes a few milliseconds.
+const INDEXED_AT_ONCE: u64 = 16 << 20;
+
+/// A session file to read from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    path: PathBuf,
+    file: Arc<File>,
+    /// Where the entries begin, in bytes, and how many lines stand before that.
+    floor: u64,
+    header_lines: usize,
+}
+
+/// Where entries are that are not in memory as part of the path.
+#[derive(Debug, Clone)]
+enum Bodies {
+    /// In the file.
+    File(Source),
+    /// In memory all the same: the session has no file, or one of an older version.
+    Memory(Arc<Vec<Arc<Entry>>>),
+}
+
+/// The entries of a session.
+pub struct History {
+    path: Path,
+    index: Option<Index>,
+    bodies: Bodies,
+    /// Counts of the path's entries, kept while their bodies are not.
+    asleep: Option<Counts>,
+}
+
+/// What a path's entries were counted to, by their order.
+struct Counts {
+    first: Option<EntryId>,
+    tokens: Vec<Option<u32>>,
+}
+
+/// A file that was read.
+pub struct Loaded {
+    /// Its entries.
+    pub history: History,
+    /// What was not as it should be, and is carried on with.
+    pub repairs: Vec<Repair>,
+    /// Everything before this is whole lines, but for a newline that may be missing.
+    pub durable: u64,
+    /// How it ends.
+    pub tail: Tail,
+}
+
+/// How a file ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    /// With a newline.
+    Whole,
+    /// With a whole line without its newline.
+    NoNewline,
+    /// With a piece of a line.
+    Torn,
+    /// It is of an older version; so many entries were read.
+    Old { entries: usize },
+}
+
+/// An index that was made, up to some place of the file.
+pub struct Indexed {
+    index: Index,
+    end: u64,
+    /// What was odd about the lines.
+    pub repairs: Vec<Repair>,
+}
+
+/// Entries to be answered with, some of which have to be read first.
+pub struct Wanted {
+    source: Option<Source>,
+    entries: Vec<Where>,
+}
+
+enum Where {
+    Here(Arc<Entry>),
+    There(Spot),
+}
+
+impl Source {
+    /// A file whose entries begin behind this header.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(path: PathBuf, header: &Found) -> Result<Self, StoreError> {
+        let file = File::open(&path).map_err(StoreError::io(&path, "cannot be read"))?;
+        Ok(Self { path, file: Arc::new(file), floor: header.end, header_lines: header.lines })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Where the entries begin, in bytes.
+    #[must_use]
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// How long it is now, in bytes.
+    ///
+    /// # Errors
+    /// When the operating system does not say.
+    pub fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn failed(&self) -> impl FnOnce(io::Error) -> StoreError {
+        StoreError::io(&self.path, "cannot be read")
+    }
+
+    /// Reads the file so that the session can be worked with.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn load(self, found: &Found) -> Result<Loaded, StoreError> {
+        let length = self.file.metadata().map_err(self.failed())?.len();
+        if found.header.version < VERSION {
+            let (entries, repairs) = migrate::read(&self.file, found, length).map_err(self.failed())?;
+            let tail = Tail::Old { entries: entries.len() };
+            let mut history = History::in_memory(Vec::new());
+            let oddities: Vec<Repair> = entries.into_iter().filter_map(|entry| history.add(entry)).collect();
+            let repairs = repairs.into_iter().chain(oddities).collect();
+            return Ok(Loaded { history, repairs, durable: length, tail });
+        }
+        let (durable, tail) = self.end(length)?;
+        let mut repairs = Vec::new();
+        let mut index = None;
+        let mut torn_line = None;
+        if durable <= INDEXED_AT_ONCE {
+            let made = self.index(durable, &|| false)?;
+            torn_line = made.as_ref().map(|(_, lines)| lines + 1);
+            if let Some((made, _)) = made {
+                index = Some(made.index);
+                repairs = made.repairs;
+            }
+        }
+        if tail == Tail::Torn {
+            let detail = "the last line is incomplete; it is left out, and moved to a .torn file before the next write";
+            repairs.push(Repair { kind: "torn_tail", line: torn_line, detail: detail.to_owned() });
+        }
+        if found.header.version > VERSION {
+            let version = found.header.version;
+            let detail = format!("version {version} is newer than {VERSION}, which is what is understood here");
+            repairs.push(Repair { kind: "newer_version", line: None, detail });
+        }
+        let path = self.path_from(durable)?;
+        for entry in path.iter() {
+            if let Some(mut repair) = unreadable(entry) {
+                let spot = index.as_ref().and_then(|index| Some(index.spot(index.find(&entry.id)?)));
+                repair.line = spot.map(|spot| self.line_number(spot)).transpose()?;
+                repairs.push(repair);
+            }
+        }
+        let mut history = History { path, index, bodies: Bodies::File(self), asleep: None };
+        history.look_into_the_past()?;
+        Ok(Loaded { history, repairs, durable, tail })
+    }
+
+    /// Where the last whole line ends.
+    fn end(&self, length: u64) -> Result<(u64, Tail), StoreError> {
+        let mut lines = Backwards::new(&self.file, self.floor, length);
+        Ok(match lines.before().map_err(self.failed())? {
+            None if self.floor > length => (length, Tail::NoNewline),
+            None => (length, Tail::Whole),
+            Some(line) if line.ended => (length, Tail::Whole),
+            Some(line) if line.is_blank() || read_entry(&line).is_ok() => (length, Tail::NoNewline),
+            Some(line) => (line.offset, Tail::Torn),
+        })
+    }
+
+    /// Reads backwards from `end` to where the context of the last line begins.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn path_from(&self, end: u64) -> Result<Path, StoreError> {
+        let mut lines = Backwards::new(&self.file, self.floor, end);
+        path::gather(|wanted| {
+            while let Some(line) = lines.before().map_err(self.failed())? {
+                if let Some(entry) = entry_of(&line, wanted) {
+                    return Ok(Some(entry));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// The entries from one offset to another, whole lines only, and where the last of those ends. What is no entry is
+    /// left out.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn entries_between(&self, from: u64, to: u64) -> Result<(Vec<(Arc<Entry>, Spot)>, u64), StoreError> {
+        let mut entries = Vec::new();
+        let mut end = from;
+        let each = |line: Line<'_>| {
+            if line.ended {
+                end = line.next;
+                entries.extend(read_entry(&line).ok().map(|entry| (entry, line.spot())));
+            }
+            ControlFlow::Continue(())
+        };
+        lines::forwards(&self.file, from, to, each).map_err(self.failed())?;
+        Ok((entries, end))
+    }
+
+    /// Makes the index of everything up to `end`, unless it is stopped. The number is that of the last line.
+    fn index(&self, end: u64, stopped: &dyn Fn() -> bool) -> Result<Option<(Indexed, usize)>, StoreError> {
+        let mut index = Index::default();
+        let mut repairs = Vec::new();
+        let mut number = self.header_lines;
+        let mut over = false;
+        let each = |line: Line<'_>| {
+            number += 1;
+            if number % 4_096 == 0 && stopped() {
+                over = true;
+                return ControlFlow::Break(());
+            }
+            repairs.extend(add_line(&mut index, &line, number));
+            ControlFlow::Continue(())
+        };
+        lines::forwards(&self.file, self.floor, end, each).map_err(self.failed())?;
+        Ok((!over).then_some((Indexed { index, end, repairs }, number)))
+    }
+
+    /// The number of a line, from one. Counted, because hardly anybody asks.
+    fn line_number(&self, spot: Spot) -> Result<usize, StoreError> {
+        let mut number = self.header_lines + 1;
+        let each = |_: Line<'_>| {
+            number += 1;
+            ControlFlow::Continue(())
+        };
+        lines::forwards(&self.file, self.floor, spot.offset, each).map_err(self.failed())?;
+        Ok(number)
+    }
+
+    fn read(&self, spot: Spot) -> Result<Arc<Entry>, StoreError> {
+        let bytes = lines::at(&self.file, spot).map_err(self.failed())?;
+        let line = Line { bytes: &bytes, offset: spot.offset, next: spot.offset + bytes.len() as u64 + 1, ended: true };
+        let changed = |what: String| StoreError::Changed { path: self.path.clone(), what };
+        read_entry(&line).map_err(changed)
+    }
+}
+
+fn add_line(index: &mut Index, line: &Line<'_>, number: usize) -> Option<Repair> {
+    if line.is_blank() {
+        return None;
+    }
+    let corrupt = |what: &str| {
+        let detail = format!("{what}; the line is left as it is and everything else is loaded");
+        Some(Repair { kind: "corrupt_line", line: Some(number), detail })
+    };
+    let text = match std::str::from_utf8(line.bytes) {
+        Ok(text) => text,
+        Err(error) => return corrupt(&format!("not UTF-8 ({error})")),
+    };
+    let head = match Head::read(text) {
+        Ok(head) => head,
+        Err(error) => {
+            let what = crate::message::without_position(&error.to_string());
+            return corrupt(&format!("not a JSON object with a type: {what}"));
+        }
+    };
+    let Some(id) = head.id() else { return corrupt("an entry of version 3 needs an id") };
+    index.push(&head, line.spot()).map(|oddity| odd(&oddity, &id, Some(number)))
+}
+
+fn odd(oddity: &Oddity, id: &str, line: Option<usize>) -> Repair {
+    let (kind, detail) = match oddity {
+        Oddity::MissingParent => (
+            "missing_parent",
+            format!("the parent of entry {id} is nowhere before it; the entry begins a tree of its own"),
+        ),
+        Oddity::SameId => ("same_id", format!("two entries have the id {id}; it means the later one")),
+    };
+    Repair { kind, line, detail }
+}
+
+/// An entry that is kept and adds nothing, though its type says it should.
+pub(super) fn unreadable(entry: &Entry) -> Option<Repair> {
+    let detail = format!(
+        "the {} {} is not in the form of its type; it is kept, and is not in the context",
+        entry.kind, entry.id
+    );
+    entry.unreadable().then_some(Repair { kind: "unreadable_entry", line: None, detail })
+}
+
+fn read_entry(line: &Line<'_>) -> Result<Arc<Entry>, String> {
+    let text = std::str::from_utf8(line.bytes).map_err(|error| format!("not UTF-8 ({error})"))?;
+    Entry::parse(text.into()).map(Arc::new).map_err(|error| error.to_string())
+}
+
+/// The entry of a line, if it is the wanted one. Most lines are, or can be told not to be by their beginning.
+fn entry_of(line: &Line<'_>, wanted: Option<&EntryId>) -> Option<Arc<Entry>> {
+    /// Where ids stand, in all files that were seen.
+    const BEGINNING: usize = 256;
+    if let Some(id) = wanted {
+        let beginning = &line.bytes[..line.bytes.len().min(BEGINNING)];
+        if memchr::memmem::find(beginning, id.as_str().as_bytes()).is_none() {
+            let head = Head::read(std::str::from_utf8(line.bytes).ok()?).ok()?;
+            if head.id()? != id.as_str() {
+                return None;
+            }
+        }
+    }
+    read_entry(line).ok().filter(|entry| wanted.is_none_or(|id| entry.id == *id))
+}
+
+impl History {
+    /// The history of a session that is kept in memory alone.
+    #[must_use]
+    pub fn in_memory(entries: Vec<Arc<Entry>>) -> Self {
+        let bodies = Bodies::Memory(Arc::default());
+        let mut history = Self { path: Path::default(), index: Some(Index::default()), bodies, asleep: None };
+        entries.into_iter().for_each(|entry| drop(history.add(entry)));
+        history
+    }
+
+    /// The history of a new file that has these entries.
+    #[must_use]
+    pub fn of_new_file(source: Source, entries: Vec<Arc<Entry>>) -> Self {
+        let mut index = Index::default();
+        let mut offset = source.floor;
+        for entry in &entries {
+            let spot = Spot { offset, length: entry.line().len() as u32 };
+            offset += u64::from(spot.length) + 1;
+            if let Ok(head) = Head::read(entry.line()) {
+                index.push(&head, spot);
+            }
+        }
+        Self { path: Path::of(&entries), index: Some(index), bodies: Bodies::File(source), asleep: None }
+    }
+
+    /// The path to the leaf.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many entries there are, once that is known.
+    #[must_use]
+    pub fn len(&self) -> Option<usize> {
+        self.index.as_ref().map(Index::len)
+    }
+
+    /// The index, once there is one.
+    #[must_use]
+    pub fn index(&self) -> Option<&Index> {
+        self.index.as_ref()
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn source(&self) -> Option<&Source> {
+        match &self.bodies {
+            Bodies::File(source) => Some(source),
+            Bodies::Memory(_) => None,
+        }
+    }
+
+    /// Adds an entry that was appended. One that does not go on where the path ends needs the new path along.
+    pub fn push(&mut self, entry: Arc<Entry>, spot: Option<Spot>) {
+        match spot {
+            Some(spot) if self.source().is_some() => {
+                if let (Some(index), Ok(head)) = (&mut self.index, Head::read(entry.line())) {
+                    index.push(&head, spot);
+                }
+                if self.asleep.is_none() && self.path.continues_with(&entry) {
+                    self.path.push(entry);
+                }
+            }
+            _ => drop(self.add(entry)),
+        }
+    }
+
+    /// Adds an entry in memory.
+    fn add(&mut self, entry: Arc<Entry>) -> Option<Repair> {
+        let Bodies::Memory(entries) = &mut self.bodies else { return None };
+        let spot = Spot { offset: entries.len() as u64, length: 0 };
+        Arc::make_mut(entries).push(entry.clone());
+        let head = Head::read(entry.line()).ok();
+        let oddity = self.index.as_mut().zip(head).and_then(|(index, head)| index.push(&head, spot));
+        if self.path.continues_with(&entry) {
+            self.path.push(entry.clone());
+        } else {
+            self.path = Path::of(entries);
+        }
+        oddity.map(|oddity| odd(&oddity, entry.id.as_str(), None))
+    }
+
+    /// Takes a path that was gathered anew.
+    pub fn set_path(&mut self, path: Path) {
+        self.path = path;
+        if let Err(error) = self.look_into_the_past() {
+            tracing::warn!(%error, "what stands before the path could not be read");
+        }
+    }
+
+    /// Lets go of what stands before the first kept entry, where it can be read again.
+    pub fn trim(&mut self) {
+        if self.source().is_some() {
+            self.path.trim();
+        }
+    }
+
+    /// How the index is made, where there is none yet: to be called away from the session.
+    #[must_use]
+    pub fn indexing(
+        &self,
+        end: u64,
+    ) -> Option<impl FnOnce(&dyn Fn() -> bool) -> Result<Option<Indexed>, StoreError> + use<>> {
+        let source = self.source().filter(|_| self.index.is_none())?.clone();
+        Some(move |stopped: &dyn Fn() -> bool| Ok(source.index(end, stopped)?.map(|(indexed, _)| indexed)))
+    }
+
+    /// Takes an index that was made, and what came behind it meanwhile.
+    ///
+    /// # Errors
+    /// When that cannot be read.
+    pub fn set_index(&mut self, indexed: Indexed, durable: u64) -> Result<(), StoreError> {
+        let Indexed { mut index, end, .. } = indexed;
+        if let Some(source) = self.source()
+            && end < durable
+        {
+            let each = |line: Line<'_>| {
+                add_line(&mut index, &line, 0);
+                ControlFlow::Continue(())
+            };
+            lines::forwards(&source.file, end, durable, each).map_err(source.failed())?;
+        }
+        self.index = Some(index);
+        self.look_into_the_past()
+    }
+
+    /// Finds what the context needs from before the path, where the compaction in force is another program's.
+    fn look_into_the_past(&mut self) -> Result<(), StoreError> {
+        let (Some(index), true) = (&self.index, self.path.lacks_its_past()) else { return Ok(()) };
+        let Some(first) = self.path.first().and_then(|entry| index.find(&entry.id)) else { return Ok(()) };
+        let landmarks = index.landmarks_before(first).into_iter().map(|place| self.body(index, place));
+        let landmarks = landmarks.collect::<Result<Vec<_>, _>>()?;
+        let mut told = Path::default();
+        landmarks.into_iter().for_each(|entry| told.push(entry));
+        let mut past = Preserved::of(&told);
+        let mut next = index.parent(first);
+        while let Some(place) = next {
+            let entry = self.body(index, place)?;
+            if let Some(Message::User(_)) = entry.message() {
+                past.newest_user_message = Some(context::carried(&entry));
+                break;
+            }
+            next = index.parent(place);
+        }
+        // Their texts stand somewhere before the path.
+        for pin in &mut past.pins {
+            if pin.text.is_none()
+                && let Some(place) = index.find(&pin.entry_id)
+            {
+                pin.text = Some(self.body(index, place)?.pinned_text());
+            }
+        }
+        self.path.learn_its_past(past);
+        Ok(())
+    }
+
+    fn body(&self, index: &Index, place: Place) -> Result<Arc<Entry>, StoreError> {
+        match &self.bodies {
+            Bodies::File(source) => source.read(index.spot(place)),
+            Bodies::Memory(entries) => Ok(entries[index.spot(place).offset as usize].clone()),
+        }
+    }
+
+    /// The entries at these places.
+    #[must_use]
+    pub fn wanted(&self, places: impl IntoIterator<Item = Place>) -> Wanted {
+        let spots = places.into_iter().filter_map(|place| Some(self.index.as_ref()?.spot(place)));
+        let entries = spots.map(|spot| match &self.bodies {
+            Bodies::File(_) => Where::There(spot),
+            Bodies::Memory(entries) => Where::Here(entries[spot.offset as usize].clone()),
+        });
+        Wanted { entries: entries.collect(), source: self.source().cloned() }
+    }
+
+    /// Lets go of the bodies, where they can be read again.
+    pub fn sleep(&mut self) {
+        if self.source().is_some() && self.asleep.is_none() {
+            let tokens = self.path.iter().map(|entry| entry.tokens_known(crate::tokens::Estimator::Tiktoken)).collect();
+            self.asleep = Some(Counts { first: self.path.first().map(|entry| entry.id.clone()), tokens });
+            self.path = Path::default();
+        }
+    }
+
+    /// The path is not known any more, and is read again when it is needed.
+    pub fn forget_path(&mut self) {
+        self.asleep = Some(Counts { first: None, tokens: Vec::new() });
+        self.path = Path::default();
+    }
+
+    /// Reads one entry that is not on the path.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn look_up(&self, id: &EntryId) -> Result<Option<Arc<Entry>>, StoreError> {
+        let Some((index, place)) = self.index.as_ref().and_then(|index| Some((index, index.find(id)?))) else {
+            return Ok(None);
+        };
+        self.body(index, place).map(Some)
+    }
+
+    /// Whether an entry is on the path to the leaf, also before what is in memory of it. Needs the index for that.
+    #[must_use]
+    pub fn is_on_path(&self, id: &EntryId) -> bool {
+        let in_file = || {
+            let index = self.index.as_ref()?;
+            let place = index.find(id)?;
+            let first = index.find(&self.path.first()?.id)?;
+            Some(std::iter::successors(Some(first), |place| index.parent(*place)).any(|it| it == place))
+        };
+        self.path.position(id).is_some() || in_file() == Some(true)
+    }
+
+    /// Whether its bodies were let go of.
+    #[must_use]
+    pub fn is_asleep(&self) -> bool {
+        self.asleep.is_some()
+    }
+
+    /// Takes the path again.
+    pub fn wake(&mut self, path: Path) {
+        if let Some(counts) = self.asleep.take()
+            && counts.first.as_ref() == path.first().map(|entry| &entry.id)
+        {
+            let known = path.iter().zip(counts.tokens).filter_map(|(entry, tokens)| Some((entry, tokens?)));
+            known.for_each(|(entry, tokens)| entry.remember_tokens(tokens));
+        }
+        self.set_path(path);
+    }
+}
+
+impl Wanted {
+    /// How large an entry is, as far as that is known without reading it, in bytes.
+    pub fn sizes(&self) -> impl Iterator<Item = usize> {
+        self.entries.iter().map(|entry| match entry {
+            Where::Here(entry) => entry.line().len(),
+            Where::There(spot) => spot.length as usize,
+        })
+    }
+
+    /// Keeps the first of them.
+    pub fn truncate(&mut self, count: usize) {
+        self.entries.truncate(count);
+    }
+
+    /// Reads them one by one.
+    pub fn read(self) -> impl Iterator<Item = Result<Arc<Entry>, StoreError>> {
+        let Self { source, entries } = self;
+        entries.into_iter().map(move |entry| match (entry, &source) {
+            (Where::Here(entry), _) => Ok(entry),
+            (Where::There(spot), Some(source)) => source.read(spot),
+            (Where::There(_), None) => unreachable!("only entries in a file are not here"),
+        })
+    }
+
+    /// Reads the path that these entries are, the leaf last, as far back as its context needs.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn into_path(mut self) -> Result<Path, StoreError> {
+        self.entries.reverse();
+        let mut entries = self.read();
+        path::gather(|_| entries.next().transpose())
+    }
+}
