@@ -20,3 +20,4 @@ pub mod text;
 pub mod tokens;
 pub mod transport;
 pub mod tree;
+pub mod watch;

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 /// Rooms from the ground up. A file may use what is in its own room or below it.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("words", &["ids", "text", "prompts"]),
+    ("words", &["ids", "text", "prompts", "watch"]),
     ("entries", &["tokens", "message", "entry"]),
     ("knowledge", &["models", "settings", "tree", "context", "context/check", "context/pairing"]),
     (
@@ -70,6 +70,7 @@ const SHELL: &[&str] = &[
     "session",
     "session/handle",
     "settings",
+    "watch",
     "daemon",
     "serve",
     "outbox",
