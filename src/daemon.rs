@@ -1,5 +1,7 @@
 //! The daemon: which sessions are open, and which method goes where.
 
+mod settings;
+
 use crate::{
     ids::SessionId,
     outbox::Outbox,
@@ -20,14 +22,13 @@ use crate::{
         open::{self, Opened},
         store,
     },
-    settings::{Layers, Problem},
     transport::LARGEST_FRAME,
 };
 use rustix::{
     io::Errno,
     process::{Pid, test_kill_process},
 };
-use serde_json::json;
+use settings::LiveSettings;
 use std::{
     collections::{HashMap, VecDeque},
     path::PathBuf,
@@ -116,8 +117,7 @@ enum Held {
 pub struct Daemon {
     outbox: Arc<Outbox>,
     places: Places,
-    layers: Layers,
-    problems: Mutex<Vec<Problem>>,
+    settings: Arc<LiveSettings>,
     sessions: Mutex<HashMap<SessionId, Handle>>,
     /// Sessions that were closed and may still have to let go of their file.
     leaving: Mutex<HashMap<SessionId, Handle>>,
@@ -141,12 +141,10 @@ impl Daemon {
     /// A daemon that answers into `outbox`.
     #[must_use]
     pub fn new(outbox: Arc<Outbox>, places: Places, runtime: tokio::runtime::Handle) -> Arc<Self> {
-        let (layers, problems) = Layers::load(&places.settings(), &|name| std::env::var(name).ok());
         Arc::new(Self {
+            settings: Arc::new(LiveSettings::read(&places, outbox.clone())),
             outbox,
             places,
-            layers,
-            problems: Mutex::new(problems),
             sessions: Mutex::default(),
             leaving: Mutex::default(),
             unresolved: Mutex::default(),
@@ -253,7 +251,7 @@ impl Daemon {
             epoch: self.outbox.epoch().to_owned(),
             data_dir: self.places.data.display().to_string(),
         });
-        self.tell_problems();
+        self.settings.greeted();
     }
 
     /// A client that dies without closing our stdin, because somebody else holds it too, takes us with it.
@@ -266,19 +264,6 @@ impl Daemon {
             daemon.stage.store(stage::SHUT_DOWN, Ordering::SeqCst);
             daemon.exit.notify_one();
         });
-    }
-
-    /// What is wrong with the settings, each as a notice.
-    fn tell_problems(&self) {
-        let file = self.places.settings();
-        for problem in lock(&self.problems).drain(..) {
-            let (severity, title) = match problem.fatal {
-                true => ("error", "The settings file is not used"),
-                false => ("warning", "A setting is not known"),
-            };
-            let detail = format!("{}: {problem}", file.display());
-            self.outbox.notify("notice", json!({ "severity": severity, "title": title, "detail": detail }));
-        }
     }
 
     fn shut_down(self: &Arc<Self>, Nothing {}: Nothing, reply: Reply) {
@@ -362,7 +347,10 @@ impl Daemon {
             return;
         };
         let (daemon, opened_id) = (self.clone(), id.clone());
-        let open = move || open::new(opened_id, params, &daemon.places.sessions(), &daemon.layers);
+        let open = move || {
+            let layers = daemon.settings.layers_for(&params.cwd);
+            open::new(opened_id, params, &daemon.places.sessions(), &layers)
+        };
         self.start(id, inbox, open, reply, |opened, reply| {
             reply.ok(&SessionAnswer { session: opened.state.info(idle()) });
         });
@@ -412,7 +400,11 @@ impl Daemon {
         self.start(
             id,
             inbox,
-            move || open::load(&find()?, params, &daemon.layers),
+            move || {
+                let path = find()?;
+                let layers = daemon.settings.layers_for(&store::peek(&path)?.cwd);
+                open::load(&path, params, &layers)
+            },
             reply,
             |opened, reply| {
                 let session = opened.state.info(idle());
@@ -495,9 +487,7 @@ impl Daemon {
     fn settings_get(self: &Arc<Self>, params: SettingsGetParams, reply: Reply) {
         match params.session_id {
             Some(id) => self.send(&id, reply, Command::Settings),
-            None => {
-                reply.with(self.layers.with_session(None).map_err(|problem| Failure::Internal(problem.to_string())))
-            }
+            None => reply.ok(&self.settings.general()),
         }
     }
 

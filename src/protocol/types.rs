@@ -3,10 +3,12 @@
 mod compaction;
 mod connection;
 mod reading;
+mod settings;
 
 pub use compaction::*;
 pub use connection::*;
 pub use reading::*;
+pub use settings::*;
 
 use crate::{
     ids::{EntryId, OperationId, SessionId},

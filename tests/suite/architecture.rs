@@ -6,7 +6,21 @@ use std::{fs, path::Path};
 const ROOMS: &[(&str, &[&str])] = &[
     ("words", &["ids", "text", "prompts", "watch"]),
     ("entries", &["tokens", "message", "entry"]),
-    ("knowledge", &["models", "settings", "tree", "context", "context/check", "context/pairing"]),
+    (
+        "knowledge",
+        &[
+            "models",
+            "settings",
+            "settings/files",
+            "settings/layers",
+            "settings/patch",
+            "settings/trust",
+            "tree",
+            "context",
+            "context/check",
+            "context/pairing",
+        ],
+    ),
     (
         "decisions",
         &[
@@ -34,6 +48,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "protocol/types/compaction",
             "protocol/types/connection",
             "protocol/types/reading",
+            "protocol/types/settings",
             "transport",
             "outbox",
             "rpc",
@@ -57,7 +72,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/usage",
         ],
     ),
-    ("daemon", &["daemon", "serve"]),
+    ("daemon", &["daemon", "daemon/settings", "serve"]),
     ("shell", &["cli", "cli/client", "cli/compact", "cli/demo", "cli/schema"]),
 ];
 
@@ -69,9 +84,10 @@ const SHELL: &[&str] = &[
     "session/listing",
     "session",
     "session/handle",
-    "settings",
+    "settings/files",
     "watch",
     "daemon",
+    "daemon/settings",
     "serve",
     "outbox",
     "transport",

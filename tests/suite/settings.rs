@@ -73,3 +73,49 @@ fn the_environment_switches_automatic_compaction_off() {
     let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
     assert_eq!(session["usage"]["autoCompaction"], Value::Bool(false));
 }
+
+/// A folder with a settings file of its own.
+fn project(home: &Home, text: &str) -> std::path::PathBuf {
+    let folder = home.path("project");
+    std::fs::create_dir_all(folder.join(".abridged")).expect("a folder");
+    std::fs::write(folder.join(".abridged/settings.json"), text).expect("a file");
+    folder
+}
+
+#[test]
+fn a_project_says_what_is_harmless_and_no_more() {
+    let home = Home::new();
+    let text = "{\n\"compaction\": { \"keepRecentTokens\": 7 },\n\"redaction\": { \"enabled\": false } }";
+    let folder = project(&home, text);
+    let mut daemon = Daemon::at(home);
+    let session = daemon.ok("session/new", json!({ "cwd": folder }))["session"].clone();
+    let own = daemon.ok("settings/get", json!({ "sessionId": session["sessionId"] }));
+    assert_eq!(own["settings"]["compaction"]["keepRecentTokens"], 7);
+    assert_eq!(own["sources"]["compaction.keepRecentTokens"], "project");
+    assert_eq!(own["settings"]["redaction"]["enabled"], true);
+    let said = notices(&mut daemon);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].starts_with("warning: ")
+            && said[0].contains(".abridged/settings.json: line 3: redaction: a project may not set this")
+            && said[0].contains("trustedProjects"),
+        "{said:?}"
+    );
+    assert_eq!(daemon.ok("settings/get", json!({}))["sources"], json!({}), "it is about that folder alone");
+    // It holds for sessions that are loaded, too.
+    daemon.ok("session/close", json!({ "sessionId": session["sessionId"] }));
+    let loaded = daemon.ok("session/load", json!({ "path": session["path"] }))["session"].clone();
+    let own = daemon.ok("settings/get", json!({ "sessionId": loaded["sessionId"] }));
+    assert_eq!(own["sources"]["compaction.keepRecentTokens"], "project");
+}
+
+#[test]
+fn a_trusted_project_says_more() {
+    let home = Home::new();
+    let folder = project(&home, r#"{ "defaultModel": "far/away" }"#);
+    home.settings(&json!({ "trustedProjects": [folder] }).to_string());
+    let mut daemon = Daemon::at(home);
+    let session = daemon.ok("session/new", json!({ "cwd": folder }))["session"].clone();
+    assert_eq!(session["model"], json!({"provider": "far", "id": "away"}));
+    assert_eq!(notices(&mut daemon), Vec::<String>::new());
+}
