@@ -200,6 +200,7 @@ impl Daemon {
             daemon.send(&params.session_id.clone(), reply, |reply| Command::Compact(params, reply));
         });
         service.method::<protocol::SettingsGet>(Self::settings_get);
+        service.method::<protocol::SettingsSet>(Self::settings_set);
         service.method::<protocol::CancelLsp>(|daemon, CancelLspParams { id }, reply| {
             daemon.requests.get().inspect(|requests| requests.cancel(&id));
             reply.ok(&());
@@ -429,11 +430,17 @@ impl Daemon {
             if let Some(before) = before {
                 before.gone().await;
             }
+            let (settings, handle) = (daemon.settings.clone(), lock(&daemon.sessions).get(&id).cloned());
+            let open = move || {
+                let opened = open()?;
+                let following = handle.map(|handle| settings.follow(&opened.state, handle));
+                Ok((opened, following))
+            };
             let opened = tokio::task::spawn_blocking(open).await;
             match opened
                 .unwrap_or_else(|_| Err(Failure::Internal("a defect of abridged kept the session closed".to_owned())))
             {
-                Ok(opened) => {
+                Ok((opened, _following)) => {
                     answer(&opened, reply);
                     if daemon.finishing.load(Ordering::SeqCst)
                         && let Some(handle) = lock(&daemon.sessions).get(&id)

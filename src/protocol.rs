@@ -104,6 +104,8 @@ methods! {
     request SessionCompact = "session/compact": CompactParams => CompactAnswer;
     /// The settings in force, each with its source.
     request SettingsGet = "settings/get": SettingsGetParams => crate::settings::Sourced;
+    /// Changes settings by a patch in which null takes a value out. Checked before anything is written.
+    request SettingsSet = "settings/set": SettingsSetParams => crate::settings::Sourced;
     /// Takes a request back, in the words of LSP.
     notification CancelLsp = "$/cancelRequest": CancelLspParams => ();
     /// Takes a request back, in the words of ACP.

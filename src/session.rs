@@ -15,6 +15,7 @@ mod migrate;
 pub mod open;
 pub mod operation;
 mod read;
+mod relayer;
 pub mod state;
 pub mod store;
 pub mod usage;
@@ -334,6 +335,7 @@ impl Session {
                 reply.with(described);
             }
             Command::Settings(reply) => reply.ok(&**self.state.settings()),
+            Command::InFolder(work, reply) => work(self.state.cwd(), reply),
             Command::Close(reply) => {
                 let mut replies = vec![reply];
                 if let Ending::Now(before) = &mut self.ending {
@@ -364,6 +366,7 @@ impl Session {
                     self.begin_cancelled(id, &params, reply);
                 }
             }
+            Urgent::Layers(layers) => self.relayer(layers),
             Urgent::TakenBack => self.look_for_taken_back(),
             Urgent::Finish => {
                 if matches!(self.ending, Ending::No) {

@@ -1,16 +1,31 @@
 //! The settings of a running daemon: read when it starts and whenever a session opens, and told where they are wrong.
 
-use super::{Places, lock};
+use super::{Daemon, Places, lock};
 use crate::{
+    ids::SessionId,
     outbox::Outbox,
-    protocol::{events::Severity, types::Notice},
-    settings::{Flaw, Layers, Problem, Sourced, files::SettingsFiles},
+    protocol::{
+        errors::Failure,
+        events::Severity,
+        types::{Notice, Scope, SettingsSetParams},
+    },
+    rpc::Reply,
+    session::{
+        handle::{Command, Handle, Urgent},
+        state::State,
+    },
+    settings::{
+        Flaw, Layers, Problem, Sourced,
+        files::{NotChanged, Reread, SettingsFiles, Target},
+    },
 };
+use serde_json::Value;
 use std::{
-    path::Path,
+    collections::HashMap,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -24,6 +39,27 @@ pub(super) struct LiveSettings {
     /// What is wrong, until there is somebody to tell.
     untold: Mutex<Vec<Problem>>,
     greeted: AtomicBool,
+    /// The sessions that are open, by a number of their own: one that is closed may be open again before it is gone.
+    followers: Mutex<HashMap<u64, Follower>>,
+    next_follower: AtomicU64,
+}
+
+/// A session that is told of new settings.
+struct Follower {
+    cwd: PathBuf,
+    handle: Handle,
+}
+
+/// A session is told of new settings as long as this is kept.
+pub(super) struct Following {
+    settings: Arc<LiveSettings>,
+    number: u64,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        lock(&self.settings.followers).remove(&self.number);
+    }
 }
 
 impl LiveSettings {
@@ -36,6 +72,8 @@ impl LiveSettings {
             untold: Mutex::new(files.take_problems()),
             files: Mutex::new(files),
             greeted: AtomicBool::new(false),
+            followers: Mutex::default(),
+            next_follower: AtomicU64::new(0),
         }
     }
 
@@ -50,6 +88,39 @@ impl LiveSettings {
     /// What holds where no project and no session says otherwise.
     pub(super) fn general(&self) -> Sourced {
         lock(&self.general).sourced()
+    }
+
+    /// Tells a session of new settings from here on, and of those that came while it was opened.
+    pub(super) fn follow(self: &Arc<Self>, session: &State, handle: Handle) -> Following {
+        let (number, cwd) = (self.next_follower.fetch_add(1, Ordering::Relaxed), PathBuf::from(session.cwd()));
+        lock(&self.followers).insert(number, Follower { cwd: cwd.clone(), handle: handle.clone() });
+        let mut files = lock(&self.files);
+        handle.send_urgent(Urgent::Layers(files.read_project(&cwd)));
+        self.tell(files.take_problems());
+        Following { settings: self.clone(), number }
+    }
+
+    /// Changes a settings file, and tells everybody whom it changes something for.
+    fn change(&self, target: Target<'_>, patch: &Value) -> Result<(), Failure> {
+        let mut files = lock(&self.files);
+        files.change(target, patch).map_err(not_changed)?;
+        self.reread(&mut files);
+        Ok(())
+    }
+
+    /// Reads the files again. Sessions learn of it before anything that is sent to them afterwards.
+    fn reread(&self, files: &mut SettingsFiles) {
+        let followers = lock(&self.followers);
+        files.keep_projects(|cwd| followers.values().any(|follower| follower.cwd == cwd));
+        let reread = files.reread();
+        self.tell(files.take_problems());
+        if reread == Reread::Same {
+            return;
+        }
+        *lock(&self.general) = files.layers();
+        for Follower { cwd, handle } in followers.values() {
+            handle.send_urgent(Urgent::Layers(files.layers_of(Some(cwd))));
+        }
     }
 
     /// There is a client now: what was wrong before is told.
@@ -73,6 +144,69 @@ impl LiveSettings {
             };
             let notice = Notice { severity, title: title.to_owned(), detail: Some(problem.to_string()) };
             self.outbox.notify("notice", notice);
+        }
+    }
+}
+
+impl Daemon {
+    /// `settings/set`: the file is written on the blocking pool, and the answer is what is in force then.
+    pub(super) fn settings_set(self: &Arc<Self>, params: SettingsSetParams, reply: Reply) {
+        let SettingsSetParams { scope, session_id, patch } = params;
+        let patch = Value::Object(patch.0);
+        match (scope, session_id) {
+            (Scope::Global, session) => self.change_settings(None, patch, session, reply),
+            (Scope::Project, Some(id)) => {
+                let (daemon, session) = (self.clone(), id.clone());
+                let work = move |cwd: &str, reply| {
+                    daemon.change_settings(Some(PathBuf::from(cwd)), patch, Some(session), reply);
+                };
+                self.send(&id, reply, |reply| Command::InFolder(Box::new(work), reply));
+            }
+            (Scope::Session, Some(_)) => reply.fail(&Failure::params(
+                "scope",
+                "a session's own settings are not changed here yet; session/load takes `settings` for an open session",
+            )),
+            (Scope::Project | Scope::Session, None) => {
+                reply.fail(&Failure::params("sessionId", "settings of this scope belong to a session; say which"));
+            }
+        }
+    }
+
+    fn change_settings(
+        self: &Arc<Self>,
+        project: Option<PathBuf>,
+        patch: Value,
+        session: Option<SessionId>,
+        reply: Reply,
+    ) {
+        let daemon = self.clone();
+        self.runtime.spawn_blocking(self.tracked(move || {
+            if project.as_ref().is_some_and(|cwd| !cwd.is_absolute()) {
+                let what = "the folder of this session is not absolute, so no project's settings belong to it";
+                return reply.fail(&Failure::params("sessionId", what));
+            }
+            let target = project.as_deref().map_or(Target::Global, Target::Project);
+            match (daemon.settings.change(target, &patch), session) {
+                (Err(failure), _) => reply.fail(&failure),
+                (Ok(()), Some(id)) => daemon.send(&id, reply, Command::Settings),
+                (Ok(()), None) => reply.ok(&daemon.settings.general()),
+            }
+        }));
+    }
+}
+
+fn not_changed(why: NotChanged) -> Failure {
+    let storage = |file: &Path, errno, what| Failure::Storage { path: file.display().to_string(), errno, what };
+    match why {
+        NotChanged::Patch(problem) if problem.key.is_empty() => Failure::params("patch", problem.what),
+        NotChanged::Patch(problem) => Failure::params(format!("patch.{}", problem.key), problem.what),
+        NotChanged::File(problem) => {
+            let what = format!("{problem}; the file was left as it is: mend it, then send this again");
+            storage(problem.file.as_deref().unwrap_or(Path::new("")), None, what)
+        }
+        NotChanged::Io { file, error } => {
+            let what = format!("{}: cannot be written ({error}); nothing was changed", file.display());
+            storage(&file, error.raw_os_error(), what)
         }
     }
 }

@@ -4,9 +4,13 @@ use super::{
     errors::ErrorData,
     types::{CompactionResult, Entry, Outcome, Status, Usage},
 };
-use crate::ids::{EntryId, OperationId, SessionId};
+use crate::{
+    ids::{EntryId, OperationId, SessionId},
+    settings::{Settings, Source},
+};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What a client is told without having asked.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -93,6 +97,13 @@ pub enum Event {
     StatusChanged {
         /// The whole value.
         status: Status,
+    },
+    /// The settings in force for this session are different now.
+    SettingsChanged {
+        /// All of them.
+        settings: Box<Settings>,
+        /// Where each value that is not a default comes from, by its dotted key.
+        sources: BTreeMap<String, Source>,
     },
     /// Something a person may want to know.
     Notice {
@@ -217,6 +228,7 @@ impl Event {
             Self::CompactionEnd { .. } => "compaction_end",
             Self::UsageUpdated { .. } => "usage_updated",
             Self::StatusChanged { .. } => "status_changed",
+            Self::SettingsChanged { .. } => "settings_changed",
             Self::Notice { .. } => "notice",
             Self::Settled { .. } => "settled",
         }

@@ -10,6 +10,7 @@ use crate::{
         },
     },
     rpc::Reply,
+    settings::Layers,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -37,14 +38,21 @@ pub enum Command {
     Describe(Box<LoadParams>, Reply),
     /// `settings/get` of a session.
     Settings(Reply),
+    /// What is done with the session's folder, when it is its turn.
+    InFolder(FolderWork, Reply),
     /// `session/close`
     Close(Reply),
 }
+
+/// Work that needs a session's folder, and answers for itself. It must not block.
+pub type FolderWork = Box<dyn FnOnce(&str, Reply) + Send>;
 
 /// What goes past the mailbox.
 pub enum Urgent {
     /// `session/cancel`
     Cancel(Option<OperationId>, Reply),
+    /// The settings below the session's own changed.
+    Layers(Layers),
     /// A client took back a request that waits here.
     TakenBack,
     /// End when nothing runs any more.
@@ -157,6 +165,7 @@ impl Command {
             | Self::Status(reply)
             | Self::Describe(_, reply)
             | Self::Settings(reply)
+            | Self::InFolder(_, reply)
             | Self::Close(reply) => reply.fail(failure),
         }
     }

@@ -68,6 +68,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/open",
             "session/operation",
             "session/read",
+            "session/relayer",
             "session/state",
             "session/usage",
         ],

@@ -119,3 +119,79 @@ fn a_trusted_project_says_more() {
     assert_eq!(session["model"], json!({"provider": "far", "id": "away"}));
     assert_eq!(notices(&mut daemon), Vec::<String>::new());
 }
+
+fn id_of(session: &Value) -> &str {
+    session["sessionId"].as_str().expect("an id")
+}
+
+#[test]
+fn a_client_changes_the_global_file_and_keeps_what_else_is_in_it() {
+    let home = Home::new();
+    home.settings("{\n  \"defaultModel\": \"a/b\",\n  \"prune\": { \"minimumSavings\": 3 }\n}\n");
+    let mut daemon = Daemon::at(home);
+    let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+    let patch = json!({"prune": {"minimumSavings": null}, "compaction": {"reserveTokens": 9}});
+    let answer = daemon.ok("settings/set", json!({"scope": "global", "patch": patch}));
+    assert_eq!(answer["settings"]["compaction"]["reserveTokens"], 9);
+    assert_eq!(answer["sources"], json!({"defaultModel": "global", "compaction.reserveTokens": "global"}));
+    assert_eq!(daemon.ok("settings/get", json!({})), answer);
+    let text = std::fs::read_to_string(daemon.home.path("config/settings.json")).expect("a file");
+    let expected =
+        "{\n  \"defaultModel\": \"a/b\",\n  \"prune\": {},\n  \"compaction\": {\n    \"reserveTokens\": 9\n  }\n}\n";
+    assert_eq!(text, expected);
+    // The session that is open has it before it answers anything else, and says so.
+    let own = daemon.ok("settings/get", json!({"sessionId": id_of(&session)}));
+    assert_eq!(own["settings"]["compaction"]["reserveTokens"], 9);
+    let event = daemon.until("settings_changed");
+    assert_eq!(event["params"]["event"]["sources"]["compaction.reserveTokens"], "global");
+}
+
+#[test]
+fn a_wrong_change_is_refused_and_nothing_is_written() {
+    let mut daemon = Daemon::start();
+    let file = daemon.home.path("config/settings.json");
+    for (patch, path) in [
+        (json!({"compaction": {"reserveTokens": "many"}}), "patch.compaction.reserveTokens"),
+        (json!({"compaction": {"reserve": 1}}), "patch.compaction.reserve"),
+        (json!({"prune": 1}), "patch.prune"),
+    ] {
+        let error = daemon.err("settings/set", json!({"scope": "global", "patch": patch}));
+        assert_eq!(
+            (&error["data"]["code"], &error["data"]["path"]),
+            (&json!("invalid_params"), &json!(path)),
+            "{error}"
+        );
+        assert!(!file.exists());
+    }
+    let error = daemon.err("settings/set", json!({"scope": "project", "patch": {}}));
+    assert_eq!(error["data"]["path"], "sessionId");
+    daemon.home.settings("{ \"compaction\": ");
+    let error = daemon.err("settings/set", json!({"scope": "global", "patch": {"defaultModel": "a/b"}}));
+    assert_eq!(error["data"]["code"], "storage_error", "{error}");
+    assert!(
+        error["message"].as_str().is_some_and(|text| text.contains("line 1") && text.contains("mend it")),
+        "{error}"
+    );
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), "{ \"compaction\": ");
+}
+
+#[test]
+fn a_client_changes_the_settings_of_a_project() {
+    let home = Home::new();
+    let folder = home.path("project");
+    std::fs::create_dir(&folder).expect("a folder");
+    let mut daemon = Daemon::at(home);
+    let session = daemon.ok("session/new", json!({ "cwd": folder }))["session"].clone();
+    let set = |patch: Value| json!({"scope": "project", "sessionId": id_of(&session), "patch": patch});
+    let answer = daemon.ok("settings/set", set(json!({"compaction": {"keepRecentTokens": 7}})));
+    assert_eq!(answer["sources"], json!({"compaction.keepRecentTokens": "project"}));
+    assert!(std::fs::read_to_string(folder.join(".abridged/settings.json")).expect("a file").contains("keepRecent"));
+    let error = daemon.err("settings/set", set(json!({"models": []})));
+    assert_eq!(error["data"]["path"], "patch.models");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("trustedProjects")), "{error}");
+    let answer = daemon.ok("settings/set", set(json!({"compaction": null})));
+    assert_eq!(answer["sources"], json!({}));
+    let nowhere = daemon.ok("session/new", json!({"cwd": "/there/is/no/such/folder"}))["session"].clone();
+    let set = json!({"scope": "project", "sessionId": id_of(&nowhere), "patch": {"prune": {"minimumSavings": 1}}});
+    assert_eq!(daemon.err("settings/set", set)["data"]["code"], "storage_error");
+}
