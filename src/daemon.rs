@@ -31,7 +31,7 @@ use rustix::{
 use settings::LiveSettings;
 use std::{
     collections::{HashMap, VecDeque},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU8, Ordering},
@@ -141,7 +141,7 @@ impl Daemon {
     /// A daemon that answers into `outbox`.
     #[must_use]
     pub fn new(outbox: Arc<Outbox>, places: Places, runtime: tokio::runtime::Handle) -> Arc<Self> {
-        Arc::new(Self {
+        let daemon = Arc::new(Self {
             settings: Arc::new(LiveSettings::read(&places, outbox.clone())),
             outbox,
             places,
@@ -155,7 +155,19 @@ impl Daemon {
             tasks: TaskTracker::new(),
             runtime,
             exit: Notify::new(),
-        })
+        });
+        let weak = Arc::downgrade(&daemon);
+        daemon.settings.watch(move |path| {
+            if let Some(daemon) = weak.upgrade() {
+                daemon.path_changed(&path);
+            }
+        });
+        daemon
+    }
+
+    /// Something changed in a folder that is watched.
+    fn path_changed(&self, path: &Path) {
+        self.settings.changed(path);
     }
 
     /// The methods of a connection to this daemon.

@@ -1,4 +1,4 @@
-//! The settings of a running daemon: read when it starts and whenever a session opens, and told where they are wrong.
+//! The settings of a running daemon: read when it starts, when a session opens, and when a file of theirs changes.
 
 use super::{Daemon, Places, lock};
 use crate::{
@@ -16,15 +16,16 @@ use crate::{
     },
     settings::{
         Flaw, Layers, Problem, Sourced,
-        files::{NotChanged, Reread, SettingsFiles, Target},
+        files::{NotChanged, Reread, SettingsFiles, Target, project_file},
     },
+    watch::{Depth, Watcher},
 };
 use serde_json::Value;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -42,6 +43,10 @@ pub(super) struct LiveSettings {
     /// The sessions that are open, by a number of their own: one that is closed may be open again before it is gone.
     followers: Mutex<HashMap<u64, Follower>>,
     next_follower: AtomicU64,
+    /// Set when there is somebody to tell.
+    watcher: OnceLock<Watcher>,
+    /// Where a change of the global file would be seen.
+    global_folders: Mutex<Vec<PathBuf>>,
 }
 
 /// A session that is told of new settings.
@@ -58,7 +63,10 @@ pub(super) struct Following {
 
 impl Drop for Following {
     fn drop(&mut self) {
-        lock(&self.settings.followers).remove(&self.number);
+        let follower = lock(&self.settings.followers).remove(&self.number);
+        if let (Some(follower), Some(watcher)) = (follower, self.settings.watcher.get()) {
+            watcher.unwatch_folder(&project_folder(&follower.cwd));
+        }
     }
 }
 
@@ -74,6 +82,8 @@ impl LiveSettings {
             greeted: AtomicBool::new(false),
             followers: Mutex::default(),
             next_follower: AtomicU64::new(0),
+            watcher: OnceLock::new(),
+            global_folders: Mutex::default(),
         }
     }
 
@@ -93,6 +103,8 @@ impl LiveSettings {
     /// Tells a session of new settings from here on, and of those that came while it was opened.
     pub(super) fn follow(self: &Arc<Self>, session: &State, handle: Handle) -> Following {
         let (number, cwd) = (self.next_follower.fetch_add(1, Ordering::Relaxed), PathBuf::from(session.cwd()));
+        // Watched before it is read, so that nothing falls between the two.
+        self.watch_folder(&project_folder(&cwd));
         lock(&self.followers).insert(number, Follower { cwd: cwd.clone(), handle: handle.clone() });
         let mut files = lock(&self.files);
         handle.send_urgent(Urgent::Layers(files.read_project(&cwd)));
@@ -113,13 +125,57 @@ impl LiveSettings {
         let followers = lock(&self.followers);
         files.keep_projects(|cwd| followers.values().any(|follower| follower.cwd == cwd));
         let reread = files.reread();
+        self.watch_global(files);
         self.tell(files.take_problems());
         if reread == Reread::Same {
             return;
         }
-        *lock(&self.general) = files.layers();
+        let before = std::mem::replace(&mut *lock(&self.general), files.layers()).sourced();
+        let now = self.general();
+        if now != before && self.greeted.load(Ordering::SeqCst) {
+            self.outbox.notify("settings_changed", now);
+        }
         for Follower { cwd, handle } in followers.values() {
             handle.send_urgent(Urgent::Layers(files.layers_of(Some(cwd))));
+        }
+    }
+
+    /// Reads the files again whenever one of them changes. `told` is where every path that changed goes.
+    pub(super) fn watch(&self, told: impl Fn(PathBuf) + Send + 'static) {
+        if self.watcher.set(Watcher::new(told)).is_ok() {
+            let mut files = lock(&self.files);
+            self.watch_global(&files);
+            // What changed since they were read was seen by nobody.
+            self.reread(&mut files);
+        }
+    }
+
+    /// Something changed at this path.
+    pub(super) fn changed(&self, path: &Path) {
+        let is_in = |folder: &Path| path == folder || path.parent() == Some(folder);
+        let ours = lock(&self.global_folders).iter().any(|folder| is_in(folder))
+            || lock(&self.followers).values().any(|follower| is_in(&project_folder(&follower.cwd)));
+        if ours {
+            self.reread(&mut lock(&self.files));
+        }
+    }
+
+    /// Watches where the global file is. A link may lead elsewhere than before.
+    fn watch_global(&self, files: &SettingsFiles) {
+        let Some(watcher) = self.watcher.get() else { return };
+        let now = files.global_folders();
+        let mut watched = lock(&self.global_folders);
+        now.iter().filter(|folder| !watched.contains(folder)).for_each(|folder| self.watch_folder(folder));
+        watched.iter().filter(|folder| !now.contains(folder)).for_each(|folder| watcher.unwatch_folder(folder));
+        *watched = now;
+    }
+
+    fn watch_folder(&self, folder: &Path) {
+        if folder.is_absolute()
+            && let Some(watcher) = self.watcher.get()
+            && let Err(error) = watcher.watch_folder(folder, Depth::Folder)
+        {
+            tracing::warn!(%error, "settings are read again when a session opens or settings/set is sent");
         }
     }
 
@@ -193,6 +249,11 @@ impl Daemon {
             }
         }));
     }
+}
+
+/// Where the settings file of a project is.
+fn project_folder(cwd: &Path) -> PathBuf {
+    project_file(cwd).parent().unwrap_or(cwd).to_owned()
 }
 
 fn not_changed(why: NotChanged) -> Failure {

@@ -1,7 +1,7 @@
 //! The protocol for machines: `openrpc.json` and `schema.json`, made from the table.
 
 use super::{events, methods, types::Notice};
-use crate::settings::Settings;
+use crate::settings::{Settings, Sourced};
 use schemars::{Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
@@ -82,9 +82,14 @@ pub fn schema() -> Value {
 type Params = fn(&mut SchemaGenerator) -> Schema;
 
 /// What the daemon sends unasked: name, meaning and params.
-fn notifications() -> [(&'static str, &'static str, Params); 2] {
+fn notifications() -> [(&'static str, &'static str, Params); 3] {
     [
         ("session/event", "An event of a session.", SchemaGenerator::subschema_for::<events::Envelope>),
+        (
+            "settings_changed",
+            "The settings that hold where no project and no session says otherwise are different now.",
+            SchemaGenerator::subschema_for::<Sourced>,
+        ),
         (
             "notice",
             "Something a person may want to know that is about no session.",

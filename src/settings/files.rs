@@ -90,7 +90,7 @@ impl SettingsFiles {
     #[must_use]
     pub fn read(global: PathBuf, environment: &dyn Fn(&str) -> Option<String>) -> Self {
         let mut files = Self {
-            global: Layer::at(global),
+            global: Layer::at(std::path::absolute(&global).unwrap_or(global)),
             environment: from_environment(environment),
             home: environment("HOME").map(PathBuf::from),
             projects: HashMap::new(),
@@ -151,6 +151,15 @@ impl SettingsFiles {
             self.projects.insert(cwd, project);
         }
         reread
+    }
+
+    /// The folders a change of the global file is seen in: its own, and where a link leads.
+    #[must_use]
+    pub fn global_folders(&self) -> Vec<PathBuf> {
+        let links = [Some(self.global.file.clone()), self.global.file.canonicalize().ok()];
+        let mut folders: Vec<_> = links.into_iter().flatten().filter_map(|it| Some(it.parent()?.to_owned())).collect();
+        folders.dedup();
+        folders
     }
 
     /// What is wrong and was not told yet.

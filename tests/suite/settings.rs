@@ -195,3 +195,111 @@ fn a_client_changes_the_settings_of_a_project() {
     let set = json!({"scope": "project", "sessionId": id_of(&nowhere), "patch": {"prune": {"minimumSavings": 1}}});
     assert_eq!(daemon.err("settings/set", set)["data"]["code"], "storage_error");
 }
+
+/// Waits for something told that is so, and takes it out of what was told.
+fn told(daemon: &mut Daemon, wanted: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        if let Some(at) = daemon.events.iter().position(&wanted) {
+            return daemon.events.remove(at);
+        }
+        let frame = daemon.frame();
+        daemon.events.push(frame);
+    }
+}
+
+fn told_everybody(daemon: &mut Daemon, method: &str) -> Value {
+    told(daemon, |frame| frame["method"] == method)["params"].clone()
+}
+
+fn told_session(daemon: &mut Daemon, session: &Value, kind: &str) -> Value {
+    let wanted = |frame: &Value| {
+        frame["params"]["sessionId"] == session["sessionId"] && frame["params"]["event"]["type"] == kind
+    };
+    told(daemon, wanted)["params"]["event"].clone()
+}
+
+#[test]
+fn a_changed_file_holds_at_once() {
+    let mut daemon = Daemon::start();
+    let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+    let own = json!({"cwd": "/project", "settings": {"compaction": {"reserveTokens": 5}}});
+    let stubborn = daemon.ok("session/new", own)["session"].clone();
+    // The folder is not there yet, either.
+    daemon.home.settings(r#"{ "compaction": { "reserveTokens": 1000 } }"#);
+    let all = told_everybody(&mut daemon, "settings_changed");
+    assert_eq!(all["settings"]["compaction"]["reserveTokens"], 1000);
+    assert_eq!(all["sources"], json!({"compaction.reserveTokens": "global"}));
+    let event = told_session(&mut daemon, &session, "settings_changed");
+    assert_eq!(event["settings"]["compaction"]["reserveTokens"], 1000);
+    assert_eq!(told_session(&mut daemon, &session, "usage_updated")["usage"]["reserveTokens"], 1000);
+    assert_eq!(daemon.ok("settings/get", json!({})), all);
+    // As editors save: a new file in the place of the old one.
+    let (fresh, file) = (daemon.home.path("config/fresh"), daemon.home.path("config/settings.json"));
+    std::fs::write(&fresh, r#"{ "compaction": { "reserveTokens": 2000 } }"#).expect("a file");
+    std::fs::rename(&fresh, &file).expect("renamed");
+    let all = told_everybody(&mut daemon, "settings_changed");
+    assert_eq!(all["settings"]["compaction"]["reserveTokens"], 2000);
+    std::fs::remove_file(&file).expect("removed");
+    assert_eq!(told_everybody(&mut daemon, "settings_changed")["sources"], json!({}));
+    daemon.ok("session/status", json!({"sessionId": id_of(&stubborn)}));
+    let of_stubborn = |frame: &&Value| frame["params"]["sessionId"] == stubborn["sessionId"];
+    assert_eq!(daemon.events.iter().filter(of_stubborn).count(), 0, "its own settings hold: nothing changed for it");
+}
+
+#[test]
+fn a_file_that_breaks_keeps_the_old_values_and_is_told_once() {
+    let home = Home::new();
+    home.settings(r#"{ "compaction": { "reserveTokens": 1000 } }"#);
+    let mut daemon = Daemon::at(home);
+    daemon.home.settings("{\n  \"compaction\": { \"reserveTokens\": true } }");
+    let notice = told_everybody(&mut daemon, "notice");
+    assert_eq!(notice["severity"], "error");
+    let detail = notice["detail"].as_str().expect("a detail");
+    assert!(detail.contains("settings.json: line 2: compaction.reserveTokens: invalid type"), "{detail}");
+    let all = daemon.ok("settings/get", json!({}));
+    assert_eq!(all["settings"]["compaction"]["reserveTokens"], 1000);
+    daemon.home.settings(r#"{ "compaction": { "reserveTokens": 1001 } }"#);
+    let all = told_everybody(&mut daemon, "settings_changed");
+    assert_eq!(all["settings"]["compaction"]["reserveTokens"], 1001);
+    assert_eq!(notices(&mut daemon), Vec::<String>::new());
+}
+
+#[test]
+fn a_changed_project_is_told_to_its_sessions_alone() {
+    let home = Home::new();
+    let folder = home.path("project");
+    std::fs::create_dir(&folder).expect("a folder");
+    let mut daemon = Daemon::at(home);
+    let inside = daemon.ok("session/new", json!({ "cwd": folder }))["session"].clone();
+    let outside = daemon.ok("session/new", json!({ "cwd": daemon.home.path("") }))["session"].clone();
+    project(&daemon.home, r#"{ "compaction": { "reserveTokens": 7 }, "models": [] }"#);
+    let event = told_session(&mut daemon, &inside, "settings_changed");
+    assert_eq!(event["sources"], json!({"compaction.reserveTokens": "project"}));
+    assert!(told_everybody(&mut daemon, "notice")["detail"].as_str().is_some_and(|it| it.contains("models")));
+    // Trusted by a change of another file, it says more.
+    daemon.home.settings(&json!({ "trustedProjects": [folder] }).to_string());
+    let event = told_session(&mut daemon, &inside, "settings_changed");
+    assert_eq!(event["sources"]["models"], "project");
+    let event = told_session(&mut daemon, &outside, "settings_changed");
+    assert_eq!(event["sources"], json!({"trustedProjects": "global"}));
+    daemon.ok("session/close", json!({"sessionId": id_of(&inside)}));
+    project(&daemon.home, "{ broken");
+    daemon.ok("settings/set", json!({"scope": "global", "patch": {"defaultModel": "a/b"}}));
+    told_session(&mut daemon, &outside, "settings_changed");
+    assert_eq!(notices(&mut daemon), Vec::<String>::new(), "nobody asks about the project any more");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_kept_elsewhere_is_watched_there() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path("dotfiles"))
+        .and_then(|()| std::fs::create_dir(home.path("config")))
+        .expect("folders");
+    let file = home.path("dotfiles/abridged.json");
+    std::fs::write(&file, "{}").expect("a file");
+    std::os::unix::fs::symlink(&file, home.path("config/settings.json")).expect("a link");
+    let mut daemon = Daemon::at(home);
+    std::fs::write(&file, r#"{ "defaultModel": "a/b" }"#).expect("a file");
+    assert_eq!(told_everybody(&mut daemon, "settings_changed")["settings"]["defaultModel"], "a/b");
+}
