@@ -212,6 +212,7 @@ impl Daemon {
             daemon.send(&params.session_id.clone(), reply, |reply| Command::Compact(params, reply));
         });
         service.method::<protocol::SettingsGet>(Self::settings_get);
+        service.method::<protocol::ModelsList>(Self::models_list);
         service.method::<protocol::SettingsSet>(Self::settings_set);
         service.method::<protocol::CancelLsp>(|daemon, CancelLspParams { id }, reply| {
             daemon.requests.get().inspect(|requests| requests.cancel(&id));

@@ -1,5 +1,7 @@
 //! Models by name, and how large their windows are.
 
+pub mod catalog;
+
 use crate::settings::{CompactionSettings, Settings};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};

@@ -102,6 +102,8 @@ methods! {
     request SessionCancel = "session/cancel": CancelParams => CancelAnswer;
     /// Condenses the older part of the context. With `dryRun` it only says what it would do.
     request SessionCompact = "session/compact": CompactParams => CompactAnswer;
+    /// Which models there are and what is known of each, with who said so.
+    request ModelsList = "models/list": ModelsListParams => ModelsListAnswer;
     /// The settings in force, each with its source.
     request SettingsGet = "settings/get": SettingsGetParams => crate::settings::Sourced;
     /// Changes settings by a patch in which null takes a value out. Checked before anything is written.

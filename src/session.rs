@@ -335,6 +335,7 @@ impl Session {
                 reply.with(described);
             }
             Command::Settings(reply) => reply.ok(&**self.state.settings()),
+            Command::Models(reply) => reply.ok(&self.models()),
             Command::InFolder(work, reply) => work(self.state.cwd(), reply),
             Command::Close(reply) => {
                 let mut replies = vec![reply];

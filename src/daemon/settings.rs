@@ -3,11 +3,12 @@
 use super::{Daemon, Places, lock};
 use crate::{
     ids::SessionId,
+    models::catalog::catalog,
     outbox::Outbox,
     protocol::{
         errors::Failure,
         events::Severity,
-        types::{Notice, Scope, SettingsSetParams},
+        types::{ModelsListAnswer, ModelsListParams, Notice, Scope, SettingsSetParams},
     },
     rpc::Reply,
     session::{
@@ -205,6 +206,14 @@ impl LiveSettings {
 }
 
 impl Daemon {
+    /// `models/list`
+    pub(super) fn models_list(self: &Arc<Self>, params: ModelsListParams, reply: Reply) {
+        match params.session_id {
+            Some(id) => self.send(&id, reply, Command::Models),
+            None => reply.ok(&ModelsListAnswer { models: catalog(&self.settings.general(), None) }),
+        }
+    }
+
     /// `settings/set`: the file is written on the blocking pool, and the answer is what is in force then.
     pub(super) fn settings_set(self: &Arc<Self>, params: SettingsSetParams, reply: Reply) {
         let SettingsSetParams { scope, session_id, patch } = params;

@@ -38,6 +38,8 @@ pub enum Command {
     Describe(Box<LoadParams>, Reply),
     /// `settings/get` of a session.
     Settings(Reply),
+    /// `models/list` of a session.
+    Models(Reply),
     /// What is done with the session's folder, when it is its turn.
     InFolder(FolderWork, Reply),
     /// `session/close`
@@ -165,6 +167,7 @@ impl Command {
             | Self::Status(reply)
             | Self::Describe(_, reply)
             | Self::Settings(reply)
+            | Self::Models(reply)
             | Self::InFolder(_, reply)
             | Self::Close(reply) => reply.fail(failure),
         }

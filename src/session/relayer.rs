@@ -1,13 +1,23 @@
-//! A session whose settings change while it runs.
+//! The settings of a session as others ask for and change them.
 
 use super::{Session, Slot};
 use crate::{
+    models::catalog::catalog,
     outbox::About,
-    protocol::events::{Event, Severity},
+    protocol::{
+        events::{Event, Severity},
+        types::ModelsListAnswer,
+    },
     settings::Layers,
 };
 
 impl Session {
+    /// The models as this session sees them.
+    pub(super) fn models(&self) -> ModelsListAnswer {
+        let model = self.state.model(self.state.path());
+        ModelsListAnswer { models: catalog(self.state.settings(), model.as_ref()) }
+    }
+
     /// Takes new layers from here on. What runs goes on with what it began with.
     pub(super) fn relayer(&mut self, layers: Layers) {
         let event = match self.state.relayer(layers) {

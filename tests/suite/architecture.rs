@@ -10,6 +10,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "knowledge",
         &[
             "models",
+            "models/catalog",
             "settings",
             "settings/files",
             "settings/layers",

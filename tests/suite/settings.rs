@@ -303,3 +303,26 @@ fn a_file_that_is_kept_elsewhere_is_watched_there() {
     std::fs::write(&file, r#"{ "defaultModel": "a/b" }"#).expect("a file");
     assert_eq!(told_everybody(&mut daemon, "settings_changed")["settings"]["defaultModel"], "a/b");
 }
+
+#[test]
+fn models_are_listed_with_what_is_known_of_them_and_no_secret() {
+    let home = Home::new();
+    let local = json!({"provider": "local", "id": "qwen", "api": "openai_chat", "apiKeyEnv": "LOCAL_KEY",
+        "baseUrl": "http://me:hush@127.0.0.1/v1?key=hush", "contextWindow": 32_768, "promoteTo": "local/long"});
+    home.settings(&json!({"models": [local], "defaultModel": "local/qwen"}).to_string());
+    let mut daemon = Daemon::at(home);
+    let models = daemon.ok("models/list", json!({}))["models"].clone();
+    let expected = json!([{"provider": "local", "id": "qwen", "api": "openai_chat", "baseUrl": "http://127.0.0.1/v1",
+        "apiKeyEnv": "LOCAL_KEY", "contextWindow": {"value": 32_768, "source": "global"}, "maxOutputTokens": null,
+        "promoteTo": "local/long", "default": true}]);
+    assert_eq!(models, expected);
+    let own = json!({"models": [{"provider": "own", "id": "m", "contextWindow": 9}]});
+    let new = json!({"cwd": "/project", "model": "else/where", "settings": own});
+    let session = daemon.ok("session/new", new)["session"].clone();
+    let models = daemon.ok("models/list", json!({"sessionId": id_of(&session)}))["models"].clone();
+    let of = |at: usize| (models[at]["id"].clone(), models[at]["contextWindow"].clone());
+    assert_eq!(of(0), (json!("m"), json!({"value": 9, "source": "session"})));
+    assert_eq!(of(1), (json!("qwen"), json!({"value": 128_000, "source": "default"})));
+    // A model that is not configured gives way to the default one.
+    assert_eq!(models.as_array().map(Vec::len), Some(2));
+}

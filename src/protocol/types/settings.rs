@@ -1,7 +1,7 @@
 //! Settings, and what is told about them.
 
 use super::Object;
-use crate::{ids::SessionId, protocol::events::Severity};
+use crate::{ids::SessionId, models::catalog::ListedModel, protocol::events::Severity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,21 @@ pub enum Scope {
     Project,
     /// In the session.
     Session,
+}
+
+/// Params of `models/list`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelsListParams {
+    /// As this session sees them, with its own model.
+    pub session_id: Option<SessionId>,
+}
+
+/// The result of `models/list`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ModelsListAnswer {
+    /// Those of the settings in their order, then those that are only used.
+    pub models: Vec<ListedModel>,
 }
 
 /// Something a person may want to know that is about no session.
