@@ -1,5 +1,7 @@
 //! The daemon: which sessions are open, and which method goes where.
 
+mod settings;
+
 use crate::{
     ids::SessionId,
     outbox::Outbox,
@@ -20,17 +22,16 @@ use crate::{
         header, listing,
         open::{self, Opened},
     },
-    settings::{Layers, Problem},
     transport::LARGEST_FRAME,
 };
 use rustix::{
     io::Errno,
     process::{Pid, test_kill_process},
 };
-use serde_json::json;
+use settings::LiveSettings;
 use std::{
     collections::{HashMap, VecDeque},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU8, Ordering},
@@ -116,8 +117,7 @@ enum Held {
 pub struct Daemon {
     outbox: Arc<Outbox>,
     places: Places,
-    layers: Layers,
-    problems: Mutex<Vec<Problem>>,
+    settings: Arc<LiveSettings>,
     sessions: Mutex<HashMap<SessionId, Handle>>,
     /// Sessions that were closed and may still have to let go of their file.
     leaving: Mutex<HashMap<SessionId, Handle>>,
@@ -143,12 +143,10 @@ impl Daemon {
     /// A daemon that answers into `outbox`.
     #[must_use]
     pub fn new(outbox: Arc<Outbox>, places: Places, runtime: tokio::runtime::Handle) -> Arc<Self> {
-        let (layers, problems) = Layers::load(&places.settings(), &|name| std::env::var(name).ok());
-        Arc::new(Self {
+        let daemon = Arc::new(Self {
+            settings: Arc::new(LiveSettings::read(&places, outbox.clone())),
             outbox,
             places,
-            layers,
-            problems: Mutex::new(problems),
             sessions: Mutex::default(),
             leaving: Mutex::default(),
             unresolved: Mutex::default(),
@@ -160,7 +158,19 @@ impl Daemon {
             tasks: TaskTracker::new(),
             runtime,
             exit: Notify::new(),
-        })
+        });
+        let weak = Arc::downgrade(&daemon);
+        daemon.settings.watch(move |path| {
+            if let Some(daemon) = weak.upgrade() {
+                daemon.path_changed(&path);
+            }
+        });
+        daemon
+    }
+
+    /// Something changed in a folder that is watched.
+    fn path_changed(&self, path: &Path) {
+        self.settings.changed(path);
     }
 
     /// The methods of a connection to this daemon.
@@ -235,6 +245,8 @@ impl Daemon {
             daemon.note(&params.session_id.clone(), reply, Note::Configure(Box::new(params)));
         });
         service.method::<protocol::SettingsGet>(Self::settings_get);
+        service.method::<protocol::ModelsList>(Self::models_list);
+        service.method::<protocol::SettingsSet>(Self::settings_set);
         service.method::<protocol::CancelLsp>(|daemon, CancelLspParams { id }, reply| {
             daemon.requests.get().inspect(|requests| requests.cancel(&id));
             reply.ok(&());
@@ -286,7 +298,7 @@ impl Daemon {
             epoch: self.outbox.epoch().to_owned(),
             data_dir: self.places.data.display().to_string(),
         });
-        self.tell_problems();
+        self.settings.greeted();
     }
 
     /// A client that dies without closing our stdin, because somebody else holds it too, takes us with it.
@@ -299,19 +311,6 @@ impl Daemon {
             daemon.stage.store(stage::SHUT_DOWN, Ordering::SeqCst);
             daemon.exit.notify_one();
         });
-    }
-
-    /// What is wrong with the settings, each as a notice.
-    fn tell_problems(&self) {
-        let file = self.places.settings();
-        for problem in lock(&self.problems).drain(..) {
-            let (severity, title) = match problem.fatal {
-                true => ("error", "The settings file is not used"),
-                false => ("warning", "A setting is not known"),
-            };
-            let detail = format!("{}: {problem}", file.display());
-            self.outbox.notify("notice", json!({ "severity": severity, "title": title, "detail": detail }));
-        }
     }
 
     fn shut_down(self: &Arc<Self>, Nothing {}: Nothing, reply: Reply) {
@@ -399,7 +398,10 @@ impl Daemon {
             return;
         };
         let (daemon, opened_id) = (self.clone(), id.clone());
-        let open = move || open::new(opened_id, params, &daemon.places.sessions(), &daemon.layers);
+        let open = move || {
+            let layers = daemon.settings.layers_for(&params.cwd);
+            open::new(opened_id, params, &daemon.places.sessions(), &layers)
+        };
         self.start(id, inbox, open, reply, |opened, reply| {
             reply.ok(&SessionAnswer { session: opened.state.info(idle()) });
         });
@@ -449,7 +451,11 @@ impl Daemon {
         self.start(
             id,
             inbox,
-            move || open::load(&find()?, params, &daemon.layers),
+            move || {
+                let path = find()?;
+                let layers = daemon.settings.layers_for(&header::peek(&path)?.header.cwd);
+                open::load(&path, params, &layers)
+            },
             reply,
             |opened, reply| {
                 let session = opened.state.info(idle());
@@ -475,11 +481,17 @@ impl Daemon {
             if let Some(before) = before {
                 before.gone().await;
             }
+            let (settings, handle) = (daemon.settings.clone(), lock(&daemon.sessions).get(&id).cloned());
+            let open = move || {
+                let opened = open()?;
+                let following = handle.map(|handle| settings.follow(&opened.state, handle));
+                Ok((opened, following))
+            };
             let opened = tokio::task::spawn_blocking(open).await;
             match opened
                 .unwrap_or_else(|_| Err(Failure::Internal("a defect of abridged kept the session closed".to_owned())))
             {
-                Ok(opened) => {
+                Ok((opened, _following)) => {
                     answer(&opened, reply);
                     if daemon.finishing.load(Ordering::SeqCst)
                         && let Some(handle) = lock(&daemon.sessions).get(&id)
@@ -533,9 +545,7 @@ impl Daemon {
     fn settings_get(self: &Arc<Self>, params: SettingsGetParams, reply: Reply) {
         match params.session_id {
             Some(id) => self.send(&id, reply, Command::Settings),
-            None => {
-                reply.with(self.layers.with_session(None).map_err(|problem| Failure::Internal(problem.to_string())))
-            }
+            None => reply.ok(&self.settings.general()),
         }
     }
 

@@ -21,3 +21,4 @@ pub mod summary;
 pub mod text;
 pub mod tokens;
 pub mod transport;
+pub mod watch;

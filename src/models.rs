@@ -1,6 +1,8 @@
 //! Models by name, and how large their windows are.
 
 pub use crate::ids::ModelRef;
+pub mod catalog;
+
 use crate::settings::{CompactionSettings, Settings};
 
 /// The window of a model nobody told us about, in tokens: the smallest among current models that agents use.

@@ -122,8 +122,12 @@ methods! {
     request SessionClearQueue = "session/clear_queue": SessionParams => Queue;
     /// Writes the session to a file for somewhere else.
     request SessionExport = "session/export": ExportParams => ExportAnswer;
+    /// Which models there are and what is known of each, with who said so.
+    request ModelsList = "models/list": ModelsListParams => ModelsListAnswer;
     /// The settings in force, each with its source.
     request SettingsGet = "settings/get": SettingsGetParams => crate::settings::Sourced;
+    /// Changes settings by a patch in which null takes a value out. Checked before anything is written.
+    request SettingsSet = "settings/set": SettingsSetParams => crate::settings::Sourced;
     /// Takes a request back, in the words of LSP.
     notification CancelLsp = "$/cancelRequest": CancelLspParams => ();
     /// Takes a request back, in the words of ACP.

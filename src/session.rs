@@ -22,6 +22,7 @@ mod notes;
 pub mod open;
 pub mod operation;
 mod read;
+mod relayer;
 mod search;
 pub mod state;
 pub mod store;
@@ -409,6 +410,8 @@ impl Session {
                 reply.with(described);
             }
             Command::Settings(reply) => reply.ok(&**self.state.settings()),
+            Command::Models(reply) => reply.ok(&self.models()),
+            Command::InFolder(work, reply) => work(self.state.cwd(), reply),
             Command::Close(reply) => {
                 let mut replies = vec![reply];
                 if let Ending::Now(before) = &mut self.ending {
@@ -439,6 +442,7 @@ impl Session {
                     self.begin_cancelled(id, &params, reply);
                 }
             }
+            Urgent::Layers(layers) => self.relayer(layers),
             Urgent::TakenBack => self.look_for_taken_back(),
             Urgent::FileTouched => self.touched = true,
             Urgent::Finish => {

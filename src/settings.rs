@@ -1,13 +1,16 @@
-//! Settings: a global file, the environment and a session's own patch, in that order; each value with its source.
-//!
-//! A layer is checked when it is read, against the same types that are used, so a wrong value names its key and line
-//! and never reaches a session.
+//! Settings: what there is to set, and what holds where nothing is set. Where values come from is in `layers`.
+
+pub mod files;
+pub mod layers;
+pub mod patch;
+pub mod trust;
+
+pub use layers::{Flaw, Layers, Problem, Source, Sourced};
 
 use crate::models::ModelRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
-use std::{collections::BTreeMap, path::Path};
 
 /// All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
@@ -349,7 +352,7 @@ impl Settings {
 impl CompactionPatch {
     fn over(&self, base: &CompactionSettings) -> CompactionSettings {
         let mut value = serde_json::to_value(base).unwrap_or_default();
-        merge(&mut value, &Value::Object(self.0.clone()));
+        layers::merge(&mut value, &Value::Object(self.0.clone()));
         serde_json::from_value(value).unwrap_or_else(|_| base.clone())
     }
 }
@@ -359,198 +362,6 @@ impl<'de> Deserialize<'de> for CompactionPatch {
         let map = Map::deserialize(reader)?;
         serde_json::from_value::<CompactionSettings>(Value::Object(map.clone())).map_err(serde::de::Error::custom)?;
         Ok(Self(map))
-    }
-}
-
-/// Where a value comes from.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// Built in.
-    Default,
-    /// The global `settings.json`.
-    Global,
-    /// An environment variable.
-    Environment,
-    /// The session's own.
-    Session,
-}
-
-/// The layers that lie over the defaults.
-#[derive(Debug, Clone, Default)]
-pub struct Layers {
-    layers: Vec<(Source, Value)>,
-}
-
-/// Settings with the source of each value.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-pub struct Sourced {
-    /// The settings in force.
-    pub settings: Settings,
-    /// Where each value that is not a default comes from, by its dotted key.
-    pub sources: BTreeMap<String, Source>,
-}
-
-/// What is wrong with a layer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The dotted key; empty where the text is no JSON at all.
-    pub key: String,
-    /// The line in its file, where it has one.
-    pub line: Option<usize>,
-    /// What is wrong and what was expected.
-    pub what: String,
-    /// The layer is not used because of it; otherwise it is only worth a word.
-    pub fatal: bool,
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(line) = self.line {
-            write!(f, "line {line}: ")?;
-        }
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
-        }
-        f.write_str(&self.what)
-    }
-}
-
-impl Layers {
-    /// The global file and the environment. A layer that is wrong is left out; what is wrong with it is the second
-    /// value.
-    #[must_use]
-    pub fn load(global: &Path, environment: &dyn Fn(&str) -> Option<String>) -> (Self, Vec<Problem>) {
-        let mut layers = Self::default();
-        let mut problems = Vec::new();
-        match std::fs::read_to_string(global) {
-            Ok(text) => {
-                let (value, found) = check(&text);
-                problems.extend(found);
-                layers.layers.extend(value.map(|value| (Source::Global, value)));
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => problems.push(Problem {
-                key: String::new(),
-                line: None,
-                what: format!("cannot be read ({error}); check its permissions"),
-                fatal: true,
-            }),
-        }
-        match environment("ABRIDGED_DISABLE_AUTOCOMPACT").as_deref() {
-            None | Some("" | "0" | "false") => {}
-            Some(_) => {
-                let off = serde_json::json!({ "compaction": { "enabled": false } });
-                layers.layers.push((Source::Environment, off));
-            }
-        }
-        (layers, problems)
-    }
-
-    /// The settings in force with a session's own patch over them.
-    ///
-    /// # Errors
-    /// When the patch is wrong.
-    pub fn with_session(&self, patch: Option<&Value>) -> Result<Sourced, Problem> {
-        let mut value = serde_json::to_value(Settings::default()).unwrap_or_default();
-        let mut sources = BTreeMap::new();
-        // In a patch null means "back to what it is without me".
-        let patch = patch.map(without_nulls);
-        if let Some(patch) = &patch {
-            let (_, problems) = check(&patch.to_string());
-            if let Some(problem) = problems.into_iter().find(|problem| problem.fatal) {
-                return Err(Problem { line: None, ..problem });
-            }
-        }
-        let session = patch.as_ref().map(|patch| (Source::Session, patch));
-        for (source, layer) in self.layers.iter().map(|(source, layer)| (*source, layer)).chain(session) {
-            merge(&mut value, layer);
-            mark(layer, "", source, &mut sources);
-        }
-        let settings = serde_json::from_value(value).map_err(|error| Problem {
-            key: String::new(),
-            line: None,
-            what: error.to_string(),
-            fatal: true,
-        })?;
-        Ok(Sourced { settings, sources })
-    }
-}
-
-/// Reads one layer against the types; unknown keys are worth a word, wrong values are fatal.
-fn check(text: &str) -> (Option<Value>, Vec<Problem>) {
-    let mut problems = Vec::new();
-    let value: Value = match serde_json::from_str(text) {
-        Ok(value @ Value::Object(_)) => value,
-        Ok(_) => {
-            let what = "expected an object of settings".to_owned();
-            problems.push(Problem { key: String::new(), line: Some(1), what, fatal: true });
-            return (None, problems);
-        }
-        Err(error) => {
-            let what = format!("not JSON: {}", crate::message::without_position(&error.to_string()));
-            problems.push(Problem { key: String::new(), line: Some(error.line()), what, fatal: true });
-            return (None, problems);
-        }
-    };
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let mut unknown = Vec::new();
-    let mut track = serde_path_to_error::Track::new();
-    let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
-    let read: Result<Settings, _> = serde_ignored::deserialize(tracked, |path| unknown.push(path.to_string()));
-    if let Err(error) = read {
-        let what = crate::message::without_position(&error.to_string());
-        problems.push(Problem { key: track.path().to_string(), line: Some(error.line()), what, fatal: true });
-        return (None, problems);
-    }
-    problems.extend(unknown.into_iter().map(|key| {
-        let what = "unknown key, ignored".to_owned();
-        // serde_ignored marks an Option it went through with a "?".
-        Problem { key: key.replace(".?", ""), line: None, what, fatal: false }
-    }));
-    (Some(value), problems)
-}
-
-fn without_nulls(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let kept = map.iter().filter(|(_, value)| !value.is_null());
-            Value::Object(kept.map(|(key, value)| (key.clone(), without_nulls(value))).collect())
-        }
-        other => other.clone(),
-    }
-}
-
-/// Lays `over` on `base`: objects key by key, anything else replaced.
-fn merge(base: &mut Value, over: &Value) {
-    match (base, over) {
-        (Value::Object(base), Value::Object(over)) => {
-            for (key, value) in over {
-                match base.get_mut(key) {
-                    Some(slot) => merge(slot, value),
-                    None => {
-                        base.insert(key.clone(), value.clone());
-                    }
-                }
-            }
-        }
-        (base, over) => *base = over.clone(),
-    }
-}
-
-/// Notes the source of every value of a layer.
-fn mark(layer: &Value, at: &str, source: Source, sources: &mut BTreeMap<String, Source>) {
-    match layer {
-        Value::Object(map) => {
-            for (key, value) in map {
-                let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
-                mark(value, &path, source, sources);
-            }
-        }
-        Value::Null => {}
-        _ => {
-            sources.insert(at.to_owned(), source);
-        }
     }
 }
 
@@ -597,58 +408,5 @@ mod auto {
 
     pub(super) fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "const": "auto" })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn problem(text: &str) -> String {
-        let (_, problems) = check(text);
-        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-    }
-
-    #[test]
-    fn a_wrong_value_names_its_key_its_line_and_what_was_expected() {
-        let found = problem("{\n  \"compaction\": {\n    \"reserveTokens\": \"many\"\n  }\n}");
-        assert_eq!(found, "line 3: compaction.reserveTokens: invalid type: string \"many\", expected u64");
-        let found = problem("{\n  \"compaction\": { \"thresholdPercent\": 250 } }");
-        assert!(found.starts_with("line 2: compaction.thresholdPercent: 250 is no percentage"), "{found}");
-        let found = problem("{\n\"models\": [ { \"provider\": \"a\", \"id\": \"b\", \"contextWindow\": 0 } ] }");
-        assert!(found.contains("line 2: models[0].contextWindow: 0 tokens"), "{found}");
-        assert!(problem("{ \"compaction\": ").starts_with("line 1: not JSON"));
-    }
-
-    #[test]
-    fn an_unknown_key_is_worth_a_word_and_no_more() {
-        let (value, problems) = check(r#"{"compaction":{"reserve":1,"midTurn":false}}"#);
-        assert!(value.is_some());
-        assert_eq!(problems[0].to_string(), "compaction.reserve: unknown key, ignored");
-        assert!(!problems[0].fatal);
-    }
-
-    #[test]
-    fn later_layers_win_and_say_so() {
-        let global = json!({"compaction": {"reserveTokens": 1, "strategy": "context-full", "speculative": false}});
-        let layers = Layers { layers: vec![(Source::Global, global)] };
-        let patch = json!({"compaction": {"reserveTokens": 2, "keepRecentTokens": null}});
-        let sourced = layers.with_session(Some(&patch)).expect("both are right");
-        assert_eq!(sourced.settings.compaction.reserve_tokens, 2);
-        assert_eq!(sourced.settings.compaction.keep_recent_tokens, 20_000);
-        assert_eq!(sourced.settings.compaction.speculative, Speculative::Fixed(false));
-        assert_eq!(sourced.sources["compaction.reserveTokens"], Source::Session);
-        assert_eq!(sourced.sources["compaction.strategy"], Source::Global);
-        assert!(!sourced.sources.contains_key("compaction.keepRecentTokens"));
-    }
-
-    #[test]
-    fn a_model_may_have_its_own_threshold() {
-        let patch = json!({"models": [{"provider": "p", "id": "m", "compaction": {"thresholdPercent": 80}}]});
-        let settings = Layers::default().with_session(Some(&patch)).expect("right").settings;
-        let model = ModelRef { provider: "p".into(), id: "m".into() };
-        assert_eq!(settings.compaction_for(Some(&model)).threshold_percent, 80);
-        assert_eq!(settings.compaction_for(None).threshold_percent, -1);
     }
 }

@@ -4,9 +4,13 @@ use super::{
     errors::ErrorData,
     types::{CompactionResult, Entry, Outcome, Repair, Status, Usage},
 };
-use crate::ids::{EntryId, OperationId, SessionId};
+use crate::{
+    ids::{EntryId, OperationId, SessionId},
+    settings::{Settings, Source},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What a client is told without having asked.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -111,6 +115,13 @@ pub enum Event {
         title: Option<String>,
         /// What was odd about the file, beyond what `session/load` has said.
         repairs: Vec<Repair>,
+    },
+    /// The settings in force for this session are different now.
+    SettingsChanged {
+        /// All of them.
+        settings: Box<Settings>,
+        /// Where each value that is not a default comes from, by its dotted key.
+        sources: BTreeMap<String, Source>,
     },
     /// Something a person may want to know.
     Notice {
@@ -245,6 +256,7 @@ impl Event {
             Self::StatusChanged { .. } => "status_changed",
             Self::Pruned { .. } => "pruned",
             Self::IndexReady { .. } => "index_ready",
+            Self::SettingsChanged { .. } => "settings_changed",
             Self::Notice { .. } => "notice",
             Self::Settled { .. } => "settled",
         }

@@ -1,8 +1,8 @@
 //! The protocol for machines: `openrpc.json` and `schema.json`, made from the table.
 
-use super::{events, methods};
-use crate::settings::Settings;
-use schemars::{SchemaGenerator, generate::SchemaSettings};
+use super::{events, methods, types::Notice};
+use crate::settings::{Settings, Sourced};
+use schemars::{Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 /// The files under `protocol/`: name and content.
@@ -33,16 +33,18 @@ pub fn openrpc() -> Value {
             entry
         })
         .collect();
-    let event = generator.subschema_for::<events::Envelope>();
+    let notifications: Vec<Value> = notifications()
+        .into_iter()
+        .map(|(name, summary, params)| {
+            let params = params(&mut generator).to_value();
+            json!({ "name": name, "summary": summary, "params": params })
+        })
+        .collect();
     json!({
         "openrpc": "1.3.2",
         "info": { "title": "abridged", "version": env!("CARGO_PKG_VERSION"), "license": { "name": "MIT OR Apache-2.0" } },
         "methods": listed,
-        "x-notifications": [{
-            "name": "session/event",
-            "summary": "An event of a session.",
-            "params": event,
-        }],
+        "x-notifications": notifications,
         "components": { "schemas": generator.take_definitions(true) },
     })
 }
@@ -62,8 +64,10 @@ pub fn schema() -> Value {
         };
         properties.insert(method.name.to_owned(), json!({ "type": "object", "properties": both }));
     }
-    let event = generator.subschema_for::<events::Envelope>().to_value();
-    properties.insert("session/event".to_owned(), json!({ "type": "object", "properties": { "params": event } }));
+    for (name, _, params) in notifications() {
+        let params = params(&mut generator).to_value();
+        properties.insert(name.to_owned(), json!({ "type": "object", "properties": { "params": params } }));
+    }
     let settings = generator.subschema_for::<Settings>().to_value();
     properties.insert("settings.json".to_owned(), settings);
     json!({
@@ -73,6 +77,25 @@ pub fn schema() -> Value {
         "properties": properties,
         "$defs": generator.take_definitions(true),
     })
+}
+
+type Params = fn(&mut SchemaGenerator) -> Schema;
+
+/// What the daemon sends unasked: name, meaning and params.
+fn notifications() -> [(&'static str, &'static str, Params); 3] {
+    [
+        ("session/event", "An event of a session.", SchemaGenerator::subschema_for::<events::Envelope>),
+        (
+            "settings_changed",
+            "The settings that hold where no project and no session says otherwise are different now.",
+            SchemaGenerator::subschema_for::<Sourced>,
+        ),
+        (
+            "notice",
+            "Something a person may want to know that is about no session.",
+            SchemaGenerator::subschema_for::<Notice>,
+        ),
+    ]
 }
 
 fn generator(definitions: &str) -> SchemaGenerator {

@@ -4,11 +4,13 @@ mod browsing;
 mod compaction;
 mod connection;
 mod reading;
+mod settings;
 
 pub use browsing::*;
 pub use compaction::*;
 pub use connection::*;
 pub use reading::*;
+pub use settings::*;
 
 use crate::{
     ids::{EntryId, OperationId, SessionId},

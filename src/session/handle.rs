@@ -12,6 +12,7 @@ use crate::{
         },
     },
     rpc::Reply,
+    settings::Layers,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -51,6 +52,10 @@ pub enum Command {
     Describe(Box<LoadParams>, Reply),
     /// `settings/get` of a session.
     Settings(Reply),
+    /// `models/list` of a session.
+    Models(Reply),
+    /// What is done with the session's folder, when it is its turn.
+    InFolder(FolderWork, Reply),
     /// `session/close`
     Close(Reply),
 }
@@ -72,11 +77,15 @@ pub enum Note {
     /// `settings/set` of a session.
     Settings(Box<ConfigureParams>),
 }
+/// Work that needs a session's folder, and answers for itself. It must not block.
+pub type FolderWork = Box<dyn FnOnce(&str, Reply) + Send>;
 
 /// What goes past the mailbox.
 pub enum Urgent {
     /// `session/cancel`
     Cancel(Option<OperationId>, Reply),
+    /// The settings below the session's own changed.
+    Layers(Layers),
     /// A client took back a request that waits here.
     TakenBack,
     /// Something happened to the session's file.
@@ -199,6 +208,8 @@ impl Command {
             | Self::Status(reply)
             | Self::Describe(_, reply)
             | Self::Settings(reply)
+            | Self::Models(reply)
+            | Self::InFolder(_, reply)
             | Self::Close(reply) => reply.fail(failure),
         }
     }

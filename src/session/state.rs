@@ -200,6 +200,29 @@ impl State {
         &self.header
     }
 
+    /// The folder it is about.
+    #[must_use]
+    pub fn cwd(&self) -> &str {
+        &self.header.cwd
+    }
+
+    /// Lays its own settings over new layers; what is in force now, where that is anything else than before.
+    ///
+    /// # Errors
+    /// When its own settings are wrong over them; then the old ones stay.
+    pub fn relayer(&mut self, layers: Layers) -> Result<Option<&Sourced>, Problem> {
+        if layers == self.layers {
+            return Ok(None);
+        }
+        let sourced = layers.with_session(self.data.settings.as_ref())?;
+        self.layers = layers;
+        if sourced == *self.sourced {
+            return Ok(None);
+        }
+        self.sourced = Arc::new(sourced);
+        Ok(Some(&self.sourced))
+    }
+
     /// The settings in force.
     #[must_use]
     pub fn settings(&self) -> &Arc<Sourced> {

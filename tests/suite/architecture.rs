@@ -4,9 +4,25 @@ use std::{fs, path::Path};
 
 /// Rooms from the ground up. A file may use what is in its own room or below it.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("words", &["ids", "text", "prompts"]),
+    ("words", &["ids", "text", "prompts", "watch"]),
     ("entries", &["tokens", "message", "entry", "entry/preserved"]),
-    ("knowledge", &["models", "settings", "path", "index", "context", "context/check", "context/pairing"]),
+    (
+        "knowledge",
+        &[
+            "models",
+            "models/catalog",
+            "settings",
+            "settings/files",
+            "settings/layers",
+            "settings/patch",
+            "settings/trust",
+            "path",
+            "index",
+            "context",
+            "context/check",
+            "context/pairing",
+        ],
+    ),
     (
         "decisions",
         &[
@@ -36,6 +52,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "protocol/types/compaction",
             "protocol/types/connection",
             "protocol/types/reading",
+            "protocol/types/settings",
             "transport",
             "outbox",
             "rpc",
@@ -62,6 +79,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/open",
             "session/operation",
             "session/read",
+            "session/relayer",
             "session/state",
             "session/usage",
             "session/writing",
@@ -69,7 +87,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/handle",
         ],
     ),
-    ("daemon", &["daemon", "serve"]),
+    ("daemon", &["daemon", "daemon/settings", "serve"]),
     ("shell", &["cli", "cli/client", "cli/compact", "cli/demo", "cli/schema"]),
 ];
 
@@ -87,8 +105,10 @@ const SHELL: &[&str] = &[
     "session/listing",
     "session",
     "session/handle",
-    "settings",
+    "settings/files",
+    "watch",
     "daemon",
+    "daemon/settings",
     "serve",
     "outbox",
     "transport",

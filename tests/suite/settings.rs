@@ -73,3 +73,256 @@ fn the_environment_switches_automatic_compaction_off() {
     let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
     assert_eq!(session["usage"]["autoCompaction"], Value::Bool(false));
 }
+
+/// A folder with a settings file of its own.
+fn project(home: &Home, text: &str) -> std::path::PathBuf {
+    let folder = home.path("project");
+    std::fs::create_dir_all(folder.join(".abridged")).expect("a folder");
+    std::fs::write(folder.join(".abridged/settings.json"), text).expect("a file");
+    folder
+}
+
+#[test]
+fn a_project_says_what_is_harmless_and_no_more() {
+    let home = Home::new();
+    let text = "{\n\"compaction\": { \"keepRecentTokens\": 7 },\n\"redaction\": { \"enabled\": false } }";
+    let folder = project(&home, text);
+    let mut daemon = Daemon::at(home);
+    let session = daemon.ok("session/new", json!({ "cwd": folder }))["session"].clone();
+    let own = daemon.ok("settings/get", json!({ "sessionId": session["sessionId"] }));
+    assert_eq!(own["settings"]["compaction"]["keepRecentTokens"], 7);
+    assert_eq!(own["sources"]["compaction.keepRecentTokens"], "project");
+    assert_eq!(own["settings"]["redaction"]["enabled"], true);
+    let said = notices(&mut daemon);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].starts_with("warning: ")
+            && said[0].contains(".abridged/settings.json: line 3: redaction: a project may not set this")
+            && said[0].contains("trustedProjects"),
+        "{said:?}"
+    );
+    assert_eq!(daemon.ok("settings/get", json!({}))["sources"], json!({}), "it is about that folder alone");
+    // It holds for sessions that are loaded, too.
+    daemon.ok("session/close", json!({ "sessionId": session["sessionId"] }));
+    let loaded = daemon.ok("session/load", json!({ "path": session["path"] }))["session"].clone();
+    let own = daemon.ok("settings/get", json!({ "sessionId": loaded["sessionId"] }));
+    assert_eq!(own["sources"]["compaction.keepRecentTokens"], "project");
+}
+
+#[test]
+fn a_trusted_project_says_more() {
+    let home = Home::new();
+    let folder = project(&home, r#"{ "defaultModel": "far/away" }"#);
+    home.settings(&json!({ "trustedProjects": [folder] }).to_string());
+    let mut daemon = Daemon::at(home);
+    let session = daemon.ok("session/new", json!({ "cwd": folder }))["session"].clone();
+    assert_eq!(session["model"], json!({"provider": "far", "id": "away"}));
+    assert_eq!(notices(&mut daemon), Vec::<String>::new());
+}
+
+fn id_of(session: &Value) -> &str {
+    session["sessionId"].as_str().expect("an id")
+}
+
+#[test]
+fn a_client_changes_the_global_file_and_keeps_what_else_is_in_it() {
+    let home = Home::new();
+    home.settings("{\n  \"defaultModel\": \"a/b\",\n  \"prune\": { \"minimumSavings\": 3 }\n}\n");
+    let mut daemon = Daemon::at(home);
+    let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+    let patch = json!({"prune": {"minimumSavings": null}, "compaction": {"reserveTokens": 9}});
+    let answer = daemon.ok("settings/set", json!({"scope": "global", "patch": patch}));
+    assert_eq!(answer["settings"]["compaction"]["reserveTokens"], 9);
+    assert_eq!(answer["sources"], json!({"defaultModel": "global", "compaction.reserveTokens": "global"}));
+    assert_eq!(daemon.ok("settings/get", json!({})), answer);
+    let text = std::fs::read_to_string(daemon.home.path("config/settings.json")).expect("a file");
+    let expected =
+        "{\n  \"defaultModel\": \"a/b\",\n  \"prune\": {},\n  \"compaction\": {\n    \"reserveTokens\": 9\n  }\n}\n";
+    assert_eq!(text, expected);
+    // The session that is open has it before it answers anything else, and says so.
+    let own = daemon.ok("settings/get", json!({"sessionId": id_of(&session)}));
+    assert_eq!(own["settings"]["compaction"]["reserveTokens"], 9);
+    let event = daemon.until("settings_changed");
+    assert_eq!(event["params"]["event"]["sources"]["compaction.reserveTokens"], "global");
+}
+
+#[test]
+fn a_wrong_change_is_refused_and_nothing_is_written() {
+    let mut daemon = Daemon::start();
+    let file = daemon.home.path("config/settings.json");
+    for (patch, path) in [
+        (json!({"compaction": {"reserveTokens": "many"}}), "patch.compaction.reserveTokens"),
+        (json!({"compaction": {"reserve": 1}}), "patch.compaction.reserve"),
+        (json!({"prune": 1}), "patch.prune"),
+    ] {
+        let error = daemon.err("settings/set", json!({"scope": "global", "patch": patch}));
+        assert_eq!(
+            (&error["data"]["code"], &error["data"]["path"]),
+            (&json!("invalid_params"), &json!(path)),
+            "{error}"
+        );
+        assert!(!file.exists());
+    }
+    let error = daemon.err("settings/set", json!({"scope": "project", "patch": {}}));
+    assert_eq!(error["data"]["path"], "sessionId");
+    daemon.home.settings("{ \"compaction\": ");
+    let error = daemon.err("settings/set", json!({"scope": "global", "patch": {"defaultModel": "a/b"}}));
+    assert_eq!(error["data"]["code"], "storage_error", "{error}");
+    assert!(
+        error["message"].as_str().is_some_and(|text| text.contains("line 1") && text.contains("mend it")),
+        "{error}"
+    );
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), "{ \"compaction\": ");
+}
+
+#[test]
+fn a_client_changes_the_settings_of_a_project() {
+    let home = Home::new();
+    let folder = home.path("project");
+    std::fs::create_dir(&folder).expect("a folder");
+    let mut daemon = Daemon::at(home);
+    let session = daemon.ok("session/new", json!({ "cwd": folder }))["session"].clone();
+    let set = |patch: Value| json!({"scope": "project", "sessionId": id_of(&session), "patch": patch});
+    let answer = daemon.ok("settings/set", set(json!({"compaction": {"keepRecentTokens": 7}})));
+    assert_eq!(answer["sources"], json!({"compaction.keepRecentTokens": "project"}));
+    assert!(std::fs::read_to_string(folder.join(".abridged/settings.json")).expect("a file").contains("keepRecent"));
+    let error = daemon.err("settings/set", set(json!({"models": []})));
+    assert_eq!(error["data"]["path"], "patch.models");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("trustedProjects")), "{error}");
+    let answer = daemon.ok("settings/set", set(json!({"compaction": null})));
+    assert_eq!(answer["sources"], json!({}));
+    let nowhere = daemon.ok("session/new", json!({"cwd": "/there/is/no/such/folder"}))["session"].clone();
+    let set = json!({"scope": "project", "sessionId": id_of(&nowhere), "patch": {"prune": {"minimumSavings": 1}}});
+    assert_eq!(daemon.err("settings/set", set)["data"]["code"], "storage_error");
+}
+
+/// Waits for something told that is so, and takes it out of what was told.
+fn told(daemon: &mut Daemon, wanted: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        if let Some(at) = daemon.events.iter().position(&wanted) {
+            return daemon.events.remove(at);
+        }
+        let frame = daemon.frame();
+        daemon.events.push(frame);
+    }
+}
+
+fn told_everybody(daemon: &mut Daemon, method: &str) -> Value {
+    told(daemon, |frame| frame["method"] == method)["params"].clone()
+}
+
+fn told_session(daemon: &mut Daemon, session: &Value, kind: &str) -> Value {
+    let wanted = |frame: &Value| {
+        frame["params"]["sessionId"] == session["sessionId"] && frame["params"]["event"]["type"] == kind
+    };
+    told(daemon, wanted)["params"]["event"].clone()
+}
+
+#[test]
+fn a_changed_file_holds_at_once() {
+    let mut daemon = Daemon::start();
+    let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+    let own = json!({"cwd": "/project", "settings": {"compaction": {"reserveTokens": 5}}});
+    let stubborn = daemon.ok("session/new", own)["session"].clone();
+    // The folder is not there yet, either.
+    daemon.home.settings(r#"{ "compaction": { "reserveTokens": 1000 } }"#);
+    let all = told_everybody(&mut daemon, "settings_changed");
+    assert_eq!(all["settings"]["compaction"]["reserveTokens"], 1000);
+    assert_eq!(all["sources"], json!({"compaction.reserveTokens": "global"}));
+    let event = told_session(&mut daemon, &session, "settings_changed");
+    assert_eq!(event["settings"]["compaction"]["reserveTokens"], 1000);
+    assert_eq!(told_session(&mut daemon, &session, "usage_updated")["usage"]["reserveTokens"], 1000);
+    assert_eq!(daemon.ok("settings/get", json!({})), all);
+    // As editors save: a new file in the place of the old one.
+    let (fresh, file) = (daemon.home.path("config/fresh"), daemon.home.path("config/settings.json"));
+    std::fs::write(&fresh, r#"{ "compaction": { "reserveTokens": 2000 } }"#).expect("a file");
+    std::fs::rename(&fresh, &file).expect("renamed");
+    let all = told_everybody(&mut daemon, "settings_changed");
+    assert_eq!(all["settings"]["compaction"]["reserveTokens"], 2000);
+    std::fs::remove_file(&file).expect("removed");
+    assert_eq!(told_everybody(&mut daemon, "settings_changed")["sources"], json!({}));
+    daemon.ok("session/status", json!({"sessionId": id_of(&stubborn)}));
+    let of_stubborn = |frame: &&Value| frame["params"]["sessionId"] == stubborn["sessionId"];
+    assert_eq!(daemon.events.iter().filter(of_stubborn).count(), 0, "its own settings hold: nothing changed for it");
+}
+
+#[test]
+fn a_file_that_breaks_keeps_the_old_values_and_is_told_once() {
+    let home = Home::new();
+    home.settings(r#"{ "compaction": { "reserveTokens": 1000 } }"#);
+    let mut daemon = Daemon::at(home);
+    daemon.home.settings("{\n  \"compaction\": { \"reserveTokens\": true } }");
+    let notice = told_everybody(&mut daemon, "notice");
+    assert_eq!(notice["severity"], "error");
+    let detail = notice["detail"].as_str().expect("a detail");
+    assert!(detail.contains("settings.json: line 2: compaction.reserveTokens: invalid type"), "{detail}");
+    let all = daemon.ok("settings/get", json!({}));
+    assert_eq!(all["settings"]["compaction"]["reserveTokens"], 1000);
+    daemon.home.settings(r#"{ "compaction": { "reserveTokens": 1001 } }"#);
+    let all = told_everybody(&mut daemon, "settings_changed");
+    assert_eq!(all["settings"]["compaction"]["reserveTokens"], 1001);
+    assert_eq!(notices(&mut daemon), Vec::<String>::new());
+}
+
+#[test]
+fn a_changed_project_is_told_to_its_sessions_alone() {
+    let home = Home::new();
+    let folder = home.path("project");
+    std::fs::create_dir(&folder).expect("a folder");
+    let mut daemon = Daemon::at(home);
+    let inside = daemon.ok("session/new", json!({ "cwd": folder }))["session"].clone();
+    let outside = daemon.ok("session/new", json!({ "cwd": daemon.home.path("") }))["session"].clone();
+    project(&daemon.home, r#"{ "compaction": { "reserveTokens": 7 }, "models": [] }"#);
+    let event = told_session(&mut daemon, &inside, "settings_changed");
+    assert_eq!(event["sources"], json!({"compaction.reserveTokens": "project"}));
+    assert!(told_everybody(&mut daemon, "notice")["detail"].as_str().is_some_and(|it| it.contains("models")));
+    // Trusted by a change of another file, it says more.
+    daemon.home.settings(&json!({ "trustedProjects": [folder] }).to_string());
+    let event = told_session(&mut daemon, &inside, "settings_changed");
+    assert_eq!(event["sources"]["models"], "project");
+    let event = told_session(&mut daemon, &outside, "settings_changed");
+    assert_eq!(event["sources"], json!({"trustedProjects": "global"}));
+    daemon.ok("session/close", json!({"sessionId": id_of(&inside)}));
+    project(&daemon.home, "{ broken");
+    daemon.ok("settings/set", json!({"scope": "global", "patch": {"defaultModel": "a/b"}}));
+    told_session(&mut daemon, &outside, "settings_changed");
+    assert_eq!(notices(&mut daemon), Vec::<String>::new(), "nobody asks about the project any more");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_kept_elsewhere_is_watched_there() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path("dotfiles"))
+        .and_then(|()| std::fs::create_dir(home.path("config")))
+        .expect("folders");
+    let file = home.path("dotfiles/abridged.json");
+    std::fs::write(&file, "{}").expect("a file");
+    std::os::unix::fs::symlink(&file, home.path("config/settings.json")).expect("a link");
+    let mut daemon = Daemon::at(home);
+    std::fs::write(&file, r#"{ "defaultModel": "a/b" }"#).expect("a file");
+    assert_eq!(told_everybody(&mut daemon, "settings_changed")["settings"]["defaultModel"], "a/b");
+}
+
+#[test]
+fn models_are_listed_with_what_is_known_of_them_and_no_secret() {
+    let home = Home::new();
+    let local = json!({"provider": "local", "id": "qwen", "api": "openai_chat", "apiKeyEnv": "LOCAL_KEY",
+        "baseUrl": "http://me:hush@127.0.0.1/v1?key=hush", "contextWindow": 32_768, "promoteTo": "local/long"});
+    home.settings(&json!({"models": [local], "defaultModel": "local/qwen"}).to_string());
+    let mut daemon = Daemon::at(home);
+    let models = daemon.ok("models/list", json!({}))["models"].clone();
+    let expected = json!([{"provider": "local", "id": "qwen", "api": "openai_chat", "baseUrl": "http://127.0.0.1/v1",
+        "apiKeyEnv": "LOCAL_KEY", "contextWindow": {"value": 32_768, "source": "global"}, "maxOutputTokens": null,
+        "promoteTo": "local/long", "default": true}]);
+    assert_eq!(models, expected);
+    let own = json!({"models": [{"provider": "own", "id": "m", "contextWindow": 9}]});
+    let new = json!({"cwd": "/project", "model": "else/where", "settings": own});
+    let session = daemon.ok("session/new", new)["session"].clone();
+    let models = daemon.ok("models/list", json!({"sessionId": id_of(&session)}))["models"].clone();
+    let of = |at: usize| (models[at]["id"].clone(), models[at]["contextWindow"].clone());
+    assert_eq!(of(0), (json!("m"), json!({"value": 9, "source": "session"})));
+    assert_eq!(of(1), (json!("qwen"), json!({"value": 128_000, "source": "default"})));
+    // A model that is not configured gives way to the default one.
+    assert_eq!(models.as_array().map(Vec::len), Some(2));
+}

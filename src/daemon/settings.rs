@@ -1,0 +1,282 @@
+//! The settings of a running daemon: read when it starts, when a session opens, and when a file of theirs changes.
+
+use super::{Daemon, Places, lock};
+use crate::{
+    ids::SessionId,
+    models::catalog::catalog,
+    outbox::Outbox,
+    protocol::{
+        errors::Failure,
+        events::Severity,
+        types::{ModelsListAnswer, ModelsListParams, Notice, Scope, SettingsSetParams},
+    },
+    rpc::Reply,
+    session::{
+        handle::{Command, Handle, Urgent},
+        state::State,
+    },
+    settings::{
+        Flaw, Layers, Problem, Sourced,
+        files::{NotChanged, Reread, SettingsFiles, Target, project_file},
+    },
+    watch::{Depth, Watcher},
+};
+use serde_json::Value;
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+/// The settings of a running daemon.
+pub(super) struct LiveSettings {
+    outbox: Arc<Outbox>,
+    /// Held while files are read, so never taken by the thread that reads requests.
+    files: Mutex<SettingsFiles>,
+    /// What holds where no project and no session says otherwise.
+    general: Mutex<Layers>,
+    /// What is wrong, until there is somebody to tell.
+    untold: Mutex<Vec<Problem>>,
+    greeted: AtomicBool,
+    /// The sessions that are open, by a number of their own: one that is closed may be open again before it is gone.
+    followers: Mutex<HashMap<u64, Follower>>,
+    next_follower: AtomicU64,
+    /// Set when there is somebody to tell.
+    watcher: OnceLock<Watcher>,
+    /// Where a change of the global file would be seen.
+    global_folders: Mutex<Vec<PathBuf>>,
+}
+
+/// A session that is told of new settings.
+struct Follower {
+    cwd: PathBuf,
+    handle: Handle,
+}
+
+/// A session is told of new settings as long as this is kept.
+pub(super) struct Following {
+    settings: Arc<LiveSettings>,
+    number: u64,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let follower = lock(&self.settings.followers).remove(&self.number);
+        if let (Some(follower), Some(watcher)) = (follower, self.settings.watcher.get()) {
+            watcher.unwatch_folder(&project_folder(&follower.cwd));
+        }
+    }
+}
+
+impl LiveSettings {
+    /// Reads the global settings.
+    pub(super) fn read(places: &Places, outbox: Arc<Outbox>) -> Self {
+        let mut files = SettingsFiles::read(places.settings(), &|name| std::env::var(name).ok());
+        Self {
+            outbox,
+            general: Mutex::new(files.layers()),
+            untold: Mutex::new(files.take_problems()),
+            files: Mutex::new(files),
+            greeted: AtomicBool::new(false),
+            followers: Mutex::default(),
+            next_follower: AtomicU64::new(0),
+            watcher: OnceLock::new(),
+            global_folders: Mutex::default(),
+        }
+    }
+
+    /// What holds for a session about this folder. Reads its project's file.
+    pub(super) fn layers_for(&self, cwd: &str) -> Layers {
+        let mut files = lock(&self.files);
+        let layers = files.read_project(Path::new(cwd));
+        self.tell(files.take_problems());
+        layers
+    }
+
+    /// What holds where no project and no session says otherwise.
+    pub(super) fn general(&self) -> Sourced {
+        lock(&self.general).sourced()
+    }
+
+    /// Tells a session of new settings from here on, and of those that came while it was opened.
+    pub(super) fn follow(self: &Arc<Self>, session: &State, handle: Handle) -> Following {
+        let (number, cwd) = (self.next_follower.fetch_add(1, Ordering::Relaxed), PathBuf::from(session.cwd()));
+        // Watched before it is read, so that nothing falls between the two.
+        self.watch_folder(&project_folder(&cwd));
+        lock(&self.followers).insert(number, Follower { cwd: cwd.clone(), handle: handle.clone() });
+        let mut files = lock(&self.files);
+        handle.send_urgent(Urgent::Layers(files.read_project(&cwd)));
+        self.tell(files.take_problems());
+        Following { settings: self.clone(), number }
+    }
+
+    /// Changes a settings file, and tells everybody whom it changes something for.
+    fn change(&self, target: Target<'_>, patch: &Value) -> Result<(), Failure> {
+        let mut files = lock(&self.files);
+        files.change(target, patch).map_err(not_changed)?;
+        self.reread(&mut files);
+        Ok(())
+    }
+
+    /// Reads the files again. Sessions learn of it before anything that is sent to them afterwards.
+    fn reread(&self, files: &mut SettingsFiles) {
+        let followers = lock(&self.followers);
+        files.keep_projects(|cwd| followers.values().any(|follower| follower.cwd == cwd));
+        let reread = files.reread();
+        self.watch_global(files);
+        self.tell(files.take_problems());
+        if reread == Reread::Same {
+            return;
+        }
+        let before = std::mem::replace(&mut *lock(&self.general), files.layers()).sourced();
+        let now = self.general();
+        if now != before && self.greeted.load(Ordering::SeqCst) {
+            self.outbox.notify("settings_changed", now);
+        }
+        for Follower { cwd, handle } in followers.values() {
+            handle.send_urgent(Urgent::Layers(files.layers_of(Some(cwd))));
+        }
+    }
+
+    /// Reads the files again whenever one of them changes. `told` is where every path that changed goes.
+    pub(super) fn watch(&self, told: impl Fn(PathBuf) + Send + 'static) {
+        if self.watcher.set(Watcher::new(told)).is_ok() {
+            let mut files = lock(&self.files);
+            self.watch_global(&files);
+            // What changed since they were read was seen by nobody.
+            self.reread(&mut files);
+        }
+    }
+
+    /// Something changed at this path.
+    pub(super) fn changed(&self, path: &Path) {
+        let is_in = |folder: &Path| path == folder || path.parent() == Some(folder);
+        let ours = lock(&self.global_folders).iter().any(|folder| is_in(folder))
+            || lock(&self.followers).values().any(|follower| is_in(&project_folder(&follower.cwd)));
+        if ours {
+            self.reread(&mut lock(&self.files));
+        }
+    }
+
+    /// Watches where the global file is. A link may lead elsewhere than before.
+    fn watch_global(&self, files: &SettingsFiles) {
+        let Some(watcher) = self.watcher.get() else { return };
+        let now = files.global_folders();
+        let mut watched = lock(&self.global_folders);
+        now.iter().filter(|folder| !watched.contains(folder)).for_each(|folder| self.watch_folder(folder));
+        watched.iter().filter(|folder| !now.contains(folder)).for_each(|folder| watcher.unwatch_folder(folder));
+        *watched = now;
+    }
+
+    fn watch_folder(&self, folder: &Path) {
+        if folder.is_absolute()
+            && let Some(watcher) = self.watcher.get()
+            && let Err(error) = watcher.watch_folder(folder, Depth::Folder)
+        {
+            tracing::warn!(%error, "settings are read again when a session opens or settings/set is sent");
+        }
+    }
+
+    /// There is a client now: what was wrong before is told.
+    pub(super) fn greeted(&self) {
+        self.greeted.store(true, Ordering::SeqCst);
+        self.tell(Vec::new());
+    }
+
+    /// What is wrong, each as a notice.
+    fn tell(&self, problems: Vec<Problem>) {
+        let mut untold = lock(&self.untold);
+        untold.extend(problems);
+        if !self.greeted.load(Ordering::SeqCst) {
+            return;
+        }
+        for problem in untold.drain(..) {
+            let (severity, title) = match problem.flaw {
+                Flaw::Broken => (Severity::Error, "A settings file is broken; what it said before holds"),
+                Flaw::Unknown => (Severity::Warning, "A setting is not known"),
+                Flaw::Untrusted => (Severity::Warning, "A project is not trusted with a setting"),
+            };
+            let notice = Notice { severity, title: title.to_owned(), detail: Some(problem.to_string()) };
+            self.outbox.notify("notice", notice);
+        }
+    }
+}
+
+impl Daemon {
+    /// `models/list`
+    pub(super) fn models_list(self: &Arc<Self>, params: ModelsListParams, reply: Reply) {
+        match params.session_id {
+            Some(id) => self.send(&id, reply, Command::Models),
+            None => reply.ok(&ModelsListAnswer { models: catalog(&self.settings.general(), None) }),
+        }
+    }
+
+    /// `settings/set`: the file is written on the blocking pool, and the answer is what is in force then.
+    pub(super) fn settings_set(self: &Arc<Self>, params: SettingsSetParams, reply: Reply) {
+        let SettingsSetParams { scope, session_id, patch } = params;
+        let patch = Value::Object(patch.0);
+        match (scope, session_id) {
+            (Scope::Global, session) => self.change_settings(None, patch, session, reply),
+            (Scope::Project, Some(id)) => {
+                let (daemon, session) = (self.clone(), id.clone());
+                let work = move |cwd: &str, reply| {
+                    daemon.change_settings(Some(PathBuf::from(cwd)), patch, Some(session), reply);
+                };
+                self.send(&id, reply, |reply| Command::InFolder(Box::new(work), reply));
+            }
+            (Scope::Session, Some(_)) => reply.fail(&Failure::params(
+                "scope",
+                "a session's own settings are not changed here yet; session/load takes `settings` for an open session",
+            )),
+            (Scope::Project | Scope::Session, None) => {
+                reply.fail(&Failure::params("sessionId", "settings of this scope belong to a session; say which"));
+            }
+        }
+    }
+
+    fn change_settings(
+        self: &Arc<Self>,
+        project: Option<PathBuf>,
+        patch: Value,
+        session: Option<SessionId>,
+        reply: Reply,
+    ) {
+        let daemon = self.clone();
+        self.runtime.spawn_blocking(self.tracked(move || {
+            if project.as_ref().is_some_and(|cwd| !cwd.is_absolute()) {
+                let what = "the folder of this session is not absolute, so no project's settings belong to it";
+                return reply.fail(&Failure::params("sessionId", what));
+            }
+            let target = project.as_deref().map_or(Target::Global, Target::Project);
+            match (daemon.settings.change(target, &patch), session) {
+                (Err(failure), _) => reply.fail(&failure),
+                (Ok(()), Some(id)) => daemon.send(&id, reply, Command::Settings),
+                (Ok(()), None) => reply.ok(&daemon.settings.general()),
+            }
+        }));
+    }
+}
+
+/// Where the settings file of a project is.
+fn project_folder(cwd: &Path) -> PathBuf {
+    project_file(cwd).parent().unwrap_or(cwd).to_owned()
+}
+
+fn not_changed(why: NotChanged) -> Failure {
+    let storage = |file: &Path, errno, what| Failure::Storage { path: file.display().to_string(), errno, what };
+    match why {
+        NotChanged::Patch(problem) if problem.key.is_empty() => Failure::params("patch", problem.what),
+        NotChanged::Patch(problem) => Failure::params(format!("patch.{}", problem.key), problem.what),
+        NotChanged::File(problem) => {
+            let what = format!("{problem}; the file was left as it is: mend it, then send this again");
+            storage(problem.file.as_deref().unwrap_or(Path::new("")), None, what)
+        }
+        NotChanged::Io { file, error } => {
+            let what = format!("{}: cannot be written ({error}); nothing was changed", file.display());
+            storage(&file, error.raw_os_error(), what)
+        }
+    }
+}

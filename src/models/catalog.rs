@@ -1,0 +1,158 @@
+//! Which models there are, what is known of each, and who said so. Never a key, and never what stands for one in an
+//! address.
+
+use super::{ModelRef, window};
+use crate::settings::{ModelSettings, Source, Sourced};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A model and what is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedModel {
+    /// The provider's name.
+    pub provider: String,
+    /// The model's name at that provider.
+    pub id: String,
+    /// The wire format.
+    pub api: Option<String>,
+    /// Where it is asked, without what would let somebody in.
+    pub base_url: Option<String>,
+    /// The environment variable with the key. Its value is never told.
+    pub api_key_env: Option<String>,
+    /// Size of the window, in tokens.
+    pub context_window: Known,
+    /// The most it answers, in tokens; null where nobody said.
+    pub max_output_tokens: Option<Known>,
+    /// `"provider/id"` of a larger model to go to.
+    pub promote_to: Option<String>,
+    /// Whether sessions without a model of their own use it.
+    pub default: bool,
+}
+
+/// A value and who said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Known {
+    /// The value.
+    pub value: u64,
+    /// Who said so.
+    pub source: KnownBy,
+}
+
+/// Who said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KnownBy {
+    /// Nobody: it is a cautious guess.
+    Default,
+    /// The global settings file.
+    Global,
+    /// The project's settings file.
+    Project,
+    /// An environment variable.
+    Environment,
+    /// The session's own settings.
+    Session,
+}
+
+impl From<Source> for KnownBy {
+    fn from(source: Source) -> Self {
+        match source {
+            Source::Default => Self::Default,
+            Source::Global => Self::Global,
+            Source::Project => Self::Project,
+            Source::Environment => Self::Environment,
+            Source::Session => Self::Session,
+        }
+    }
+}
+
+/// The models of the settings, then those that are only used: the default one, and a session's own.
+#[must_use]
+pub fn catalog(sourced: &Sourced, in_use: Option<&ModelRef>) -> Vec<ListedModel> {
+    let Sourced { settings, sources } = sourced;
+    let default = settings.default_model.as_deref().and_then(ModelRef::parse);
+    // A list is taken from one place as a whole.
+    let source = sources.get("models").copied().map_or(KnownBy::Default, KnownBy::from);
+    let mut named: Vec<ModelRef> = Vec::new();
+    let configured = settings.models.iter().map(|it| ModelRef { provider: it.provider.clone(), id: it.id.clone() });
+    for model in configured.chain(default.clone()).chain(in_use.cloned()) {
+        if !named.contains(&model) {
+            named.push(model);
+        }
+    }
+    let listed = named.into_iter().map(|model| {
+        let nothing = ModelSettings::default();
+        let known = settings.model(&model).unwrap_or(&nothing);
+        let window_source = if known.context_window.is_some() { source } else { KnownBy::Default };
+        ListedModel {
+            api: known.api.clone(),
+            base_url: known.base_url.as_deref().map(without_credentials),
+            api_key_env: known.api_key_env.clone(),
+            context_window: Known { value: window(settings, Some(&model)).tokens, source: window_source },
+            max_output_tokens: known.max_output_tokens.map(|value| Known { value, source }),
+            promote_to: known.promote_to.clone(),
+            default: default.as_ref() == Some(&model),
+            provider: model.provider,
+            id: model.id,
+        }
+    });
+    listed.collect()
+}
+
+/// An address without user, password, query and fragment: each of them may be a key.
+#[must_use]
+pub fn without_credentials(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    format!("{scheme}{separator}{host}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Layers;
+    use serde_json::json;
+
+    #[test]
+    fn each_model_is_there_once_and_says_who_knows_it() {
+        let global = json!({
+            "defaultModel": "far/unknown",
+            "models": [
+                {"provider": "local", "id": "qwen", "contextWindow": 5, "promoteTo": "local/big"},
+                {"provider": "local", "id": "qwen", "contextWindow": 6},
+                {"provider": "local", "id": "big", "maxOutputTokens": 7},
+            ],
+        });
+        let sourced = Layers::of(vec![(Source::Global, global)]).sourced();
+        let in_use = ModelRef { provider: "local".into(), id: "big".into() };
+        let models = catalog(&sourced, Some(&in_use));
+        let seen: Vec<_> = models
+            .iter()
+            .map(|it| (it.id.as_str(), it.context_window.value, it.context_window.source, it.default))
+            .collect();
+        let expected = [
+            ("qwen", 5, KnownBy::Global, false),
+            ("big", 128_000, KnownBy::Default, false),
+            ("unknown", 128_000, KnownBy::Default, true),
+        ];
+        assert_eq!(seen, expected);
+        assert_eq!(models[1].max_output_tokens, Some(Known { value: 7, source: KnownBy::Global }));
+    }
+
+    #[test]
+    fn an_address_lets_nobody_in() {
+        for (url, told) in [
+            ("http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
+            ("https://me:secret@host/v1?key=secret#secret", "https://host/v1"),
+            ("https://secret@host", "https://host"),
+            ("https://a@b:secret@host/p@th", "https://host/p@th"),
+            ("me:secret@host/v1", "host/v1"),
+        ] {
+            assert_eq!(without_credentials(url), told);
+        }
+    }
+}

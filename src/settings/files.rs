@@ -1,0 +1,488 @@
+//! The settings files as they were read last. A file that is broken keeps what it said before, and everything that is
+//! wrong is told once.
+
+use super::{
+    layers::{Flaw, Layers, Problem, Source, check, from_environment, line_of},
+    patch::patched_text,
+    trust::{Trust, allowed},
+};
+use serde_json::Value;
+use std::{
+    collections::HashMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// A settings file has a few kilobytes; a link to something endless must not fill the memory.
+const LARGEST: u64 = 1 << 20;
+
+/// The files, and what they say together.
+pub struct SettingsFiles {
+    global: Layer,
+    environment: Option<Value>,
+    /// For `~/` in trusted folders.
+    home: Option<PathBuf>,
+    /// By the folder they are about.
+    projects: HashMap<PathBuf, Project>,
+    untold: Vec<Problem>,
+}
+
+/// One file.
+struct Layer {
+    file: PathBuf,
+    /// What was in it the last time; none where there was none.
+    seen: Option<String>,
+    /// What it says, or said when it was right the last time.
+    value: Option<Value>,
+    problems: Vec<Problem>,
+}
+
+struct Project {
+    layer: Layer,
+    /// What of it is taken.
+    taken: Option<Value>,
+    refused: Vec<Problem>,
+}
+
+/// What reading the files again brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reread {
+    /// They say what they said.
+    Same,
+    /// Something is different.
+    Changed,
+}
+
+/// Which file is to be changed.
+#[derive(Debug, Clone, Copy)]
+pub enum Target<'a> {
+    /// The global one.
+    Global,
+    /// That of the project in this folder.
+    Project(&'a Path),
+}
+
+/// Why a settings file was not changed.
+#[derive(Debug)]
+pub enum NotChanged {
+    /// The patch is wrong.
+    Patch(Problem),
+    /// The file is: it was left as it is, for a person to mend.
+    File(Problem),
+    /// The operating system refused.
+    Io {
+        /// About which file.
+        file: PathBuf,
+        /// How.
+        error: io::Error,
+    },
+}
+
+/// The settings file of a project.
+#[must_use]
+pub fn project_file(cwd: &Path) -> PathBuf {
+    cwd.join(".abridged").join("settings.json")
+}
+
+impl SettingsFiles {
+    /// Reads the global file and the environment.
+    #[must_use]
+    pub fn read(global: PathBuf, environment: &dyn Fn(&str) -> Option<String>) -> Self {
+        let mut files = Self {
+            global: Layer::at(std::path::absolute(&global).unwrap_or(global)),
+            environment: from_environment(environment),
+            home: environment("HOME").map(PathBuf::from),
+            projects: HashMap::new(),
+            untold: Vec::new(),
+        };
+        files.global.look();
+        files.untold = files.global.problems.clone();
+        files
+    }
+
+    /// What holds where no project and no session says otherwise.
+    #[must_use]
+    pub fn layers(&self) -> Layers {
+        self.layers_of(None)
+    }
+
+    /// What holds for sessions about a folder, as far as its file was read.
+    #[must_use]
+    pub fn layers_of(&self, cwd: Option<&Path>) -> Layers {
+        let project = cwd.and_then(|cwd| self.projects.get(cwd)).and_then(|project| project.taken.clone());
+        let layers = [
+            (Source::Global, self.global.value.clone()),
+            (Source::Project, project),
+            (Source::Environment, self.environment.clone()),
+        ];
+        Layers::of(layers.into_iter().filter_map(|(source, value)| Some((source, value?))).collect())
+    }
+
+    /// Reads the file of a project, and says what holds for sessions about it. A folder that is not absolute is another
+    /// machine's, or nowhere.
+    pub fn read_project(&mut self, cwd: &Path) -> Layers {
+        if cwd.is_absolute() {
+            let mut project = match self.projects.remove(cwd) {
+                Some(project) => project,
+                None => Project { layer: Layer::at(project_file(cwd)), taken: None, refused: Vec::new() },
+            };
+            self.look_at(cwd, &mut project);
+            self.projects.insert(cwd.to_owned(), project);
+        }
+        self.layers_of(Some(cwd))
+    }
+
+    /// Forgets the projects nobody asks about any more.
+    pub fn keep_projects(&mut self, wanted: impl Fn(&Path) -> bool) {
+        self.projects.retain(|cwd, _| wanted(cwd));
+    }
+
+    /// Reads all files again.
+    pub fn reread(&mut self) -> Reread {
+        let mut reread = self.global.look();
+        if reread == Reread::Changed {
+            self.untold.extend(self.global.problems.iter().cloned());
+        }
+        for (cwd, mut project) in std::mem::take(&mut self.projects) {
+            if self.look_at(&cwd, &mut project) == Reread::Changed {
+                reread = Reread::Changed;
+            }
+            self.projects.insert(cwd, project);
+        }
+        reread
+    }
+
+    /// The folders a change of the global file is seen in: its own, and where a link leads.
+    #[must_use]
+    pub fn global_folders(&self) -> Vec<PathBuf> {
+        let links = [Some(self.global.file.clone()), self.global.file.canonicalize().ok()];
+        let mut folders: Vec<_> = links.into_iter().flatten().filter_map(|it| Some(it.parent()?.to_owned())).collect();
+        folders.dedup();
+        folders
+    }
+
+    /// What is wrong and was not told yet.
+    pub fn take_problems(&mut self) -> Vec<Problem> {
+        std::mem::take(&mut self.untold)
+    }
+
+    /// Everything that is wrong now, told or not.
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        let projects = self.projects.values().flat_map(|project| project.layer.problems.iter().chain(&project.refused));
+        self.global.problems.iter().chain(projects)
+    }
+
+    /// Changes a file by a patch, in which null takes a key out.
+    ///
+    /// # Errors
+    /// When the patch or the file is wrong, or it cannot be written. Then nothing was.
+    pub fn change(&mut self, target: Target<'_>, patch: &Value) -> Result<(), NotChanged> {
+        let file = match target {
+            Target::Global => self.global.file.clone(),
+            Target::Project(cwd) => project_file(cwd),
+        };
+        let mut layer = Layer::at(file.clone());
+        layer.look();
+        if let Some(problem) = layer.problems.into_iter().find(|problem| problem.flaw == Flaw::Broken) {
+            return Err(NotChanged::File(problem));
+        }
+        if let Target::Project(cwd) = target {
+            if leads_out(cwd) {
+                let what =
+                    "a link stands in its place, and a project's links are not followed; change what it leads to";
+                return Err(NotChanged::File(Problem { file: Some(file), ..Problem::broken(what.to_owned()) }));
+            }
+            let (_, refused) = allowed(&super::layers::without_nulls(patch), self.trust(cwd));
+            // What is no setting at all is said below.
+            let known = |key: &String| !check(&patch.to_string()).1.iter().any(|problem| problem.key == *key);
+            if let Some(key) = refused.into_iter().find(known) {
+                let what = untrusted(&key, cwd);
+                return Err(NotChanged::Patch(Problem { key, flaw: Flaw::Untrusted, ..Problem::broken(what) }));
+            }
+        }
+        let text = patched_text(layer.seen.as_deref(), patch).map_err(NotChanged::Patch)?;
+        write(&file, &text, target).map_err(|error| NotChanged::Io { file, error })
+    }
+
+    /// Reads a project's file again, and sees what of it is taken now: whom to trust may have changed too.
+    fn look_at(&mut self, cwd: &Path, project: &mut Project) -> Reread {
+        let layer = &mut project.layer;
+        // Where somebody keeps the global file in a project's place, it is the global one.
+        let read = if same_file(&layer.file, &self.global.file) { Reread::Same } else { layer.look() };
+        if read == Reread::Changed {
+            self.untold.extend(layer.problems.iter().cloned());
+        }
+        let value = layer.value.as_ref().map(|value| allowed(value, self.trust(cwd)));
+        let (taken, refused) = value.map_or_else(Default::default, |(taken, refused)| (Some(taken), refused));
+        let text = layer.seen.as_deref().unwrap_or_default();
+        let unknown = |key: &String| layer.problems.iter().any(|problem| problem.key == *key);
+        let refused = refused.into_iter().filter(|key| !unknown(key)).map(|key| {
+            let (file, line, what) = (Some(layer.file.clone()), line_of(text, &key), untrusted(&key, cwd));
+            Problem { file, key, line, what, flaw: Flaw::Untrusted }
+        });
+        let refused: Vec<Problem> = refused.collect();
+        if refused != project.refused {
+            self.untold.extend(refused.iter().cloned());
+            project.refused = refused;
+        }
+        if taken == project.taken {
+            return read;
+        }
+        project.taken = taken;
+        Reread::Changed
+    }
+
+    /// Whether a person trusts a project: its very folder stands in the global file.
+    fn trust(&self, cwd: &Path) -> Trust {
+        let trusted = self.global.value.as_ref().and_then(|value| value.get("trustedProjects")?.as_array());
+        let is_it = |folder: &str| {
+            let folder = match (folder.strip_prefix("~/"), &self.home) {
+                (Some(below), Some(home)) => home.join(below),
+                _ => PathBuf::from(folder),
+            };
+            folder.is_absolute() && same_file(&folder, cwd)
+        };
+        match trusted.into_iter().flatten().filter_map(Value::as_str).any(is_it) {
+            true => Trust::Trusted,
+            false => Trust::Untrusted,
+        }
+    }
+}
+
+impl Layer {
+    fn at(file: PathBuf) -> Self {
+        Self { file, seen: None, value: None, problems: Vec::new() }
+    }
+
+    /// Reads the file again. Broken, it keeps what it said.
+    fn look(&mut self) -> Reread {
+        let broken = |what| vec![Problem { file: Some(self.file.clone()), ..Problem::broken(what) }];
+        match text_of(&self.file) {
+            Ok(text) if text == self.seen && (text.is_some() || self.problems.is_empty()) => return Reread::Same,
+            Ok(None) => {
+                (self.value, self.problems, self.seen) = (None, Vec::new(), None);
+            }
+            Ok(Some(text)) => {
+                let (value, problems) = check(&text);
+                let of_file = |problem| Problem { file: Some(self.file.clone()), ..problem };
+                self.problems = problems.into_iter().map(of_file).collect();
+                self.value = value.or(self.value.take());
+                self.seen = Some(text);
+            }
+            Err(error) => {
+                let problems = broken(format!("cannot be read ({error}); check what it is and who may read it"));
+                if problems == self.problems {
+                    return Reread::Same;
+                }
+                (self.problems, self.seen) = (problems, None);
+            }
+        }
+        Reread::Changed
+    }
+}
+
+/// What is in a file; none where there is none.
+fn text_of(file: &Path) -> io::Result<Option<String>> {
+    let missing = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    let about = match fs::metadata(file) {
+        Ok(about) => about,
+        Err(error) if missing(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // Opening a pipe would wait for somebody to write to it.
+    if !about.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    let mut text = String::new();
+    let read = File::open(file).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
+    match read {
+        Ok(_) if text.len() as u64 > LARGEST => Err(io::Error::other("it is larger than 1 MiB")),
+        Ok(_) => Ok(Some(text)),
+        Err(error) if missing(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn untrusted(key: &str, cwd: &Path) -> String {
+    match key {
+        "trustedProjects" => "only the global settings file says whom to trust; ignored here".to_owned(),
+        _ => format!(
+            "a project may not set this; ignored. If you trust it, add \"{}\" to trustedProjects in the global settings \
+             file",
+            cwd.display()
+        ),
+    }
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// A project that was cloned could have links in the place of its settings, and they would be followed out of it.
+fn leads_out(cwd: &Path) -> bool {
+    let file = project_file(cwd);
+    let parts = [file.as_path(), file.parent().unwrap_or(cwd)];
+    parts.iter().any(|part| part.symlink_metadata().is_ok_and(|about| about.is_symlink()))
+}
+
+/// Puts a text in the place of a file: all of it or nothing, whatever happens meanwhile.
+fn write(file: &Path, text: &str, target: Target<'_>) -> io::Result<()> {
+    // A link is somebody's way to keep the file elsewhere; the file is replaced and not the link.
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    if matches!(target, Target::Global) {
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    }
+    if let Target::Project(cwd) = target
+        && !cwd.is_dir()
+    {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "the session's folder is not there"));
+    }
+    builder.create(folder)?;
+    let kept = fs::metadata(&file).ok().map(|about| about.permissions());
+    if kept.as_ref().is_some_and(fs::Permissions::readonly) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
+    }
+    let fresh = folder.join(format!(".settings.json.{}.tmp", uuid::Uuid::new_v4().simple()));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&fresh).and_then(|mut writer| {
+        writer.write_all(text.as_bytes())?;
+        kept.map_or(Ok(()), |kept| writer.set_permissions(kept))?;
+        writer.sync_all()?;
+        fs::rename(&fresh, &file)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&fresh);
+        return written;
+    }
+    // The new name is on disk when its folder is. Not every file system can say so; the text is whole either way.
+    if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
+        tracing::debug!(%error, "the folder of the settings could not be synced");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn files(home: &Path) -> SettingsFiles {
+        SettingsFiles::read(home.join("settings.json"), &|_| None)
+    }
+
+    fn put(file: &Path, text: &str) {
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, text).expect("a file");
+    }
+
+    fn reserve(layers: &Layers) -> u64 {
+        layers.sourced().settings.compaction.reserve_tokens
+    }
+
+    #[test]
+    fn a_broken_file_keeps_what_it_said_and_is_told_once() {
+        let home = tempfile::tempdir().expect("a folder");
+        let global = home.path().join("settings.json");
+        put(&global, r#"{"compaction":{"reserveTokens":1}}"#);
+        let mut files = files(home.path());
+        assert_eq!((reserve(&files.layers()), files.take_problems()), (1, vec![]));
+        assert_eq!(files.reread(), Reread::Same);
+        put(&global, r#"{"compaction":{"reserveTokens":"#);
+        assert_eq!(files.reread(), Reread::Changed);
+        assert_eq!(reserve(&files.layers()), 1);
+        let told = files.take_problems();
+        assert!(told[0].to_string().contains("settings.json: line 1: not JSON"), "{told:?}");
+        assert_eq!((files.reread(), files.take_problems()), (Reread::Same, vec![]));
+        put(&global, r#"{"compaction":{"reserveTokens":2}}"#);
+        assert_eq!((files.reread(), reserve(&files.layers())), (Reread::Changed, 2));
+        fs::remove_file(&global).expect("removed");
+        assert_eq!((files.reread(), reserve(&files.layers())), (Reread::Changed, 16_384));
+        assert_eq!(files.take_problems(), vec![]);
+        fs::create_dir(&global).expect("a folder");
+        assert_eq!(files.reread(), Reread::Changed);
+        assert!(files.take_problems()[0].to_string().contains("it is no file"));
+        assert_eq!(files.reread(), Reread::Same);
+    }
+
+    #[test]
+    fn a_project_is_taken_as_far_as_it_is_trusted() {
+        let home = tempfile::tempdir().expect("a folder");
+        let project = home.path().join("project");
+        let text = "{\"compaction\": {\"reserveTokens\": 7,\n\"remoteEndpoint\": \"http://else.where\"}, \"x\": 1}";
+        put(&project_file(&project), text);
+        let mut files = files(home.path());
+        let settings = files.read_project(&project).sourced();
+        assert_eq!(settings.settings.compaction.reserve_tokens, 7);
+        assert_eq!(settings.settings.compaction.remote_endpoint, None);
+        let told: Vec<_> = files.take_problems().into_iter().map(|it| (it.flaw, it.key, it.line)).collect();
+        let refused = "compaction.remoteEndpoint".to_owned();
+        assert_eq!(told, [(Flaw::Unknown, "x".to_owned(), Some(2)), (Flaw::Untrusted, refused, Some(2))]);
+        assert_eq!(reserve(&files.layers()), 16_384, "other folders have nothing of it");
+        files.read_project(&project);
+        assert_eq!(files.take_problems(), vec![], "it is told once");
+
+        put(&home.path().join("settings.json"), &json!({"trustedProjects": [&project]}).to_string());
+        assert_eq!(files.reread(), Reread::Changed);
+        let settings = files.layers_of(Some(&project)).sourced();
+        assert_eq!(settings.settings.compaction.remote_endpoint.as_deref(), Some("http://else.where"));
+        assert_eq!(settings.sources["compaction.remoteEndpoint"], Source::Project);
+        put(&project_file(&project), r#"{"trustedProjects": ["/"]}"#);
+        files.reread();
+        assert_eq!(files.take_problems()[0].key, "trustedProjects");
+        assert_eq!(reserve(&files.read_project(Path::new("relative"))), 16_384);
+    }
+
+    #[test]
+    fn a_change_is_checked_then_written_whole() {
+        let home = tempfile::tempdir().expect("a folder");
+        let global = home.path().join("deep/settings.json");
+        let mut files = SettingsFiles::read(global.clone(), &|_| None);
+        files.change(Target::Global, &json!({"compaction": {"reserveTokens": 9}})).expect("written");
+        assert_eq!((files.reread(), reserve(&files.layers())), (Reread::Changed, 9));
+        let before = fs::read(&global).expect("a file");
+        let wrong = files.change(Target::Global, &json!({"compaction": {"reserveTokens": -1}}));
+        assert!(matches!(wrong, Err(NotChanged::Patch(problem)) if problem.key == "compaction.reserveTokens"));
+        let project = home.path().join("project");
+        let wrong = files.change(Target::Project(&project), &json!({"models": []}));
+        assert!(matches!(wrong, Err(NotChanged::Patch(problem)) if problem.key == "models"));
+        assert!(!project.exists());
+        assert_eq!(fs::read(&global).expect("a file"), before);
+        put(&global, "{ broken");
+        let wrong = files.change(Target::Global, &json!({"defaultModel": "a/b"}));
+        assert!(matches!(wrong, Err(NotChanged::File(problem)) if problem.line == Some(1)));
+        assert_eq!(fs::read(&global).expect("a file"), b"{ broken");
+        assert_eq!(fs::read_dir(global.parent().expect("a folder")).expect("a folder").count(), 1, "nothing is left");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_kept_and_those_of_a_project_are_not_followed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let home = tempfile::tempdir().expect("a folder");
+        let elsewhere = home.path().join("dotfiles/settings.json");
+        put(&elsewhere, "{}");
+        fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o640)).expect("a mode");
+        let global = home.path().join("settings.json");
+        symlink(&elsewhere, &global).expect("a link");
+        let mut files = files(home.path());
+        files.change(Target::Global, &json!({"compaction": {"reserveTokens": 9}})).expect("written");
+        assert!(global.is_symlink());
+        assert!(fs::read_to_string(&elsewhere).expect("a file").contains("reserveTokens"));
+        assert_eq!(fs::metadata(&elsewhere).expect("a file").permissions().mode() & 0o777, 0o640);
+
+        let project = home.path().join("project");
+        fs::create_dir_all(project.join(".abridged")).expect("a folder");
+        symlink(&elsewhere, project_file(&project)).expect("a link");
+        let refused = files.change(Target::Project(&project), &json!({"prune": {"minimumSavings": 1}}));
+        assert!(matches!(refused, Err(NotChanged::File(_))));
+        assert!(!fs::read_to_string(&elsewhere).expect("a file").contains("prune"));
+    }
+}

@@ -1,0 +1,104 @@
+//! Patches: what a client wants changed, where null takes a key out. Checked before anything is written, so that what
+//! is on disk is never what no daemon would read.
+
+use super::layers::{Flaw, Problem, check, without_nulls};
+use serde::Serialize;
+use serde_json::{Map, Value, ser::PrettyFormatter};
+
+/// A session's own settings with a patch over them: what an `abridged.session` entry should hold from here on.
+///
+/// # Errors
+/// When the patch is wrong; its key is that of the patch.
+pub fn patched(current: Option<&Value>, patch: &Value) -> Result<Value, Problem> {
+    // A typo in a file is somebody else's business; in a patch it is this client's, who would wait for an effect.
+    let (_, problems) = check(&without_nulls(patch).to_string());
+    if let Some(problem) = problems.into_iter().next() {
+        let what = match problem.flaw {
+            Flaw::Unknown => "there is no such setting; protocol/schema.json lists those there are".to_owned(),
+            Flaw::Broken | Flaw::Untrusted => problem.what,
+        };
+        return Err(Problem { line: None, what, ..problem });
+    }
+    let mut value = current.cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    apply(&mut value, patch);
+    let (_, problems) = check(&value.to_string());
+    match problems.into_iter().find(|problem| problem.flaw == Flaw::Broken) {
+        Some(problem) => Err(Problem { line: None, ..problem }),
+        None => Ok(value),
+    }
+}
+
+/// The text of a settings file with a patch over it. What the patch does not name stays, in its order.
+///
+/// # Errors
+/// When the patch is wrong. The text was checked before.
+pub fn patched_text(text: Option<&str>, patch: &Value) -> Result<String, Problem> {
+    let current = text.and_then(|text| serde_json::from_str(text).ok());
+    let value = patched(current.as_ref(), patch)?;
+    let mut bytes = Vec::new();
+    let indent = text.map_or("  ", indent);
+    let mut writer =
+        serde_json::Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(indent.as_bytes()));
+    value.serialize(&mut writer).map_err(|error| Problem::broken(error.to_string()))?;
+    bytes.push(b'\n');
+    String::from_utf8(bytes).map_err(|error| Problem::broken(error.to_string()))
+}
+
+/// What a text puts before its keys.
+fn indent(text: &str) -> &str {
+    let indented = text.lines().find_map(|line| {
+        let rest = line.trim_start_matches([' ', '\t']);
+        (rest.starts_with('"') && rest.len() < line.len()).then(|| &line[..line.len() - rest.len()])
+    });
+    indented.unwrap_or("  ")
+}
+
+/// RFC 7396.
+fn apply(value: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *value = patch.clone();
+        return;
+    };
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    let Value::Object(map) = value else { return };
+    for (key, patch) in patch {
+        if patch.is_null() {
+            // The other way to remove would put the last key in its place.
+            map.shift_remove(key);
+        } else {
+            apply(map.entry(key.clone()).or_insert(Value::Null), patch);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_patch_changes_what_it_names_and_nothing_else() {
+        let text = "{\n    \"zebra\": 1,\n    \"compaction\": {\n        \"reserveTokens\": 5,\n        \"strategy\": \"off\"\n    },\n    \"defaultModel\": \"a/b\"\n}";
+        let patch = json!({"compaction": {"reserveTokens": null, "midTurn": false}, "zebra": null});
+        let after = patched_text(Some(text), &patch).expect("right");
+        let expected = "{\n    \"compaction\": {\n        \"strategy\": \"off\",\n        \"midTurn\": false\n    },\n    \"defaultModel\": \"a/b\"\n}\n";
+        assert_eq!(after, expected);
+        let new = patched_text(None, &json!({"prune": {"protectTokens": 1}})).expect("right");
+        assert_eq!(new, "{\n  \"prune\": {\n    \"protectTokens\": 1\n  }\n}\n");
+    }
+
+    #[test]
+    fn a_wrong_patch_names_its_key() {
+        let wrong = |patch: Value| {
+            let problem = patched(Some(&json!({"zebra": 1})), &patch).expect_err("wrong");
+            (problem.key.clone(), problem.what)
+        };
+        assert_eq!(wrong(json!({"compaction": {"reserveTokens": "many"}})).0, "compaction.reserveTokens");
+        assert_eq!(wrong(json!({"compaction": {"reserve": 1}})).0, "compaction.reserve");
+        assert_eq!(wrong(json!({"compaction": 5})).0, "compaction");
+        assert!(wrong(json!({"zebra": 2})).1.starts_with("there is no such setting"));
+        assert_eq!(patched(Some(&json!({"zebra": 1})), &json!({"zebra": null})), Ok(json!({})));
+    }
+}

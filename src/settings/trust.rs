@@ -1,0 +1,116 @@
+//! What a project's settings file may say. It comes with whatever was cloned, so it must not be able to send a
+//! conversation or a key elsewhere, or to let secrets into a summary – unless a person trusts its folder.
+
+use serde_json::{Map, Value};
+
+/// What every project may set. A key that is not in here needs trust, so that a new one is safe before anybody thinks
+/// about it.
+const HARMLESS: &[&str] = &[
+    "compaction.enabled",
+    "compaction.strategy",
+    "compaction.reserveTokens",
+    "compaction.keepRecentTokens",
+    "compaction.thresholdPercent",
+    "compaction.thresholdTokens",
+    "compaction.autoContinue",
+    "compaction.midTurn",
+    "compaction.idleEnabled",
+    "compaction.idleThresholdTokens",
+    "compaction.idleTimeoutSeconds",
+    "compaction.speculative",
+    "compaction.stallSeconds",
+    "compaction.deadlineSeconds",
+    "compaction.style",
+    "prune",
+    "tools",
+    "branchSummary",
+    "contextPromotion",
+    "retry",
+    "tokens",
+];
+
+/// Whom to trust is said in the global file and nowhere else.
+const NEVER: &str = "trustedProjects";
+
+/// Whether a project is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// It may set everything but whom to trust.
+    Trusted,
+    /// It may set what is harmless.
+    Untrusted,
+}
+
+/// What is left of a project's settings, and the dotted keys of what is not.
+#[must_use]
+pub fn allowed(layer: &Value, trust: Trust) -> (Value, Vec<String>) {
+    let mut refused = Vec::new();
+    let Value::Object(map) = layer else { return (layer.clone(), refused) };
+    let kept = match trust {
+        Trust::Untrusted => harmless(map, "", &mut refused),
+        Trust::Trusted => {
+            let mut kept = map.clone();
+            refused.extend(kept.shift_remove(NEVER).map(|_| NEVER.to_owned()));
+            kept
+        }
+    };
+    (Value::Object(kept), refused)
+}
+
+fn harmless(map: &Map<String, Value>, at: &str, refused: &mut Vec<String>) -> Map<String, Value> {
+    let mut kept = Map::new();
+    for (key, value) in map {
+        let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+        let leads_on = HARMLESS.iter().any(|it| it.strip_prefix(path.as_str()).is_some_and(|it| it.starts_with('.')));
+        match value {
+            _ if HARMLESS.contains(&path.as_str()) => {
+                kept.insert(key.clone(), value.clone());
+            }
+            Value::Object(below) if leads_on => {
+                kept.insert(key.clone(), Value::Object(harmless(below, &path, refused)));
+            }
+            _ => refused.push(path),
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+    use serde_json::json;
+
+    /// Each key is decided about: one that is in neither list makes this fail.
+    #[test]
+    fn every_setting_is_harmless_or_known_to_need_trust() {
+        let all = serde_json::to_value(Settings::default()).expect("settings are JSON");
+        let (kept, refused) = allowed(&all, Trust::Untrusted);
+        let needs_trust = [
+            "defaultModel",
+            "models",
+            "compaction.remoteEnabled",
+            "compaction.remoteEndpoint",
+            "compaction.maxConcurrent",
+            "compaction.models",
+            "redaction",
+            "trustedProjects",
+        ];
+        assert_eq!(refused, needs_trust);
+        for key in HARMLESS {
+            let pointer = format!("/{}", key.replace('.', "/"));
+            assert!(kept.pointer(&pointer).is_some(), "{key} is no setting");
+        }
+    }
+
+    #[test]
+    fn a_trusted_project_may_say_everything_but_whom_to_trust() {
+        let layer = json!({"models": [], "trustedProjects": ["/"], "prune": {"protectTokens": 1}});
+        let (kept, refused) = allowed(&layer, Trust::Trusted);
+        assert_eq!(kept, json!({"models": [], "prune": {"protectTokens": 1}}));
+        assert_eq!(refused, ["trustedProjects"]);
+        let (kept, refused) = allowed(&layer, Trust::Untrusted);
+        assert_eq!(kept, json!({"prune": {"protectTokens": 1}}));
+        assert_eq!(refused, ["models", "trustedProjects"]);
+    }
+}

@@ -1,0 +1,432 @@
+//! Folders whose files are looked after: who asks is told of each path that changed, once for a burst of changes.
+//!
+//! It knows nothing of what is in the files. What it says is "look again", and it may say so once too often: compare
+//! contents, not times. Folders are watched and not files, because editors put a new file in the place of the old one.
+
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    time::{Duration, Instant},
+};
+
+/// An editor that saves writes, truncates, renames and changes the mode; all of it is one change.
+const BURST: Duration = Duration::from_millis(40);
+
+/// How far down a folder is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// What is in it.
+    Folder,
+    /// What is in it, and in the folders in it.
+    Tree,
+}
+
+/// Why changes of a folder will not be told.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{}: changes are not noticed by themselves ({why}); on Linux fs.inotify.max_user_watches and max_user_instances are the usual limits", .folder.display())]
+pub struct NotWatched {
+    /// Which.
+    pub folder: PathBuf,
+    /// What the operating system says.
+    pub why: String,
+}
+
+/// A watcher of folders. Nothing is told any more once it is dropped.
+pub struct Watcher {
+    watched: Arc<Mutex<Watched>>,
+}
+
+/// What is watched, and for whom.
+struct Watched {
+    /// None where the operating system refused.
+    system: Option<RecommendedWatcher>,
+    /// By the folder as it was asked for.
+    wanted: HashMap<PathBuf, Wanted>,
+    /// What the operating system watches, and how far down.
+    armed: HashMap<PathBuf, Depth>,
+}
+
+struct Wanted {
+    /// So many asked for it.
+    count: usize,
+    depth: Depth,
+    /// Where it is watched; none where that did not work.
+    place: Option<Place>,
+}
+
+/// A folder that is there may be watched; one that is not is waited for where it would appear.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    /// The folder, or the nearest of those it would be in.
+    at: PathBuf,
+    /// The same without links, which is how some systems name it in events.
+    real: PathBuf,
+}
+
+/// What the operating system said.
+enum Said {
+    Changed(PathBuf),
+    /// It lost count.
+    Lost,
+}
+
+impl Watcher {
+    /// A watcher that says which path changed. `on_change` is called on a thread of its own. Where the operating system
+    /// offers no watching, it is never called.
+    #[must_use]
+    pub fn new(on_change: impl Fn(PathBuf) + Send + 'static) -> Self {
+        let (sender, said) = channel();
+        let watched = Watched { system: system(sender), wanted: HashMap::new(), armed: HashMap::new() };
+        let watched = Arc::new(Mutex::new(watched));
+        let weak = Arc::downgrade(&watched);
+        let thread = std::thread::Builder::new().name("abridged-watch".to_owned());
+        if let Err(error) = thread.spawn(move || listen(&said, &weak, &on_change)) {
+            tracing::warn!(%error, "changes of files are not noticed: a thread cannot be made");
+            lock(&watched).system = None;
+        }
+        Self { watched }
+    }
+
+    /// Watches a folder, whether it is there or not. Asked for twice, it is watched until it is let go of twice.
+    ///
+    /// # Errors
+    /// When the operating system refuses, which is worth a line in the log: everything works, but by hand.
+    pub fn watch_folder(&self, folder: &Path, depth: Depth) -> Result<(), NotWatched> {
+        let mut watched = lock(&self.watched);
+        let wanted = watched.wanted.entry(folder.to_owned()).or_insert(Wanted { count: 0, depth, place: None });
+        wanted.count += 1;
+        wanted.depth = wanted.depth.max(depth);
+        watched.arm(folder).map_err(|why| NotWatched { folder: folder.to_owned(), why })
+    }
+
+    /// Lets go of a folder.
+    pub fn unwatch_folder(&self, folder: &Path) {
+        let mut watched = lock(&self.watched);
+        let Some(wanted) = watched.wanted.get_mut(folder) else { return };
+        wanted.count -= 1;
+        if wanted.count == 0 {
+            watched.wanted.remove(folder);
+            watched.disarm_unused();
+        }
+    }
+}
+
+/// The watcher of this operating system. What it says goes into a channel and nowhere else: it waits for its listener
+/// while it takes a new folder.
+fn system(said: Sender<Said>) -> Option<RecommendedWatcher> {
+    let listener = move |event: notify::Result<Event>| {
+        let tell = |what| drop(said.send(what));
+        match event {
+            Ok(event) if event.need_rescan() => tell(Said::Lost),
+            // That a file was read is nothing new, and reading it because of that would never end.
+            Ok(event) if event.kind.is_access() => {}
+            Ok(event) => event.paths.into_iter().for_each(|path| tell(Said::Changed(path))),
+            Err(error) => {
+                tracing::debug!(%error, "the watcher lost count");
+                tell(Said::Lost);
+            }
+        }
+    };
+    notify::recommended_watcher(listener)
+        .inspect_err(|error| tracing::warn!(%error, "changes of files are not noticed: the system offers no watching"))
+        .ok()
+}
+
+/// Gathers what is said and hands it on, until the watcher is dropped.
+fn listen(said: &Receiver<Said>, watched: &Weak<Mutex<Watched>>, on_change: &impl Fn(PathBuf)) {
+    let mut bursts = Bursts::default();
+    loop {
+        let heard = match bursts.next_end() {
+            Some(end) => said.recv_timeout(end.saturating_duration_since(Instant::now())),
+            None => said.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match heard {
+            Ok(what) => {
+                let Some(watched) = watched.upgrade() else { return };
+                let changed = lock(&watched).heard(what);
+                let now = Instant::now();
+                changed.into_iter().for_each(|path| bursts.note(path, now));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        bursts.ended(Instant::now()).into_iter().for_each(on_change);
+    }
+}
+
+impl Watched {
+    /// Which paths that somebody wants to know of are meant. A folder that came or went meanwhile is watched anew.
+    fn heard(&mut self, what: Said) -> Vec<PathBuf> {
+        let folders: Vec<PathBuf> = self.wanted.keys().cloned().collect();
+        let mut changed = Vec::new();
+        for folder in folders {
+            let Some(wanted) = self.wanted.get(&folder) else { continue };
+            let meant = match (&what, &wanted.place) {
+                (Said::Changed(path), Some(place)) => match path.strip_prefix(&place.real) {
+                    Ok(below) if below.as_os_str().is_empty() => Some(place.at.clone()),
+                    Ok(below) => Some(place.at.join(below)),
+                    Err(_) => continue,
+                },
+                (Said::Changed(_), None) => continue,
+                (Said::Lost, _) => None,
+            };
+            let place = wanted.place.as_ref();
+            let elsewhere = place.is_none_or(|place| place.at != folder);
+            let itself = meant.as_ref().is_none_or(|path| place.is_some_and(|place| place.at == *path));
+            match meant {
+                Some(path) if inside(&path, &folder, wanted.depth) => changed.push(path),
+                Some(_) => {}
+                None => changed.push(folder.clone()),
+            }
+            if elsewhere || itself {
+                self.arm_again(&folder);
+                let arrived = self.wanted.get(&folder).and_then(|wanted| wanted.place.as_ref());
+                if elsewhere && arrived.is_some_and(|place| place.at == folder) {
+                    // What it was made with came before we looked.
+                    changed.push(folder);
+                }
+            }
+        }
+        changed
+    }
+
+    /// A watch belongs to the very folder it was made for, and says nothing of another one of the same name.
+    fn arm_again(&mut self, folder: &Path) {
+        let Some(wanted) = self.wanted.get_mut(folder) else { return };
+        if let Some(place) = wanted.place.take() {
+            self.armed.remove(&place.real);
+            if let Some(system) = &mut self.system {
+                // One that is gone was let go of already.
+                let _ = system.unwatch(&place.real);
+            }
+            // Others may stand on the same folder.
+            let shared = |it: &Wanted| it.place.as_ref().is_some_and(|other| other.real == place.real);
+            let others: Vec<_> =
+                self.wanted.iter().filter(|(_, it)| shared(it)).map(|(path, _)| path.clone()).collect();
+            for other in others {
+                self.try_arm(&other);
+            }
+        }
+        self.try_arm(folder);
+    }
+
+    fn try_arm(&mut self, folder: &Path) {
+        if let Err(why) = self.arm(folder) {
+            tracing::warn!(folder = %folder.display(), why, "changes of this folder are not noticed any more");
+        }
+    }
+
+    /// Watches a wanted folder where it is, or where it would appear.
+    fn arm(&mut self, folder: &Path) -> Result<(), String> {
+        let Some(depth) = self.wanted.get(folder).map(|wanted| wanted.depth) else { return Ok(()) };
+        if self.system.is_none() {
+            return Err("the system offers no watching".to_owned());
+        }
+        loop {
+            let place = nearest(folder).ok_or("none of the folders it would be in can be looked into")?;
+            let depth = if place.at == folder { depth } else { Depth::Folder };
+            let result = self.arm_place(&place.real, depth);
+            // A folder may come or go while we look.
+            if nearest(folder).as_ref() != Some(&place) {
+                continue;
+            }
+            if let Some(wanted) = self.wanted.get_mut(folder) {
+                wanted.place = result.is_ok().then_some(place);
+            }
+            self.disarm_unused();
+            return result;
+        }
+    }
+
+    fn arm_place(&mut self, real: &Path, depth: Depth) -> Result<(), String> {
+        let Some(system) = &mut self.system else { return Ok(()) };
+        if self.armed.get(real).is_some_and(|armed| *armed >= depth) {
+            return Ok(());
+        }
+        let mode = match depth {
+            Depth::Folder => RecursiveMode::NonRecursive,
+            Depth::Tree => RecursiveMode::Recursive,
+        };
+        system.watch(real, mode).map_err(|error| error.to_string())?;
+        self.armed.insert(real.to_owned(), depth);
+        Ok(())
+    }
+
+    /// Lets go of what nobody stands on any more.
+    fn disarm_unused(&mut self) {
+        let Self { system, wanted, armed } = self;
+        armed.retain(|real, _| {
+            let used = wanted.values().any(|wanted| wanted.place.as_ref().is_some_and(|place| place.real == *real));
+            if !used && let Some(system) = system {
+                let _ = system.unwatch(real);
+            }
+            used
+        });
+    }
+}
+
+/// The folder if it is there, else the nearest of those it would be in.
+fn nearest(folder: &Path) -> Option<Place> {
+    folder.ancestors().filter(|at| at.is_dir()).find_map(|at| {
+        let real = at.canonicalize().ok()?;
+        Some(Place { at: at.to_owned(), real })
+    })
+}
+
+fn inside(path: &Path, folder: &Path, depth: Depth) -> bool {
+    match depth {
+        Depth::Folder => path == folder || path.parent() == Some(folder),
+        Depth::Tree => path.starts_with(folder),
+    }
+}
+
+/// Paths that changed a moment ago and may change again.
+#[derive(Default)]
+struct Bursts(HashMap<PathBuf, Instant>);
+
+impl Bursts {
+    /// A burst ends a while after its beginning, so that a path that never rests is told all the same.
+    fn note(&mut self, path: PathBuf, now: Instant) {
+        self.0.entry(path).or_insert(now + BURST);
+    }
+
+    fn next_end(&self) -> Option<Instant> {
+        self.0.values().min().copied()
+    }
+
+    fn ended(&mut self, now: Instant) -> Vec<PathBuf> {
+        let mut ended: Vec<_> = self.0.extract_if(|_, end| *end <= now).collect();
+        ended.sort_by_key(|(_, end)| *end);
+        ended.into_iter().map(|(path, _)| path).collect()
+    }
+}
+
+fn lock(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
+    watched.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// Only bounds how long a failure hangs.
+    const LONG: Duration = Duration::from_secs(30);
+
+    fn watcher() -> (Watcher, Receiver<PathBuf>) {
+        let (sender, told) = channel();
+        (Watcher::new(move |path| drop(sender.send(path))), told)
+    }
+
+    /// Everything told up to `path`, without it.
+    fn before(told: &Receiver<PathBuf>, path: &Path) -> Vec<PathBuf> {
+        let mut others = Vec::new();
+        loop {
+            match told.recv_timeout(LONG) {
+                Ok(it) if it == path => return others,
+                Ok(it) => others.push(it),
+                Err(_) => panic!("{} is never told, only {others:?}", path.display()),
+            }
+        }
+    }
+
+    #[test]
+    fn what_changes_is_told_and_what_is_only_read_is_not() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (read, written) = (home.path().join("read"), home.path().join("written"));
+        fs::write(&read, "1").expect("a file");
+        let (watcher, told) = watcher();
+        watcher.watch_folder(home.path(), Depth::Folder).expect("it is watched");
+        fs::read(&read).expect("a file");
+        fs::write(&written, "1").expect("a file");
+        assert!(!before(&told, &written).contains(&read));
+        let other = home.path().join("other");
+        fs::write(&other, "2").expect("a file");
+        fs::rename(&other, &written).expect("renamed");
+        before(&told, &written);
+        fs::remove_file(&written).expect("removed");
+        before(&told, &written);
+    }
+
+    #[test]
+    fn a_folder_may_come_go_and_come_again() {
+        let home = tempfile::tempdir().expect("a folder");
+        let folder = home.path().join("a/b");
+        let file = folder.join("file");
+        let (watcher, told) = watcher();
+        watcher.watch_folder(&folder, Depth::Folder).expect("the folder it would be in is watched");
+        for round in 0..3 {
+            fs::write(home.path().join("stranger"), round.to_string()).expect("a file");
+            fs::create_dir_all(&folder).expect("a folder");
+            assert!(before(&told, &folder).iter().all(|path| path.starts_with(&folder)), "strangers are not told");
+            // What is told of the folder may be about the round before, so the file is written until it is noticed.
+            let end = Instant::now() + LONG;
+            while {
+                fs::write(&file, round.to_string()).expect("a file");
+                told.recv_timeout(BURST * 5) != Ok(file.clone())
+            } {
+                assert!(Instant::now() < end, "round {round}: the file is never told");
+            }
+            fs::remove_dir_all(home.path().join("a")).expect("removed");
+            before(&told, &folder);
+        }
+    }
+
+    #[test]
+    fn it_is_watched_until_the_last_lets_go() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (kept, left) = (home.path().join("kept"), home.path().join("left"));
+        fs::create_dir(&kept).and_then(|()| fs::create_dir(&left)).expect("folders");
+        let (watcher, told) = watcher();
+        for folder in [&kept, &left, &left] {
+            watcher.watch_folder(folder, Depth::Folder).expect("it is watched");
+        }
+        watcher.unwatch_folder(&left);
+        fs::write(left.join("1"), "").expect("a file");
+        before(&told, &left.join("1"));
+        watcher.unwatch_folder(&left);
+        fs::write(left.join("2"), "").expect("a file");
+        fs::write(kept.join("3"), "").expect("a file");
+        assert!(!before(&told, &kept.join("3")).contains(&left.join("2")));
+    }
+
+    #[test]
+    fn a_tree_is_watched_all_the_way_down() {
+        let home = tempfile::tempdir().expect("a folder");
+        let deep = home.path().join("a/b");
+        fs::create_dir_all(&deep).expect("folders");
+        let (watcher, told) = watcher();
+        watcher.watch_folder(home.path(), Depth::Tree).expect("it is watched");
+        fs::write(deep.join("file"), "").expect("a file");
+        before(&told, &deep.join("file"));
+    }
+
+    #[test]
+    fn a_burst_is_told_once_and_ends() {
+        let mut bursts = Bursts::default();
+        let start = Instant::now();
+        let later = |millis| start + Duration::from_millis(millis);
+        for millis in 0..30 {
+            bursts.note("busy".into(), later(millis));
+        }
+        bursts.note("quiet".into(), later(10));
+        assert_eq!(bursts.ended(later(39)), Vec::<PathBuf>::new());
+        assert_eq!(bursts.next_end(), Some(later(40)));
+        assert_eq!(bursts.ended(later(45)), [PathBuf::from("busy")]);
+        assert_eq!(bursts.ended(later(60)), [PathBuf::from("quiet")]);
+        assert_eq!(bursts.next_end(), None);
+    }
+
+    #[test]
+    fn who_loses_count_has_everything_looked_at_again() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (watcher, _told) = watcher();
+        watcher.watch_folder(home.path(), Depth::Folder).expect("it is watched");
+        assert_eq!(lock(&watcher.watched).heard(Said::Lost), [home.path()]);
+    }
+}
