@@ -117,6 +117,7 @@ async def main(home):
     compacting = asyncio.create_task(daemon.call("session/compact", sessionId=session, wait=True))
     await asyncio.sleep(0)
     compacting.cancel()
+    await asyncio.wait([compacting])
     status = await daemon.call("session/status", sessionId=session)
     check(status["session"]["status"]["type"] == "idle" and not status["operations"], f"it goes on: {status}")
 
