@@ -234,7 +234,8 @@ impl SettingsFiles {
     }
 
     /// Whether a person trusts a project: its very folder stands in the global file.
-    fn trust(&self, cwd: &Path) -> Trust {
+    #[must_use]
+    pub fn trust(&self, cwd: &Path) -> Trust {
         let trusted = self.global.value.as_ref().and_then(|value| value.get("trustedProjects")?.as_array());
         let is_it = |folder: &str| {
             let folder = match (folder.strip_prefix("~/"), &self.home) {
