@@ -15,7 +15,7 @@ mod migrate;
 pub mod open;
 pub mod operation;
 mod read;
-mod relayer;
+pub mod relayer;
 pub mod state;
 pub mod store;
 pub mod usage;

@@ -201,7 +201,13 @@ impl SettingsFiles {
                 return Err(NotChanged::Patch(Problem { key, flaw: Flaw::Untrusted, ..Problem::broken(what) }));
             }
         }
-        let text = patched_text(layer.seen.as_deref(), patch).map_err(NotChanged::Patch)?;
+        let Some(text) = patched_text(layer.seen.as_deref(), patch).map_err(NotChanged::Patch)? else {
+            return Ok(());
+        };
+        if text.len() as u64 > LARGEST {
+            let what = "with this the file would be larger than 1 MiB, and would not be read any more";
+            return Err(NotChanged::Patch(Problem::broken(what.to_owned())));
+        }
         write(&file, &text, target).map_err(|error| NotChanged::Io { file, error })
     }
 
