@@ -1,8 +1,12 @@
 //! The command line.
 
 use abridged::{cli, transport::Framing};
-use clap::{Parser, Subcommand, ValueEnum};
-use std::{io::IsTerminal, path::PathBuf, process::ExitCode};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use std::{
+    io::{IsTerminal, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
 
 /// Owns the sessions of LLM agents and keeps them inside the model's context window, over JSON-RPC on stdio.
 #[derive(Parser)]
@@ -46,6 +50,18 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Say where everything is, what holds in this folder and who says so, and what is wrong.
+    Doctor {
+        /// Print it as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the completions for a shell.
+    Completions {
+        /// Which one.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// Write the machine-readable protocol.
     Schema {
         /// The folder it is written to.
@@ -74,7 +90,7 @@ fn main() -> ExitCode {
     let command = match arguments.command {
         Some(command) => command,
         None if std::io::stdin().is_terminal() => {
-            let _ = <Arguments as clap::CommandFactory>::command().print_help();
+            let _ = Arguments::command().print_help();
             return ExitCode::SUCCESS;
         }
         None => Command::Serve { framing: FramingArgument::Auto },
@@ -89,6 +105,8 @@ fn main() -> ExitCode {
         Command::Compact { file, dry_run, instructions, keep, json } => {
             cli::compact::run(&cli::compact::Request { file, dry_run, instructions, keep, json })
         }
+        Command::Doctor { json } => cli::doctor::run(json),
+        Command::Completions { shell } => Ok(completions(shell)),
         Command::Schema { out } => cli::schema::run(&out),
     };
     match done {
@@ -98,4 +116,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn completions(shell: clap_complete::Shell) -> i32 {
+    // Gathered first: the generator does not expect that somebody stops reading.
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "abridged", &mut text);
+    let _ = std::io::stdout().write_all(&text);
+    0
 }

@@ -22,7 +22,7 @@ mod notes;
 pub mod open;
 pub mod operation;
 mod read;
-mod relayer;
+pub mod relayer;
 mod search;
 pub mod state;
 pub mod store;

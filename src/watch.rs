@@ -423,6 +423,16 @@ mod tests {
     }
 
     #[test]
+    fn a_system_that_refuses_is_said_and_nothing_breaks() {
+        let (watcher, _told) = watcher();
+        lock(&watcher.watched).system = None;
+        let refused = watcher.watch_folder(Path::new("/"), Depth::Folder).expect_err("there is no watching");
+        assert!(refused.to_string().starts_with("/: changes are not noticed"), "{refused}");
+        watcher.unwatch_folder(Path::new("/"));
+        assert!(lock(&watcher.watched).wanted.is_empty());
+    }
+
+    #[test]
     fn who_loses_count_has_everything_looked_at_again() {
         let home = tempfile::tempdir().expect("a folder");
         let (watcher, _told) = watcher();

@@ -1,11 +1,11 @@
 //! `abridged demo`: a newcomer's first minute. A daemon as a child, a session over its threshold, one compaction, and
 //! what it did as a picture.
 
-use super::{client::Client, compact::grouped};
+use super::{client::Client, compact::grouped, paint::Paint};
 use serde_json::{Value, json};
 use std::{
     fs,
-    io::{IsTerminal, Write},
+    io::Write,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -63,7 +63,7 @@ fn compact(client: &mut Client, loaded: &Value, told: &mut dyn FnMut(&Value)) ->
 }
 
 fn show(home: &Home) -> Result<i32, String> {
-    let paint = Paint { on: std::io::stdout().is_terminal() };
+    let paint = Paint::for_stdout();
     let mut client = Client::start(Some(&home.folder), |_, _| {})?;
     let loaded = load(&mut client, home)?;
     let session = &loaded["session"];
@@ -223,38 +223,6 @@ fn summary(text: &str, paint: &Paint) {
     }
     let secrets = text.matches("[REDACTED:").count();
     say(&paint.dim(&format!("  ({secrets} secrets of the session are placeholders in it)")));
-}
-
-/// Colours, where there is a terminal to show them.
-struct Paint {
-    on: bool,
-}
-
-impl Paint {
-    fn with(&self, code: &str, text: &str) -> String {
-        if self.on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
-    }
-
-    fn bold(&self, text: &str) -> String {
-        self.with("1", text)
-    }
-
-    fn dim(&self, text: &str) -> String {
-        self.with("2", text)
-    }
-
-    fn red(&self, text: &str) -> String {
-        self.with("31", text)
-    }
-
-    fn green(&self, text: &str) -> String {
-        self.with("32", text)
-    }
-
-    /// Characters of a bold text that take no room on the screen.
-    fn width_of_bold(&self) -> usize {
-        if self.on { 8 } else { 0 }
-    }
 }
 
 /// A folder for the demo alone, gone when it ends.

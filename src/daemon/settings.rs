@@ -13,6 +13,7 @@ use crate::{
     rpc::Reply,
     session::{
         handle::{Command, Handle, Urgent},
+        relayer::wrong_patch,
         state::State,
     },
     settings::{
@@ -219,11 +220,12 @@ impl Daemon {
         let SettingsSetParams { scope, session_id, patch } = params;
         let patch = Value::Object(patch.0);
         match (scope, session_id) {
-            (Scope::Global, session) => self.change_settings(None, patch, session, reply),
-            (Scope::Project, Some(id)) => {
+            (Scope::Global, None) => self.change_settings(None, patch, None, reply),
+            (Scope::Global | Scope::Project, Some(id)) => {
                 let (daemon, session) = (self.clone(), id.clone());
                 let work = move |cwd: &str, reply| {
-                    daemon.change_settings(Some(PathBuf::from(cwd)), patch, Some(session), reply);
+                    let project = (scope == Scope::Project).then(|| PathBuf::from(cwd));
+                    daemon.change_settings(project, patch, Some(session), reply);
                 };
                 self.send(&id, reply, |reply| Command::InFolder(Box::new(work), reply));
             }
@@ -268,8 +270,7 @@ fn project_folder(cwd: &Path) -> PathBuf {
 fn not_changed(why: NotChanged) -> Failure {
     let storage = |file: &Path, errno, what| Failure::Storage { path: file.display().to_string(), errno, what };
     match why {
-        NotChanged::Patch(problem) if problem.key.is_empty() => Failure::params("patch", problem.what),
-        NotChanged::Patch(problem) => Failure::params(format!("patch.{}", problem.key), problem.what),
+        NotChanged::Patch(problem) => wrong_patch(problem),
         NotChanged::File(problem) => {
             let what = format!("{problem}; the file was left as it is: mend it, then send this again");
             storage(problem.file.as_deref().unwrap_or(Path::new("")), None, what)

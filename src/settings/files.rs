@@ -201,7 +201,13 @@ impl SettingsFiles {
                 return Err(NotChanged::Patch(Problem { key, flaw: Flaw::Untrusted, ..Problem::broken(what) }));
             }
         }
-        let text = patched_text(layer.seen.as_deref(), patch).map_err(NotChanged::Patch)?;
+        let Some(text) = patched_text(layer.seen.as_deref(), patch).map_err(NotChanged::Patch)? else {
+            return Ok(());
+        };
+        if text.len() as u64 > LARGEST {
+            let what = "with this the file would be larger than 1 MiB, and would not be read any more";
+            return Err(NotChanged::Patch(Problem::broken(what.to_owned())));
+        }
         write(&file, &text, target).map_err(|error| NotChanged::Io { file, error })
     }
 
@@ -234,7 +240,8 @@ impl SettingsFiles {
     }
 
     /// Whether a person trusts a project: its very folder stands in the global file.
-    fn trust(&self, cwd: &Path) -> Trust {
+    #[must_use]
+    pub fn trust(&self, cwd: &Path) -> Trust {
         let trusted = self.global.value.as_ref().and_then(|value| value.get("trustedProjects")?.as_array());
         let is_it = |folder: &str| {
             let folder = match (folder.strip_prefix("~/"), &self.home) {

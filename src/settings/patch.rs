@@ -28,20 +28,24 @@ pub fn patched(current: Option<&Value>, patch: &Value) -> Result<Value, Problem>
     }
 }
 
-/// The text of a settings file with a patch over it. What the patch does not name stays, in its order.
+/// The text of a settings file with a patch over it; none where the patch changes nothing. What it does not name stays,
+/// in its order.
 ///
 /// # Errors
 /// When the patch is wrong. The text was checked before.
-pub fn patched_text(text: Option<&str>, patch: &Value) -> Result<String, Problem> {
-    let current = text.and_then(|text| serde_json::from_str(text).ok());
+pub fn patched_text(text: Option<&str>, patch: &Value) -> Result<Option<String>, Problem> {
+    let current: Option<Value> = text.and_then(|text| serde_json::from_str(text).ok());
     let value = patched(current.as_ref(), patch)?;
+    if value == current.unwrap_or_else(|| Value::Object(Map::new())) {
+        return Ok(None);
+    }
     let mut bytes = Vec::new();
     let indent = text.map_or("  ", indent);
     let mut writer =
         serde_json::Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(indent.as_bytes()));
     value.serialize(&mut writer).map_err(|error| Problem::broken(error.to_string()))?;
     bytes.push(b'\n');
-    String::from_utf8(bytes).map_err(|error| Problem::broken(error.to_string()))
+    String::from_utf8(bytes).map(Some).map_err(|error| Problem::broken(error.to_string()))
 }
 
 /// What a text puts before its keys.
@@ -84,9 +88,13 @@ mod tests {
         let patch = json!({"compaction": {"reserveTokens": null, "midTurn": false}, "zebra": null});
         let after = patched_text(Some(text), &patch).expect("right");
         let expected = "{\n    \"compaction\": {\n        \"strategy\": \"off\",\n        \"midTurn\": false\n    },\n    \"defaultModel\": \"a/b\"\n}\n";
-        assert_eq!(after, expected);
+        assert_eq!(after.as_deref(), Some(expected));
         let new = patched_text(None, &json!({"prune": {"protectTokens": 1}})).expect("right");
-        assert_eq!(new, "{\n  \"prune\": {\n    \"protectTokens\": 1\n  }\n}\n");
+        assert_eq!(new.as_deref(), Some("{\n  \"prune\": {\n    \"protectTokens\": 1\n  }\n}\n"));
+        for (text, patch) in [(None, json!({})), (None, json!({"prune": null})), (Some(text), json!({"zebra": null}))] {
+            let nothing = patched_text(text, &patch).expect("right").is_none();
+            assert_eq!(nothing, text.is_none(), "{patch}");
+        }
     }
 
     #[test]

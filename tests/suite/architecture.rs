@@ -88,7 +88,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("daemon", &["daemon", "daemon/settings", "serve"]),
-    ("shell", &["cli", "cli/client", "cli/compact", "cli/demo", "cli/schema"]),
+    ("shell", &["cli", "cli/client", "cli/compact", "cli/demo", "cli/doctor", "cli/paint", "cli/schema"]),
 ];
 
 /// Files that touch the world: disk, clock, threads, other processes.
@@ -115,6 +115,8 @@ const SHELL: &[&str] = &[
     "cli/client",
     "cli/compact",
     "cli/demo",
+    "cli/doctor",
+    "cli/paint",
     "cli/schema",
 ];
 

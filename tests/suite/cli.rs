@@ -1,7 +1,7 @@
 //! What a person runs in a shell.
 
 use crate::support::{Home, binary, run, session_of, turns};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 
 #[test]
@@ -85,6 +85,12 @@ fn help_and_version_are_there() {
         (vec!["demo", "--help"], "--json"),
         (vec!["compact", "--help"], "--dry-run"),
         (vec!["schema", "--help"], "--out"),
+        (vec!["doctor", "--help"], "--json"),
+        (vec!["completions", "bash"], "doctor"),
+        (vec!["completions", "zsh"], "#compdef abridged"),
+        (vec!["completions", "fish"], "doctor"),
+        (vec!["completions", "elvish"], "doctor"),
+        (vec!["completions", "powershell"], "doctor"),
     ] {
         let mut command = binary();
         command.args(&arguments);
@@ -95,6 +101,70 @@ fn help_and_version_are_there() {
     let mut command = binary();
     command.arg("frobnicate");
     assert_eq!(run(command).0, Some(2));
+}
+
+/// What the doctor says of a folder: exit code and JSON.
+fn doctor(home: &Home) -> (Option<i32>, Value) {
+    fs::create_dir_all(home.path("project")).expect("a folder");
+    let mut command = home.command();
+    command.args(["doctor", "--json"]).current_dir(home.path("project")).env_remove("LOCAL_KEY");
+    let (code, out, err) = run(command);
+    (code, serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}\n{err}")))
+}
+
+#[test]
+fn the_doctor_says_where_everything_is_and_who_says_what() {
+    let home = Home::new();
+    let (code, found) = doctor(&home);
+    assert_eq!((code, &found["problems"], &found["values"]), (Some(0), &json!([]), &json!([])));
+    assert_eq!(found["settings"]["path"], json!(home.path("config/settings.json")));
+    assert_eq!(found["settings"]["setBy"], "ABRIDGED_CONFIG_DIR");
+    assert!(!home.path("config").exists() && !home.path("data").exists(), "it only looks");
+
+    home.settings(r#"{ "models": [{ "provider": "local", "id": "qwen", "baseUrl": "http://me:hush@host/v1" }] }"#);
+    let mut daemon = crate::support::Daemon::at(home);
+    daemon.ok("session/new", json!({"cwd": "/project"}));
+    let (_, found) = doctor(&daemon.home);
+    assert_eq!(found["data"]["sessions"], 1);
+    assert_eq!(found["values"], json!([{"key": "models", "value": ["local/qwen"], "source": "global"}]));
+    assert!(!found.to_string().contains("hush"));
+    assert_eq!(found["problems"], json!([]), "the lock of a process that lives is no problem");
+    let mut command = daemon.home.command();
+    command.arg("doctor").current_dir(daemon.home.path("project"));
+    let (code, out, _) = run(command);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("1 session, ") && out.contains("nothing is wrong") && !out.contains("hush"), "{out}");
+    daemon.kill();
+    let (code, found) = doctor(&daemon.home);
+    let what = found["problems"][0]["what"].as_str().unwrap_or_default();
+    assert!(code == Some(0) && what.contains(&format!("process {}, which is gone", daemon.pid())), "{found:#}");
+}
+
+#[test]
+fn the_doctor_names_what_is_broken() {
+    let home = Home::new();
+    home.settings("{\n \"compaction\": { \"reserveTokens\": [] } }");
+    fs::create_dir_all(home.path("project/.abridged")).expect("a folder");
+    let own = "{ \"redaction\": {}, \n \"colour\": \"red\" }";
+    fs::write(home.path("project/.abridged/settings.json"), own).expect("a file");
+    fs::write(home.path("data"), "in the place of a folder").expect("a file");
+    let (code, found) = doctor(&home);
+    assert_eq!(code, Some(1));
+    let problems = found["problems"].as_array().expect("problems");
+    let seen: Vec<_> = problems
+        .iter()
+        .map(|it| {
+            let file = it["file"].as_str().and_then(|file| file.rsplit('/').next());
+            (it["weight"].as_str(), file, it["line"].as_u64(), it["key"].as_str())
+        })
+        .collect();
+    let expected = [
+        (Some("broken"), Some("settings.json"), Some(2), Some("compaction.reserveTokens")),
+        (Some("broken"), Some("data"), None, None),
+        (Some("odd"), Some("settings.json"), Some(2), Some("colour")),
+        (Some("odd"), Some("settings.json"), Some(1), Some("redaction")),
+    ];
+    assert_eq!(seen, expected, "{found:#}");
 }
 
 /// The clients of the README, run as they stand there.

@@ -139,6 +139,8 @@ fn a_client_changes_the_global_file_and_keeps_what_else_is_in_it() {
     let expected =
         "{\n  \"defaultModel\": \"a/b\",\n  \"prune\": {},\n  \"compaction\": {\n    \"reserveTokens\": 9\n  }\n}\n";
     assert_eq!(text, expected);
+    let own = daemon.ok("settings/set", json!({"scope": "global", "sessionId": id_of(&session), "patch": {}}));
+    assert_eq!(own, answer, "nothing is different for this session");
     // The session that is open has it before it answers anything else, and says so.
     let own = daemon.ok("settings/get", json!({"sessionId": id_of(&session)}));
     assert_eq!(own["settings"]["compaction"]["reserveTokens"], 9);
@@ -163,6 +165,9 @@ fn a_wrong_change_is_refused_and_nothing_is_written() {
         );
         assert!(!file.exists());
     }
+    let stranger = json!({"scope": "global", "sessionId": "nobody", "patch": {"defaultModel": "a/b"}});
+    assert_eq!(daemon.err("settings/set", stranger)["data"]["code"], "not_found");
+    assert!(!file.exists(), "what is answered with an error was not done");
     let error = daemon.err("settings/set", json!({"scope": "project", "patch": {}}));
     assert_eq!(error["data"]["path"], "sessionId");
     daemon.home.settings("{ \"compaction\": ");

@@ -1,0 +1,334 @@
+//! `abridged doctor`: where everything is, what holds in this folder and who says so, and what is wrong. It only looks.
+
+use super::{compact::grouped, paint::Paint};
+use crate::{
+    daemon::Places,
+    models::catalog::{Known, ListedModel, catalog, without_credentials},
+    settings::{
+        Flaw, Sourced,
+        files::{SettingsFiles, project_file},
+        trust::Trust,
+    },
+};
+use rustix::{
+    fs::{Access, access},
+    io::Errno,
+    process::{Pid, test_kill_process},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+/// Everything that is found.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Findings {
+    version: &'static str,
+    /// The folder it was asked about.
+    folder: PathBuf,
+    settings: Place,
+    project: Project,
+    data: Data,
+    values: Vec<Setting>,
+    models: Vec<ListedModel>,
+    problems: Vec<Finding>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Place {
+    path: PathBuf,
+    exists: bool,
+    /// The variable that says where it is; none where the platform does.
+    set_by: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Project {
+    path: PathBuf,
+    exists: bool,
+    trusted: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data {
+    #[serde(flatten)]
+    place: Place,
+    sessions: usize,
+    bytes: u64,
+}
+
+/// A value that is not a default.
+#[derive(Serialize)]
+struct Setting {
+    key: String,
+    value: Value,
+    source: Value,
+}
+
+/// Something wrong.
+#[derive(Serialize)]
+struct Finding {
+    weight: Weight,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    what: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Weight {
+    /// Something does not work.
+    Broken,
+    /// Something is not as somebody may think.
+    Odd,
+}
+
+/// Looks at everything and prints it. The value is 1 where something is broken.
+///
+/// # Errors
+/// When there is nowhere to look.
+pub fn run(as_json: bool) -> Result<i32, String> {
+    let places = Places::from_environment()?;
+    let folder = std::env::current_dir().map_err(|error| format!("this folder cannot be found: {error}"))?;
+    let findings = find(&places, folder);
+    let text = match as_json {
+        true => serde_json::to_string_pretty(&findings).map_err(|error| error.to_string())?,
+        false => picture(&findings, &Paint::for_stdout()),
+    };
+    // Whoever stopped reading has read enough.
+    let _ = writeln!(std::io::stdout(), "{text}");
+    Ok(i32::from(findings.problems.iter().any(|problem| problem.weight == Weight::Broken)))
+}
+
+fn find(places: &Places, folder: PathBuf) -> Findings {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let place = |path: PathBuf, by: &'static str| {
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Place { exists: path.exists(), path, set_by: variable(by).map(|_| by) }
+    };
+    let mut files = SettingsFiles::read(places.settings(), &variable);
+    let sourced = files.read_project(&folder).sourced();
+    let project = project_file(&folder);
+    let mut problems: Vec<Finding> = files.problems().map(of_settings).collect();
+    let sessions = places.sessions();
+    problems.extend([&places.config, &sessions].into_iter().filter_map(|folder| unwritable(folder)));
+    let (count, bytes) = look_at_sessions(&sessions, &mut problems);
+    let models = catalog(&sourced, None);
+    problems.extend(models.iter().flat_map(|model| of_model(model, &models, &variable)));
+    problems.sort_by_key(|problem| problem.weight != Weight::Broken);
+    Findings {
+        version: env!("CARGO_PKG_VERSION"),
+        settings: place(places.settings(), "ABRIDGED_CONFIG_DIR"),
+        project: Project { exists: project.exists(), path: project, trusted: files.trust(&folder) == Trust::Trusted },
+        data: Data { place: place(sessions, "ABRIDGED_DATA_DIR"), sessions: count, bytes },
+        values: values(&sourced, &models),
+        folder,
+        models,
+        problems,
+    }
+}
+
+fn of_settings(problem: &crate::settings::Problem) -> Finding {
+    Finding {
+        weight: if problem.flaw == Flaw::Broken { Weight::Broken } else { Weight::Odd },
+        file: problem.file.clone(),
+        line: problem.line,
+        key: Some(problem.key.clone()).filter(|key| !key.is_empty()),
+        what: problem.what.clone(),
+    }
+}
+
+/// A folder that cannot be written, or made.
+fn unwritable(folder: &Path) -> Option<Finding> {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let there = folder.ancestors().find(|it| it.exists())?;
+    let why = match access(there, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) if there.is_dir() => return None,
+        Ok(()) => "it is no folder".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let what = match there == folder {
+        true => format!("cannot be written ({why}); sessions and settings are kept below it"),
+        false => format!("cannot be written ({why}), so {} cannot be made", folder.display()),
+    };
+    Some(Finding { weight: Weight::Broken, file: Some(there.to_owned()), line: None, key: None, what })
+}
+
+/// How many sessions there are, and how large; what processes left behind that are gone.
+fn look_at_sessions(sessions: &Path, problems: &mut Vec<Finding>) -> (usize, u64) {
+    let folders = fs::read_dir(sessions).into_iter().flatten().flatten();
+    let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    let (mut count, mut bytes) = (0, 0);
+    for file in files {
+        let path = file.path();
+        match path.extension().and_then(|it| it.to_str()) {
+            Some("jsonl") => {
+                count += 1;
+                bytes += file.metadata().map_or(0, |about| about.len());
+            }
+            Some("lock") => problems.extend(stale(&path)),
+            _ => {}
+        }
+    }
+    (count, bytes)
+}
+
+/// A lock whose process is gone. The lock itself went with it; only the file is left.
+fn stale(lock: &Path) -> Option<Finding> {
+    let note: Value = serde_json::from_str(&fs::read_to_string(lock).ok()?).ok()?;
+    let pid = i32::try_from(note["pid"].as_i64()?).ok()?;
+    if test_kill_process(Pid::from_raw(pid)?) != Err(Errno::SRCH) {
+        return None;
+    }
+    let what = format!("left behind by process {pid}, which is gone; it is in nobody's way and may be removed");
+    Some(Finding { weight: Weight::Odd, file: Some(lock.to_owned()), line: None, key: None, what })
+}
+
+/// What of a model leads nowhere.
+fn of_model(model: &ListedModel, all: &[ListedModel], variable: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
+    let name = name_of(model);
+    let odd = |key: &str, what: String| Finding {
+        weight: Weight::Odd,
+        file: None,
+        line: None,
+        key: Some(format!("{name}: {key}")),
+        what,
+    };
+    let key = model.api_key_env.as_deref().filter(|it| variable(it).is_none());
+    let key = key.map(|it| odd("apiKeyEnv", format!("the environment has no {it}; without a key it may not answer")));
+    let promoted = model.promote_to.as_ref().filter(|to| !all.iter().any(|it| name_of(it) == **to));
+    let promoted =
+        promoted.map(|to| odd("promoteTo", format!("{to} is not among the models; add it, or take this out")));
+    key.into_iter().chain(promoted).collect()
+}
+
+fn name_of(model: &ListedModel) -> String {
+    format!("{}/{}", model.provider, model.id)
+}
+
+/// Every value that is not a default. Models are told as `models/list` tells them, without secrets.
+fn values(sourced: &Sourced, models: &[ListedModel]) -> Vec<Setting> {
+    let settings = serde_json::to_value(&sourced.settings).unwrap_or_default();
+    let value = |key: &str| match key {
+        "models" => models.iter().map(name_of).collect(),
+        _ => match settings.pointer(&format!("/{}", key.replace('.', "/"))) {
+            Some(Value::String(text)) => Value::String(without_credentials(text)),
+            other => other.cloned().unwrap_or_default(),
+        },
+    };
+    let known = |key: &str| value(key) != Value::Null;
+    let sources = sourced.sources.iter().filter(|(key, _)| known(key));
+    sources.map(|(key, source)| Setting { key: key.clone(), value: value(key), source: json!(source) }).collect()
+}
+
+fn picture(findings: &Findings, paint: &Paint) -> String {
+    let mut text = format!("{}\n", paint.bold(&format!("abridged {}", findings.version)));
+    let mut part = |title: &str, rows: Vec<Vec<String>>| {
+        text.push_str(&format!("\n{}\n", paint.bold(title)));
+        text.push_str(&aligned(&rows, paint));
+    };
+    let by = |set_by: Option<&str>| set_by.map_or_else(String::new, |name| format!("from ${name}"));
+    let there = |exists: bool, and: &str| if exists { and.to_owned() } else { "not there".to_owned() };
+    let Data { place, sessions, bytes } = &findings.data;
+    let kept = match sessions {
+        1 => format!("1 session, {}", size(*bytes)),
+        _ => format!("{} sessions, {}", grouped(&json!(sessions)), size(*bytes)),
+    };
+    let project = if findings.project.trusted { "there, trusted" } else { "there, not trusted" };
+    let row = |name: &str, path: &Path, state: String, by: String| {
+        vec![name.to_owned(), path.display().to_string(), listed([&state, &by])]
+    };
+    part(
+        "Places",
+        vec![
+            row(
+                "settings",
+                &findings.settings.path,
+                there(findings.settings.exists, "there"),
+                by(findings.settings.set_by),
+            ),
+            row("project", &findings.project.path, there(findings.project.exists, project), String::new()),
+            row("sessions", &place.path, there(place.exists, &kept), by(place.set_by)),
+        ],
+    );
+    let short = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) if items.iter().all(Value::is_string) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    };
+    let values = findings.values.iter().map(|it| {
+        vec![it.key.clone(), crate::text::one_line(&short(&it.value), 60), format!("from {}", short(&it.source))]
+    });
+    let nothing = |text: &str| vec![vec![text.to_owned()]];
+    let values: Vec<_> = values.collect();
+    part("Settings", if values.is_empty() { nothing("all of them are defaults") } else { values });
+    let models = findings.models.iter().map(|model| {
+        let Known { value, source } = model.context_window;
+        let window = format!("window {} from {}", grouped(&json!(value)), short(&json!(source)));
+        let default = if model.default { "the default" } else { "" };
+        let url = model.base_url.clone().unwrap_or_default();
+        vec![name_of(model), window, listed([&url, default])]
+    });
+    let models: Vec<_> = models.collect();
+    part(
+        "Models",
+        if models.is_empty() { nothing("none, and none is needed: summaries are extracted") } else { models },
+    );
+
+    text.push_str(&format!("\n{}\n", paint.bold("Problems")));
+    for problem in &findings.problems {
+        let mark = match problem.weight {
+            Weight::Broken => paint.red("✗"),
+            Weight::Odd => paint.yellow("!"),
+        };
+        let file = problem.file.as_ref().map(|file| file.display().to_string());
+        let line = problem.line.map(|line| format!("line {line}"));
+        let place: Vec<String> = [file, line, problem.key.clone()].into_iter().flatten().collect();
+        text.push_str(&format!("  {mark} {}\n    {}\n", place.join(": "), problem.what));
+    }
+    if findings.problems.is_empty() {
+        text.push_str(&format!("  {} nothing is wrong\n", paint.green("✓")));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn listed(parts: [&str; 2]) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// Rows in columns; the last one is dim.
+fn aligned(rows: &[Vec<String>], paint: &Paint) -> String {
+    let width = |column: usize| rows.iter().filter_map(|row| Some(row.get(column)?.chars().count())).max().unwrap_or(0);
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().enumerate().map(|(column, cell)| match column {
+            _ if column + 1 < row.len() => format!("{cell:<width$}", width = width(column)),
+            0 => cell.clone(),
+            _ => paint.dim(cell),
+        });
+        format!("  {}", cells.collect::<Vec<_>>().join("   ")).trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Bytes as a person reads them.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
