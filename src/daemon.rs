@@ -6,6 +6,8 @@ use crate::{
     protocol::{
         self, Initialize, Method,
         errors::Failure,
+        events::Severity,
+        notifications::{Notice, NoticeParams, Notification as _},
         types::{
             AnyJson, CancelAcpParams, CancelLspParams, CancelParams, Empty, InitializeAnswer, InitializeParams, Limits,
             ListParams, LoadAnswer, LoadParams, NewParams, Nothing, ServerCapabilities, ServerInfo, SessionAnswer,
@@ -27,7 +29,6 @@ use rustix::{
     io::Errno,
     process::{Pid, test_kill_process},
 };
-use serde_json::json;
 use std::{
     collections::{HashMap, VecDeque},
     path::PathBuf,
@@ -273,11 +274,11 @@ impl Daemon {
         let file = self.places.settings();
         for problem in lock(&self.problems).drain(..) {
             let (severity, title) = match problem.fatal {
-                true => ("error", "The settings file is not used"),
-                false => ("warning", "A setting is not known"),
+                true => (Severity::Error, "The settings file is not used"),
+                false => (Severity::Warning, "A setting is not known"),
             };
-            let detail = format!("{}: {problem}", file.display());
-            self.outbox.notify("notice", json!({ "severity": severity, "title": title, "detail": detail }));
+            let detail = Some(format!("{}: {problem}", file.display()));
+            self.outbox.notify(Notice::NAME, NoticeParams { severity, title: title.to_owned(), detail });
         }
     }
 

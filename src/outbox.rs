@@ -6,11 +6,14 @@
 
 use crate::{
     ids::{EntryId, OperationId, SessionId},
-    protocol::events::Event,
+    protocol::{
+        events::Event,
+        notifications::{Notification as _, ResyncParams, ResyncRequired, SessionEvent},
+    },
     transport::{Chosen, Framing, put_frame},
 };
 use serde::Serialize;
-use serde_json::{json, value::RawValue};
+use serde_json::value::RawValue;
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     io::Write,
@@ -173,7 +176,7 @@ impl Outbox {
                 operation_id: about.operation.as_ref(),
                 event: &payload,
             };
-            notification("session/event", envelope)
+            notification(SessionEvent::NAME, envelope)
         };
         if state.full() {
             if state.replace_waiting(session, replaceable, &render) || !durable {
@@ -203,9 +206,9 @@ impl Outbox {
         });
         state.bytes = state.frames.iter().map(|frame| frame.json.len()).sum();
         let last = state.last.get(session).copied().unwrap_or(0);
-        let params = json!({ "sessionId": session, "epoch": self.epoch, "lastSeq": last, "dropped": dropped });
-        let kind = FrameKind::Resync { session: session.clone(), dropped };
-        self.push(state, notification("session/resync_required", params), kind);
+        let params = ResyncParams { session_id: session.clone(), epoch: self.epoch.clone(), last_seq: last, dropped };
+        let json = notification(ResyncRequired::NAME, params);
+        self.push(state, json, FrameKind::Resync { session: session.clone(), dropped });
     }
 
     fn push(&self, state: &mut State, json: String, kind: FrameKind) {

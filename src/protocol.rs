@@ -1,10 +1,14 @@
 //! The wire: every method, every event and every error, each said once. Dispatch, `rpc.discover` and the files under
 //! `protocol/` come from here.
 
+pub mod codes;
 pub mod errors;
 pub mod events;
+pub mod notifications;
 pub mod schema;
+pub mod transcripts;
 pub mod types;
+pub mod typescript;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};

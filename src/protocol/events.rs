@@ -11,6 +11,7 @@ use serde::Serialize;
 /// What a client is told without having asked.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[schemars(rename = "SessionEvent")]
 pub enum Event {
     /// An entry is on disk. A large one is announced by its type alone; its id is in the envelope.
     EntryAppended {
@@ -114,6 +115,7 @@ pub enum Event {
 /// Why a compaction runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "CompactionReason")]
 pub enum Reason {
     /// Somebody asked for it.
     Manual,
@@ -132,6 +134,7 @@ pub enum Reason {
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "CompactionStrategy")]
 pub enum Strategy {
     /// The old part is summarized in place.
     ContextFull,
