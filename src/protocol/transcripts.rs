@@ -21,4 +21,13 @@ macro_rules! transcripts {
 
 transcripts! {
     "handshake",
+    "first-session",
+    "compaction",
+    "compaction-wait",
+    "dry-run",
+    "cancel",
+    "cancel-request",
+    "errors",
+    "batch",
+    "old-file",
 }

@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 fn the_files_under_protocol_are_fresh() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol");
     for (name, text) in schema::files() {
-        let committed = fs::read_to_string(folder.join(name)).unwrap_or_default();
+        let committed = fs::read_to_string(folder.join(&name)).unwrap_or_default();
         assert!(committed == text, "protocol/{name} is stale; run `cargo run -- schema --out protocol`");
     }
 }
