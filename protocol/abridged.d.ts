@@ -113,16 +113,17 @@ export interface ClientInfo {
 /** What a client can do. */
 export interface ClientCapabilities {
   /** Which hooks it answers. */
-  hooks?: Object | null;
+  hooks?: AnyObject | null;
   /** It can execute tools. */
-  tools?: Object | null;
+  tools?: AnyObject | null;
   /** It can run model calls. */
-  llm?: Object | null;
+  llm?: AnyObject | null;
   /** Which events it wants. */
   events?: EventCapabilities | null;
 }
 
-export type Object = Record<string, unknown>;
+/** Any object. */
+export type AnyObject = Record<string, unknown>;
 
 /** Which events a client wants. */
 export interface EventCapabilities {
@@ -202,7 +203,7 @@ export interface NewParams {
   /** Never on disk. */
   ephemeral?: boolean | null;
   /** Settings of its own. */
-  settings?: Object | null;
+  settings?: AnyObject | null;
 }
 
 /** A provider's model; also as `"provider/id"`. */
@@ -348,7 +349,7 @@ export interface LoadParams {
   /** The tools the model is given, as they are sent to it. */
   tools?: unknown[] | null;
   /** Settings of its own. */
-  settings?: Object | null;
+  settings?: AnyObject | null;
 }
 
 /** A loaded session. */
@@ -868,42 +869,36 @@ export interface Rejected {
   why: string;
 }
 
-/** `error.data`: branch on `code`. */
+/** `error.data`: branch on `code`. `retryable` says whether the same request may work later. */
 export type ErrorData =
   /** Not JSON. */
   | {
       code: "parse_error";
-      /** Whether the same request may work later. */
       retryable: boolean;
     }
   /** JSON, but no request. */
   | {
       code: "invalid_request";
-      /** Whether the same request may work later. */
       retryable: boolean;
     }
   /** A second `initialize`. */
   | {
       code: "already_initialized";
-      /** Whether the same request may work later. */
       retryable: boolean;
     }
   /** A frame over the limit; it was skipped. */
   | {
       code: "frame_too_large";
-      /** Whether the same request may work later. */
       retryable: boolean;
     }
   /** No such method. */
   | {
       code: "method_not_found";
-      /** Whether the same request may work later. */
       retryable: boolean;
     }
   /** Params that are not what the method takes. */
   | {
       code: "invalid_params";
-      /** Whether the same request may work later. */
       retryable: boolean;
       /** Where in the params, for example `messages[1].role`; empty for all of them. */
       path: string;
@@ -911,19 +906,16 @@ export type ErrorData =
   /** A defect of the daemon. */
   | {
       code: "internal";
-      /** Whether the same request may work later. */
       retryable: boolean;
     }
   /** The client took the request back. */
   | {
       code: "request_cancelled";
-      /** Whether the same request may work later. */
       retryable: boolean;
     }
   /** The session is not what the client thinks it is. */
   | {
       code: "content_modified";
-      /** Whether the same request may work later. */
       retryable: boolean;
       /** Its leaf now. */
       leafEntryId: EntryId | null;
@@ -931,7 +923,6 @@ export type ErrorData =
   /** Too many requests at once. */
   | {
       code: "overloaded";
-      /** Whether the same request may work later. */
       retryable: boolean;
       /** When to try again. */
       retryAfterMs: number;
@@ -939,7 +930,6 @@ export type ErrorData =
   /** No such thing. */
   | {
       code: "not_found";
-      /** Whether the same request may work later. */
       retryable: boolean;
       /** What is not there: `session` or `entry`. */
       kind: string;
@@ -947,7 +937,6 @@ export type ErrorData =
   /** Something runs already. */
   | {
       code: "busy";
-      /** Whether the same request may work later. */
       retryable: boolean;
       /** What runs. */
       operationId: OperationId;
@@ -957,7 +946,6 @@ export type ErrorData =
   /** Another process has the session. */
   | {
       code: "locked";
-      /** Whether the same request may work later. */
       retryable: boolean;
       /** Which, if it said so. */
       pid: number | null;
@@ -965,7 +953,6 @@ export type ErrorData =
   /** There is nothing to compact. */
   | {
       code: "nothing_to_compact";
-      /** Whether the same request may work later. */
       retryable: boolean;
       /** Why. */
       reason: WhyNothing;
@@ -973,7 +960,6 @@ export type ErrorData =
   /** Nothing makes the context small enough. */
   | {
       code: "context_overflow";
-      /** Whether the same request may work later. */
       retryable: boolean;
       /** What no compaction makes smaller. */
       floor: ContextFloor;
@@ -983,7 +969,6 @@ export type ErrorData =
   /** The disk refused, or the session is read-only. */
   | {
       code: "storage_error";
-      /** Whether the same request may work later. */
       retryable: boolean;
       /** Which file. */
       path: string;
@@ -993,13 +978,11 @@ export type ErrorData =
   /** Something before `initialize`. */
   | {
       code: "not_initialized";
-      /** Whether the same request may work later. */
       retryable: boolean;
     }
   /** Another version of the protocol. */
   | {
       code: "unsupported_protocol_version";
-      /** Whether the same request may work later. */
       retryable: boolean;
       /** The versions that are spoken here. */
       supported: number[];
@@ -1696,7 +1679,12 @@ export type Answer<M extends keyof Methods = keyof Methods> =
 
 /** What the daemon sends unasked: told apart by `method`. */
 export type ServerNotification = {
-  [M in keyof ServerNotifications]: { jsonrpc: "2.0"; id?: undefined; method: M; params: ServerNotifications[M]["params"] };
+  [M in keyof ServerNotifications]: {
+    jsonrpc: "2.0";
+    id?: undefined;
+    method: M;
+    params: ServerNotifications[M]["params"];
+  };
 }[keyof ServerNotifications];
 
 /** Any line of the daemon's; the answers to a batch come as an array. */

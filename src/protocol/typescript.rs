@@ -67,7 +67,12 @@ export type Answer<M extends keyof Methods = keyof Methods> =
 
 /** What the daemon sends unasked: told apart by `method`. */
 export type ServerNotification = {
-  [M in keyof ServerNotifications]: { jsonrpc: "2.0"; id?: undefined; method: M; params: ServerNotifications[M]["params"] };
+  [M in keyof ServerNotifications]: {
+    jsonrpc: "2.0";
+    id?: undefined;
+    method: M;
+    params: ServerNotifications[M]["params"];
+  };
 }[keyof ServerNotifications];
 
 /** Any line of the daemon's; the answers to a batch come as an array. */
@@ -93,9 +98,9 @@ pub fn declarations(schema: &Value) -> String {
         out.push_str("}\n");
     };
     let methods = methods();
-    let params = |name: &str| format!("params: {}", type_of(&property(name)["params"], 2));
+    let params = |name: &str| format!("params: {}", text_of(&property(name)["params"], 2));
     let requests = methods.iter().filter(|method| !method.notification).map(|method| {
-        let result = type_of(&property(method.name)["result"], 2);
+        let result = text_of(&property(method.name)["result"], 2);
         (method.name, method.doc, format!("{{ {}; result: {result} }}", params(method.name)))
     });
     map("What a client may ask for: method, params, result.", "Methods", requests.collect());
@@ -122,7 +127,7 @@ pub fn declarations(schema: &Value) -> String {
 fn declare(name: &str, schema: &Value, out: &mut String) {
     comment(doc_of(schema), 0, out);
     let plain_object = schema["properties"].is_object() && parts(schema).is_none();
-    let text = type_of(schema, 0);
+    let text = text_of(schema, 0);
     if plain_object {
         out.push_str(&format!("export interface {name} {text}\n"));
     } else if text.starts_with('\n') {
@@ -132,114 +137,141 @@ fn declare(name: &str, schema: &Value, out: &mut String) {
     }
 }
 
-/// A schema as a type. One that takes several lines begins with a newline, or is an object.
-fn type_of(schema: &Value, indent: usize) -> String {
+/// A type as it is written.
+struct Type {
+    /// One that takes several lines begins with a newline, or is an object.
+    text: String,
+    /// One of several, or several at once: to be put into brackets where it is a part of something.
+    compound: bool,
+}
+
+impl Type {
+    fn one(text: impl Into<String>) -> Self {
+        Self { text: text.into(), compound: false }
+    }
+
+    fn as_part(&self) -> String {
+        if self.compound { format!("({})", self.text) } else { self.text.clone() }
+    }
+}
+
+/// A schema as a type, as text.
+fn text_of(schema: &Value, indent: usize) -> String {
+    type_of(schema, indent).text
+}
+
+fn type_of(schema: &Value, indent: usize) -> Type {
     let Value::Object(map) = schema else {
         assert!(schema.as_bool() != Some(false), "nothing on the wire is forbidden");
-        return "unknown".to_owned();
+        return Type::one("unknown");
     };
     let mut all = Vec::new();
     for (keyword, value) in map {
         match keyword.as_str() {
-            "$ref" => all.extend(value.as_str().and_then(|path| path.rsplit('/').next()).map(str::to_owned)),
-            "const" => all.push(value.to_string()),
-            "enum" => all.push(joined(value.as_array().into_iter().flatten().map(Value::to_string).collect(), " | ")),
+            "$ref" => all.extend(value.as_str().and_then(|path| path.rsplit('/').next()).map(Type::one)),
+            "const" => all.push(Type::one(value.to_string())),
+            "enum" => all.push(one_of(list(value).iter().map(|value| Type::one(value.to_string())).collect())),
             "oneOf" | "anyOf" => all.push(union(value, indent)),
-            "allOf" => all.extend(value.as_array().into_iter().flatten().map(|part| type_of(part, indent))),
+            "allOf" => all.extend(list(value).iter().map(|part| type_of(part, indent))),
             "type" if map.contains_key("const") || map.contains_key("enum") => {}
             "type" => all.push(by_name(value, map, indent)),
             "properties" if map.contains_key("type") => {}
-            "properties" => all.push(object(map, indent)),
+            "properties" => all.push(Type::one(object(map, indent))),
             // Read together with `type`.
             "required" | "items" | "prefixItems" | "additionalProperties" => {}
             keyword => assert!(SILENT.contains(&keyword), "there is no rule for `{keyword}` in {schema}"),
         }
     }
+    if all.len() > 1 {
+        // An object that says nothing of its own adds nothing to what stands beside it.
+        all.retain(|part| part.text != "Record<string, unknown>");
+    }
     match all.len() {
-        0 => "unknown".to_owned(),
+        0 => Type::one("unknown"),
         1 => all.remove(0),
-        _ => {
-            // An object that says nothing of its own adds nothing to what stands beside it.
-            all.retain(|part| part != "Record<string, unknown>");
-            joined(all, " & ")
-        }
+        _ => Type { text: all.iter().map(Type::as_part).collect::<Vec<_>>().join(" & "), compound: true },
     }
 }
 
 /// The types of `type`, which is one name or several.
-fn by_name(names: &Value, map: &Map<String, Value>, indent: usize) -> String {
+fn by_name(names: &Value, map: &Map<String, Value>, indent: usize) -> Type {
     let names = names.as_array().map_or_else(|| vec![names], |names| names.iter().collect());
     let types = names.into_iter().map(|name| match name.as_str() {
-        Some("integer" | "number") => "number".to_owned(),
-        Some(name @ ("string" | "boolean" | "null")) => name.to_owned(),
-        Some("array") => array(map, indent),
-        Some("object") => object(map, indent),
+        Some("integer" | "number") => Type::one("number"),
+        Some(name @ ("string" | "boolean" | "null")) => Type::one(name),
+        Some("array") => Type::one(array(map, indent)),
+        Some("object") => Type::one(object(map, indent)),
         _ => panic!("there is no type for {name}"),
     });
-    joined(types.collect(), " | ")
+    one_of(types.collect())
 }
 
 fn array(map: &Map<String, Value>, indent: usize) -> String {
-    if let Some(items) = map.get("prefixItems").and_then(Value::as_array) {
-        let items: Vec<String> = items.iter().map(|item| type_of(item, indent)).collect();
+    if let Some(items) = map.get("prefixItems") {
+        let items: Vec<String> = list(items).iter().map(|item| text_of(item, indent)).collect();
         return format!("[{}]", items.join(", "));
     }
-    let item = map.get("items").map_or_else(|| "unknown".to_owned(), |items| type_of(items, indent));
-    let simple = !item.contains(['|', '&']) || item.starts_with('{');
-    if simple { format!("{item}[]") } else { format!("({item})[]") }
+    let item = map.get("items").map_or_else(|| Type::one("unknown"), |items| type_of(items, indent));
+    format!("{}[]", item.as_part())
 }
 
 fn object(map: &Map<String, Value>, indent: usize) -> String {
-    let properties = map.get("properties").and_then(Value::as_object);
     let others = map.get("additionalProperties");
-    let Some(properties) = properties else {
-        let value = others.map_or_else(|| "unknown".to_owned(), |others| type_of(others, indent));
+    let Some(properties) = map.get("properties").and_then(Value::as_object) else {
+        let value = others.map_or_else(|| "unknown".to_owned(), |others| text_of(others, indent));
         return format!("Record<string, {value}>");
     };
-    let required: Vec<&str> =
-        map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required = map.get("required").map(list).unwrap_or_default();
     let inner = indent + 2;
     let mut out = "{\n".to_owned();
     for (name, schema) in properties {
         comment(doc_of(schema), inner, &mut out);
-        let mark = if required.contains(&name.as_str()) { "" } else { "?" };
+        let mark = if required.iter().any(|it| it == name.as_str()) { "" } else { "?" };
         let name = if is_identifier(name) { name.clone() } else { format!("{name:?}") };
-        let text = type_of(schema, inner);
+        let text = text_of(schema, inner);
         let text = if text.starts_with('\n') { text } else { format!(" {text}") };
         out.push_str(&format!("{:inner$}{name}{mark}:{text};\n", ""));
     }
     if let Some(others) = others {
-        out.push_str(&format!("{:inner$}[key: string]: {};\n", "", type_of(others, inner)));
+        out.push_str(&format!("{:inner$}[key: string]: {};\n", "", text_of(others, inner)));
     }
     out.push_str(&format!("{:indent$}}}", ""));
     out
 }
 
 /// One of several. Each on a line of its own where there is something to say of it.
-fn union(variants: &Value, indent: usize) -> String {
-    let variants: Vec<&Value> = variants.as_array().into_iter().flatten().collect();
+fn union(variants: &Value, indent: usize) -> Type {
+    let variants = list(variants);
     let inner = indent + 2;
     let object = |schema: &Value| schema["properties"].is_object();
     let lines = variants.len() > 1 && variants.iter().any(|it| object(it) || !doc_of(it).is_empty());
     if !lines {
-        return joined(variants.iter().map(|variant| type_of(variant, indent)).collect(), " | ");
+        return one_of(variants.iter().map(|variant| type_of(variant, indent)).collect());
     }
-    let mut out = String::new();
+    let mut text = String::new();
     for variant in variants {
-        out.push('\n');
-        comment(doc_of(variant), inner, &mut out);
+        text.push('\n');
+        comment(doc_of(variant), inner, &mut text);
         let deeper = if object(variant) { inner + 2 } else { inner };
-        out.push_str(&format!("{:inner$}| {}", "", type_of(variant, deeper)));
+        text.push_str(&format!("{:inner$}| {}", "", text_of(variant, deeper)));
     }
-    out
+    Type { text, compound: true }
 }
 
-/// Joined, without doubles, null last.
-fn joined(mut types: Vec<String>, with: &str) -> String {
-    let mut seen = std::collections::BTreeSet::new();
-    types.retain(|it| seen.insert(it.clone()));
-    types.sort_by_key(|it| it == "null");
-    types.join(with)
+/// One of several on one line, without doubles, null last.
+fn one_of(types: Vec<Type>) -> Type {
+    let mut texts: Vec<String> = Vec::new();
+    for text in types.into_iter().map(|it| it.text) {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts.sort_by_key(|it| it == "null");
+    Type { compound: texts.len() > 1, text: texts.join(" | ") }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 fn parts(schema: &Value) -> Option<&str> {
@@ -280,4 +312,82 @@ fn is_identifier(name: &str) -> bool {
     let mut chars = name.chars();
     let word = |char: char| char == '_' || char == '$' || char.is_ascii_alphabetic();
     chars.next().is_some_and(word) && chars.all(|char| word(char) || char.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn declared(schema: &Value) -> String {
+        let mut out = String::new();
+        declare("T", schema, &mut out);
+        out
+    }
+
+    #[test]
+    fn each_keyword_has_its_type() {
+        let reference = json!({ "$ref": "#/$defs/Other", "description": "d" });
+        for (schema, expected) in [
+            (json!({}), "unknown"),
+            (json!(true), "unknown"),
+            (json!({ "type": "integer", "format": "uint64", "minimum": 0 }), "number"),
+            (json!({ "type": ["null", "string"] }), "string | null"),
+            (json!({ "type": "string", "const": "a" }), "\"a\""),
+            (json!({ "type": "string", "enum": ["a", "b"] }), "\"a\" | \"b\""),
+            (reference.clone(), "Other"),
+            (json!({ "anyOf": [{ "type": "null" }, { "$ref": "#/$defs/Other" }] }), "Other | null"),
+            (json!({ "type": "array", "items": reference.clone() }), "Other[]"),
+            (json!({ "type": "array", "items": { "type": ["integer", "null"] } }), "(number | null)[]"),
+            (
+                json!({ "type": "array", "prefixItems": [{ "type": "string" }, { "type": "number" }] }),
+                "[string, number]",
+            ),
+            (json!({ "type": "object" }), "Record<string, unknown>"),
+            (json!({ "type": "object", "additionalProperties": reference.clone() }), "Record<string, Other>"),
+            (json!({ "allOf": [reference, { "$ref": "#/$defs/More" }] }), "Other & More"),
+            (json!({ "type": "object", "oneOf": [{ "$ref": "#/$defs/A" }, { "$ref": "#/$defs/B" }] }), "A | B"),
+        ] {
+            assert_eq!(declared(&schema), format!("{}export type T = {expected};\n", doc(&schema)), "{schema}");
+        }
+    }
+
+    fn doc(schema: &Value) -> String {
+        let mut out = String::new();
+        comment(doc_of(schema), 0, &mut out);
+        out
+    }
+
+    #[test]
+    fn objects_and_what_is_told_apart_by_a_tag_are_readable() {
+        let schema = json!({
+            "type": "object",
+            "description": "A thing.",
+            "properties": { "id": { "type": "string" }, "odd-name": { "type": ["number", "null"], "description": "Odd. */" } },
+            "required": ["id"],
+            "additionalProperties": true,
+        });
+        let expected = "/** A thing. */\nexport interface T {\n  id: string;\n  /** Odd. *\\/ */\n  \"odd-name\"?: number | null;\n  [key: string]: unknown;\n}\n";
+        assert_eq!(declared(&schema), expected);
+        let tagged = json!({ "oneOf": [
+            { "type": "object", "properties": { "type": { "const": "a" } }, "required": ["type"], "description": "One." },
+            { "type": "object", "properties": { "type": { "const": "b" } }, "required": ["type"] },
+        ] });
+        let expected =
+            "export type T =\n  /** One. */\n  | {\n      type: \"a\";\n    }\n  | {\n      type: \"b\";\n    };\n";
+        assert_eq!(declared(&tagged), expected);
+        let both = json!({
+            "type": "object",
+            "properties": { "id": { "type": "string" } },
+            "required": ["id"],
+            "anyOf": [{ "$ref": "#/$defs/A" }, { "type": "null" }],
+        });
+        assert_eq!(declared(&both), "export type T = {\n  id: string;\n} & (A | null);\n");
+    }
+
+    #[test]
+    #[should_panic(expected = "no rule for `patternProperties`")]
+    fn what_has_no_rule_is_not_passed_over() {
+        type_of(&json!({ "patternProperties": {} }), 0);
+    }
 }

@@ -216,7 +216,7 @@ impl Names {
     fn spoken(&self, frame: &Value) -> Value {
         let spoken = map_strings(frame, "", &mut |_, text| {
             let text = text.replace("<home>", &self.home);
-            self.given.iter().fold(text, |text, (real, name)| text.replace(name.as_str(), real)).into()
+            self.given.iter().fold(text, |text, (real, name)| text.replace(name.as_str(), real))
         });
         strings(&spoken, &mut |text| {
             assert!(!text.contains("Id:") && !text.contains("<epoch:"), "nobody has said {text} yet");
@@ -233,7 +233,7 @@ impl Names {
             text => {
                 let text = text.replace(&self.home, "<home>");
                 let text = self.given.iter().fold(text, |text, (real, name)| text.replace(real.as_str(), name));
-                without_time(&text).into()
+                without_time(&text)
             }
         })
     }
