@@ -116,3 +116,12 @@ fn errors_are_what_the_schema_says() {
     }
     assert_eq!(seen, CODES.iter().map(|(_, name)| (*name).to_owned()).collect(), "one of each");
 }
+
+/// schemars numbers two types of one name; a client author would have to guess which is which.
+#[test]
+fn every_type_has_a_name_of_its_own() {
+    for name in schema::schema()["$defs"].as_object().expect("definitions").keys() {
+        let numbered = name.ends_with(|char: char| char.is_ascii_digit());
+        assert!(!numbered, "{name}: there are two types of this name; give one another by #[schemars(rename = …)]");
+    }
+}
