@@ -1,5 +1,6 @@
 //! The daemon: which sessions are open, and which method goes where.
 
+mod files;
 mod settings;
 
 use crate::{
@@ -19,11 +20,12 @@ use crate::{
         self, Emitter,
         background::Awake,
         handle::{self, Command, Handle, Inbox, Note, Urgent},
-        header, listing,
+        header,
         open::{self, Opened},
     },
     transport::LARGEST_FRAME,
 };
+use files::SessionFiles;
 use rustix::{
     io::Errno,
     process::{Pid, test_kill_process},
@@ -127,6 +129,7 @@ pub struct Daemon {
     finishing: AtomicBool,
     methods: OnceLock<Vec<&'static str>>,
     requests: OnceLock<Arc<Shared>>,
+    files: SessionFiles,
     /// How much all sessions keep in memory.
     awake: Awake,
     /// Everything that must end before the process does.
@@ -145,6 +148,7 @@ impl Daemon {
     pub fn new(outbox: Arc<Outbox>, places: Places, runtime: tokio::runtime::Handle) -> Arc<Self> {
         let daemon = Arc::new(Self {
             settings: Arc::new(LiveSettings::read(&places, outbox.clone())),
+            files: SessionFiles::new(outbox.clone(), &places.data),
             outbox,
             places,
             sessions: Mutex::default(),
@@ -171,6 +175,7 @@ impl Daemon {
     /// Something changed in a folder that is watched.
     fn path_changed(&self, path: &Path) {
         self.settings.changed(path);
+        self.files.changed(path);
     }
 
     /// The methods of a connection to this daemon.
@@ -192,6 +197,7 @@ impl Daemon {
         service.method::<protocol::SessionLoad>(Self::session_load);
         service.method::<protocol::SessionList>(Self::session_list);
         service.method::<protocol::SessionClose>(Self::session_close);
+        service.method::<protocol::SessionDelete>(Self::session_delete);
         service.method::<protocol::SessionStatus>(|daemon, params, reply| {
             daemon.send(&params.session_id, reply, Command::Status);
         });
@@ -222,6 +228,12 @@ impl Daemon {
         });
         service.method::<protocol::SessionExport>(|daemon, params, reply| {
             daemon.send(&params.session_id.clone(), reply, |reply| Command::Export(params, reply));
+        });
+        service.method::<protocol::SessionSubscribe>(|daemon, params, reply| {
+            daemon.send(&params.session_id.clone(), reply, |reply| Command::Subscribe(params, reply));
+        });
+        service.method::<protocol::SessionUnsubscribe>(|daemon, params, reply| {
+            daemon.send(&params.session_id, reply, Command::Unsubscribe);
         });
         service.method::<protocol::SessionClearQueue>(|daemon, params, reply| {
             daemon.send(&params.session_id, reply, Command::ClearQueue);
@@ -299,6 +311,8 @@ impl Daemon {
             data_dir: self.places.data.display().to_string(),
         });
         self.settings.greeted();
+        let daemon = self.clone();
+        self.runtime.spawn_blocking(move || daemon.files.watch(daemon.settings.watcher()));
     }
 
     /// A client that dies without closing our stdin, because somebody else holds it too, takes us with it.
@@ -492,6 +506,13 @@ impl Daemon {
                 .unwrap_or_else(|_| Err(Failure::Internal("a defect of abridged kept the session closed".to_owned())))
             {
                 Ok((opened, _following)) => {
+                    let handle = lock(&daemon.sessions).get(&id).cloned();
+                    let _watched = opened
+                        .state
+                        .file
+                        .as_ref()
+                        .zip(handle)
+                        .map(|(file, handle)| daemon.watch_file(file, &id, handle));
                     answer(&opened, reply);
                     if daemon.finishing.load(Ordering::SeqCst)
                         && let Some(handle) = lock(&daemon.sessions).get(&id)
@@ -528,7 +549,7 @@ impl Daemon {
     fn session_list(self: &Arc<Self>, params: ListParams, reply: Reply) {
         let daemon = self.clone();
         self.runtime.spawn_blocking(self.tracked(move || {
-            let mut answer = listing::list(&params, &daemon.places.sessions());
+            let mut answer = daemon.files.catalog.list(&params);
             let open = lock(&daemon.sessions);
             for session in &mut answer.sessions {
                 session.status = open.get(&session.session_id).map(|handle| handle.status.get());

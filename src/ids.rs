@@ -143,14 +143,19 @@ impl JsonSchema for ModelRef {
         "ModelRef".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let parts = json_schema!({
+            "description": "A provider's model.",
+            "type": "object",
+            "properties": { "provider": { "type": "string" }, "id": { "type": "string" } },
+            "required": ["provider", "id"],
+        });
+        if generator.contract().is_serialize() {
+            return parts;
+        }
         json_schema!({
-            "description": "A provider's model: {provider, id}; in params also \"provider/id\".",
-            "anyOf": [
-                { "type": "object", "properties": { "provider": { "type": "string" }, "id": { "type": "string" } },
-                  "required": ["provider", "id"] },
-                { "type": "string", "pattern": "^[^/]+/.+$" },
-            ],
+            "description": "A provider's model; also as `\"provider/id\"`.",
+            "anyOf": [parts, { "type": "string", "pattern": "^[^/]+/.+$" }],
         })
     }
 }

@@ -6,11 +6,14 @@
 
 use crate::{
     ids::{EntryId, OperationId, SessionId},
-    protocol::events::Event,
+    protocol::{
+        events::Event,
+        notifications::{Notification as _, ResyncParams, ResyncRequired, SessionEvent},
+    },
     transport::{Chosen, Framing, put_frame},
 };
 use serde::Serialize;
-use serde_json::{json, value::RawValue};
+use serde_json::value::RawValue;
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     io::Write,
@@ -25,6 +28,13 @@ use std::{
 const MOST_FRAMES: usize = 1_024;
 /// More bytes than this are not kept waiting.
 const MOST_BYTES: usize = 8 << 20;
+
+/// Durable events kept for those who missed them: so many of a session,
+const MOST_KEPT: usize = 4_096;
+/// so many bytes of a session,
+const MOST_KEPT_BYTES: usize = 1 << 20;
+/// and so many bytes of all sessions.
+const MOST_KEPT_BYTES_OF_ALL: usize = 32 << 20;
 
 /// The queue.
 pub struct Outbox {
@@ -42,11 +52,36 @@ pub struct Outbox {
 struct State {
     frames: VecDeque<Frame>,
     bytes: usize,
-    /// The number of each session's last event.
-    last: HashMap<SessionId, u64>,
+    /// What is known of each session's events.
+    told: HashMap<SessionId, Told>,
+    /// Bytes kept of all sessions.
+    kept_bytes: usize,
     opted_out: HashSet<String>,
     writing: bool,
     closed: bool,
+}
+
+/// The events of a session.
+#[derive(Default)]
+struct Told {
+    /// The number of the last one.
+    last: u64,
+    /// The durable ones, oldest first, for those who missed them.
+    kept: VecDeque<(u64, String)>,
+    kept_bytes: usize,
+    /// The number of the newest durable one that is not kept any more.
+    forgotten: u64,
+    /// The client does not want them for now.
+    muted: bool,
+}
+
+/// Where somebody who missed events stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missed {
+    /// All that is durable since is kept: so many events.
+    Kept(usize),
+    /// Some of it is not kept any more, or it is of another life of the daemon.
+    Forgotten,
 }
 
 struct Frame {
@@ -173,18 +208,62 @@ impl Outbox {
                 operation_id: about.operation.as_ref(),
                 event: &payload,
             };
-            notification("session/event", envelope)
+            notification(SessionEvent::NAME, envelope)
         };
-        if state.full() {
+        let muted = state.told.get(session).is_some_and(|told| told.muted);
+        if muted && !durable {
+            return;
+        }
+        if state.full() && !muted {
             if state.replace_waiting(session, replaceable, &render) || !durable {
                 return;
             }
             self.drop_events(&mut state, session);
         }
-        let last = state.last.entry(session.clone()).or_default();
-        *last += 1;
-        let seq = *last;
-        self.push(&mut state, render(seq), FrameKind::Event { session: session.clone(), seq, durable, replaceable });
+        let told = state.told.entry(session.clone()).or_default();
+        told.last += 1;
+        let seq = told.last;
+        let json = render(seq);
+        if durable {
+            state.keep(session, seq, json.clone());
+        }
+        if !muted {
+            self.push(&mut state, json, FrameKind::Event { session: session.clone(), seq, durable, replaceable });
+        }
+    }
+
+    /// The number of a session's last event.
+    #[must_use]
+    pub fn last_seq(&self, session: &SessionId) -> u64 {
+        self.lock().told.get(session).map_or(0, |told| told.last)
+    }
+
+    /// What somebody who has seen everything up to `after` has missed.
+    #[must_use]
+    pub fn missed(&self, session: &SessionId, epoch: &str, after: u64) -> Missed {
+        let state = self.lock();
+        let never = Told::default();
+        let told = state.told.get(session).unwrap_or(&never);
+        if epoch != self.epoch || after > told.last || after < told.forgotten {
+            return Missed::Forgotten;
+        }
+        Missed::Kept(told.kept.iter().filter(|(seq, _)| *seq > after).count())
+    }
+
+    /// Sends the kept events after `after` again, with their old numbers.
+    pub fn replay(&self, session: &SessionId, after: u64) {
+        let mut state = self.lock();
+        let kept = state.told.get(session).into_iter().flat_map(|told| told.kept.iter().cloned());
+        let missed: Vec<(u64, String)> = kept.filter(|(seq, _)| *seq > after).collect();
+        for (seq, json) in missed {
+            let kind = FrameKind::Event { session: session.clone(), seq, durable: true, replaceable: None };
+            self.push(&mut state, json, kind);
+        }
+    }
+
+    /// Whether the client wants a session's events. They are kept for it all the same.
+    pub fn wants(&self, session: &SessionId, wanted: bool) {
+        self.lock().told.entry(session.clone()).or_default().muted = !wanted;
     }
 
     /// A session's waiting events give way to one word that the client must look afresh.
@@ -202,10 +281,10 @@ impl Outbox {
             _ => true,
         });
         state.bytes = state.frames.iter().map(|frame| frame.json.len()).sum();
-        let last = state.last.get(session).copied().unwrap_or(0);
-        let params = json!({ "sessionId": session, "epoch": self.epoch, "lastSeq": last, "dropped": dropped });
-        let kind = FrameKind::Resync { session: session.clone(), dropped };
-        self.push(state, notification("session/resync_required", params), kind);
+        let last = state.told.get(session).map_or(0, |told| told.last);
+        let params = ResyncParams { session_id: session.clone(), epoch: self.epoch.clone(), last_seq: last, dropped };
+        let json = notification(ResyncRequired::NAME, params);
+        self.push(state, json, FrameKind::Resync { session: session.clone(), dropped });
     }
 
     fn push(&self, state: &mut State, json: String, kind: FrameKind) {
@@ -293,6 +372,22 @@ impl Default for Outbox {
 }
 
 impl State {
+    /// Keeps a durable event for those who miss it.
+    fn keep(&mut self, session: &SessionId, seq: u64, json: String) {
+        let Self { told, kept_bytes, .. } = self;
+        let Some(of_session) = told.get_mut(session) else { return };
+        *kept_bytes += json.len();
+        of_session.kept_bytes += json.len();
+        of_session.kept.push_back((seq, json));
+        while of_session.kept.len() > MOST_KEPT || of_session.kept_bytes > MOST_KEPT_BYTES {
+            *kept_bytes -= of_session.forget();
+        }
+        while *kept_bytes > MOST_KEPT_BYTES_OF_ALL {
+            let Some(largest) = told.values_mut().max_by_key(|told| told.kept_bytes) else { return };
+            *kept_bytes -= largest.forget();
+        }
+    }
+
     fn full(&self) -> bool {
         self.frames.len() >= MOST_FRAMES || self.bytes >= MOST_BYTES
     }
@@ -317,6 +412,16 @@ impl State {
             }
         }
         false
+    }
+}
+
+impl Told {
+    /// Lets go of the oldest event that is kept; how many bytes that frees.
+    fn forget(&mut self) -> usize {
+        let Some((seq, json)) = self.kept.pop_front() else { return 0 };
+        self.forgotten = seq;
+        self.kept_bytes -= json.len();
+        json.len()
     }
 }
 
@@ -353,6 +458,48 @@ mod tests {
         let frames = written(&outbox);
         let seqs: Vec<_> = frames.iter().map(|frame| frame["params"]["seq"].as_u64()).collect();
         assert_eq!(seqs, [Some(1), None, Some(1), Some(2)]);
+    }
+
+    #[test]
+    fn what_was_missed_is_kept_up_to_a_limit_and_told_apart_from_what_was_forgotten() {
+        let outbox = Outbox::new();
+        let (session, epoch): (SessionId, _) = ("s".into(), outbox.epoch().to_owned());
+        assert_eq!(outbox.missed(&session, &epoch, 0), Missed::Kept(0));
+        for _ in 0..3 {
+            outbox.event(&session, &About::default(), &notice(1));
+            outbox.event(&session, &About::default(), &chunk());
+        }
+        assert_eq!(outbox.missed(&session, &epoch, 1), Missed::Kept(2));
+        assert_eq!(outbox.missed(&session, &epoch, 6), Missed::Kept(0));
+        assert_eq!(outbox.missed(&session, &epoch, 7), Missed::Forgotten, "nobody has seen that yet");
+        assert_eq!(outbox.missed(&session, "another life", 1), Missed::Forgotten);
+        outbox.wants(&session, false);
+        outbox.event(&session, &About::default(), &notice(2));
+        outbox.replay(&session, 3);
+        let seqs: Vec<u64> = written(&outbox).iter().filter_map(|frame| frame["params"]["seq"].as_u64()).collect();
+        assert_eq!(seqs, [1, 2, 3, 4, 5, 6, 5, 7]);
+
+        let outbox = Outbox::new();
+        let epoch = outbox.epoch().to_owned();
+        for _ in 0..3 {
+            outbox.event(&session, &About::default(), &notice(MOST_KEPT_BYTES / 2));
+        }
+        assert_eq!(outbox.missed(&session, &epoch, 2), Missed::Kept(1));
+        assert_eq!(outbox.missed(&session, &epoch, 1), Missed::Forgotten);
+        for _ in 0..=MOST_KEPT {
+            outbox.event(&session, &About::default(), &notice(1));
+        }
+        assert_eq!(outbox.missed(&session, &epoch, 4), Missed::Kept(MOST_KEPT));
+        assert_eq!(outbox.missed(&session, &epoch, 3), Missed::Forgotten);
+    }
+
+    #[test]
+    fn all_sessions_together_are_kept_within_a_limit() {
+        let outbox = Outbox::new();
+        for at in 0..40 {
+            outbox.event(&SessionId::from(format!("{at}")), &About::default(), &notice(MOST_KEPT_BYTES - 1_000));
+        }
+        assert!(outbox.lock().kept_bytes <= MOST_KEPT_BYTES_OF_ALL);
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! The wire: every method, every event and every error, each said once. Dispatch, `rpc.discover` and the files under
 //! `protocol/` come from here.
 
+pub mod codes;
 pub mod errors;
 pub mod events;
+pub mod notifications;
 pub mod schema;
+pub mod transcripts;
 pub mod types;
+pub mod typescript;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
@@ -86,6 +90,8 @@ methods! {
     request SessionList = "session/list": ListParams => ListAnswer;
     /// Closes a session. What runs in it is cancelled with its end event.
     request SessionClose = "session/close": SessionParams => ();
+    /// Deletes a session with its file. What runs in it is cancelled with its end event.
+    request SessionDelete = "session/delete": SessionParams => ();
     /// A session, its queue and what runs in it.
     request SessionStatus = "session/status": SessionParams => StatusAnswer;
     /// Reports what happened in an agent loop of the client's own. On disk when it is answered.
@@ -122,6 +128,10 @@ methods! {
     request SessionClearQueue = "session/clear_queue": SessionParams => Queue;
     /// Writes the session to a file for somewhere else.
     request SessionExport = "session/export": ExportParams => ExportAnswer;
+    /// Wants a session's events from here on, and those that were missed. Opening a session does this by itself.
+    request SessionSubscribe = "session/subscribe": SubscribeParams => SubscribeAnswer;
+    /// Wants no more events of a session. They are kept all the same, for a later `session/subscribe`.
+    request SessionUnsubscribe = "session/unsubscribe": SessionParams => ();
     /// Which models there are and what is known of each, with who said so.
     request ModelsList = "models/list": ModelsListParams => ModelsListAnswer;
     /// The settings in force, each with its source.

@@ -93,7 +93,11 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
             }
         };
         let ending = Instant::now();
-        daemon.finish_sessions().await;
+        tokio::select! {
+            () = daemon.finish_sessions() => {}
+            // Somebody means it. What is on disk is whole, and the next owner closes what runs.
+            signal = terminated() => tracing::warn!(signal, "ending at once"),
+        }
         (if asked && !daemon.asked_to_shut_down() { EXIT_UNASKED } else { 0 }, ending)
     });
     daemon.abandon_requests();

@@ -33,14 +33,14 @@ use crate::{
     entry::Entry,
     ids::{OperationId, SessionId},
     maintenance::ladder::Draft,
-    outbox::{About, Outbox},
+    outbox::{About, Missed, Outbox},
     path::Path,
     protocol::{
         errors::Failure,
         events::Event,
         types::{
             AppendParams, CancelAnswer, Cancelled, CompactParams, ContextParams, LoadAnswer, LoadParams, Queue, Status,
-            StatusAnswer, StatusKind, Usage,
+            StatusAnswer, StatusKind, SubscribeAnswer, SubscribeParams, Subscription, Usage,
         },
     },
     rpc::Reply,
@@ -402,7 +402,11 @@ impl Session {
             Command::Entries(..) | Command::Entry(..) | Command::Tree(..) | Command::Export(..) => self.browse(command),
             Command::Search(params, reply) => self.search(params, reply),
             Command::ClearQueue(reply) => reply.ok(&Queue::default()),
-            Command::Snapshot(then) => then(&self.status_answer()),
+            Command::Subscribe(params, reply) => self.subscribe(params, reply),
+            Command::Unsubscribe(reply) => {
+                self.emitter.outbox.wants(&self.state.id, false);
+                reply.ok(&());
+            }
             Command::Usage(reply) => reply.ok(&read::usage(&self.state)),
             Command::Status(reply) => reply.ok(&self.status_answer()),
             Command::Describe(params, reply) => {
@@ -608,6 +612,28 @@ impl Session {
             queue: Queue::default(),
             operations,
             meta: json!({ "writes": stats.writes, "fsyncs": stats.fsyncs }),
+        }
+    }
+
+    /// The client wants the events, and those it missed. Only this session makes them, so none comes in between.
+    fn subscribe(&mut self, params: SubscribeParams, reply: Reply) {
+        let outbox = self.emitter.outbox.clone();
+        outbox.wants(&self.state.id, true);
+        let missed = params.after.as_ref().map(|seen| outbox.missed(&self.state.id, &seen.epoch, seen.seq));
+        let (status, replayed) = match missed {
+            Some(Missed::Kept(count)) => (Subscription::Ok, count),
+            Some(Missed::Forgotten) => (Subscription::Expired, 0),
+            None => (Subscription::Ok, 0),
+        };
+        reply.ok(&SubscribeAnswer {
+            epoch: outbox.epoch().to_owned(),
+            seq: outbox.last_seq(&self.state.id),
+            status,
+            replayed,
+            snapshot: (!matches!(missed, Some(Missed::Kept(_)))).then(|| self.status_answer()),
+        });
+        if let (Some(Missed::Kept(_)), Some(seen)) = (missed, params.after) {
+            outbox.replay(&self.state.id, seen.seq);
         }
     }
 

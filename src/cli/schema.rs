@@ -8,9 +8,10 @@ use std::{fs, path::Path};
 /// # Errors
 /// When it cannot be written.
 pub fn run(out: &Path) -> Result<i32, String> {
-    fs::create_dir_all(out).map_err(|error| format!("{}: cannot be made: {error}", out.display()))?;
     for (name, text) in schema::files() {
         let path = out.join(name);
+        let folder = path.parent().unwrap_or(out);
+        fs::create_dir_all(folder).map_err(|error| format!("{}: cannot be made: {error}", folder.display()))?;
         fs::write(&path, text).map_err(|error| format!("{}: cannot be written: {error}", path.display()))?;
         eprintln!("{}", path.display());
     }

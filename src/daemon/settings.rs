@@ -8,11 +8,12 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Severity,
-        types::{ModelsListAnswer, ModelsListParams, Notice, Scope, SettingsSetParams},
+        notifications::{Notice, NoticeParams, Notification as _, SettingsChanged},
+        types::{ModelsListAnswer, ModelsListParams, Scope, SettingsSetParams},
     },
     rpc::Reply,
     session::{
-        handle::{Command, Handle, Urgent},
+        handle::{Command, Handle, Note, Urgent},
         relayer::wrong_patch,
         state::State,
     },
@@ -135,7 +136,7 @@ impl LiveSettings {
         let before = std::mem::replace(&mut *lock(&self.general), files.layers()).sourced();
         let now = self.general();
         if now != before && self.greeted.load(Ordering::SeqCst) {
-            self.outbox.notify("settings_changed", now);
+            self.outbox.notify(SettingsChanged::NAME, now);
         }
         for Follower { cwd, handle } in followers.values() {
             handle.send_urgent(Urgent::Layers(files.layers_of(Some(cwd))));
@@ -150,6 +151,11 @@ impl LiveSettings {
             // What changed since they were read was seen by nobody.
             self.reread(&mut files);
         }
+    }
+
+    /// The watcher, once there is one. All that is watched goes through it: systems allow few.
+    pub(super) fn watcher(&self) -> Option<&Watcher> {
+        self.watcher.get()
     }
 
     /// Something changed at this path.
@@ -200,8 +206,8 @@ impl LiveSettings {
                 Flaw::Unknown => (Severity::Warning, "A setting is not known"),
                 Flaw::Untrusted => (Severity::Warning, "A project is not trusted with a setting"),
             };
-            let notice = Notice { severity, title: title.to_owned(), detail: Some(problem.to_string()) };
-            self.outbox.notify("notice", notice);
+            let notice = NoticeParams { severity, title: title.to_owned(), detail: Some(problem.to_string()) };
+            self.outbox.notify(Notice::NAME, notice);
         }
     }
 }
@@ -229,10 +235,7 @@ impl Daemon {
                 };
                 self.send(&id, reply, |reply| Command::InFolder(Box::new(work), reply));
             }
-            (Scope::Session, Some(_)) => reply.fail(&Failure::params(
-                "scope",
-                "a session's own settings are not changed here yet; session/load takes `settings` for an open session",
-            )),
+            (Scope::Session, Some(id)) => self.note(&id, reply, Note::Settings(patch)),
             (Scope::Project | Scope::Session, None) => {
                 reply.fail(&Failure::params("sessionId", "settings of this scope belong to a session; say which"));
             }

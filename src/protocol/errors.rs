@@ -6,7 +6,6 @@ use crate::{
     session::store::StoreError,
 };
 use jsonrpsee::types::ErrorObjectOwned;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -84,8 +83,8 @@ pub enum Nothing {
     BelowHalfThreshold,
 }
 
-/// `error.data`: what clients branch on.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+/// `error.data`: what clients branch on. Its schema is in `codes.rs`.
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorData {
     /// Which error.

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 /// What a client is told without having asked.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[schemars(rename = "SessionEvent")]
 pub enum Event {
     /// An entry is on disk. A large one is announced by its type alone; its id is in the envelope.
     EntryAppended {
@@ -143,6 +144,7 @@ pub enum Event {
 /// Why a compaction runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "CompactionReason")]
 pub enum Reason {
     /// Somebody asked for it.
     Manual,
@@ -169,6 +171,7 @@ impl Reason {
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "CompactionStrategy")]
 pub enum Strategy {
     /// The old part is summarized in place.
     ContextFull,

@@ -1,115 +1,220 @@
-//! The protocol for machines: `openrpc.json` and `schema.json`, made from the table.
+//! The protocol for machines, made from the tables: `openrpc.json`, `schema.json`, `abridged.d.ts` and the dialogues.
 
-use super::{events, methods, types::Notice};
-use crate::settings::{Settings, Sourced};
-use schemars::{Schema, SchemaGenerator, generate::SchemaSettings};
+use super::{codes::ErrorObject, methods, notifications::notifications, transcripts, typescript};
+use crate::settings::Settings;
+use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// The files under `protocol/`: name and content.
 #[must_use]
-pub fn files() -> Vec<(&'static str, String)> {
+pub fn files() -> Vec<(String, String)> {
     let text = |value: &Value| format!("{value:#}\n");
-    vec![("openrpc.json", text(&openrpc())), ("schema.json", text(&schema()))]
+    let schema = schema();
+    let mut files = vec![
+        ("openrpc.json".to_owned(), text(&openrpc())),
+        ("schema.json".to_owned(), text(&schema)),
+        ("abridged.d.ts".to_owned(), typescript::declarations(&schema)),
+    ];
+    files.extend(transcripts::ALL.iter().map(|it| (format!("transcripts/{}.jsonl", it.name), it.text.to_owned())));
+    files
 }
 
 /// The OpenRPC document, as `rpc.discover` answers it.
 #[must_use]
 pub fn openrpc() -> Value {
-    let mut generator = generator("#/components/schemas");
-    let listed: Vec<Value> = methods()
+    let shapes = Shapes::collect("#/components/schemas/");
+    let listed: Vec<Value> = shapes
+        .methods
         .iter()
         .map(|method| {
-            let params = (method.params)(&mut generator);
             let mut entry = json!({
                 "name": method.name,
-                "summary": method.doc.trim(),
+                "summary": method.doc,
                 "paramStructure": "by-name",
-                "params": params_of(&resolved(&generator, params.to_value())),
+                "params": params_of(shapes.resolved(&method.params)),
             });
-            if !method.notification {
-                let schema = (method.answer)(&mut generator).to_value();
-                entry["result"] = json!({ "name": "result", "schema": schema });
+            if let Some(answer) = &method.answer {
+                entry["result"] = json!({ "name": "result", "schema": answer });
             }
             entry
         })
         .collect();
-    let notifications: Vec<Value> = notifications()
-        .into_iter()
-        .map(|(name, summary, params)| {
-            let params = params(&mut generator).to_value();
-            json!({ "name": name, "summary": summary, "params": params })
-        })
+    let told: Vec<Value> = shapes
+        .told
+        .iter()
+        .map(|(name, doc, params)| json!({ "name": name, "summary": doc, "params": params }))
         .collect();
     json!({
         "openrpc": "1.3.2",
         "info": { "title": "abridged", "version": env!("CARGO_PKG_VERSION"), "license": { "name": "MIT OR Apache-2.0" } },
         "methods": listed,
-        "x-notifications": notifications,
-        "components": { "schemas": generator.take_definitions(true) },
+        "x-notifications": told,
+        "components": { "schemas": shapes.definitions },
     })
 }
 
 /// JSON Schema 2020-12 of every type on the wire, and of the settings file.
 #[must_use]
 pub fn schema() -> Value {
-    let mut generator = generator("#/$defs");
+    let shapes = Shapes::collect("#/$defs/");
     let mut properties = Map::new();
-    for method in methods() {
-        let params = (method.params)(&mut generator).to_value();
-        let answer = (method.answer)(&mut generator).to_value();
-        let both = if method.notification {
-            json!({ "params": params })
-        } else {
-            json!({ "params": params, "result": answer })
-        };
+    for method in shapes.methods {
+        let mut both = json!({ "params": method.params });
+        if let Some(answer) = method.answer {
+            both["result"] = answer;
+        }
         properties.insert(method.name.to_owned(), json!({ "type": "object", "properties": both }));
     }
-    for (name, _, params) in notifications() {
-        let params = params(&mut generator).to_value();
+    for (name, _, params) in shapes.told {
         properties.insert(name.to_owned(), json!({ "type": "object", "properties": { "params": params } }));
     }
-    let settings = generator.subschema_for::<Settings>().to_value();
-    properties.insert("settings.json".to_owned(), settings);
+    properties.insert("error".to_owned(), shapes.error);
+    properties.insert("settings.json".to_owned(), shapes.settings);
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "abridged: methods, events and settings by name",
+        "title": "abridged: methods, events, errors and settings by name",
         "type": "object",
         "properties": properties,
-        "$defs": generator.take_definitions(true),
+        "$defs": shapes.definitions,
     })
 }
 
-type Params = fn(&mut SchemaGenerator) -> Schema;
-
-/// What the daemon sends unasked: name, meaning and params.
-fn notifications() -> [(&'static str, &'static str, Params); 3] {
-    [
-        ("session/event", "An event of a session.", SchemaGenerator::subschema_for::<events::Envelope>),
-        (
-            "settings_changed",
-            "The settings that hold where no project and no session says otherwise are different now.",
-            SchemaGenerator::subschema_for::<Sourced>,
-        ),
-        (
-            "notice",
-            "Something a person may want to know that is about no session.",
-            SchemaGenerator::subschema_for::<Notice>,
-        ),
-    ]
+struct MethodShape {
+    name: &'static str,
+    doc: &'static str,
+    params: Value,
+    answer: Option<Value>,
 }
 
-fn generator(definitions: &str) -> SchemaGenerator {
-    SchemaSettings::draft2020_12()
-        .with(|settings| settings.definitions_path = definitions.to_owned().into())
-        .into_generator()
+/// The schemas of everything, and the definitions they refer to.
+struct Shapes {
+    methods: Vec<MethodShape>,
+    /// What the daemon sends unasked: name, what it says, params.
+    told: Vec<(&'static str, &'static str, Value)>,
+    error: Value,
+    settings: Value,
+    /// In the order in which one meets them reading the above.
+    definitions: Map<String, Value>,
 }
 
-/// The schema a reference points to.
-fn resolved(generator: &SchemaGenerator, schema: Value) -> Value {
-    let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
-    match name.and_then(|name| generator.definitions().get(name)) {
-        Some(definition) => definition.clone(),
-        None => schema,
+impl Shapes {
+    /// What is read and what is written differ: a field that may be left out of params is always there in an answer.
+    /// So each has a generator of its own; a type that is both, and not the same, is called `…Input` where it is read.
+    fn collect(prefix: &str) -> Self {
+        let place = format!("/{}", prefix.trim_start_matches("#/").trim_end_matches('/'));
+        let generator =
+            |settings: SchemaSettings| settings.with(|it| it.definitions_path = place.clone().into()).into_generator();
+        let mut read = generator(SchemaSettings::draft2020_12().for_deserialize());
+        let mut written = generator(SchemaSettings::draft2020_12().for_serialize());
+        let listed: Vec<_> = methods()
+            .into_iter()
+            .map(|method| MethodShape {
+                name: method.name,
+                doc: method.doc.trim(),
+                params: (method.params)(&mut read).to_value(),
+                answer: (!method.notification).then(|| (method.answer)(&mut written).to_value()),
+            })
+            .collect();
+        let told = notifications()
+            .into_iter()
+            .map(|it| (it.name, it.doc.trim(), (it.params)(&mut written).to_value()))
+            .collect();
+        let error = written.subschema_for::<ErrorObject>().to_value();
+        let settings = read.subschema_for::<Settings>().to_value();
+        let mut shapes = Self { methods: listed, told, error, settings, definitions: Map::new() };
+        shapes.define(prefix, definitions(&mut read), definitions(&mut written));
+        shapes
+    }
+
+    fn define(&mut self, prefix: &str, read: Map<String, Value>, written: Map<String, Value>) {
+        let twice = both_and_not_the_same(prefix, &read, &written);
+        let rename = |value: &mut Value| {
+            each_reference(value, &mut |reference| {
+                let name = reference.trim_start_matches(prefix);
+                if twice.contains(name) {
+                    *reference = format!("{prefix}{name}Input");
+                }
+            });
+        };
+        self.methods.iter_mut().for_each(|method| rename(&mut method.params));
+        rename(&mut self.settings);
+        let mut all = written;
+        for (name, mut definition) in read {
+            rename(&mut definition);
+            let name = if twice.contains(&name) { format!("{name}Input") } else { name };
+            all.entry(name).or_insert(definition);
+        }
+        let mut ordered = Map::new();
+        let methods = self.methods.iter().flat_map(|method| std::iter::once(&method.params).chain(&method.answer));
+        let told = self.told.iter().map(|(_, _, params)| params);
+        for value in methods.chain(told).chain([&self.error, &self.settings]) {
+            follow(prefix, value, &all, &mut ordered);
+        }
+        self.definitions = ordered;
+    }
+
+    /// The schema a reference points to.
+    fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
+        let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
+        name.and_then(|name| self.definitions.get(name)).unwrap_or(schema)
+    }
+}
+
+fn definitions(generator: &mut SchemaGenerator) -> Map<String, Value> {
+    generator.take_definitions(true).into_iter().collect()
+}
+
+/// The names that mean one thing read and another written, also by what they refer to.
+fn both_and_not_the_same(prefix: &str, read: &Map<String, Value>, written: &Map<String, Value>) -> BTreeSet<String> {
+    let in_both = |name: &String| written.contains_key(name);
+    let mut twice: BTreeSet<String> = read
+        .iter()
+        .filter(|(name, it)| written.get(*name).is_some_and(|other| other != *it))
+        .map(|it| it.0.clone())
+        .collect();
+    loop {
+        let before = twice.len();
+        for (name, definition) in read.iter().filter(|(name, _)| in_both(name)) {
+            let mut refers = false;
+            let mut definition = definition.clone();
+            each_reference(&mut definition, &mut |it| refers |= twice.contains(it.trim_start_matches(prefix)));
+            if refers {
+                twice.insert(name.clone());
+            }
+        }
+        if twice.len() == before {
+            return twice;
+        }
+    }
+}
+
+fn each_reference(value: &mut Value, visit: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map.iter_mut() {
+                match value {
+                    Value::String(reference) if key == "$ref" => visit(reference),
+                    value => each_reference(value, visit),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| each_reference(item, visit)),
+        _ => {}
+    }
+}
+
+/// Takes the definitions that `value` needs over into `ordered`, the one that needs another first.
+fn follow(prefix: &str, value: &Value, all: &Map<String, Value>, ordered: &mut Map<String, Value>) {
+    let mut names = Vec::new();
+    each_reference(&mut value.clone(), &mut |it| names.push(it.trim_start_matches(prefix).to_owned()));
+    for name in names {
+        if let Some(definition) = all.get(&name)
+            && !ordered.contains_key(&name)
+        {
+            ordered.insert(name, definition.clone());
+            follow(prefix, definition, all, ordered);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod compaction;
 mod connection;
 mod reading;
 mod settings;
+mod shapes;
 
 pub use browsing::*;
 pub use compaction::*;
@@ -51,16 +52,16 @@ impl<'de> Deserialize<'de> for Object {
 
 impl JsonSchema for Object {
     fn schema_name() -> Cow<'static, str> {
-        "Object".into()
+        "AnyObject".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object" })
+        json_schema!({ "description": "Any object.", "type": "object" })
     }
 }
 
 macro_rules! raw_json {
-    ($(#[$doc:meta])* $name:ident, $schema:tt) => {
+    ($(#[$doc:meta])* $name:ident, $schema:path) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Serialize, Deserialize)]
         #[serde(transparent)]
@@ -71,8 +72,8 @@ macro_rules! raw_json {
                 stringify!($name).into()
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                $schema(generator)
             }
         }
     };
@@ -80,29 +81,11 @@ macro_rules! raw_json {
 
 raw_json!(
     /// A message in pi's form, byte for byte.
-    Message, {
-        "description": "A message in pi's form. user: content. assistant: content blocks (text, thinking, toolCall), provider?, model?, usage?, stopReason?, errorMessage?. toolResult: toolCallId, toolName?, content, isError?. bashExecution: command, output, exitCode?. custom, developer: content.",
-        "type": "object",
-        "properties": {
-            "role": { "enum": ["user", "assistant", "toolResult", "bashExecution", "custom", "developer"] },
-            "content": { "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "object" } }] },
-        },
-        "required": ["role"],
-    }
+    Message, shapes::message
 );
 raw_json!(
     /// An entry of a session file, byte for byte.
-    Entry, {
-        "description": "An entry of a session file in pi's third version.",
-        "type": "object",
-        "properties": {
-            "type": { "type": "string" },
-            "id": { "type": "string" },
-            "parentId": { "type": ["string", "null"] },
-            "timestamp": { "type": "string" },
-        },
-        "required": ["type", "id", "parentId"],
-    }
+    Entry, shapes::entry
 );
 
 /// A session.

@@ -7,13 +7,14 @@ use crate::{
         errors::Failure,
         types::{
             AppendParams, CancelAnswer, CompactParams, ConfigureParams, ContextParams, EntriesParams, EntryParams,
-            ExportParams, LabelParams, LoadParams, PinParams, PruneParams, SearchParams, Status, StatusAnswer,
-            StatusKind, TreeParams,
+            ExportParams, LabelParams, LoadParams, PinParams, PruneParams, SearchParams, Status, StatusKind,
+            SubscribeParams, TreeParams,
         },
     },
     rpc::Reply,
     settings::Layers,
 };
+use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
@@ -42,8 +43,10 @@ pub enum Command {
     Note(Box<Note>, Reply),
     /// `session/clear_queue`
     ClearQueue(Reply),
-    /// The session as it is at this point of its commands.
-    Snapshot(Box<dyn FnOnce(&StatusAnswer) + Send>),
+    /// `session/subscribe`
+    Subscribe(SubscribeParams, Reply),
+    /// `session/unsubscribe`
+    Unsubscribe(Reply),
     /// `session/usage`
     Usage(Reply),
     /// `session/status`
@@ -74,8 +77,8 @@ pub enum Note {
     Prune(PruneParams),
     /// `session/configure`
     Configure(Box<ConfigureParams>),
-    /// `settings/set` of a session.
-    Settings(Box<ConfigureParams>),
+    /// `settings/set` of a session: a patch of its own settings.
+    Settings(Value),
 }
 /// Work that needs a session's folder, and answers for itself. It must not block.
 pub type FolderWork = Box<dyn FnOnce(&str, Reply) + Send>;
@@ -193,9 +196,10 @@ impl Command {
     /// Answers it with an error.
     pub fn refuse(self, failure: &Failure) {
         match self {
-            Self::Snapshot(_) => {}
             Self::Append(_, reply)
             | Self::Tree(_, reply)
+            | Self::Subscribe(_, reply)
+            | Self::Unsubscribe(reply)
             | Self::Search(_, reply)
             | Self::Export(_, reply)
             | Self::Note(_, reply)

@@ -1,75 +1,233 @@
-//! The sessions there are, from the beginnings of their files: none is opened.
+//! The sessions there are, from the beginnings and ends of their files: none is opened.
+//!
+//! What was read of a file is kept, also on disk, and holds as long as the file has its size and time. So a list costs a
+//! look at each file's metadata, and reading those that are new.
 
 use super::header;
 use crate::{
     entry::Header,
+    ids::SessionId,
     message::{self, Message},
     protocol::types::{ListAnswer, ListParams, ListedSession},
     text,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
+    collections::{HashMap, HashSet},
     fs::{self, File},
-    io::Read,
+    io::{self, Read},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    time::SystemTime,
+    sync::{Mutex, PoisonError},
+    time::{Duration, SystemTime},
 };
 
 /// Sessions of a page, if the client does not say.
 const PAGE: usize = 100;
 
-/// How much of a file is looked at for its first message and its name, in bytes.
-const HEAD: u64 = 64 * 1024;
+/// How much of a file is looked at for its first message, in bytes: little at first, more where that was not enough.
+const HEADS: [usize; 2] = [8 * 1024, 64 * 1024];
 
-/// `session/list`, without what runs.
-#[must_use]
-pub fn list(params: &ListParams, sessions: &Path) -> ListAnswer {
-    let mut files: Vec<(SystemTime, PathBuf, u64)> = session_files(sessions).collect();
-    // Newest first; the name settles a tie, so that a cursor means the same every time.
-    files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| b.1.cmp(&a.1)));
-    let search = params.search.as_deref().map(str::to_lowercase);
-    let wanted = |session: &ListedSession| {
-        let cwd = params.cwd.as_ref().is_none_or(|cwd| *cwd == session.cwd);
-        let found = search.as_ref().is_none_or(|search| {
-            let fields = [Some(&session.cwd), session.title.as_ref(), session.preview.as_ref()];
-            fields.into_iter().flatten().any(|text| text.to_lowercase().contains(search.as_str()))
-        });
-        cwd && found
-    };
-    let after_cursor = files.into_iter().skip_while({
-        let mut found = params.cursor.is_none();
-        move |(_, path, _)| {
-            let skip = !found;
-            found |= params.cursor.as_deref() == path.to_str();
-            skip
+/// How much of its end is looked at for a later name, in bytes.
+const TAIL: usize = 16 * 1024;
+
+/// So many files have to be read anew before what was read is written down.
+const WORTH_WRITING: usize = 50;
+
+/// The sessions of a folder.
+pub struct Catalog {
+    sessions: PathBuf,
+    cache: PathBuf,
+    known: Mutex<Option<Known>>,
+}
+
+/// What was read of each file, by its path below the folder.
+type Known = HashMap<String, Card>;
+
+/// What is known of a file, as long as it has this size and time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Card {
+    /// Nanoseconds since 1970.
+    modified: u64,
+    size: u64,
+    /// None where it is no session.
+    session: Option<Face>,
+}
+
+/// What a session looks like from outside.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Face {
+    id: SessionId,
+    cwd: String,
+    title: Option<String>,
+    preview: Option<String>,
+}
+
+impl Catalog {
+    /// The sessions below a folder; `cache` is where what was read is kept.
+    #[must_use]
+    pub fn new(sessions: PathBuf, cache: PathBuf) -> Self {
+        Self { sessions, cache, known: Mutex::new(None) }
+    }
+
+    /// `session/list`, without what runs.
+    #[must_use]
+    pub fn list(&self, params: &ListParams) -> ListAnswer {
+        let files = files_below(&self.sessions);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_with(|| read_cache(&self.cache));
+        let read = self.update(known, &files);
+        if read >= WORTH_WRITING {
+            self.write_cache(known);
         }
-    });
-    let mut listed = after_cursor.filter_map(|(time, path, size)| read(&path, time, size)).filter(wanted);
-    let limit = params.limit.unwrap_or(PAGE).max(1);
-    let page: Vec<ListedSession> = listed.by_ref().take(limit).collect();
-    let next_cursor = listed.next().and(page.last()).map(|last| last.path.clone());
-    ListAnswer { sessions: page, next_cursor }
+
+        let mut cards: Vec<(&String, &Card, &Face)> = files
+            .iter()
+            .filter_map(|file| known.get_key_value(&file.name))
+            .filter_map(|(name, card)| Some((name, card, card.session.as_ref()?)))
+            .collect();
+        // Newest first; the name settles a tie, so that a cursor means the same every time.
+        cards.sort_unstable_by(|a, b| b.1.modified.cmp(&a.1.modified).then_with(|| b.0.cmp(a.0)));
+        let search = params.search.as_deref().map(str::to_lowercase);
+        let wanted = |face: &Face| {
+            let cwd = params.cwd.as_ref().is_none_or(|cwd| *cwd == face.cwd);
+            let found = search.as_ref().is_none_or(|search| {
+                let fields = [Some(&face.cwd), face.title.as_ref(), face.preview.as_ref()];
+                fields.into_iter().flatten().any(|text| text.to_lowercase().contains(search.as_str()))
+            });
+            cwd && found
+        };
+        let path = |name: &String| self.sessions.join(name).display().to_string();
+        let start = match &params.cursor {
+            None => 0,
+            Some(cursor) => cards.iter().position(|(name, ..)| path(name) == *cursor).map_or(cards.len(), |at| at + 1),
+        };
+        let mut listed = cards[start..].iter().filter(|(_, _, face)| wanted(face));
+        let limit = params.limit.unwrap_or(PAGE).max(1);
+        let page = listed.by_ref().take(limit).map(|(name, card, face)| ListedSession {
+            session_id: face.id.clone(),
+            path: path(name),
+            cwd: face.cwd.clone(),
+            title: face.title.clone(),
+            preview: face.preview.clone(),
+            updated_at: rfc3339(card.modified),
+            size_bytes: card.size,
+            status: None,
+        });
+        let page: Vec<ListedSession> = page.collect();
+        let next_cursor = listed.next().and(page.last()).map(|last| last.path.clone());
+        ListAnswer { sessions: page, next_cursor }
+    }
+
+    /// Reads what is new and forgets what is gone; how many files were read.
+    fn update(&self, known: &mut Known, files: &[Listed]) -> usize {
+        let mut read = 0;
+        for file in files {
+            let current =
+                known.get(&file.name).is_some_and(|card| (card.modified, card.size) == (file.modified, file.size));
+            if !current {
+                read += 1;
+                let session = face(&self.sessions.join(&file.name), file.size).ok().flatten();
+                known.insert(file.name.clone(), Card { modified: file.modified, size: file.size, session });
+            }
+        }
+        if known.len() > files.len() {
+            let there: HashSet<&String> = files.iter().map(|file| &file.name).collect();
+            known.retain(|name, _| there.contains(name));
+        }
+        read
+    }
+
+    /// What was read is only a help: where it cannot be written it is read again.
+    fn write_cache(&self, known: &Known) {
+        let new = self.cache.with_extension(format!("{}.new", std::process::id()));
+        let written = serde_json::to_vec(known).map_err(io::Error::from).and_then(|bytes| {
+            fs::write(&new, bytes)?;
+            fs::rename(&new, &self.cache)
+        });
+        if let Err(error) = written {
+            tracing::debug!(%error, "the list of sessions could not be kept");
+            let _ = fs::remove_file(&new);
+        }
+    }
 }
 
-fn session_files(sessions: &Path) -> impl Iterator<Item = (SystemTime, PathBuf, u64)> {
-    let folders = fs::read_dir(sessions).into_iter().flatten().flatten();
-    let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
-    files.filter_map(|file| {
-        let path = file.path();
-        let metadata = file.metadata().ok()?;
-        let is_session = path.extension().is_some_and(|it| it == "jsonl") && metadata.is_file();
-        is_session.then_some((metadata.modified().ok()?, path, metadata.len()))
-    })
+fn read_cache(cache: &Path) -> Known {
+    fs::read(cache).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// What the beginning of a file says; none where it is no session.
-fn read(path: &Path, time: SystemTime, size_bytes: u64) -> Option<ListedSession> {
+/// A file that is there.
+struct Listed {
+    /// Below the folder of sessions.
+    name: String,
+    modified: u64,
+    size: u64,
+}
+
+fn files_below(sessions: &Path) -> Vec<Listed> {
+    let mut files = Vec::new();
+    for folder in fs::read_dir(sessions).into_iter().flatten().flatten() {
+        let folder_name = folder.file_name();
+        for file in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+            let file_name = file.file_name();
+            if !file_name.to_string_lossy().ends_with(".jsonl") {
+                continue;
+            }
+            let Ok(metadata) = file.metadata() else { continue };
+            let Some(modified) = metadata.modified().ok().and_then(nanoseconds).filter(|_| metadata.is_file()) else {
+                continue;
+            };
+            let name = format!("{}/{}", folder_name.to_string_lossy(), file_name.to_string_lossy());
+            files.push(Listed { name, modified, size: metadata.len() });
+        }
+    }
+    files
+}
+
+/// The names of all session files below a folder.
+#[must_use]
+pub fn names_below(sessions: &Path) -> HashSet<PathBuf> {
+    files_below(sessions).into_iter().map(|file| sessions.join(file.name)).collect()
+}
+
+fn nanoseconds(time: SystemTime) -> Option<u64> {
+    u64::try_from(time.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
+}
+
+fn rfc3339(nanoseconds: u64) -> String {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(nanoseconds);
+    jiff::Timestamp::try_from(time).map(|time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()).unwrap_or_default()
+}
+
+/// What the beginning and the end of a file say; none where it is no session.
+fn face(path: &Path, size: u64) -> io::Result<Option<Face>> {
+    let mut file = File::open(path)?;
     let mut head = Vec::new();
-    File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
-    let header::Found { header: Header { id, cwd, .. }, mut title, .. } = header::find(path, &head).ok()?;
-    let head = String::from_utf8_lossy(&head);
+    let mut found = None;
+    for most in HEADS {
+        file.by_ref().take((most - head.len()) as u64).read_to_end(&mut head)?;
+        found = beginning(path, &head);
+        let enough = found.as_ref().is_some_and(|face| face.preview.is_some());
+        if enough || (head.len() as u64) == size {
+            break;
+        }
+    }
+    if let Some(face) = &mut found
+        && size > head.len() as u64
+    {
+        let from = size.saturating_sub(TAIL as u64).max(head.len() as u64);
+        let mut tail = vec![0; usize::try_from(size - from).unwrap_or(TAIL)];
+        file.read_exact_at(&mut tail, from)?;
+        face.title = later_title(&tail).or(face.title.take()).filter(|title| !title.is_empty());
+    }
+    Ok(found)
+}
+
+fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
+    let header::Found { header: Header { id, cwd, .. }, mut title, .. } = header::find(path, head).ok()?;
     let mut preview = None;
-    for line in head.lines() {
+    for line in String::from_utf8_lossy(head).lines() {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
             continue;
         };
@@ -83,7 +241,13 @@ fn read(path: &Path, time: SystemTime, size_bytes: u64) -> Option<ListedSession>
             _ => {}
         }
     }
-    let updated_at = jiff::Timestamp::try_from(time).ok()?.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
-    let path = path.display().to_string();
-    Some(ListedSession { session_id: id, path, cwd, title, preview, updated_at, size_bytes, status: None })
+    Some(Face { id, cwd, title, preview })
+}
+
+/// The name that the last lines give, if one does.
+fn later_title(tail: &[u8]) -> Option<String> {
+    let lines = tail.split(|byte| *byte == b'\n').rev();
+    let naming = lines.filter(|line| memchr::memmem::find(line, b"\"session_info\"").is_some());
+    let mut named = naming.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    named.find_map(|line| (line["type"] == "session_info").then(|| line["name"].as_str().map(str::to_owned))?)
 }

@@ -81,7 +81,8 @@ pub fn stage(state: &State, note: &Note) -> Result<Staged, Cannot> {
         Note::Unpin(params) => unpin(state, params),
         Note::Undo => Ok(undo(state)?),
         Note::Prune(params) => Ok(prune(state, params)?),
-        Note::Configure(params) | Note::Settings(params) => Ok(configure(state, params)?),
+        Note::Configure(params) => Ok(configure(state, params)?),
+        Note::Settings(patch) => Ok(set(state, patch)?),
     }
 }
 
@@ -243,7 +244,7 @@ fn configure(state: &State, params: &ConfigureParams) -> Result<Staged, Failure>
     if let Some(title) = &params.title {
         staged.add(state, "session_info", &[("name", title.as_deref().unwrap_or_default().into())])?;
     }
-    if params.system_prompt.is_some() || params.tools.is_some() || params.settings.is_some() {
+    if params.system_prompt.is_some() || params.tools.is_some() {
         let mut data: SessionData = state.data().clone();
         if let Some(prompt) = &params.system_prompt {
             data.system_prompt.clone_from(prompt);
@@ -251,9 +252,16 @@ fn configure(state: &State, params: &ConfigureParams) -> Result<Staged, Failure>
         if let Some(tools) = &params.tools {
             data.tools.clone_from(tools);
         }
-        if params.settings.is_some() {
-            data.settings.clone_from(&params.settings);
-        }
+        staged.mark(state, "session", serde_json::to_value(data).unwrap_or_default())?;
+    }
+    Ok(staged)
+}
+
+/// The session's own settings with a patch, stored with it.
+fn set(state: &State, patch: &Value) -> Result<Staged, Failure> {
+    let mut staged = Staged::default();
+    let data = state.data().patched(patch)?;
+    if data.settings != state.data().settings {
         staged.mark(state, "session", serde_json::to_value(data).unwrap_or_default())?;
     }
     Ok(staged)
@@ -277,11 +285,18 @@ pub fn answer(state: &State, note: &Note, staged: &Staged, usage: &Usage, status
 
 /// What else is told of it.
 #[must_use]
-pub fn event(note: &Note, staged: &Staged) -> Option<Event> {
-    let pruned = matches!(note, Note::Prune(_)) && !staged.entries.is_empty();
-    pruned.then(|| Event::Pruned {
-        entry_ids: staged.about.clone(),
-        tokens_saved: staged.tokens_saved,
-        why: "session/prune was called".to_owned(),
-    })
+pub fn event(state: &State, note: &Note, staged: &Staged) -> Option<Event> {
+    match note {
+        _ if staged.entries.is_empty() => None,
+        Note::Prune(_) => Some(Event::Pruned {
+            entry_ids: staged.about.clone(),
+            tokens_saved: staged.tokens_saved,
+            why: "session/prune was called".to_owned(),
+        }),
+        Note::Settings(_) => Some(Event::SettingsChanged {
+            settings: Box::new(state.settings().settings.clone()),
+            sources: state.settings().sources.clone(),
+        }),
+        _ => None,
+    }
 }

@@ -53,6 +53,9 @@ impl Session {
             },
         };
         self.emitter.emit(About::default(), &event);
+        if self.state.history.is_asleep() {
+            return;
+        }
         self.count();
         if matches!(self.slot, Slot::Free) {
             self.tell_usage(self.state.measure(self.state.path()).usage);

@@ -251,6 +251,26 @@ pub fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Deletes a session file with what we put beside it. Nobody may have it open.
+///
+/// # Errors
+/// When somebody has, or the operating system refuses.
+pub fn delete(path: &Path) -> Result<(), StoreError> {
+    let _lock = Lock::take(path)?;
+    let failed = || StoreError::io(path, "cannot be deleted");
+    fs::remove_file(path).map_err(failed())?;
+    let ours = |name: &str| ["torn", "v1", "v2", "new"].iter().any(|kind| name.starts_with(kind));
+    let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let beside = fs::read_dir(path.parent().unwrap_or(Path::new("."))).map_err(failed())?;
+    for file in beside.flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        if name.strip_prefix(&base).and_then(|rest| rest.strip_prefix('.')).is_some_and(ours) {
+            fs::remove_file(file.path()).map_err(failed())?;
+        }
+    }
+    Ok(())
+}
+
 /// A header as it stands in a file, without its newline.
 #[must_use]
 pub fn header_line(header: &Header) -> String {
@@ -308,6 +328,7 @@ impl Log {
         if let Some(why) = &self.broken {
             return Err(StoreError::ReadOnly { path: self.path.clone(), why: why.clone() });
         }
+        self.is_still_there()?;
         let mut grown = self.put_in_order()?;
         grown.entries.extend(self.read_on()?);
         self.move_torn_line_aside()?;
@@ -337,6 +358,19 @@ impl Log {
         self.stats.fsyncs += 1;
         self.durable += bytes.len() as u64;
         Ok(Appended::Written { at })
+    }
+
+    /// Whether the file we write is still the one that others find: a write to one that was deleted or replaced would be
+    /// lost.
+    fn is_still_there(&mut self) -> Result<(), StoreError> {
+        use std::os::unix::fs::MetadataExt;
+        let ours = self.file.metadata().map_err(StoreError::io(&self.path, "cannot be looked at"))?;
+        let what = match fs::metadata(&self.path) {
+            Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => return Ok(()),
+            Ok(_) => "it was replaced by another file",
+            Err(_) => "it was deleted or moved",
+        };
+        Err(StoreError::Changed { path: self.path.clone(), what: what.to_owned() })
     }
 
     /// Reads what another program appended behind the last line we know.

@@ -192,8 +192,10 @@ impl Session {
 
     fn noted(&mut self, note: super::Note, staged: notes::Staged, reply: crate::rpc::Reply) {
         self.state.look_at_path();
-        if let super::Note::Configure(params) = &note {
-            self.state.reconfigured(params.model.is_some());
+        match &note {
+            super::Note::Configure(params) => self.state.reconfigured(params.model.is_some()),
+            super::Note::Settings(_) => self.state.reconfigured(false),
+            _ => {}
         }
         self.count();
         let usage = self.state.measure(self.state.path()).usage;
@@ -201,7 +203,7 @@ impl Session {
         for entry in &staged.entries {
             self.announce(entry, None);
         }
-        if let Some(event) = notes::event(&note, &staged) {
+        if let Some(event) = notes::event(&self.state, &note, &staged) {
             self.emitter.emit(About::default(), &event);
         }
         self.tell_usage(usage);

@@ -1,7 +1,14 @@
 //! The committed protocol files are what the code says, and the daemon serves the same.
 
-use crate::support::Daemon;
-use abridged::protocol::{methods, schema};
+use crate::{json_schema, support::Daemon};
+use abridged::{
+    maintenance::ladder::Floor,
+    protocol::{
+        codes::CODES,
+        errors::{Failure, Nothing},
+        methods, schema,
+    },
+};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -9,7 +16,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 fn the_files_under_protocol_are_fresh() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("protocol");
     for (name, text) in schema::files() {
-        let committed = fs::read_to_string(folder.join(name)).unwrap_or_default();
+        let committed = fs::read_to_string(folder.join(&name)).unwrap_or_default();
         assert!(committed == text, "protocol/{name} is stale; run `cargo run -- schema --out protocol`");
     }
 }
@@ -59,5 +66,62 @@ fn collect(value: &Value, references: &mut Vec<String>) {
         }
         Value::Array(items) => items.iter().for_each(|value| collect(value, references)),
         _ => {}
+    }
+}
+
+/// `codes.rs` says what `errors.rs` does: the same numbers and names, and fields that are what the schema says.
+#[test]
+fn errors_are_what_the_schema_says() {
+    let source = include_str!("../../src/protocol/errors.rs");
+    let pair = regex::Regex::new(r#"\((-32\d+), "(\w+)"\)"#).expect("a pattern");
+    let made: BTreeSet<(i32, &str)> = pair
+        .captures_iter(source)
+        .map(|it| it.extract())
+        .map(|(_, [number, name])| (number.parse().expect("a number"), name))
+        .collect();
+    assert_eq!(made, CODES.iter().copied().collect(), "codes.rs and errors.rs disagree");
+
+    let schema = schema::schema();
+    let floor = Floor { system: 1, tools: 2, pins: 5, latest_turn: 3, window: 4 };
+    let failures = [
+        Failure::Parse(String::new()),
+        Failure::InvalidRequest(String::new()),
+        Failure::AlreadyInitialized,
+        Failure::FrameTooLarge { limit: 1 },
+        Failure::MethodNotFound(String::new()),
+        Failure::params("a", "b"),
+        Failure::Internal(String::new()),
+        Failure::Cancelled,
+        Failure::ContentModified { leaf: None },
+        Failure::ContentModified { leaf: Some("e".into()) },
+        Failure::Overloaded { retry_after_ms: 1 },
+        Failure::no_session("s"),
+        Failure::Busy { operation_id: "o".into(), kind: "compaction" },
+        Failure::Locked { pid: None, what: String::new() },
+        Failure::Locked { pid: Some(1), what: String::new() },
+        Failure::NothingToCompact(Nothing::AlreadyCompacted),
+        Failure::NothingToCompact(Nothing::TooShort),
+        Failure::NothingToCompact(Nothing::BelowHalfThreshold),
+        Failure::ContextOverflow(floor),
+        Failure::Storage { path: String::new(), errno: None, what: String::new() },
+        Failure::NotInitialized,
+        Failure::UnsupportedProtocolVersion(9),
+    ];
+    let mut seen = BTreeSet::new();
+    for failure in failures {
+        let object = serde_json::to_value(failure.object()).expect("JSON");
+        let problem = json_schema::problem(&schema, &schema["properties"]["error"], &object);
+        assert_eq!(problem, None, "{object}");
+        seen.insert(object["data"]["code"].as_str().expect("a code").to_owned());
+    }
+    assert_eq!(seen, CODES.iter().map(|(_, name)| (*name).to_owned()).collect(), "one of each");
+}
+
+/// schemars numbers two types of one name; a client author would have to guess which is which.
+#[test]
+fn every_type_has_a_name_of_its_own() {
+    for name in schema::schema()["$defs"].as_object().expect("definitions").keys() {
+        let numbered = name.ends_with(|char: char| char.is_ascii_digit());
+        assert!(!numbered, "{name}: there are two types of this name; give one another by #[schemars(rename = …)]");
     }
 }

@@ -132,6 +132,11 @@ impl Daemon {
         }
     }
 
+    /// The next frame, if one comes soon enough.
+    pub fn frame_within(&mut self, longest: Duration) -> Option<Value> {
+        self.frames.recv_timeout(longest).ok()
+    }
+
     /// The answer to a request; what comes before it is kept.
     pub fn answer(&mut self, id: u64) -> Result<Value, Value> {
         let answers = |frame: &Value| frame["id"] == id && frame.get("method").is_none();

@@ -38,9 +38,6 @@ pub struct ConfigureParams {
     #[serde(default, deserialize_with = "said")]
     #[schemars(with = "Option<String>")]
     pub title: Option<Option<String>>,
-    /// A patch of its settings, where `settings/set` asks for it.
-    #[serde(skip)]
-    pub settings: Option<Value>,
 }
 
 /// The result of `session/configure`.

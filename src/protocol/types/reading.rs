@@ -110,3 +110,48 @@ pub struct EntryAnswer {
     /// The entry.
     pub entry: Entry,
 }
+
+/// Params of `session/subscribe`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubscribeParams {
+    /// Which session's events.
+    pub session_id: SessionId,
+    /// The last event that was seen: what is kept since follows again.
+    #[serde(default)]
+    pub after: Option<Seen>,
+}
+
+/// An event, by its place.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct Seen {
+    /// In which life of the daemon.
+    pub epoch: String,
+    /// Its number.
+    pub seq: u64,
+}
+
+/// The result of `session/subscribe`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SubscribeAnswer {
+    /// This life of the daemon.
+    pub epoch: String,
+    /// The number of the last event.
+    pub seq: u64,
+    /// Whether nothing durable was missed.
+    pub status: Subscription,
+    /// So many events follow again, in order, with their old numbers.
+    pub replayed: usize,
+    /// The session now; null where the events that follow say all of it.
+    pub snapshot: Option<super::StatusAnswer>,
+}
+
+/// Whether a client that was away knows everything again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Subscription {
+    /// It does, with the events that follow.
+    Ok,
+    /// Some events are gone for good: begin with the snapshot.
+    Expired,
+}

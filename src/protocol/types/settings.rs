@@ -1,7 +1,7 @@
 //! Settings, and what is told about them.
 
 use super::Object;
-use crate::{ids::SessionId, models::catalog::ListedModel, protocol::events::Severity};
+use crate::{ids::SessionId, models::catalog::ListedModel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,16 +43,4 @@ pub struct ModelsListParams {
 pub struct ModelsListAnswer {
     /// Those of the settings in their order, then those that are only used.
     pub models: Vec<ListedModel>,
-}
-
-/// Something a person may want to know that is about no session.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Notice {
-    /// How much.
-    pub severity: Severity,
-    /// In a line.
-    pub title: String,
-    /// In more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
 }
