@@ -10,13 +10,16 @@ mod pairing;
 use crate::{
     entry::{self, Body, CarriedMessage, Entry, Replacement},
     ids::EntryId,
-    message::Message,
+    message::{
+        Message,
+        outline::{Outline, Role},
+    },
     path::{Path, Pin},
     prompts, text,
     tokens::{Estimator, Size, of_message},
 };
 use serde_json::{Value, json};
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, ops::Range, sync::Arc};
 
 /// The messages a model may be sent, in order.
 #[derive(Debug, Clone, Default)]
@@ -57,6 +60,7 @@ enum Source {
 struct Made {
     json: String,
     message: Message,
+    outline: Outline,
     size: Size,
 }
 
@@ -88,8 +92,9 @@ impl ContextMessage {
     fn made(entry: Option<EntryId>, part: Part, value: &Value) -> Option<Self> {
         let json = value.to_string();
         let message = Message::parse(&json).ok()?;
-        let size = Size::of_message(&message);
-        Some(Self { entry, part, source: Source::Made(Arc::new(Made { json, message, size })) })
+        let outline = Outline::of(&message);
+        let size = Size::of_chars(outline.chars);
+        Some(Self { entry, part, source: Source::Made(Arc::new(Made { json, message, outline, size })) })
     }
 
     fn user_text(entry: &Entry, part: Part, text: &str) -> Option<Self> {
@@ -108,6 +113,24 @@ impl ContextMessage {
         match &self.source {
             Source::Entry(entry) => entry.message().expect("only message entries become context messages unchanged"),
             Source::Made(made) => &made.message,
+        }
+    }
+
+    /// What is known of it without its texts.
+    #[must_use]
+    pub fn outline(&self) -> &Outline {
+        match &self.source {
+            Source::Entry(entry) => entry.outline().expect("only message entries become context messages unchanged"),
+            Source::Made(made) => &made.outline,
+        }
+    }
+
+    /// Its JSON as a part of an entry's line, where it is that and stands on one line.
+    #[must_use]
+    pub fn part(&self) -> Option<(Arc<str>, Range<usize>)> {
+        match (&self.source, self.json()) {
+            (Source::Entry(entry), Cow::Borrowed(_)) => entry.message_part(),
+            _ => None,
         }
     }
 
@@ -173,7 +196,7 @@ fn left_behind(path: &Path, place: usize, first_kept: usize) -> Option<Cow<'_, C
 }
 
 fn is_user(entry: &Entry) -> bool {
-    matches!(entry.message(), Some(Message::User(_)))
+    entry.is_from(Role::User)
 }
 
 /// The newest user message of `path[..until]`, if it stands before `first_kept`; clipped as it is carried.
@@ -233,11 +256,12 @@ fn message(entry: &Arc<Entry>) -> Option<ContextMessage> {
         return None;
     }
     match &entry.body {
-        Body::Message(body) => match &body.message {
+        Body::Message(body) => match body.outline.role {
             // A stored system prompt is fixed overhead, not a message.
-            Message::System(_) => None,
-            Message::Summary(text) => {
-                let text = prompts::render(prompts::BRANCH_SUMMARY_CONTEXT, &[("summary", text)]);
+            Role::System => None,
+            Role::Summary => {
+                let text = entry.message().map(Message::text).unwrap_or_default();
+                let text = prompts::render(prompts::BRANCH_SUMMARY_CONTEXT, &[("summary", &text)]);
                 ContextMessage::user_text(entry, Part::Message, &text)
             }
             _ => Some(ContextMessage::of_entry(entry)),
@@ -260,7 +284,7 @@ fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMessag
         return ContextMessage::user(entry, Part::Message, replacement.content.clone());
     };
     let mut value: Value = serde_json::from_str(json).ok()?;
-    let blocks_only = matches!(entry.message(), Some(Message::Assistant(_) | Message::ToolResult(_)));
+    let blocks_only = entry.is_from(Role::Assistant) || entry.is_from(Role::ToolResult);
     value["content"] = match &replacement.content {
         Value::String(text) if blocks_only => json!([{ "type": "text", "text": text }]),
         content => content.clone(),

@@ -7,13 +7,20 @@ pub use preserved::{CarriedMessage, CarriedPin, Preserved};
 
 use crate::{
     ids::{EntryId, SessionId},
-    message::{self, Message},
+    message::{
+        self, Message,
+        outline::{Outline, Role},
+    },
     tokens::{self, Estimator, Size},
 };
 use preserved::{PreserveData, object_or_nothing};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 /// The version of the format that is written: pi's third.
 pub const VERSION: u32 = 3;
@@ -117,9 +124,11 @@ pub enum Body {
 /// A message and where its JSON stands in the line.
 #[derive(Debug)]
 pub struct MessageBody {
-    /// What it says.
-    pub message: Message,
+    /// What is known of it without its texts.
+    pub outline: Outline,
     json: Range<usize>,
+    /// What it says, once somebody wanted to know.
+    message: OnceLock<Box<Message>>,
 }
 
 /// A `compaction` entry.
@@ -273,6 +282,12 @@ fn without_half_pairs(line: &str) -> Option<String> {
         let digits = line.get(at..at + 6)?.strip_prefix("\\u")?;
         u16::from_str_radix(digits, 16).ok()
     };
+    // Most lines have no such escape at all.
+    if memchr::memmem::find(line.as_bytes(), b"\\ud").is_none()
+        && memchr::memmem::find(line.as_bytes(), b"\\uD").is_none()
+    {
+        return None;
+    }
     let mut mended = String::new();
     let mut copied = 0;
     let mut at = 0;
@@ -301,13 +316,10 @@ impl Entry {
     /// # Errors
     /// When the line is not JSON, or has no type or id.
     pub fn parse(line: Arc<str>) -> Result<Self, BadLine> {
-        let entry = Self::read(line.clone())?;
-        if entry.unreadable()
-            && let Some(mended) = without_half_pairs(&line)
-        {
-            return Self::read(mended.into());
+        match without_half_pairs(&line) {
+            Some(mended) => Self::read(mended.into()),
+            None => Self::read(line),
         }
-        Ok(entry)
     }
 
     fn read(line: Arc<str>) -> Result<Self, BadLine> {
@@ -356,6 +368,15 @@ impl Entry {
         }
     }
 
+    /// The same as a part of the line.
+    #[must_use]
+    pub fn message_part(&self) -> Option<(Arc<str>, Range<usize>)> {
+        match &self.body {
+            Body::Message(body) => Some((self.line.clone(), body.json.clone())),
+            _ => None,
+        }
+    }
+
     /// The JSON of a custom message's content.
     #[must_use]
     pub fn custom_content_json(&self) -> Option<&str> {
@@ -369,9 +390,24 @@ impl Entry {
     #[must_use]
     pub fn message(&self) -> Option<&Message> {
         match &self.body {
-            Body::Message(body) => Some(&body.message),
+            Body::Message(body) => Some(body.message.get_or_init(|| Box::new(body.read(&self.line)))),
             _ => None,
         }
+    }
+
+    /// What is known of the message without its texts, where the entry is one.
+    #[must_use]
+    pub fn outline(&self) -> Option<&Outline> {
+        match &self.body {
+            Body::Message(body) => Some(&body.outline),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a message of this role.
+    #[must_use]
+    pub fn is_from(&self, role: Role) -> bool {
+        self.outline().is_some_and(|outline| outline.role == role)
     }
 
     /// The compaction, where the entry is one.
@@ -387,7 +423,7 @@ impl Entry {
     #[must_use]
     pub fn in_context(&self) -> bool {
         match &self.body {
-            Body::Message(body) => !matches!(&body.message, Message::Execution(run) if run.excluded),
+            Body::Message(body) => !body.outline.excluded,
             Body::BranchSummary(branch) => !branch.summary.is_empty(),
             Body::CustomMessage(_) => true,
             _ => false,
@@ -431,9 +467,9 @@ impl Entry {
         let blocks = match &self.body {
             Body::CustomMessage(custom) => custom.content.as_slice(),
             Body::BranchSummary(branch) => return branch.summary.clone(),
-            Body::Message(body) => match &body.message {
-                Message::Execution(_) | Message::Summary(_) => return body.message.text(),
-                message => message.blocks(),
+            Body::Message(_) => match self.message() {
+                Some(message @ (Message::Execution(_) | Message::Summary(_))) => return message.text(),
+                message => message.map(Message::blocks).unwrap_or_default(),
             },
             _ => &[],
         };
@@ -484,13 +520,13 @@ impl Entry {
     pub fn tokens(&self, estimator: Estimator) -> u32 {
         match estimator {
             Estimator::Chars => self.size.chars(),
-            Estimator::Tiktoken => self.size.counted(|| self.body.count()),
+            Estimator::Tiktoken => self.size.counted(|| self.body.count(&self.line)),
         }
     }
 
     /// Counts its tokens now, so that nobody has to wait for it later.
     pub fn count(&self) {
-        self.size.counted(|| self.body.count());
+        self.size.counted(|| self.body.count(&self.line));
     }
 
     /// Its size in tokens, if that needs no counting now.
@@ -510,10 +546,8 @@ impl Body {
             "message" => {
                 let json = head.message?;
                 let start = message::offset_in(line, json);
-                Self::Message(MessageBody {
-                    message: Message::parse(json.get()).ok()?,
-                    json: start..start + json.get().len(),
-                })
+                let outline = Outline::read(json.get()).ok()?;
+                Self::Message(MessageBody { outline, json: start..start + json.get().len(), message: OnceLock::new() })
             }
             "compaction" => Self::Compaction(serde_json::from_str(line).ok()?),
             "branch_summary" => Self::BranchSummary(serde_json::from_str(line).ok()?),
@@ -558,7 +592,7 @@ impl Body {
 
     fn size(&self) -> Size {
         match self {
-            Self::Message(body) => Size::of_message(&body.message),
+            Self::Message(body) => Size::of_chars(body.outline.chars),
             Self::Compaction(compaction) => Size::of_text(&compaction.summary),
             Self::BranchSummary(branch) => Size::of_text(&branch.summary),
             Self::CustomMessage(custom) => Size::of_message(&Message::Custom(custom.content.clone())),
@@ -566,9 +600,13 @@ impl Body {
         }
     }
 
-    fn count(&self) -> u32 {
+    fn count(&self, line: &str) -> u32 {
         match self {
-            Self::Message(body) => tokens::of_message(&body.message),
+            Self::Message(body) => match body.message.get() {
+                Some(message) => tokens::of_message(message),
+                // Counted once: no reason to keep what it says.
+                None => tokens::of_message(&body.read(line)),
+            },
             Self::Compaction(compaction) => tokens::of_text(&compaction.summary),
             Self::BranchSummary(branch) => tokens::of_text(&branch.summary),
             Self::CustomMessage(custom) => custom
@@ -582,6 +620,13 @@ impl Body {
                 .sum(),
             _ => 0,
         }
+    }
+}
+
+impl MessageBody {
+    fn read(&self, line: &str) -> Message {
+        // The outline was read of the same bytes, and takes what this takes; a test holds them together.
+        Message::parse(&line[self.json.clone()]).unwrap_or_else(|_| Message::Summary(String::new()))
     }
 }
 

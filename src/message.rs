@@ -1,6 +1,8 @@
 //! Messages as pi writes them, read into typed values. What a message says is here; its exact bytes stay with the
 //! entry it came from, because a provider may refuse a signed block that was re-serialized.
 
+pub mod outline;
+
 use crate::{ids::CallId, tokens};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -159,6 +161,19 @@ impl Usage {
         match self.input.saturating_add(self.output).saturating_add(self.cache_read).saturating_add(self.cache_write) {
             0 => self.total,
             sum => sum,
+        }
+    }
+}
+
+impl StopReason {
+    fn read(text: &str) -> Self {
+        match text {
+            "stop" => Self::Stop,
+            "length" => Self::Length,
+            "toolUse" => Self::ToolUse,
+            "error" => Self::Error,
+            "aborted" => Self::Aborted,
+            _ => Self::Other,
         }
     }
 }
@@ -364,14 +379,7 @@ impl WireMessage<'_> {
                 provider: self.provider,
                 model: self.model,
                 usage: self.usage.map(Into::into),
-                stop: match self.stop_reason.as_deref() {
-                    Some("stop") | None => StopReason::Stop,
-                    Some("length") => StopReason::Length,
-                    Some("toolUse") => StopReason::ToolUse,
-                    Some("error") => StopReason::Error,
-                    Some("aborted") => StopReason::Aborted,
-                    Some(_) => StopReason::Other,
-                },
+                stop: self.stop_reason.as_deref().map_or(StopReason::Stop, StopReason::read),
             }),
             "toolResult" => Message::ToolResult(ToolResult {
                 call: match &self.tool_call_id {

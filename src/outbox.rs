@@ -10,13 +10,13 @@ use crate::{
         events::Event,
         notifications::{Notification as _, ResyncParams, ResyncRequired, SessionEvent},
     },
-    transport::{Chosen, Framing, put_frame},
+    transport::{Chosen, Framing, Piece, put_frame, write_pieces},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    io::Write,
+    io::{BufWriter, Write},
     sync::{
         Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -85,8 +85,30 @@ pub enum Missed {
 }
 
 struct Frame {
-    json: String,
+    json: Json,
     kind: FrameKind,
+}
+
+/// The JSON of a frame, on one line.
+enum Json {
+    Text(String),
+    /// Of a large answer.
+    Pieces(Vec<Piece>),
+}
+
+impl Json {
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Pieces(pieces) => pieces.iter().map(|piece| piece.as_str().len()).sum(),
+        }
+    }
+}
+
+impl From<String> for Json {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
 }
 
 enum FrameKind {
@@ -180,6 +202,11 @@ impl Outbox {
     /// Puts an answer into the queue, for so many requests that were expected.
     pub fn answer(&self, json: String, requests: usize) {
         self.push(&mut self.lock(), json, FrameKind::Answer { requests });
+    }
+
+    /// Puts a large answer to one request into the queue.
+    pub fn answer_in_pieces(&self, pieces: Vec<Piece>) {
+        self.push(&mut self.lock(), Json::Pieces(pieces), FrameKind::Answer { requests: 1 });
     }
 
     /// Puts a notification that belongs to no session into the queue.
@@ -287,10 +314,11 @@ impl Outbox {
         self.push(state, json, FrameKind::Resync { session: session.clone(), dropped });
     }
 
-    fn push(&self, state: &mut State, json: String, kind: FrameKind) {
+    fn push(&self, state: &mut State, json: impl Into<Json>, kind: FrameKind) {
         if state.closed {
             return;
         }
+        let json = json.into();
         state.bytes += json.len();
         state.frames.push_back(Frame { json, kind });
         if !state.writing {
@@ -338,13 +366,25 @@ impl Outbox {
             bytes.clear();
             let framing = *framing.get().unwrap_or(&Framing::Ndjson);
             let mut answered = 0;
-            for frame in &frames {
-                put_frame(framing, &frame.json, &mut bytes);
+            let mut written = Ok(());
+            for frame in frames {
+                match &frame.json {
+                    Json::Text(json) => put_frame(framing, json, &mut bytes),
+                    Json::Pieces(pieces) => {
+                        written = written.and_then(|()| {
+                            let mut out = BufWriter::with_capacity(64 << 10, &mut out);
+                            out.write_all(&bytes)?;
+                            write_pieces(framing, pieces, &mut out)?;
+                            out.flush()
+                        });
+                        bytes.clear();
+                    }
+                }
                 if let FrameKind::Answer { requests } = frame.kind {
                     answered += requests;
                 }
             }
-            let written = out.write_all(&bytes).and_then(|()| out.flush());
+            let written = written.and_then(|()| out.write_all(&bytes)).and_then(|()| out.flush());
             self.in_flight.fetch_sub(answered, Ordering::Relaxed);
             if written.is_err() {
                 // The client does not read any more; stdin will end too, and the daemon with it.
@@ -406,7 +446,7 @@ impl State {
                 && *waiting == kind
             {
                 self.bytes -= frame.json.len();
-                frame.json = render(*seq);
+                frame.json = render(*seq).into();
                 self.bytes += frame.json.len();
                 return true;
             }

@@ -7,7 +7,6 @@
 use crate::{
     entry::{Body, CarriedPin, Entry, Preserved},
     ids::EntryId,
-    message::Message,
     models::ModelRef,
 };
 use serde_json::Value;
@@ -94,7 +93,7 @@ impl Reach {
             }
             Self::Entry(first) => entry.id != *first,
             Self::Messages(left) => {
-                *left -= u64::from(entry.message().is_some());
+                *left -= u64::from(entry.outline().is_some());
                 *left > 0 && entry.compaction().is_none()
             }
         }
@@ -269,7 +268,7 @@ impl Path {
     fn last_messages(&self, place: usize, count: u64) -> Option<usize> {
         let earlier = self.entries[..place].iter().rposition(|entry| entry.compaction().is_some());
         let since = earlier.map_or(0, |earlier| earlier + 1);
-        let messages = (since..place).rev().filter(|&at| self.entries[at].message().is_some());
+        let messages = (since..place).rev().filter(|&at| self.entries[at].outline().is_some());
         messages.take(usize::try_from(count).unwrap_or(usize::MAX)).last()
     }
 
@@ -364,13 +363,9 @@ impl Path {
     /// The model that was chosen or that answered last.
     #[must_use]
     pub fn model(&self) -> Option<ModelRef> {
-        let model = |entry: &Arc<Entry>| match (&entry.body, entry.message()) {
-            (Body::ModelChange { provider, model }, _) => {
-                Some(ModelRef { provider: provider.clone(), id: model.clone() })
-            }
-            (_, Some(Message::Assistant(answer))) => {
-                Some(ModelRef { provider: answer.provider.clone()?, id: answer.model.clone()? })
-            }
+        let model = |entry: &Arc<Entry>| match &entry.body {
+            Body::ModelChange { provider, model } => Some(ModelRef { provider: provider.clone(), id: model.clone() }),
+            Body::Message(body) => body.outline.model.clone(),
             _ => None,
         };
         self.newest(model, |past| past.model.clone())

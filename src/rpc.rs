@@ -8,6 +8,7 @@ use crate::{
     message,
     outbox::Outbox,
     protocol::{Method, errors::Failure},
+    transport::Piece,
 };
 use jsonrpsee::{
     Extensions, MethodCallback, RpcModule,
@@ -92,6 +93,16 @@ impl Shared {
         }
     }
 
+    fn send_pieces(&self, id: &RawValue, sink: &Sink, frame: Vec<Piece>) {
+        match sink {
+            Sink::Single => {
+                self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(id.get());
+                self.outbox.answer_in_pieces(frame);
+            }
+            Sink::Batch(_) => self.send(id, sink, frame.iter().map(Piece::as_str).collect()),
+        }
+    }
+
     /// The process ends: whoever still waits is told so, rather than nothing at all.
     pub fn abandon(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
@@ -133,15 +144,14 @@ impl Reply {
         }
     }
 
-    /// Answers with a result that is JSON already, on one line.
-    pub fn json(mut self, result: &str) {
+    /// Answers with a result that is JSON already, in pieces that make one line.
+    pub fn pieces(mut self, result: Vec<Piece>) {
         if let Some(to) = self.to.take() {
             let id = serde_json::to_string(&to.id).expect("an id is always JSON");
-            let mut json = String::with_capacity(result.len() + id.len() + 40);
-            for part in ["{\"jsonrpc\":\"2.0\",\"id\":", &id, ",\"result\":", result, "}"] {
-                json.push_str(part);
-            }
-            to.rpc.send(&to.id, &to.sink, json);
+            let mut frame = vec![Piece::Text(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":"))];
+            frame.extend(result);
+            frame.push(Piece::Text("}".to_owned()));
+            to.rpc.send_pieces(&to.id, &to.sink, frame);
         }
     }
 

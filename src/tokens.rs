@@ -44,7 +44,13 @@ impl Size {
     /// The size of a message.
     #[must_use]
     pub fn of_message(message: &Message) -> Self {
-        Self { chars: chars_of_message(message), counted: OnceLock::new() }
+        Self::of_chars(chars_of_message(message))
+    }
+
+    /// The size of something with so many UTF-16 code units.
+    #[must_use]
+    pub fn of_chars(chars: usize) -> Self {
+        Self { chars: quarter(chars), counted: OnceLock::new() }
     }
 
     /// The size of a text that becomes a message.
@@ -145,22 +151,25 @@ fn of_block(block: &Block) -> u32 {
     }
 }
 
-/// The peers' estimate, in tokens: UTF-16 length over four, an image as 4,800 characters.
-fn chars_of_message(message: &Message) -> u32 {
-    let chars = match message {
+/// An image in the peers' estimate, in characters.
+pub const IMAGE_CHARS: usize = 4 * UNKNOWN_IMAGE as usize;
+
+/// What the peers' estimate is a quarter of: the UTF-16 length, an image as 4,800 characters.
+#[must_use]
+pub fn chars_of_message(message: &Message) -> usize {
+    match message {
         Message::Execution(run) if run.excluded => 0,
         Message::Execution(run) => utf16_len(&run.command) + utf16_len(&run.output),
         Message::Summary(text) => utf16_len(text),
         _ => message.blocks().iter().map(chars_of_block).sum(),
-    };
-    quarter(chars)
+    }
 }
 
 fn chars_of_block(block: &Block) -> usize {
     match block {
         Block::Text(text) | Block::Thinking { text, .. } => utf16_len(text),
         Block::ToolCall(call) => utf16_len(&call.name) + utf16_len(&call.arguments),
-        Block::Image(_) => 4 * UNKNOWN_IMAGE as usize,
+        Block::Image(_) => IMAGE_CHARS,
         Block::Other(bytes) => *bytes,
     }
 }

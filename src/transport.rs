@@ -2,7 +2,8 @@
 //! letter begins LSP's `Content-Length` headers. Knows nothing of what is in a frame.
 
 use std::{
-    io::{self, BufRead, Read},
+    io::{self, BufRead, Read, Write},
+    ops::Range,
     sync::{Arc, OnceLock},
 };
 
@@ -178,6 +179,42 @@ pub fn put_frame(framing: Framing, json: &str, out: &mut Vec<u8>) {
             out.extend_from_slice(json);
         }
     }
+}
+
+/// A piece of a frame's JSON.
+#[derive(Debug, Clone)]
+pub enum Piece {
+    /// Made for it.
+    Text(String),
+    /// A part of a line that somebody keeps anyway.
+    Part(Arc<str>, Range<usize>),
+}
+
+impl Piece {
+    /// What it says.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Part(line, range) => &line[range.clone()],
+        }
+    }
+}
+
+/// Writes a frame of many pieces, none of which is copied: together they may be as large as a session.
+///
+/// # Errors
+/// When the client does not read any more.
+pub fn write_pieces(framing: Framing, pieces: &[Piece], out: &mut impl Write) -> io::Result<()> {
+    if framing == Framing::ContentLength {
+        let length: usize = pieces.iter().map(|piece| escaped_len(piece.as_str())).sum();
+        write!(out, "Content-Length: {length}\r\n\r\n")?;
+    }
+    for piece in pieces {
+        let json = piece.as_str().as_bytes();
+        out.write_all(escape_separators(json).as_deref().unwrap_or(json))?;
+    }
+    if framing == Framing::Ndjson { out.write_all(b"\n") } else { Ok(()) }
 }
 
 /// How long a JSON text is when it is written, in bytes.

@@ -1,7 +1,7 @@
 //! Would a provider take this list? Asked of the finished messages, knowing nothing of how they were made.
 
 use super::ContextMessage;
-use crate::message::Message;
+use crate::message::outline::Role;
 use serde_json::Value;
 
 /// What of a message a provider looks at.
@@ -35,16 +35,19 @@ pub fn violations(messages: &[Value]) -> Vec<String> {
 
 /// The same for the messages of a context, at every rebuild.
 pub(super) fn violations_of(messages: &[ContextMessage]) -> Vec<String> {
-    check(messages.iter().map(|message| match message.message() {
-        Message::Assistant(answer) => Seen::Answer {
-            calls: answer.calls().map(|call| call.id.as_str()).collect(),
-            failed: answer.failed(),
-            empty: answer.content.is_empty(),
-        },
-        Message::ToolResult(result) => Seen::Result(result.call.as_str()),
-        Message::System(_) => Seen::Unknown("system"),
-        Message::Summary(_) => Seen::Unknown("summary"),
-        Message::User(_) | Message::Developer(_) | Message::Execution(_) | Message::Custom(_) => Seen::Other,
+    check(messages.iter().map(|message| {
+        let outline = message.outline();
+        match outline.role {
+            Role::Assistant => Seen::Answer {
+                calls: outline.calls.iter().map(|call| call.id.as_str()).collect(),
+                failed: outline.failed,
+                empty: outline.empty,
+            },
+            Role::ToolResult => Seen::Result(outline.answers.as_ref().map_or("", |call| call.as_str())),
+            Role::System => Seen::Unknown("system"),
+            Role::Summary => Seen::Unknown("summary"),
+            Role::User | Role::Developer | Role::Execution | Role::Custom => Seen::Other,
+        }
     }))
 }
 

@@ -4,7 +4,7 @@
 use super::{ContextMessage, Part};
 use crate::{
     ids::CallId,
-    message::{Block, Message, ToolCall},
+    message::outline::{Call, Role},
 };
 use serde_json::json;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ const INTERRUPTED: &str = "[No result: the call was interrupted.]";
 
 /// An answer with the results that were found for its calls, in the order they came; or any other message.
 enum Group {
-    Answer { answer: ContextMessage, open: Vec<ToolCall>, results: Vec<ContextMessage> },
+    Answer { answer: ContextMessage, open: Vec<Call>, results: Vec<ContextMessage> },
     Other(ContextMessage),
 }
 
@@ -25,17 +25,18 @@ pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
     // The answers that wait for an id, by their places, the nearest last.
     let mut waiting: HashMap<CallId, Vec<usize>> = HashMap::new();
     for message in messages {
-        match message.message() {
-            Message::Assistant(answer) if answer.failed() || answer.content.is_empty() => {}
-            Message::Assistant(answer) => {
-                let open: Vec<ToolCall> = answer.calls().cloned().collect();
+        let outline = message.outline();
+        match outline.role {
+            Role::Assistant if outline.failed || outline.empty => {}
+            Role::Assistant => {
+                let open = outline.calls.clone();
                 for call in &open {
                     waiting.entry(call.id.clone()).or_default().push(groups.len());
                 }
                 groups.push(Group::Answer { answer: message, open, results: Vec::new() });
             }
-            Message::ToolResult(result) => {
-                let call = result.call.clone();
+            Role::ToolResult => {
+                let Some(call) = outline.answers.clone() else { continue };
                 let place = waiting.get_mut(&call).and_then(Vec::pop);
                 if let Some(Group::Answer { open, results, .. }) = place.map(|place| &mut groups[place]) {
                     let answered = open.iter().position(|it| it.id == call);
@@ -43,7 +44,8 @@ pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
                     results.push(message);
                 }
             }
-            other if says_nothing(other) => {}
+            // No provider takes a message without content, or with nothing but empty texts.
+            Role::User | Role::Developer | Role::Custom if outline.silent => {}
             _ => groups.push(Group::Other(message)),
         }
     }
@@ -61,16 +63,7 @@ pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
     paired
 }
 
-/// A message without content, or with nothing but empty texts: no provider takes one.
-fn says_nothing(message: &Message) -> bool {
-    let empty = |block: &Block| matches!(block, Block::Text(text) if text.is_empty());
-    match message {
-        Message::User(blocks) | Message::Developer(blocks) | Message::Custom(blocks) => blocks.iter().all(empty),
-        _ => false,
-    }
-}
-
-fn stand_in(call: &ToolCall) -> Option<ContextMessage> {
+fn stand_in(call: &Call) -> Option<ContextMessage> {
     let value = json!({
         "role": "toolResult", "toolCallId": call.id, "toolName": call.name,
         "content": [{ "type": "text", "text": INTERRUPTED }], "isError": true,

@@ -4,7 +4,7 @@ use crate::{
     context,
     entry::{Body, CarriedMessage, Entry},
     ids::EntryId,
-    message::{Message, ToolCall},
+    message::outline::{Call, Role},
     models::Budget,
     path::Path,
     tokens::Estimator,
@@ -175,13 +175,11 @@ fn step(entry: &Arc<Entry>, estimator: Estimator) -> Step {
     let kind = match &entry.body {
         Body::Compaction(_) => Kind::Compaction,
         _ if !entry.in_context() => Kind::Metadata,
-        Body::Message(_) => match entry.message() {
-            Some(Message::ToolResult(_)) => Kind::ToolResult,
-            Some(Message::Assistant(_) | Message::Custom(_)) => Kind::Message,
-            Some(Message::System(_)) | None => Kind::Metadata,
-            Some(Message::User(_) | Message::Execution(_) | Message::Developer(_) | Message::Summary(_)) => {
-                Kind::TurnStart
-            }
+        Body::Message(body) => match body.outline.role {
+            Role::ToolResult => Kind::ToolResult,
+            Role::Assistant | Role::Custom => Kind::Message,
+            Role::System => Kind::Metadata,
+            Role::User | Role::Execution | Role::Developer | Role::Summary => Kind::TurnStart,
         },
         _ => Kind::TurnStart,
     };
@@ -196,11 +194,11 @@ fn step(entry: &Arc<Entry>, estimator: Estimator) -> Step {
 fn pending(window: &[Arc<Entry>]) -> Option<usize> {
     let mut answered = Vec::new();
     for (place, entry) in window.iter().enumerate().rev() {
-        match entry.message() {
-            Some(Message::ToolResult(result)) => answered.push(&result.call),
-            Some(Message::Assistant(answer)) if !answer.failed() => {
-                let open = |call: &ToolCall| !answered.contains(&&call.id);
-                return answer.calls().any(open).then_some(place);
+        match entry.outline() {
+            Some(outline) if outline.role == Role::ToolResult => answered.extend(&outline.answers),
+            Some(outline) if outline.role == Role::Assistant && !outline.failed => {
+                let open = |call: &Call| !answered.contains(&&call.id);
+                return outline.calls.iter().any(open).then_some(place);
             }
             None if !entry.in_context() => {}
             _ => return None,
@@ -277,7 +275,7 @@ impl Plan {
         let found = context::newest_user_message_before(&self.path, self.first_kept(), self.path.len());
         // What an earlier compaction carries may stand before everything this path still knows.
         let carried = found.or_else(|| {
-            let kept_user = self.kept().iter().any(|entry| matches!(entry.message(), Some(Message::User(_))));
+            let kept_user = self.kept().iter().any(|entry| entry.is_from(Role::User));
             let carried = self.path.newest_user_message_before().filter(|_| !kept_user);
             carried.cloned()
         });
@@ -321,7 +319,7 @@ impl Plan {
 }
 
 fn is_message(entry: &Arc<Entry>) -> bool {
-    entry.in_context() && !matches!(entry.message(), Some(Message::System(_)))
+    entry.in_context() && !entry.is_from(Role::System)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::{
     entry::{ContextEdit, Entry, Replacement},
-    message::{Message, ToolResult},
+    message::{Message, ToolResult, outline::Role},
     settings::PruneSettings,
     tokens::Estimator,
 };
@@ -20,7 +20,7 @@ pub struct Pruned {
 
 /// The tool results among entries, newest first.
 pub fn results(entries: &[Arc<Entry>]) -> impl Iterator<Item = (&Arc<Entry>, &ToolResult)> {
-    entries.iter().rev().filter_map(|entry| match entry.message() {
+    entries.iter().rev().filter(|entry| entry.is_from(Role::ToolResult)).filter_map(|entry| match entry.message() {
         Some(Message::ToolResult(result)) => Some((entry, result)),
         _ => None,
     })

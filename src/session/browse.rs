@@ -12,7 +12,7 @@ use crate::{
     entry::Entry,
     ids::EntryId,
     index::Place,
-    message::Message,
+    message::outline::Role,
     protocol::{
         errors::Failure,
         types::{
@@ -162,11 +162,7 @@ impl Session {
         if let Some(path) = here {
             let context = self.state.context(&path);
             let answer = read::Context::new(&self.state, &path, context);
-            // A long one takes a while to be put into one frame.
-            if path.bytes() < LARGE {
-                return reply.json(&answer.to_json());
-            }
-            return self.spawn_read(move || reply.json(&answer.to_json()));
+            return reply.pieces(answer.pieces());
         }
         let Some(index) = self.state.history.index() else {
             return self.await_index(Command::Context(params, reply));
@@ -178,15 +174,12 @@ impl Session {
         match self.state.history.wanted(index.path_to(place)).into_path() {
             Ok(path) => {
                 let context = self.state.context(&path);
-                reply.json(&read::Context::new(&self.state, &path, context).to_json());
+                reply.pieces(read::Context::new(&self.state, &path, context).pieces());
             }
             Err(error) => reply.fail(&error.into()),
         }
     }
 }
-
-/// A context over this is written into its frame away from the session, in bytes.
-const LARGE: u64 = 1 << 20;
 
 /// A page that the path in memory has all of.
 fn entries_of_path(state: &State, params: &EntriesParams) -> Option<EntriesAnswer> {
@@ -203,15 +196,15 @@ fn entries_of_path(state: &State, params: &EntriesParams) -> Option<EntriesAnswe
 }
 
 fn node(entry: &Arc<Entry>, label: Option<String>) -> TreeNode {
-    let role = entry.message().map(|message| match message {
-        Message::User(_) => "user",
-        Message::Developer(_) => "developer",
-        Message::System(_) => "system",
-        Message::Assistant(_) => "assistant",
-        Message::ToolResult(_) => "toolResult",
-        Message::Execution(_) => "bashExecution",
-        Message::Custom(_) => "custom",
-        Message::Summary(_) => "branchSummary",
+    let role = entry.outline().map(|outline| match outline.role {
+        Role::User => "user",
+        Role::Developer => "developer",
+        Role::System => "system",
+        Role::Assistant => "assistant",
+        Role::ToolResult => "toolResult",
+        Role::Execution => "bashExecution",
+        Role::Custom => "custom",
+        Role::Summary => "branchSummary",
     });
     TreeNode {
         id: entry.id.clone(),

@@ -105,7 +105,7 @@ fn section(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
             blocks(out, &custom.content)
         }
         Body::ModelChange { provider, model } => writeln!(out, "_Model: {provider}/{model}_\n"),
-        Body::Message(body) => message(out, &body.message),
+        Body::Message(_) => entry.message().map_or(Ok(()), |it| message(out, it)),
         _ => Ok(()),
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     entry::{Entry, Preserved, VERSION},
     ids::EntryId,
     index::{Head, Index, Oddity, Place, Spot},
-    message::Message,
+    message::outline::Role,
     path::{self, Path},
 };
 use std::{fs::File, io, ops::ControlFlow, path::PathBuf, sync::Arc};
@@ -475,7 +475,7 @@ impl History {
         let mut next = index.parent(first);
         while let Some(place) = next {
             let entry = self.body(index, place)?;
-            if let Some(Message::User(_)) = entry.message() {
+            if entry.is_from(Role::User) {
                 past.newest_user_message = Some(context::carried(&entry));
                 break;
             }

@@ -9,6 +9,7 @@ use crate::{
     path::Path,
     protocol::types::{self, EntriesAnswer, EntriesParams, Thresholds, Usage, UsageAnswer},
     tokens::Estimator,
+    transport::Piece,
 };
 use serde_json::value::RawValue;
 
@@ -32,17 +33,18 @@ impl Context {
         Self { context, usage: state.measure(path).usage, model: state.model(path) }
     }
 
-    /// Its JSON: the fields of `ContextAnswer`, which the schema is made of. Put together by hand, because messages
-    /// are JSON already and there may be a hundred megabytes of them.
+    /// Its JSON: the fields of `ContextAnswer`, which the schema is made of. Messages are JSON already, and there may be
+    /// a hundred megabytes of them, so they are not copied.
     #[must_use]
-    pub fn to_json(&self) -> String {
+    pub fn pieces(&self) -> Vec<Piece> {
         let messages = self.context.messages();
-        let mut json = String::from("{\"messages\":[");
+        let mut pieces = Vec::with_capacity(2 * messages.len() + 2);
         for (at, message) in messages.iter().enumerate() {
-            if at > 0 {
-                json.push(',');
-            }
-            json.push_str(&message.json());
+            pieces.push(Piece::Text(if at == 0 { "{\"messages\":[" } else { "," }.to_owned()));
+            pieces.push(match message.part() {
+                Some((line, part)) => Piece::Part(line, part),
+                None => Piece::Text(message.json().into_owned()),
+            });
         }
         let entries: Vec<_> = messages.iter().map(|message| &message.entry).collect();
         let rest = serde_json::json!({
@@ -51,9 +53,9 @@ impl Context {
             "compactionEntryId": self.context.compaction(),
             "model": self.model,
         });
-        json.push_str("],");
-        json.push_str(&rest.to_string()[1..]);
-        json
+        let open = if messages.is_empty() { "{\"messages\":[],{" } else { "],{" };
+        pieces.push(Piece::Text(format!("{}{}", &open[..open.len() - 1], &rest.to_string()[1..])));
+        pieces
     }
 }
 

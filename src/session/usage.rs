@@ -4,7 +4,7 @@ use crate::{
     context,
     entry::Entry,
     maintenance::{self, Facts, plan},
-    message::Message,
+    message::outline::Outline,
     models::{self, Budget, ModelRef},
     path::Path,
     protocol::types::{Breakdown, Usage, UsageSource},
@@ -137,10 +137,8 @@ impl Measure {
 /// rewritten since.
 fn anchor(path: &Path) -> Option<(usize, u64)> {
     let since = path.last_rewrite().map_or(0, |place| place + 1);
-    path.iter().enumerate().skip(since).rev().find_map(|(place, entry)| match entry.message() {
-        Some(Message::Assistant(answer)) => Some((place, answer.measured()?.context_tokens())),
-        _ => None,
-    })
+    let measured = |(place, entry): (usize, &Arc<Entry>)| Some((place, entry.outline()?.measured()?.context_tokens()));
+    path.iter().enumerate().skip(since).rev().find_map(measured)
 }
 
 /// Compares how the context grew from answer to answer by the provider's count and by ours.
@@ -158,12 +156,7 @@ fn calibrate(path: &Path, estimator: Estimator) -> Calibration {
         } else if entry.compaction().is_some() || entry.kind == "context_edit" {
             before = None;
         }
-        let Some(Message::Assistant(answer)) = entry.message() else {
-            continue;
-        };
-        let Some(usage) = answer.measured() else {
-            continue;
-        };
+        let Some(usage) = entry.outline().and_then(Outline::measured) else { continue };
         let reported = usage.context_tokens();
         if let Some(before) = before {
             calibration.learn(reported.saturating_sub(before), estimated);

@@ -96,7 +96,10 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, st
                 say(Speaker::Aside, clean(&custom.custom_type), clipped(&message::text_of(&custom.content)));
                 continue;
             }
-            Body::Message(body) => &body.message,
+            Body::Message(_) => match entry.message() {
+                Some(message) => message,
+                None => continue,
+            },
             _ => continue,
         };
         match content {

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 /// Rooms from the ground up. A file may use what is in its own room or below it.
 const ROOMS: &[(&str, &[&str])] = &[
     ("words", &["ids", "text", "prompts", "watch"]),
-    ("entries", &["tokens", "message", "entry", "entry/preserved"]),
+    ("entries", &["tokens", "message", "message/outline", "entry", "entry/preserved"]),
     (
         "knowledge",
         &[
