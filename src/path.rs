@@ -31,8 +31,6 @@ pub struct Pin {
     pub entry: EntryId,
     /// Its text, where a compaction or the pin itself brought it along.
     pub text: Option<String>,
-    /// When the entry was written, in the file's own form: pins stand in this order.
-    pub at: String,
 }
 
 /// Walks a branch backwards from its leaf. `earlier` gives the leaf for nothing, and for an id the nearest entry of that
@@ -294,7 +292,8 @@ impl Path {
         past.map_or(0, |past| past.compactions) + here
     }
 
-    /// The pins in force, oldest entry first.
+    /// The pins in force, in the order of the path: first those of entries that are not in memory any more, as a
+    /// compaction carries them or a later pin says where it belongs among them.
     #[must_use]
     pub fn pins(&self) -> Vec<Pin> {
         let cleared = self.cleared(self.entries.len());
@@ -309,16 +308,18 @@ impl Path {
                 pins.retain(|pin| pin.entry != id);
             } else if let Some(data) = entry.ours("pin") {
                 let Some(id) = target(data) else { continue };
-                let text = |key: &str| data.get(key).and_then(Value::as_str).map(str::to_owned);
+                let text = |key: &str| data.get(key).and_then(Value::as_str);
                 if pins.iter().all(|pin| pin.entry != id) {
-                    let at = text("at").unwrap_or_else(|| entry.timestamp.clone());
-                    pins.push(Pin { entry: id, text: text("text"), at });
+                    let next = text("before").and_then(|next| pins.iter().position(|pin| pin.entry.as_str() == next));
+                    let pin = Pin { entry: id, text: text("text").map(str::to_owned) };
+                    pins.insert(next.unwrap_or(pins.len()), pin);
                 }
             } else if entry.is_pinned_text() {
-                pins.push(Pin { entry: entry.id.clone(), text: None, at: entry.timestamp.clone() });
+                pins.push(Pin { entry: entry.id.clone(), text: None });
             }
         }
-        pins.sort_by(|a, b| a.at.cmp(&b.at));
+        // Nothing, where it is not in memory, comes before any place.
+        pins.sort_by_key(|pin| self.position(&pin.entry));
         pins
     }
 
@@ -386,7 +387,7 @@ impl Preserved {
     /// What a path says beside its messages, for those who will not see it.
     #[must_use]
     pub fn of(path: &Path) -> Self {
-        let carried = |pin: Pin| CarriedPin { entry_id: pin.entry, text: pin.text, at: pin.at };
+        let carried = |pin: Pin| CarriedPin { entry_id: pin.entry, text: pin.text };
         Self {
             newest_user_message: None,
             edits: Vec::new(),
@@ -402,7 +403,7 @@ impl Preserved {
 
 impl From<&CarriedPin> for Pin {
     fn from(pin: &CarriedPin) -> Self {
-        Self { entry: pin.entry_id.clone(), text: pin.text.clone(), at: pin.at.clone() }
+        Self { entry: pin.entry_id.clone(), text: pin.text.clone() }
     }
 }
 

@@ -49,9 +49,6 @@ pub struct CarriedPin {
     /// Its text, where the cut left the entry behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// When the entry was written: pins stand in this order.
-    #[serde(default)]
-    pub at: String,
 }
 
 /// A message that stands in the summary because the cut left it behind.

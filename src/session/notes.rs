@@ -129,9 +129,10 @@ fn pin(state: &State, params: &PinParams) -> Result<Staged, Cannot> {
                 let what = "only messages are sent to a model and can be pinned";
                 return Err(Failure::params("entryId", what).into());
             }
-            let mut data = json!({ "entryId": id, "at": entry.timestamp });
+            let mut data = json!({ "entryId": id });
             if state.path().position(id).is_none_or(|place| place < state.path().first_kept()) {
                 data["text"] = entry.pinned_text().into();
+                data["before"] = json!(next_pin(state, id));
             }
             room_for(state, u64::from(entry.tokens(Estimator::Chars)), "entryId")?;
             staged.mark(state, "pin", data)?;
@@ -150,6 +151,20 @@ fn pin(state: &State, params: &PinParams) -> Result<Staged, Cannot> {
         _ => return Err(Failure::params("entryId", "give either entryId or text").into()),
     }
     Ok(staged)
+}
+
+/// The pin that comes next on the path behind an entry that was compacted away, if that was too.
+fn next_pin(state: &State, id: &EntryId) -> Option<EntryId> {
+    let path = state.path();
+    let place = |id: &EntryId| state.history.index()?.find(id);
+    let pins = path.pins();
+    let next = pins.iter().find(|pin| match (path.position(id), path.position(&pin.entry)) {
+        (Some(own), Some(other)) => other > own,
+        (Some(_), None) => false,
+        (None, Some(_)) => true,
+        (None, None) => place(&pin.entry) > place(id),
+    });
+    next.map(|pin| pin.entry.clone())
 }
 
 /// What is pinned is in every context, so there must not be too much of it.

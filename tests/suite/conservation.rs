@@ -165,9 +165,12 @@ impl World {
                 let Some(entry) = (!messages.is_empty()).then(|| messages[at.index(messages.len())].clone()) else {
                     return;
                 };
-                let mut data = json!({"entryId": entry.id, "at": entry.timestamp});
+                let mut data = json!({"entryId": entry.id});
                 if path.position(&entry.id).is_some_and(|place| place < path.first_kept()) {
                     data["text"] = entry.pinned_text().into();
+                    let own = path.position(&entry.id);
+                    let next = path.pins().into_iter().find(|pin| path.position(&pin.entry) > own);
+                    data["before"] = json!(next.map(|pin| pin.entry));
                 }
                 self.mark("pin", data);
             }

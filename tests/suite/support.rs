@@ -6,7 +6,11 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
@@ -25,6 +29,7 @@ pub struct Daemon {
     child: Child,
     to: Option<ChildStdin>,
     frames: Receiver<Value>,
+    paused: Arc<AtomicBool>,
     /// Notifications that came while an answer was waited for.
     pub events: Vec<Value>,
     next_id: u64,
@@ -88,9 +93,14 @@ impl Daemon {
         let to = child.stdin.take();
         let from = BufReader::new(child.stdout.take().expect("a pipe"));
         let (frames, received) = channel();
+        let paused = Arc::new(AtomicBool::new(false));
+        let waits = paused.clone();
         std::thread::spawn(move || {
             for line in from.lines() {
                 let Ok(line) = line else { return };
+                while waits.load(Ordering::SeqCst) {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
                 let frame =
                     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in a line of stdout: {line}"));
                 if frames.send(frame).is_err() {
@@ -98,7 +108,7 @@ impl Daemon {
                 }
             }
         });
-        Self { home, child, to, frames: received, events: Vec::new(), next_id: 1 }
+        Self { home, child, to, frames: received, paused, events: Vec::new(), next_id: 1 }
     }
 
     /// Writes bytes as they are.
@@ -135,6 +145,28 @@ impl Daemon {
     /// The next frame, if one comes soon enough.
     pub fn frame_within(&mut self, longest: Duration) -> Option<Value> {
         self.frames.recv_timeout(longest).ok()
+    }
+
+    /// The next frame that is wanted, if one comes in time; those before it are kept.
+    pub fn next_within(&mut self, time: Duration, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
+        let end = Instant::now() + time;
+        loop {
+            let frame = self.frames.recv_timeout(end.saturating_duration_since(Instant::now())).ok()?;
+            if wanted(&frame) {
+                return Some(frame);
+            }
+            self.events.push(frame);
+        }
+    }
+
+    /// Stops reading what the daemon says.
+    pub fn pause(&self) {
+        self.paused.store(true, Ordering::SeqCst);
+    }
+
+    /// Reads again.
+    pub fn resume(&self) {
+        self.paused.store(false, Ordering::SeqCst);
     }
 
     /// The answer to a request; what comes before it is kept.

@@ -1,0 +1,147 @@
+//! The whole of a session: its tree, searches, pages, exports, deletion.
+
+use crate::support::*;
+use serde_json::{Value, json};
+use std::fs;
+
+/// A session with a branch: e0 … e7, then from e3 again.
+fn branched(daemon: &mut Daemon) -> String {
+    let path = session_of(&daemon.home, "branched", &turns(2));
+    let session = daemon.load(&path);
+    let other =
+        json!({"sessionId": session, "messages": [user("Another way, with a Needle in it.")], "parentEntryId": "e3"});
+    daemon.ok("session/append", other);
+    session
+}
+
+#[test]
+fn a_tree_has_every_entry_with_its_name() {
+    let mut daemon = Daemon::start();
+    let session = branched(&mut daemon);
+    daemon.ok("session/label", json!({"sessionId": session, "targetEntryId": "e3", "label": "the fork"}));
+    let tree = daemon.ok("session/tree", json!({"sessionId": session}));
+    let nodes = tree["nodes"].as_array().expect("nodes");
+    assert_eq!(nodes.len(), 10);
+    assert_eq!(nodes[3]["label"], "the fork");
+    assert_eq!((nodes[3]["role"].as_str(), nodes[3]["type"].as_str()), (Some("assistant"), Some("message")));
+    assert!(nodes[3]["preview"].as_str().is_some_and(|preview| preview.starts_with("Looked at part_0")));
+    assert_eq!(nodes[8]["parentId"], "e3");
+    assert_eq!(tree["nextCursor"], Value::Null);
+    let mut seen = Vec::new();
+    let mut cursor = Value::Null;
+    loop {
+        let page = daemon.ok("session/tree", json!({"sessionId": session, "limit": 4, "cursor": cursor}));
+        seen.extend(page["nodes"].as_array().expect("nodes").clone());
+        cursor = page["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    assert_eq!(&seen, nodes);
+    daemon.ok("session/label", json!({"sessionId": session, "targetEntryId": "e3", "label": null}));
+    let tree = daemon.ok("session/tree", json!({"sessionId": session}));
+    assert_eq!(tree["nodes"][3]["label"], Value::Null);
+}
+
+#[test]
+fn pages_of_entries_miss_nothing_and_repeat_nothing() {
+    let mut daemon = Daemon::start();
+    let session = branched(&mut daemon);
+    for (branch, expected) in [("all", 9), ("active", 5)] {
+        let mut seen: Vec<String> = Vec::new();
+        let mut since = Value::Null;
+        loop {
+            let page = daemon
+                .ok("session/entries", json!({"sessionId": session, "branch": branch, "limit": 2, "since": since}));
+            let ids = page["entries"].as_array().expect("entries").iter();
+            seen.extend(ids.map(|entry| entry["id"].as_str().expect("an id").to_owned()));
+            since = page["nextCursor"].clone();
+            if since.is_null() {
+                break;
+            }
+        }
+        assert_eq!(seen.len(), expected, "{branch}: {seen:?}");
+    }
+    let after = daemon.ok("session/entries", json!({"sessionId": session, "since": "e6"}));
+    assert_eq!(after["entries"].as_array().map(Vec::len), Some(1), "a cursor on a branch that was left");
+}
+
+#[test]
+fn a_search_finds_words_on_every_branch_and_behind_every_compaction() {
+    let mut daemon = Daemon::start();
+    let session = branched(&mut daemon);
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 1, "wait": true}));
+    let found = daemon.ok("session/search", json!({"sessionId": session, "query": "NEEDLE in"}));
+    let matches = found["matches"].as_array().expect("matches");
+    assert!(matches.iter().any(|it| it["snippet"].as_str().is_some_and(|text| text.contains("with a Needle in it"))));
+    let old = daemon.ok("session/search", json!({"sessionId": session, "query": "part_1_value", "limit": 1}));
+    assert_eq!(old["matches"][0]["entryId"], "e6");
+    let ids = daemon.ok("session/search", json!({"sessionId": session, "query": "toolResult"}));
+    assert_eq!(ids["matches"], json!([]), "what nobody said is not found");
+    let error = daemon.err("session/search", json!({"sessionId": session, "query": " "}));
+    assert_eq!(error["data"]["path"], "query");
+    let ephemeral = daemon.ok("session/new", json!({"cwd": "/tmp", "ephemeral": true}))["session"]["sessionId"].clone();
+    daemon.ok("session/append", json!({"sessionId": ephemeral, "messages": [user("kept in memory")]}));
+    let found = daemon.ok("session/search", json!({"sessionId": ephemeral, "query": "in memory"}));
+    assert_eq!(found["matches"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn an_export_is_a_session_that_opens_or_a_text_that_reads() {
+    let mut daemon = Daemon::start();
+    let session = branched(&mut daemon);
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 1, "wait": true}));
+    let context = daemon.ok("session/context", json!({"sessionId": session}))["messages"].clone();
+    let file = daemon.home.path("export.jsonl");
+    let answer = daemon.ok("session/export", json!({"sessionId": session, "format": "jsonl", "path": file}));
+    assert_eq!(answer["path"], json!(file));
+    let mut other = Daemon::start();
+    let id = other.load(&file);
+    assert_eq!(other.ok("session/context", json!({"sessionId": id}))["messages"], context);
+    let error = daemon.err("session/export", json!({"sessionId": session, "format": "jsonl", "path": file}));
+    assert_eq!(error["data"]["code"], "storage_error", "nothing is overwritten");
+    let text = daemon.home.path("export.md");
+    daemon.ok("session/export", json!({"sessionId": session, "format": "markdown", "path": text}));
+    let text = fs::read_to_string(text).expect("a file");
+    assert!(text.contains("## User\n\nRequest 0") && text.contains("Another way") && text.contains("**Calls read**"));
+    assert!(!text.contains("Request 1"), "the other branch is not in it");
+    let error = daemon.err("session/export", json!({"sessionId": session, "format": "pdf", "path": "x"}));
+    assert_eq!(error["data"]["path"], "format");
+}
+
+#[test]
+fn a_deleted_session_is_gone_and_one_of_somebody_else_is_not() {
+    let mut daemon = Daemon::start();
+    let new = daemon.ok("session/new", json!({"cwd": "/tmp"}))["session"].clone();
+    let file = std::path::PathBuf::from(new["path"].as_str().expect("a path"));
+    daemon.ok("session/delete", json!({"sessionId": new["sessionId"]}));
+    assert!(!file.exists());
+    assert_eq!(fs::read_dir(file.parent().expect("a folder")).expect("a folder").count(), 0, "no litter");
+    let error = daemon.err("session/status", json!({"sessionId": new["sessionId"]}));
+    assert_eq!(error["data"]["code"], "not_found");
+    let error = daemon.err("session/delete", json!({"sessionId": new["sessionId"]}));
+    assert_eq!(error["data"]["code"], "not_found");
+
+    let mine = daemon.ok("session/new", json!({"cwd": "/tmp"}))["session"].clone();
+    let mut command = daemon.home.command();
+    command.env("ABRIDGED_LOG", "error");
+    let mut other = Daemon::of(Home::new(), command);
+    other.ok("initialize", json!({}));
+    let error = other.err("session/delete", json!({"sessionId": mine["sessionId"]}));
+    assert_eq!(
+        (error["data"]["code"].as_str(), error["data"]["pid"].as_u64()),
+        (Some("locked"), Some(u64::from(daemon.pid())))
+    );
+    daemon.ok("session/close", json!({"sessionId": mine["sessionId"]}));
+    other.ok("session/delete", json!({"sessionId": mine["sessionId"]}));
+    let ephemeral = daemon.ok("session/new", json!({"cwd": "/tmp", "ephemeral": true}))["session"]["sessionId"].clone();
+    daemon.ok("session/delete", json!({"sessionId": ephemeral}));
+}
+
+#[test]
+fn nothing_waits_in_a_queue() {
+    let mut daemon = Daemon::start();
+    let session = branched(&mut daemon);
+    let queue = daemon.ok("session/clear_queue", json!({"sessionId": session}));
+    assert_eq!(queue, json!({"steering": [], "followUp": []}));
+}
