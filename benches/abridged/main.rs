@@ -3,6 +3,8 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its numbers")]
 
+mod sessions;
+
 use abridged::{
     context,
     entry::Entry,
@@ -26,22 +28,33 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// What is measured, by its name on the command line: `cargo bench -- sizes idle`. Nothing named: everything.
+const GROUPS: &[(&str, fn(&mut Report))] = &[
+    ("start", first_answer),
+    ("echo", bare_echo),
+    ("pings", pings),
+    ("appends", appends),
+    ("planning", planning),
+    ("extracting", extracting),
+    ("compaction", whole_compaction),
+    ("sizes", sessions::sizes),
+    ("whole", sessions::without_compaction),
+    ("idle", sessions::idle_sessions),
+    ("listing", sessions::listing),
+];
+
 fn main() {
-    let as_json = std::env::args().any(|argument| argument == "--json");
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let as_json = arguments.iter().any(|argument| argument == "--json");
+    let named = |name: &str| arguments.iter().all(|it| it.starts_with('-')) || arguments.iter().any(|it| it == name);
     let mut report = Report { rows: Vec::new(), as_json };
-    first_answer(&mut report);
-    bare_echo(&mut report);
-    pings(&mut report);
-    appends(&mut report);
-    planning(&mut report);
-    extracting(&mut report);
-    whole_compaction(&mut report);
+    GROUPS.iter().filter(|(name, _)| named(name)).for_each(|(_, measure)| measure(&mut report));
     report.end();
 }
 
 /// A measured number beside the one it is held to.
 struct Row {
-    name: &'static str,
+    name: String,
     value: f64,
     unit: &'static str,
     goal: &'static str,
@@ -53,9 +66,10 @@ struct Report {
 }
 
 impl Report {
-    fn add(&mut self, name: &'static str, value: f64, unit: &'static str, goal: &'static str) {
+    fn add(&mut self, name: impl Into<String>, value: f64, unit: &'static str, goal: &'static str) {
+        let name = name.into();
         if !self.as_json {
-            println!("{name:<58} {value:>12.2} {unit:<10} {goal}");
+            println!("{name:<66} {value:>12.2} {unit:<10} {goal}");
         }
         self.rows.push(Row { name, value, unit, goal });
     }
@@ -92,7 +106,18 @@ struct Daemon {
 
 impl Daemon {
     fn start() -> Self {
-        let home = tempfile::tempdir().expect("a folder");
+        Self::at(tempfile::tempdir().expect("a folder"))
+    }
+
+    /// Another one in the same place, after this one.
+    fn again(mut self) -> Self {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let empty = tempfile::tempdir().expect("a folder");
+        Self::at(std::mem::replace(&mut self._home, empty))
+    }
+
+    fn at(home: tempfile::TempDir) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_abridged"))
             .env("ABRIDGED_DATA_DIR", home.path().join("data"))
             .env("ABRIDGED_CONFIG_DIR", home.path().join("config"))
