@@ -17,8 +17,7 @@ use crate::{
     },
     rpc::{MOST_IN_FLIGHT, Reply, Service, Shared},
     session::{
-        self, Emitter,
-        background::Awake,
+        self, Emitter, background,
         handle::{self, Command, Handle, Inbox, Note, Urgent},
         header,
         open::{self, Opened},
@@ -130,8 +129,8 @@ pub struct Daemon {
     methods: OnceLock<Vec<&'static str>>,
     requests: OnceLock<Arc<Shared>>,
     files: SessionFiles,
-    /// How much all sessions keep in memory.
-    awake: Awake,
+    /// What all sessions have in common.
+    in_common: background::Shared,
     /// Everything that must end before the process does.
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
@@ -158,7 +157,7 @@ impl Daemon {
             stage: AtomicU8::new(stage::NEW),
             methods: OnceLock::new(),
             requests: OnceLock::new(),
-            awake: Awake::default(),
+            in_common: background::Shared::default(),
             tasks: TaskTracker::new(),
             runtime,
             exit: Notify::new(),
@@ -541,7 +540,7 @@ impl Daemon {
         if sessions.get(id).is_some_and(Handle::is_open) {
             return None;
         }
-        let (handle, inbox) = handle::mailbox(self.awake.clone());
+        let (handle, inbox) = handle::mailbox(self.in_common.clone());
         sessions.insert(id.clone(), handle);
         Some(inbox)
     }

@@ -152,6 +152,13 @@ impl Index {
         }
     }
 
+    /// Lets go of room for more: most sessions get no more for a long time.
+    pub fn shrink(&mut self) {
+        self.nodes.shrink_to_fit();
+        self.landmarks.shrink_to_fit();
+        self.newest.shrink_to_fit();
+    }
+
     /// How many entries there are.
     #[must_use]
     pub fn len(&self) -> usize {

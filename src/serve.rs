@@ -33,6 +33,8 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
+        // Reading and counting for many sessions at once is no faster, and each thread keeps memory of its own.
+        .max_blocking_threads(16)
         .enable_time()
         .enable_io()
         .build()

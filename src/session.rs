@@ -188,8 +188,8 @@ pub struct Session {
     ending: Ending,
     /// What clients were told last.
     told: Usage,
-    inputs: mpsc::UnboundedSender<Input>,
-    urgent: mpsc::UnboundedSender<Urgent>,
+    inputs: mpsc::UnboundedSender<Box<Input>>,
+    urgent: mpsc::UnboundedSender<Box<Urgent>>,
 }
 
 /// Whether the session is to end, and who wants to know.
@@ -202,7 +202,7 @@ enum Ending {
 /// Runs a session until it is closed.
 pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
     let (inputs, mut results) = mpsc::unbounded_channel();
-    let Inbox { mut mailbox, mut urgent, urgent_sender, awake, .. } = inbox;
+    let Inbox { mut mailbox, mut urgent, urgent_sender, shared, .. } = inbox;
     let Opened { state, home, left_behind } = opened;
     let told = state.measure(state.path()).usage;
     let mut session = Session {
@@ -220,7 +220,7 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
         touched: false,
         unnoted: false,
         left_behind,
-        idle: Idle::new(awake),
+        idle: Idle::new(shared),
         counting: false,
         ending: Ending::No,
         told,
@@ -228,21 +228,20 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
         urgent: urgent_sender,
     };
     session.settle_what_was_left_behind();
-    session.count();
     while !session.over(&mailbox) {
         // One thing at a time, so that a cancel never waits behind more than one.
         if let Ok(urgent) = urgent.try_recv() {
-            session.on_urgent(urgent, &mut mailbox);
+            session.on_urgent(*urgent, &mut mailbox);
         } else if let Ok(input) = results.try_recv() {
-            session.on_input(input);
+            session.on_input(*input);
         } else if session.work(&mut mailbox) {
             tokio::task::yield_now().await;
         } else {
             let idle_work = session.next_idle_work();
             tokio::select! { biased;
-                Some(urgent) = urgent.recv() => session.on_urgent(urgent, &mut mailbox),
-                Some(input) = results.recv() => session.on_input(input),
-                Some(command) = mailbox.recv(), if session.listens() => session.commands.push_back(command),
+                Some(urgent) = urgent.recv() => session.on_urgent(*urgent, &mut mailbox),
+                Some(input) = results.recv() => session.on_input(*input),
+                Some(command) = mailbox.recv(), if session.listens() => session.commands.push_back(*command),
                 () = Idle::over(idle_work) => session.do_idle_work(),
                 else => break,
             }
@@ -250,7 +249,7 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
     }
     mailbox.close();
     while let Ok(command) = mailbox.try_recv() {
-        session.commands.push_back(command);
+        session.commands.push_back(*command);
     }
     session.end();
 }
@@ -268,7 +267,7 @@ impl Session {
             && self.waiting_for_index.is_empty()
     }
 
-    fn over(&self, mailbox: &mpsc::Receiver<Command>) -> bool {
+    fn over(&self, mailbox: &mpsc::Receiver<Box<Command>>) -> bool {
         match self.ending {
             Ending::No => false,
             Ending::WhenIdle => self.idle() && mailbox.is_empty(),
@@ -299,7 +298,7 @@ impl Session {
     }
 
     /// Takes the next draft or command, unless something is being written. False where there is none.
-    fn work(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> bool {
+    fn work(&mut self, mailbox: &mut mpsc::Receiver<Box<Command>>) -> bool {
         if !self.listens() {
             return false;
         }
@@ -327,13 +326,17 @@ impl Session {
                 }
             }
             Command::Note(note, reply) => self.note(note, reply),
-            command => self.on_command(command),
+            command => {
+                self.on_command(command);
+                // Not before somebody looks: a client may open a thousand sessions and look at one.
+                self.count();
+            }
         }
         true
     }
 
-    fn next_command(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> Option<Command> {
-        self.commands.pop_front().or_else(|| mailbox.try_recv().ok())
+    fn next_command(&mut self, mailbox: &mut mpsc::Receiver<Box<Command>>) -> Option<Command> {
+        self.commands.pop_front().or_else(|| mailbox.try_recv().ok().map(|command| *command))
     }
 
     /// Appends that wait one behind the other become one write. One that looks at the session first must see those
@@ -342,7 +345,7 @@ impl Session {
         &mut self,
         params: AppendParams,
         reply: Reply,
-        mailbox: &mut mpsc::Receiver<Command>,
+        mailbox: &mut mpsc::Receiver<Box<Command>>,
     ) -> Vec<Append> {
         let mut appends = Vec::new();
         self.stage(params, reply, &mut appends);
@@ -428,11 +431,11 @@ impl Session {
         }
     }
 
-    fn on_urgent(&mut self, urgent: Urgent, mailbox: &mut mpsc::Receiver<Command>) {
+    fn on_urgent(&mut self, urgent: Urgent, mailbox: &mut mpsc::Receiver<Box<Command>>) {
         match urgent {
             Urgent::Cancel(which, reply) => {
                 while let Ok(command) = mailbox.try_recv() {
-                    self.commands.push_back(command);
+                    self.commands.push_back(*command);
                 }
                 let running = self.running(which.as_ref()).cloned();
                 let waiting = if which.is_none() { self.take_waiting_compactions() } else { Vec::new() };
@@ -557,7 +560,7 @@ impl Session {
         let uncounted = |entry: &Arc<Entry>| entry.tokens_known(Estimator::Tiktoken).is_none();
         let path = self.state.path();
         let kept = &path[path.first_kept()..];
-        if self.counting || self.state.gauge(None).estimator() == Estimator::Chars {
+        if self.counting || self.state.history.is_asleep() || self.state.gauge(None).estimator() == Estimator::Chars {
             return;
         }
         // The newest are the likeliest: most of the time this looks at one.
@@ -566,10 +569,17 @@ impl Session {
             return;
         }
         self.counting = true;
-        self.spawn(move || {
-            tokens::load();
-            entries.iter().for_each(|entry| entry.count());
-            Input::Counted
+        let (turn, inputs) = (self.idle.turn_to_count(), self.inputs.clone());
+        tokio::spawn(async move {
+            // One session at a time: counting takes a core, and answers take the other.
+            let turn = turn.await;
+            let counted = tokio::task::spawn_blocking(move || {
+                tokens::load();
+                entries.iter().for_each(|entry| entry.count());
+                drop(turn);
+            });
+            let _ = counted.await;
+            let _ = inputs.send(Box::new(Input::Counted));
         });
     }
 
@@ -587,7 +597,7 @@ impl Session {
         let inputs = self.inputs.clone();
         tokio::task::spawn_blocking(move || {
             // The session is gone only when the daemon ends; then nobody wants the result.
-            let _ = inputs.send(work());
+            let _ = inputs.send(Box::new(work()));
         });
     }
 
@@ -663,7 +673,7 @@ impl Session {
             let urgent = self.urgent.clone();
             self.waiting.push((params, reply));
             if let Some((_, reply)) = self.waiting.last() {
-                reply.on_cancel(move || drop(urgent.send(Urgent::TakenBack)));
+                reply.on_cancel(move || drop(urgent.send(Box::new(Urgent::TakenBack))));
             }
             return;
         }

@@ -24,28 +24,47 @@ use std::{
     },
     time::Duration,
 };
-use tokio::time::Instant;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
 
 /// A session that nobody asked anything for so long lets go of its bodies.
 const SLEEPS_AFTER: Duration = Duration::from_secs(60);
 
-/// The same where all sessions together keep more in memory than `MOST_AWAKE`.
-const SLEEPS_AFTER_WHEN_CROWDED: Duration = Duration::from_millis(200);
+/// One that was only opened does so much earlier where the others keep more than this in memory, in bytes of lines; with
+/// what is read into them it is about one and a half times that.
+const MANY_AWAKE: u64 = 24 << 20;
+const UNUSED_SLEEPS_AFTER: Duration = Duration::from_millis(200);
 
-/// Lines of all sessions in memory, in bytes; with what is read into them it is about three times that.
-const MOST_AWAKE: u64 = 24 << 20;
+/// One that is used does so earlier only where the others keep this much: waking costs 4 ms for each megabyte.
+const TOO_MANY_AWAKE: u64 = 256 << 20;
+const USED_SLEEPS_AFTER: Duration = Duration::from_secs(5);
 
 /// The index waits so long for something more urgent.
 const INDEXES_AFTER: Duration = Duration::from_millis(50);
 
-/// How much all sessions together keep in memory, in bytes of lines.
-#[derive(Debug, Clone, Default)]
-pub struct Awake(Arc<AtomicU64>);
+/// What all sessions have in common.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    /// How much they keep in memory, in bytes of lines.
+    awake: Arc<AtomicU64>,
+    /// Whose turn it is to count tokens.
+    counting: Arc<Semaphore>,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)) }
+    }
+}
 
 /// How long a session was asked nothing, and its share of what is kept in memory.
 pub(super) struct Idle {
     since: Instant,
-    awake: Awake,
+    /// Somebody asked for something since it was opened.
+    used: bool,
+    shared: Shared,
     share: u64,
 }
 
@@ -57,16 +76,34 @@ pub(super) enum IdleWork {
 }
 
 impl Idle {
-    pub(super) fn new(awake: Awake) -> Self {
-        Self { since: Instant::now(), awake, share: 0 }
+    pub(super) fn new(shared: Shared) -> Self {
+        Self { since: Instant::now(), used: false, shared, share: 0 }
+    }
+
+    /// Waits until no other session counts; it is this one's turn as long as the value is kept.
+    pub(super) fn turn_to_count(&self) -> impl Future<Output = Option<OwnedSemaphorePermit>> + use<> {
+        let counting = self.shared.counting.clone();
+        async move { counting.acquire_owned().await.ok() }
     }
 
     pub(super) fn touch(&mut self) {
         self.since = Instant::now();
+        self.used = true;
+    }
+
+    /// When bodies are let go of.
+    fn sleeps_at(&self) -> Instant {
+        let others = self.shared.awake.load(Ordering::Relaxed).saturating_sub(self.share);
+        self.since
+            + match self.used {
+                false if others > MANY_AWAKE => UNUSED_SLEEPS_AFTER,
+                true if others > TOO_MANY_AWAKE => USED_SLEEPS_AFTER,
+                _ => SLEEPS_AFTER,
+            }
     }
 
     fn share(&mut self, bytes: u64) {
-        let all = &self.awake.0;
+        let all = &self.shared.awake;
         all.fetch_add(bytes, Ordering::Relaxed);
         all.fetch_sub(self.share, Ordering::Relaxed);
         self.share = bytes;
@@ -101,8 +138,7 @@ impl Session {
             return None;
         }
         self.idle.share(self.state.path().bytes());
-        let crowded = self.idle.awake.0.load(Ordering::Relaxed) > MOST_AWAKE;
-        Some(IdleWork::Sleep(self.idle.since + if crowded { SLEEPS_AFTER_WHEN_CROWDED } else { SLEEPS_AFTER }))
+        Some(IdleWork::Sleep(self.idle.sleeps_at()))
     }
 
     /// Does it.

@@ -47,7 +47,7 @@ impl Session {
             });
         }
         let urgent = self.urgent.clone();
-        reply.on_cancel(move || drop(urgent.send(Urgent::TakenBack)));
+        reply.on_cancel(move || drop(urgent.send(Box::new(Urgent::TakenBack))));
         self.slot = Slot::Planning { id: id.clone(), params, reply, stop };
         self.spawn(move || Input::Planned { id, result: guarded(|| compaction::prepare(snapshot)) });
     }

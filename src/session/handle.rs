@@ -1,6 +1,6 @@
 //! How others reach a session: a mailbox in the order of the wire, and a way past it.
 
-use super::background::Awake;
+use super::background::Shared;
 use crate::{
     ids::{OperationId, SessionId},
     protocol::{
@@ -101,8 +101,9 @@ pub enum Urgent {
 /// How to reach a session.
 #[derive(Clone)]
 pub struct Handle {
-    mailbox: mpsc::Sender<Command>,
-    urgent: mpsc::UnboundedSender<Urgent>,
+    // Boxed: a channel has room for 32 at once, and most sessions have nothing to do.
+    mailbox: mpsc::Sender<Box<Command>>,
+    urgent: mpsc::UnboundedSender<Box<Urgent>>,
     /// What it is doing.
     pub status: SharedStatus,
 }
@@ -125,23 +126,23 @@ impl SharedStatus {
 
 /// The other ends of a handle.
 pub struct Inbox {
-    pub(super) mailbox: mpsc::Receiver<Command>,
-    pub(super) urgent: mpsc::UnboundedReceiver<Urgent>,
-    pub(super) urgent_sender: mpsc::UnboundedSender<Urgent>,
-    pub(super) awake: Awake,
+    pub(super) mailbox: mpsc::Receiver<Box<Command>>,
+    pub(super) urgent: mpsc::UnboundedReceiver<Box<Urgent>>,
+    pub(super) urgent_sender: mpsc::UnboundedSender<Box<Urgent>>,
+    pub(super) shared: Shared,
     /// What it is doing, as its handles see it.
     pub status: SharedStatus,
 }
 
 /// A way to a session that is yet to be opened. What is sent waits until it is.
 #[must_use]
-pub fn mailbox(awake: Awake) -> (Handle, Inbox) {
+pub fn mailbox(shared: Shared) -> (Handle, Inbox) {
     let (mailbox, commands) = mpsc::channel(MAILBOX);
     let (urgent, urgents) = mpsc::unbounded_channel();
     let idle = Status { kind: StatusKind::Idle, operation_id: None, reason: None };
     let status = SharedStatus(Arc::new(Mutex::new(idle)));
     let inbox =
-        Inbox { mailbox: commands, urgent: urgents, urgent_sender: urgent.clone(), awake, status: status.clone() };
+        Inbox { mailbox: commands, urgent: urgents, urgent_sender: urgent.clone(), shared, status: status.clone() };
     (Handle { mailbox, urgent, status }, inbox)
 }
 
@@ -149,7 +150,7 @@ impl Handle {
     /// Sends a command; it begins in the order it was sent. False where it was refused instead, and answered so.
     pub fn send(&self, id: &SessionId, command: Command) -> bool {
         use mpsc::error::TrySendError::{Closed, Full};
-        let (command, failure) = match self.mailbox.try_send(command) {
+        let (command, failure) = match self.mailbox.try_send(Box::new(command)) {
             Ok(()) => return true,
             Err(Full(command)) => {
                 // A notification would be gone without a word.
@@ -165,7 +166,9 @@ impl Handle {
     /// Sends what goes past the mailbox.
     pub fn send_urgent(&self, urgent: Urgent) {
         // A session that is gone has nothing left to cancel; a reply in here answers for itself.
-        if let Err(mpsc::error::SendError(Urgent::Cancel(_, reply))) = self.urgent.send(urgent) {
+        if let Err(mpsc::error::SendError(urgent)) = self.urgent.send(Box::new(urgent))
+            && let Urgent::Cancel(_, reply) = *urgent
+        {
             reply.ok(&CancelAnswer { cancelled: Vec::new() });
         }
     }

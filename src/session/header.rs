@@ -46,6 +46,7 @@ pub fn peek(path: &Path) -> Result<Found, StoreError> {
     // Nearly every header is in the first four kilobytes.
     for most in [4 << 10, LONGEST] {
         let more = most - head.len() as u64;
+        head.reserve(usize::try_from(more).unwrap_or_default());
         file.by_ref().take(more).read_to_end(&mut head).map_err(StoreError::io(path, "cannot be read"))?;
         match find(path, &head) {
             Ok(found) if found.end <= head.len() as u64 => return Ok(found),

@@ -53,7 +53,7 @@ pub struct History {
 /// What a path's entries were counted to, by their order.
 struct Counts {
     first: Option<EntryId>,
-    tokens: Vec<Option<u32>>,
+    tokens: Box<[Option<u32>]>,
 }
 
 /// A file that was read.
@@ -251,6 +251,7 @@ impl Source {
             ControlFlow::Continue(())
         };
         lines::forwards(&self.file, self.floor, end, each).map_err(self.failed())?;
+        index.shrink();
         Ok((!over).then_some((Indexed { index, end, repairs }, number)))
     }
 
@@ -522,7 +523,7 @@ impl History {
 
     /// The path is not known any more, and is read again when it is needed.
     pub fn forget_path(&mut self) {
-        self.asleep = Some(Counts { first: None, tokens: Vec::new() });
+        self.asleep = Some(Counts { first: None, tokens: Box::default() });
         self.path = Path::default();
     }
 
