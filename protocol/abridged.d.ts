@@ -1207,7 +1207,7 @@ export interface LabelParams {
 export interface ConfigureParams {
   /** Which session. */
   sessionId: SessionId;
-  /** Its model from here on. It cannot be cleared. */
+  /** Its model from here on. It cannot be cleared: null is refused. */
   model?: ModelRefInput | null;
   /** How much the model thinks from here on; null: `off`. */
   thinkingLevel?: string | null;

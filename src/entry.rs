@@ -14,7 +14,7 @@ use crate::{
     tokens::{self, Estimator, Size},
 };
 use preserved::{PreserveData, object_or_nothing};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 use std::{
     borrow::Cow,
@@ -246,6 +246,15 @@ struct Head<'a> {
     message: Option<&'a RawValue>,
     #[serde(default, borrow)]
     content: Option<&'a RawValue>,
+    // What the index looks at too: a key that is there twice makes a line no entry, for both alike.
+    #[serde(default, rename = "customType")]
+    _custom_type: Option<IgnoredAny>,
+    #[serde(default, rename = "targetId")]
+    _target_id: Option<IgnoredAny>,
+    #[serde(default, rename = "label")]
+    _label: Option<IgnoredAny>,
+    #[serde(default, rename = "name")]
+    _name: Option<IgnoredAny>,
 }
 
 /// The fields of the small types.

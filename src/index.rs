@@ -5,7 +5,7 @@
 //! compares the id that stands in the file.
 
 use crate::ids::EntryId;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::{
     borrow::Cow,
@@ -45,6 +45,13 @@ pub struct Head<'a> {
     label: Option<&'a RawValue>,
     #[serde(default, borrow)]
     name: Option<&'a RawValue>,
+    // Looked at so that what is no entry is no entry here either: a key that is there twice is an error.
+    #[serde(default, rename = "timestamp")]
+    _timestamp: Option<IgnoredAny>,
+    #[serde(default, rename = "message")]
+    _message: Option<IgnoredAny>,
+    #[serde(default, rename = "content")]
+    _content: Option<IgnoredAny>,
 }
 
 /// What a line said that is not taken literally.
@@ -57,7 +64,7 @@ pub enum Oddity {
 }
 
 /// The index.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Index {
     nodes: Vec<Node>,
     /// The latest entry of each id.
@@ -70,6 +77,7 @@ pub struct Index {
     keys: RandomState,
 }
 
+#[derive(Clone)]
 struct Node {
     offset: u64,
     length: u32,
@@ -219,10 +227,10 @@ impl Index {
         Labels { names: self.labels.clone(), keys: self.keys.clone() }
     }
 
-    /// The session's name, as the last entry that gives one has it.
+    /// The session's name, as the last entry about it has it; empty where that takes it away.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
-        self.title.as_deref().filter(|title| !title.is_empty())
+        self.title.as_deref()
     }
 
     /// The entries before `place` on its path that say something about the session beside its messages, oldest first.
@@ -263,7 +271,7 @@ impl Labels {
 }
 
 /// Keys that are hashes already are not hashed again.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct AsItIs(u64);
 
 impl Hasher for AsItIs {

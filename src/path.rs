@@ -71,7 +71,7 @@ enum Reach {
 impl Reach {
     fn goes_on(&mut self, entry: &Entry) -> bool {
         match self {
-            _ if matches!(entry.body, Body::ResetBoundary) => false,
+            Self::Compaction { .. } if matches!(entry.body, Body::ResetBoundary) => false,
             Self::Compaction { undone } => {
                 if let Some(id) = entry.undoes() {
                     undone.push(id);
@@ -186,6 +186,14 @@ impl Path {
     /// Takes what was found before it.
     pub fn learn_its_past(&mut self, past: Preserved) {
         self.before = Some(Arc::new(past));
+    }
+
+    /// Takes what was found before another path, if this one begins where that one does.
+    pub fn learn_its_past_from(&mut self, other: &Self) {
+        let begins = |path: &Self| path.first().map(|entry| entry.id.clone());
+        if self.lacks_its_past() && begins(self) == begins(other) {
+            self.before.clone_from(&other.before);
+        }
     }
 
     /// What was carried to here from before: the place after which entries add to it, and the thing itself.
@@ -345,14 +353,14 @@ impl Path {
             .or_else(|| self.entries[..from].iter().rev().find_map(here))
     }
 
-    /// The session's name.
+    /// The session's name; empty where it was taken away.
     #[must_use]
     pub fn title(&self) -> Option<String> {
         let name = |entry: &Arc<Entry>| match &entry.body {
             Body::SessionInfo { name } => Some(name.clone()),
             _ => None,
         };
-        self.newest(name, |past| past.title.clone()).filter(|name| !name.is_empty())
+        self.newest(name, |past| past.title.clone())
     }
 
     /// System prompt, tools and settings, as they were stored last.

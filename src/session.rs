@@ -119,6 +119,8 @@ impl Emitter {
     /// For a session.
     #[must_use]
     pub fn new(outbox: Arc<Outbox>, session: SessionId, status: SharedStatus) -> Self {
+        // Whoever opens a session wants its events.
+        outbox.wants(&session, true);
         Self { outbox, session, status }
     }
 
@@ -166,7 +168,8 @@ pub struct Session {
     emitter: Emitter,
     /// Commands taken from the mailbox and not looked at yet.
     commands: VecDeque<Command>,
-    /// A draft that waits for the write before it.
+    /// A plan, and a draft, that wait for the write before them.
+    plan: Option<(OperationId, Result<Planned, Failure>)>,
     draft: Option<Box<Draft>>,
     /// Requests that wait for maintenance to end.
     waiting: Vec<(ContextParams, Reply)>,
@@ -211,6 +214,7 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
         slot: Slot::Free,
         emitter,
         commands: VecDeque::new(),
+        plan: None,
         draft: None,
         waiting: Vec::new(),
         reads: 0,
@@ -302,6 +306,10 @@ impl Session {
         if !self.listens() {
             return false;
         }
+        if let Some((id, result)) = self.plan.take() {
+            self.planned(&id, result);
+            return true;
+        }
         if let Some(draft) = self.draft.take() {
             self.commit(*draft);
             return true;
@@ -315,7 +323,8 @@ impl Session {
         let Some(command) = self.next_command(mailbox) else { return false };
         self.idle.touch();
         match command {
-            command if self.state.history.is_asleep() && !matches!(command, Command::Close(_)) => {
+            command if self.waits_for_index(&command) => self.await_index(command),
+            command if self.state.history.is_asleep() && !matches!(command, Command::Close(_) | Command::Leave) => {
                 self.commands.push_front(command);
                 self.wake();
             }
@@ -335,6 +344,16 @@ impl Session {
         true
     }
 
+    /// What writes needs to know what it writes on, and stays behind what was sent before it; so does a close.
+    fn waits_for_index(&self, command: &Command) -> bool {
+        if self.waiting_for_index.iter().any(Command::writes) {
+            return command.writes() || matches!(command, Command::Close(_) | Command::Leave);
+        }
+        matches!(command, Command::Compact(..) | Command::Note(..))
+            && self.state.history.index().is_none()
+            && self.state.path().lacks_its_past()
+    }
+
     fn next_command(&mut self, mailbox: &mut mpsc::Receiver<Box<Command>>) -> Option<Command> {
         self.commands.pop_front().or_else(|| mailbox.try_recv().ok().map(|command| *command))
     }
@@ -352,7 +371,9 @@ impl Session {
         loop {
             match self.next_command(mailbox) {
                 Some(Command::Append(params, reply))
-                    if params.parent_entry_id.is_none() && params.expected_leaf_id.is_none() =>
+                    if params.parent_entry_id.is_none()
+                        && params.expected_leaf_id.is_none()
+                        && self.waiting_for_index.is_empty() =>
                 {
                     self.stage(params, reply, &mut appends);
                 }
@@ -419,16 +440,20 @@ impl Session {
             Command::Settings(reply) => reply.ok(&**self.state.settings()),
             Command::Models(reply) => reply.ok(&self.models()),
             Command::InFolder(work, reply) => work(self.state.cwd(), reply),
-            Command::Close(reply) => {
-                let mut replies = vec![reply];
-                if let Ending::Now(before) = &mut self.ending {
-                    replies.append(before);
-                }
-                self.stop_running();
-                self.stop_reads.request();
-                self.ending = Ending::Now(replies);
-            }
+            Command::Close(reply) => self.leave(Some(reply)),
+            Command::Leave => self.leave(None),
         }
+    }
+
+    /// Ends the session: what runs is cancelled, what is asked is answered.
+    fn leave(&mut self, reply: Option<Reply>) {
+        let mut replies: Vec<Reply> = reply.into_iter().collect();
+        if let Ending::Now(before) = &mut self.ending {
+            replies.append(before);
+        }
+        self.stop_running();
+        self.stop_reads.request();
+        self.ending = Ending::Now(replies);
     }
 
     fn on_urgent(&mut self, urgent: Urgent, mailbox: &mut mpsc::Receiver<Box<Command>>) {
@@ -543,6 +568,8 @@ impl Session {
             Input::Lost => self.lost(),
             Input::Answered => self.reads -= 1,
             Input::Indexed(result) => self.indexed(result),
+            // A start is noted in the file's lock before it is told.
+            Input::Planned { id, result } if !self.listens() => self.plan = Some((id, result)),
             Input::Planned { id, result } => self.planned(&id, result),
             Input::Drafted { id, result } => self.drafted(&id, result),
             Input::Counted => {

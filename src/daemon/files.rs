@@ -11,7 +11,7 @@ use crate::{
     },
     rpc::Reply,
     session::{
-        handle::{Handle, Urgent},
+        handle::{self, Command, Handle, Urgent},
         listing::{Catalog, names_below},
         open, store,
     },
@@ -101,8 +101,11 @@ impl SessionFiles {
             return;
         }
         seen.extend(news.iter().filter(|file| file.exists()).cloned());
-        let paths = news.iter().map(|file| file.display().to_string()).collect();
-        self.outbox.notify(SessionsChanged::NAME, SessionsChangedParams { paths });
+        // No frame that nobody asked for may be large.
+        for some in news.chunks(100) {
+            let paths = some.iter().map(|file| file.display().to_string()).collect();
+            self.outbox.notify(SessionsChanged::NAME, SessionsChangedParams { paths });
+        }
     }
 
     fn file_of(&self, id: &SessionId) -> Option<PathBuf> {
@@ -135,14 +138,17 @@ impl Daemon {
         let SessionParams { session_id: id } = params;
         let handle = lock(&self.sessions).remove(&id);
         if let Some(handle) = &handle {
-            handle.send_urgent(Urgent::Stop);
-            lock(&self.leaving).insert(id.clone(), handle.clone());
+            // Behind everything that was sent to it before.
+            handle.send(&id, Command::Leave);
         }
+        // Whoever loads it from here on waits until its file is gone.
+        let (gone, deleting) = handle::mailbox(self.in_common.clone());
+        let before = lock(&self.leaving).insert(id.clone(), gone);
         let file = self.files.file_of(&id);
         let daemon = self.clone();
         let work = async move {
             let was_open = handle.is_some();
-            if let Some(handle) = handle {
+            for handle in handle.into_iter().chain(before) {
                 handle.gone().await;
             }
             let sessions = daemon.places.sessions();
@@ -156,6 +162,8 @@ impl Daemon {
             reply.with(deleted.unwrap_or_else(|_| {
                 Err(Failure::Internal("a defect of abridged kept the session from being deleted".to_owned()))
             }));
+            drop(deleting);
+            lock(&daemon.leaving).retain(|_, handle| handle.is_open());
         };
         self.tasks.spawn_on(work, &self.runtime);
     }

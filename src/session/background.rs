@@ -8,6 +8,7 @@ use super::{
     lock::Unfinished,
     state::Home,
     store::{Grown, StoreError},
+    writing::with_its_past,
 };
 use crate::{
     outbox::About,
@@ -43,6 +44,9 @@ const USED_SLEEPS_AFTER: Duration = Duration::from_secs(5);
 
 /// The index waits so long for something more urgent.
 const INDEXES_AFTER: Duration = Duration::from_millis(50);
+
+/// So many repairs are told in one event: no frame that nobody asked for may be large.
+const MOST_REPAIRS: usize = 100;
 
 /// What all sessions have in common.
 #[derive(Debug, Clone)]
@@ -188,15 +192,21 @@ impl Session {
             Ok(None) => Some(Failure::Cancelled),
             Err(error) => Some(Failure::from(error)),
         };
-        for command in std::mem::take(&mut self.waiting_for_index) {
+        // In the order they came, before what came behind them.
+        for command in std::mem::take(&mut self.waiting_for_index).into_iter().rev() {
             match &failure {
-                None => self.commands.push_back(command),
-                Some(failure) => command.refuse(failure),
+                Some(failure) if !matches!(command, Command::Close(_) | Command::Leave) => command.refuse(failure),
+                _ => self.commands.push_front(command),
             }
         }
     }
 
-    fn tell_index(&mut self, repairs: Vec<Repair>) {
+    fn tell_index(&mut self, mut repairs: Vec<Repair>) {
+        if repairs.len() > MOST_REPAIRS {
+            let detail = format!("{} more are not listed", repairs.len() - MOST_REPAIRS);
+            repairs.truncate(MOST_REPAIRS);
+            repairs.push(Repair { kind: "more".to_owned(), line: None, detail });
+        }
         let event = Event::IndexReady {
             entry_count: self.state.history.len().unwrap_or_default(),
             title: self.state.title(),
@@ -211,9 +221,10 @@ impl Session {
     /// Has the path read again.
     pub(super) fn wake(&mut self) {
         let source = self.state.history.source().cloned();
+        let library = self.state.history.library();
         self.with_home(move |home| {
             let source = source.expect("only what is in a file sleeps");
-            Done::Woke(source.path_from(home.end()))
+            Done::Woke(source.path_from(home.end()).map(|path| with_its_past(path, library.as_ref())))
         });
     }
 
@@ -242,7 +253,14 @@ impl Session {
             return false;
         }
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
-        self.with_home(move |home| Done::CaughtUp(home.catch_up(leaf.as_ref())));
+        let library = self.state.history.library();
+        self.with_home(move |home| {
+            let grown = home.catch_up(leaf.as_ref());
+            Done::CaughtUp(
+                grown
+                    .map(|grown| Grown { path: grown.path.map(|path| with_its_past(path, library.as_ref())), ..grown }),
+            )
+        });
         true
     }
 
@@ -300,15 +318,20 @@ impl Session {
         self.note_what_runs();
     }
 
-    /// Says in the lock what runs, for whoever finds it after a crash.
+    /// Says in the lock what runs, for whoever finds it after a crash. Nobody is told of a start before that.
+    pub(super) fn note_running(&mut self, running: Option<Unfinished>) {
+        self.unnoted = !matches!(self.writer, Writer::Ready(_));
+        if let Writer::Ready(Home::File(log)) = &mut self.writer {
+            log.lock().note(running);
+        }
+    }
+
+    /// The same, of what runs now.
     pub(super) fn note_what_runs(&mut self) {
         let running = match &self.slot {
             Slot::Running(operation) | Slot::Committing(operation) => Some(operation.note()),
             Slot::Free | Slot::Planning { .. } => None,
         };
-        self.unnoted = !matches!(self.writer, Writer::Ready(_));
-        if let Writer::Ready(Home::File(log)) = &mut self.writer {
-            log.lock().note(running);
-        }
+        self.note_running(running);
     }
 }

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{
     entry::Entry,
-    ids::EntryId,
     index::Place,
     message::outline::Role,
     protocol::{
@@ -154,30 +153,22 @@ impl Session {
 
     /// `session/context`, wherever its leaf is.
     pub(super) fn answer_context(&mut self, params: ContextParams, reply: Reply) {
-        let leaf = params.leaf_entry_id.clone();
-        let here = match &leaf {
+        let here = match &params.leaf_entry_id {
             None => Some(self.state.path().clone()),
             Some(leaf) => self.state.path().up_to(leaf),
         };
         if let Some(path) = here {
-            let context = self.state.context(&path);
-            let answer = read::Context::new(&self.state, &path, context);
-            return reply.pieces(answer.pieces());
+            return reply.pieces(read::Context::new(&self.state.view(), &path).pieces());
         }
-        let Some(index) = self.state.history.index() else {
+        let (Some(library), Some(leaf)) = (self.state.history.library(), params.leaf_entry_id.clone()) else {
             return self.await_index(Command::Context(params, reply));
         };
-        let Some((leaf, place)) = leaf.and_then(|leaf| index.find(&leaf).map(|place| (leaf, place))) else {
-            return reply.fail(&Failure::no_entry(params.leaf_entry_id.as_ref().unwrap_or(&EntryId::from(""))));
-        };
-        tracing::debug!(%leaf, "the context of another branch");
-        match self.state.history.wanted(index.path_to(place)).into_path() {
-            Ok(path) => {
-                let context = self.state.context(&path);
-                reply.pieces(read::Context::new(&self.state, &path, context).pieces());
-            }
+        let view = self.state.view();
+        self.spawn_read(move || match library.path_to(&leaf) {
+            Ok(Some(path)) => reply.pieces(read::Context::new(&view, &path).pieces()),
+            Ok(None) => reply.fail(&Failure::no_entry(&leaf)),
             Err(error) => reply.fail(&error.into()),
-        }
+        });
     }
 }
 

@@ -120,11 +120,11 @@ impl Session {
             }
         };
         let wait = params.wait == Some(true);
+        self.note_running(Some(Operation::about_to_start(&id)));
         let operation = Operation::start(id.clone(), usage, stop.clone(), reply, wait, self.emitter.clone());
         operation.progress(Stage::Summarizing, 0, 1);
         let settings = self.state.settings().clone();
         self.slot = Slot::Running(operation);
-        self.note_what_runs();
         self.spawn(move || {
             let work = || compaction::draft(plan, &settings.settings, params.instructions.as_deref(), &stop);
             let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(NoDraft::Failed(defect())));

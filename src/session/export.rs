@@ -14,6 +14,7 @@ use crate::{
     },
 };
 use std::{
+    fs,
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
@@ -53,8 +54,14 @@ impl Job {
             let path = path.clone();
             move |error| Failure::from(StoreError::io(&path, what)(error))
         };
-        let file = store::create_private(&path)
-            .map_err(failed("cannot be made; give the path of a file that is not there yet, in a folder that is"))?;
+        let taken = "cannot be made; give the path of a file that is not there yet, in a folder that is";
+        if path.exists() {
+            return Err(failed(taken)(io::ErrorKind::AlreadyExists.into()));
+        }
+        // Under another name until it is whole: half an export is worse than none.
+        let new = store::beside(&path, "new");
+        let _ = fs::remove_file(&new);
+        let file = store::create_private(&new).map_err(failed(taken))?;
         let mut out = BufWriter::new(file);
         let written = || -> Result<(), Failure> {
             let io = failed("could not be written; it is incomplete");
@@ -75,11 +82,19 @@ impl Job {
             let file = out.into_inner().map_err(|error| failed("could not be written")(error.into_error()))?;
             file.sync_all().map_err(failed("could not be written"))
         };
-        if let Err(failure) = written() {
-            // Half an export is worse than none.
-            let _ = std::fs::remove_file(&path);
-            return Err(failure);
-        }
+        // A link, because a rename would replace what came there meanwhile.
+        let done = written().and_then(|()| {
+            let linked = fs::hard_link(&new, &path);
+            // Not every file system has links.
+            linked
+                .or_else(|error| match error.kind() {
+                    io::ErrorKind::AlreadyExists => Err(error),
+                    _ => fs::rename(&new, &path),
+                })
+                .map_err(failed(taken))
+        });
+        let _ = fs::remove_file(&new);
+        done?;
         Ok(ExportAnswer { path: path.display().to_string() })
     }
 }

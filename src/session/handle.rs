@@ -61,6 +61,8 @@ pub enum Command {
     InFolder(FolderWork, Reply),
     /// `session/close`
     Close(Reply),
+    /// The same, where somebody else answers.
+    Leave,
 }
 
 /// Entries that are neither messages nor compactions, by the request they are written for.
@@ -196,9 +198,16 @@ impl Inbox {
 }
 
 impl Command {
+    /// Whether it adds to the file.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        matches!(self, Self::Append(..) | Self::Compact(..) | Self::Note(..))
+    }
+
     /// Answers it with an error.
     pub fn refuse(self, failure: &Failure) {
         match self {
+            Self::Leave => {}
             Self::Append(_, reply)
             | Self::Tree(_, reply)
             | Self::Subscribe(_, reply)

@@ -44,10 +44,17 @@ enum Bodies {
 /// The entries of a session.
 pub struct History {
     path: Path,
-    index: Option<Index>,
+    index: Option<Arc<Index>>,
     bodies: Bodies,
     /// Counts of the path's entries, kept while their bodies are not.
     asleep: Option<Counts>,
+}
+
+/// Everything of a session, to be looked up away from it.
+#[derive(Clone)]
+pub struct Library {
+    index: Arc<Index>,
+    bodies: Bodies,
 }
 
 /// What a path's entries were counted to, by their order.
@@ -85,6 +92,8 @@ pub enum Tail {
 pub struct Indexed {
     index: Index,
     end: u64,
+    /// The session's path as it was, with what it lacked.
+    path: Option<Path>,
     /// What was odd about the lines.
     pub repairs: Vec<Repair>,
 }
@@ -183,8 +192,11 @@ impl Source {
                 repairs.push(repair);
             }
         }
+        let index = index.map(Arc::new);
         let mut history = History { path, index, bodies: Bodies::File(self), asleep: None };
-        history.look_into_the_past()?;
+        if let Some(library) = history.library() {
+            library.look_into_the_past(&mut history.path);
+        }
         Ok(Loaded { history, repairs, durable, tail })
     }
 
@@ -252,7 +264,7 @@ impl Source {
         };
         lines::forwards(&self.file, self.floor, end, each).map_err(self.failed())?;
         index.shrink();
-        Ok((!over).then_some((Indexed { index, end, repairs }, number)))
+        Ok((!over).then_some((Indexed { index, end, path: None, repairs }, number)))
     }
 
     /// The number of a line, from one. Counted, because hardly anybody asks.
@@ -343,7 +355,7 @@ impl History {
     #[must_use]
     pub fn in_memory(entries: Vec<Arc<Entry>>) -> Self {
         let bodies = Bodies::Memory(Arc::default());
-        let mut history = Self { path: Path::default(), index: Some(Index::default()), bodies, asleep: None };
+        let mut history = Self { path: Path::default(), index: Some(Arc::default()), bodies, asleep: None };
         entries.into_iter().for_each(|entry| drop(history.add(entry)));
         history
     }
@@ -360,7 +372,7 @@ impl History {
                 index.push(&head, spot);
             }
         }
-        Self { path: Path::of(&entries), index: Some(index), bodies: Bodies::File(source), asleep: None }
+        Self { path: Path::of(&entries), index: Some(Arc::new(index)), bodies: Bodies::File(source), asleep: None }
     }
 
     /// The path to the leaf.
@@ -372,13 +384,19 @@ impl History {
     /// How many entries there are, once that is known.
     #[must_use]
     pub fn len(&self) -> Option<usize> {
-        self.index.as_ref().map(Index::len)
+        self.index.as_ref().map(|index| index.len())
     }
 
     /// The index, once there is one.
     #[must_use]
     pub fn index(&self) -> Option<&Index> {
-        self.index.as_ref()
+        self.index.as_deref()
+    }
+
+    /// All of it, once there is an index.
+    #[must_use]
+    pub fn library(&self) -> Option<Library> {
+        Some(Library { index: self.index.clone()?, bodies: self.bodies.clone() })
     }
 
     /// The file.
@@ -395,7 +413,7 @@ impl History {
         match spot {
             Some(spot) if self.source().is_some() => {
                 if let (Some(index), Ok(head)) = (&mut self.index, Head::read(entry.line())) {
-                    index.push(&head, spot);
+                    Arc::make_mut(index).push(&head, spot);
                 }
                 if self.asleep.is_none() && self.path.continues_with(&entry) {
                     self.path.push(entry);
@@ -411,7 +429,7 @@ impl History {
         let spot = Spot { offset: entries.len() as u64, length: 0 };
         Arc::make_mut(entries).push(entry.clone());
         let head = Head::read(entry.line()).ok();
-        let oddity = self.index.as_mut().zip(head).and_then(|(index, head)| index.push(&head, spot));
+        let oddity = self.index.as_mut().zip(head).and_then(|(index, head)| Arc::make_mut(index).push(&head, spot));
         if self.path.continues_with(&entry) {
             self.path.push(entry.clone());
         } else {
@@ -423,9 +441,6 @@ impl History {
     /// Takes a path that was gathered anew.
     pub fn set_path(&mut self, path: Path) {
         self.path = path;
-        if let Err(error) = self.look_into_the_past() {
-            tracing::warn!(%error, "what stands before the path could not be read");
-        }
     }
 
     /// Lets go of what stands before the first kept entry, where it can be read again.
@@ -442,7 +457,17 @@ impl History {
         end: u64,
     ) -> Option<impl FnOnce(&dyn Fn() -> bool) -> Result<Option<Indexed>, StoreError> + use<>> {
         let source = self.source().filter(|_| self.index.is_none())?.clone();
-        Some(move |stopped: &dyn Fn() -> bool| Ok(source.index(end, stopped)?.map(|(indexed, _)| indexed)))
+        let mut path = self.path.clone();
+        Some(move |stopped: &dyn Fn() -> bool| {
+            let Some((mut indexed, _)) = source.index(end, stopped)? else { return Ok(None) };
+            if path.lacks_its_past() {
+                let library = Library { index: Arc::new(indexed.index), bodies: Bodies::File(source) };
+                library.look_into_the_past(&mut path);
+                indexed.index = Arc::into_inner(library.index).expect("nobody else has it");
+                indexed.path = Some(path);
+            }
+            Ok(Some(indexed))
+        })
     }
 
     /// Takes an index that was made, and what came behind it meanwhile.
@@ -450,7 +475,7 @@ impl History {
     /// # Errors
     /// When that cannot be read.
     pub fn set_index(&mut self, indexed: Indexed, durable: u64) -> Result<(), StoreError> {
-        let Indexed { mut index, end, .. } = indexed;
+        let Indexed { mut index, end, path, .. } = indexed;
         if let Some(source) = self.source()
             && end < durable
         {
@@ -460,45 +485,15 @@ impl History {
             };
             lines::forwards(&source.file, end, durable, each).map_err(source.failed())?;
         }
-        self.index = Some(index);
-        self.look_into_the_past()
-    }
-
-    /// Finds what the context needs from before the path, where the compaction in force is another program's.
-    fn look_into_the_past(&mut self) -> Result<(), StoreError> {
-        let (Some(index), true) = (&self.index, self.path.lacks_its_past()) else { return Ok(()) };
-        let Some(first) = self.path.first().and_then(|entry| index.find(&entry.id)) else { return Ok(()) };
-        let landmarks = index.landmarks_before(first).into_iter().map(|place| self.body(index, place));
-        let landmarks = landmarks.collect::<Result<Vec<_>, _>>()?;
-        let mut told = Path::default();
-        landmarks.into_iter().for_each(|entry| told.push(entry));
-        let mut past = Preserved::of(&told);
-        let mut next = index.parent(first);
-        while let Some(place) = next {
-            let entry = self.body(index, place)?;
-            if entry.is_from(Role::User) {
-                past.newest_user_message = Some(context::carried(&entry));
-                break;
-            }
-            next = index.parent(place);
+        self.index = Some(Arc::new(index));
+        if let Some(path) = path {
+            self.path.learn_its_past_from(&path);
         }
-        // Their texts stand somewhere before the path.
-        for pin in &mut past.pins {
-            if pin.text.is_none()
-                && let Some(place) = index.find(&pin.entry_id)
-            {
-                pin.text = Some(self.body(index, place)?.pinned_text());
-            }
+        // A path that changed meanwhile, which hardly ever happens, is looked at here.
+        if let Some(library) = self.library() {
+            library.look_into_the_past(&mut self.path);
         }
-        self.path.learn_its_past(past);
         Ok(())
-    }
-
-    fn body(&self, index: &Index, place: Place) -> Result<Arc<Entry>, StoreError> {
-        match &self.bodies {
-            Bodies::File(source) => source.read(index.spot(place)),
-            Bodies::Memory(entries) => Ok(entries[index.spot(place).offset as usize].clone()),
-        }
     }
 
     /// The entries at these places.
@@ -532,10 +527,8 @@ impl History {
     /// # Errors
     /// When it cannot be read.
     pub fn look_up(&self, id: &EntryId) -> Result<Option<Arc<Entry>>, StoreError> {
-        let Some((index, place)) = self.index.as_ref().and_then(|index| Some((index, index.find(id)?))) else {
-            return Ok(None);
-        };
-        self.body(index, place).map(Some)
+        let Some(library) = self.library() else { return Ok(None) };
+        library.index.find(id).map(|place| library.body(place)).transpose()
     }
 
     /// Whether an entry is on the path to the leaf, also before what is in memory of it. Needs the index for that.
@@ -568,20 +561,57 @@ impl History {
     }
 }
 
+impl Library {
+    fn body(&self, place: Place) -> Result<Arc<Entry>, StoreError> {
+        match &self.bodies {
+            Bodies::File(source) => source.read(self.index.spot(place)),
+            Bodies::Memory(entries) => Ok(entries[self.index.spot(place).offset as usize].clone()),
+        }
+    }
+
+    /// The path to an entry, as far back as its context needs, and what that needs from before; none where there is no
+    /// such entry.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn path_to(&self, id: &EntryId) -> Result<Option<Path>, StoreError> {
+        let Some(leaf) = self.index.find(id) else { return Ok(None) };
+        let mut next = Some(leaf);
+        let mut path = path::gather(|_| {
+            let here = next;
+            next = here.and_then(|place| self.index.parent(place));
+            here.map(|place| self.body(place)).transpose()
+        })?;
+        self.look_into_the_past(&mut path);
+        Ok(Some(path))
+    }
+
+    /// Finds what a context needs from before a path, where the compaction in force is another program's. What of it
+    /// cannot be read is left out.
+    pub fn look_into_the_past(&self, path: &mut Path) {
+        if !path.lacks_its_past() {
+            return;
+        }
+        let Some(first) = path.first().and_then(|entry| self.index.find(&entry.id)) else { return };
+        let readable = |place: Place| {
+            let entry = self.body(place);
+            entry.inspect_err(|error| tracing::warn!(%error, "an entry before the path is left out")).ok()
+        };
+        let mut told = Path::default();
+        self.index.landmarks_before(first).into_iter().filter_map(readable).for_each(|entry| told.push(entry));
+        let mut past = Preserved::of(&told);
+        let mut earlier = std::iter::successors(self.index.parent(first), |place| self.index.parent(*place));
+        let newest = earlier.by_ref().filter_map(readable).find(|entry| entry.is_from(Role::User));
+        past.newest_user_message = newest.map(|entry| context::carried(&entry));
+        // Their texts stand somewhere before the path.
+        for pin in past.pins.iter_mut().filter(|pin| pin.text.is_none()) {
+            pin.text = self.index.find(&pin.entry_id).and_then(readable).map(|entry| entry.pinned_text());
+        }
+        path.learn_its_past(past);
+    }
+}
+
 impl Wanted {
-    /// How large an entry is, as far as that is known without reading it, in bytes.
-    pub fn sizes(&self) -> impl Iterator<Item = usize> {
-        self.entries.iter().map(|entry| match entry {
-            Where::Here(entry) => entry.line().len(),
-            Where::There(spot) => spot.length as usize,
-        })
-    }
-
-    /// Keeps the first of them.
-    pub fn truncate(&mut self, count: usize) {
-        self.entries.truncate(count);
-    }
-
     /// Reads them one by one.
     pub fn read(self) -> impl Iterator<Item = Result<Arc<Entry>, StoreError>> {
         let Self { source, entries } = self;
@@ -590,15 +620,5 @@ impl Wanted {
             (Where::There(spot), Some(source)) => source.read(spot),
             (Where::There(_), None) => unreachable!("only entries in a file are not here"),
         })
-    }
-
-    /// Reads the path that these entries are, the leaf last, as far back as its context needs.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn into_path(mut self) -> Result<Path, StoreError> {
-        self.entries.reverse();
-        let mut entries = self.read();
-        path::gather(|_| entries.next().transpose())
     }
 }

@@ -99,13 +99,17 @@ impl Catalog {
             cwd && found
         };
         let path = |name: &String| self.sessions.join(name).display().to_string();
-        let start = match &params.cursor {
-            None => 0,
-            Some(cursor) => cards.iter().position(|(name, ..)| path(name) == *cursor).map_or(cards.len(), |at| at + 1),
-        };
+        // A cursor is a place in the order, so that it holds when its session changes or goes.
+        let behind = params.cursor.as_deref().and_then(|cursor| cursor.split_once(':'));
+        let behind = behind.and_then(|(modified, name)| Some((modified.parse::<u64>().ok()?, name)));
+        let start = behind.map_or(0, |(modified, name)| {
+            cards.partition_point(|card| (card.1.modified, card.0.as_str()) >= (modified, name))
+        });
         let mut listed = cards[start..].iter().filter(|(_, _, face)| wanted(face));
         let limit = params.limit.unwrap_or(PAGE).max(1);
-        let page = listed.by_ref().take(limit).map(|(name, card, face)| ListedSession {
+        let mut last = None;
+        let page = listed.by_ref().take(limit).inspect(|(name, card, _)| last = Some((card.modified, *name)));
+        let page = page.map(|(name, card, face)| ListedSession {
             session_id: face.id.clone(),
             path: path(name),
             cwd: face.cwd.clone(),
@@ -116,7 +120,7 @@ impl Catalog {
             status: None,
         });
         let page: Vec<ListedSession> = page.collect();
-        let next_cursor = listed.next().and(page.last()).map(|last| last.path.clone());
+        let next_cursor = listed.next().and(last).map(|(modified, name)| format!("{modified}:{name}"));
         ListAnswer { sessions: page, next_cursor }
     }
 

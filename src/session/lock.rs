@@ -16,6 +16,8 @@ pub struct Lock {
     file: File,
     path: PathBuf,
     left_behind: Option<Unfinished>,
+    /// It says that something runs, or ran and nobody was told of its end.
+    says_something: bool,
 }
 
 /// An operation that was started and not ended.
@@ -59,7 +61,7 @@ impl Lock {
             if is_at(&file, &path) {
                 // The file is still there only when its last owner died.
                 let left_behind = read(&mut file).and_then(|note| note.operation);
-                let mut lock = Self { file, path, left_behind };
+                let mut lock = Self { file, path, left_behind, says_something: false };
                 // An operation that was left behind stays noted until somebody was told of its end.
                 lock.note(lock.left_behind.clone());
                 return Ok(lock);
@@ -75,6 +77,7 @@ impl Lock {
     /// Says who holds the lock and what runs. Only for others to read: a note that could not be written (a full disk)
     /// takes nothing from the lock itself.
     pub fn note(&mut self, operation: Option<Unfinished>) {
+        self.says_something = operation.is_some();
         let note = Note { pid: std::process::id(), operation };
         let text = serde_json::to_string(&note).expect("a note is always JSON");
         // Over what stands there first: a crash in between leaves no empty file.
@@ -96,6 +99,10 @@ fn read(file: &mut File) -> Option<Note> {
 
 impl Drop for Lock {
     fn drop(&mut self) {
+        if self.says_something {
+            // For the next owner.
+            return;
+        }
         // Removed while it is held: nobody else can hold this very file, and the next one finds none and makes its own.
         let _ = fs::remove_file(&self.path);
     }

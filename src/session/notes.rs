@@ -1,10 +1,7 @@
 //! What is written beside messages and compactions: names, pins, edits, undone compactions, configuration. Each request
 //! becomes entries, and an answer when they are on disk.
 
-use super::{
-    handle::Note,
-    state::{SessionData, State},
-};
+use super::{handle::Note, state::State};
 use crate::{
     entry::{self, ContextEdit, Entry, PINNED_TEXT},
     ids::EntryId,
@@ -125,8 +122,8 @@ fn pin(state: &State, params: &PinParams) -> Result<Staged, Cannot> {
                 }
                 None => return Err(Failure::params("entryId", "the entry is on a branch that was left").into()),
             };
-            if !entry.in_context() {
-                let what = "only messages are sent to a model and can be pinned";
+            if !entry.in_context() || entry.outline().is_some_and(|outline| outline.failed) {
+                let what = "only messages that are sent to a model can be pinned";
                 return Err(Failure::params("entryId", what).into());
             }
             let mut data = json!({ "entryId": id });
@@ -249,6 +246,10 @@ fn prune(state: &State, params: &PruneParams) -> Result<Staged, Failure> {
 fn configure(state: &State, params: &ConfigureParams) -> Result<Staged, Failure> {
     let mut staged = Staged::default();
     if let Some(model) = &params.model {
+        let Some(model) = model else {
+            let what = "a model cannot be taken away, only another one chosen";
+            return Err(Failure::params("model", what));
+        };
         let fields = [("provider", model.provider.as_str().into()), ("modelId", model.id.as_str().into())];
         staged.add(state, "model_change", &fields)?;
     }
@@ -260,7 +261,7 @@ fn configure(state: &State, params: &ConfigureParams) -> Result<Staged, Failure>
         staged.add(state, "session_info", &[("name", title.as_deref().unwrap_or_default().into())])?;
     }
     if params.system_prompt.is_some() || params.tools.is_some() {
-        let mut data: SessionData = state.data().clone();
+        let mut data = state.data().clone();
         if let Some(prompt) = &params.system_prompt {
             data.system_prompt.clone_from(prompt);
         }
@@ -280,6 +281,20 @@ fn set(state: &State, patch: &Value) -> Result<Staged, Failure> {
         staged.mark(state, "session", serde_json::to_value(data).unwrap_or_default())?;
     }
     Ok(staged)
+}
+
+impl Staged {
+    /// Whether it stores what else a client gave for this time: system prompt, tools, settings.
+    #[must_use]
+    pub fn stores_data(&self) -> bool {
+        self.entries.iter().any(|entry| entry.ours("session").is_some())
+    }
+
+    /// Whether it chooses a model.
+    #[must_use]
+    pub fn stores_model(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry.body, entry::Body::ModelChange { .. }))
+    }
 }
 
 /// Answers a request whose entries are on disk.

@@ -118,6 +118,13 @@ impl Operation {
         operation
     }
 
+    /// What stands in the lock of an operation that is to start now.
+    #[must_use]
+    pub fn about_to_start(id: &OperationId) -> Unfinished {
+        let (kind, reason) = (COMPACTION.to_owned(), "manual".to_owned());
+        Unfinished { operation_id: id.clone(), kind, reason, started_at: entry::now() }
+    }
+
     /// What the session is doing meanwhile.
     #[must_use]
     pub fn status(&self) -> Status {

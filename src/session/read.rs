@@ -1,6 +1,6 @@
 //! Answers that change nothing.
 
-use super::state::State;
+use super::state::{State, View};
 use crate::{
     context,
     entry::{self, Entry},
@@ -29,8 +29,8 @@ pub struct Context {
 impl Context {
     /// What is answered for a path.
     #[must_use]
-    pub fn new(state: &State, path: &Path, context: context::Context) -> Self {
-        Self { context, usage: state.measure(path).usage, model: state.model(path) }
+    pub fn new(view: &View, path: &Path) -> Self {
+        Self { context: context::build(path), usage: view.measure(path).usage, model: view.model(path) }
     }
 
     /// Its JSON: the fields of `ContextAnswer`, which the schema is made of. Messages are JSON already, and there may be

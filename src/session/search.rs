@@ -111,21 +111,26 @@ impl Search {
     }
 }
 
-/// The ways a character may be written in JSON, as a regular expression.
+/// The ways a character may be written in JSON, in either case, as a regular expression.
 fn as_json(character: char) -> String {
-    let mut units = [0; 2];
-    let escaped: String = character.encode_utf16(&mut units).iter().map(|unit| format!("\\\\u{unit:04x}")).collect();
-    match character {
-        'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' => character.to_string(),
+    let escaped = |character: char| -> String {
+        let mut units = [0; 2];
+        character.encode_utf16(&mut units).iter().map(|unit| format!("\\\\u{unit:04x}")).collect()
+    };
+    let plain = match character {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' => return character.to_string(),
         '"' => "\\\\\"".to_owned(),
         '\\' => "\\\\\\\\".to_owned(),
         '/' => "\\\\?/".to_owned(),
         '\n' => "\\\\n".to_owned(),
         '\r' => "\\\\r".to_owned(),
         '\t' => "\\\\t".to_owned(),
-        ascii if ascii.is_ascii() => format!("(?:{}|{escaped})", regex::escape(&ascii.to_string())),
-        other => format!("(?:{other}|{escaped})"),
-    }
+        other => regex::escape(&other.to_string()),
+    };
+    // The raw form has its cases from the expression; those of an escape are other numbers.
+    let cases = character.to_lowercase().chain(character.to_uppercase()).chain([character]).map(escaped);
+    let ways: Vec<String> = std::iter::once(plain).chain(cases).collect();
+    format!("(?:{})", ways.join("|"))
 }
 
 #[cfg(test)]
@@ -155,7 +160,7 @@ mod tests {
         }
         let ascii =
             r#"{"type":"message","id":"x","message":{"role":"user","content":"gr\u00fc\u00dfe \ud83d\ude00 a\/b"}}"#;
-        for query in ["grüße", "😀", "a/b"] {
+        for query in ["grüße", "GRÜ", "😀", "a/b"] {
             assert!(search(query).in_line.is_match(ascii.as_bytes()), "{query}");
         }
         let entry = Entry::parse(line("nothing").into()).expect("an entry");

@@ -74,7 +74,7 @@ impl Home {
     pub fn append(&mut self, lines: &[String], leaf: Option<&EntryId>) -> Result<Appended, StoreError> {
         match self {
             Self::File(log) => log.append(lines, leaf),
-            Self::ReadOnly(_) | Self::Memory => Ok(Appended::Written { at: 0 }),
+            Self::ReadOnly(_) | Self::Memory => Ok(Appended::Written { at: 0, others: Vec::new() }),
         }
     }
 
@@ -101,6 +101,15 @@ impl Home {
     }
 }
 
+/// What a path is looked at with: settings, model, system prompt and tools.
+#[derive(Clone)]
+pub struct View {
+    sourced: Arc<Sourced>,
+    data: Arc<SessionData>,
+    model: Option<ModelRef>,
+    model_in_header: Option<ModelRef>,
+}
+
 /// What a session is.
 pub struct State {
     /// Its id.
@@ -119,7 +128,7 @@ pub struct State {
     /// What the client gave for this time.
     given: SessionData,
     /// That over what is stored with the session.
-    data: SessionData,
+    data: Arc<SessionData>,
     model: Option<ModelRef>,
     layers: Layers,
     sourced: Arc<Sourced>,
@@ -139,7 +148,7 @@ impl State {
         model: Option<ModelRef>,
         layers: &Layers,
     ) -> Result<Self, Problem> {
-        let data = given.clone().over(stored(history.path()));
+        let data = Arc::new(given.clone().over(stored(history.path())));
         let sourced = Arc::new(layers.with_session(data.settings.as_ref())?);
         Ok(Self {
             layers: layers.clone(),
@@ -163,25 +172,27 @@ impl State {
     /// When its settings are wrong; then nothing is taken.
     pub fn give(&mut self, given: SessionData, model: Option<ModelRef>) -> Result<(), Failure> {
         let given = given.over(self.given.clone());
-        let data = given.clone().over(stored(self.path()));
+        let data = Arc::new(given.clone().over(stored(self.path())));
         self.sourced = Arc::new(self.layers.with_session(data.settings.as_ref()).map_err(wrong_settings)?);
         (self.given, self.data) = (given, data);
         self.model = model.or(self.model.take());
         Ok(())
     }
 
-    /// What is stored with the session was changed on purpose: it counts for more than what a client gave for this time.
-    pub fn reconfigured(&mut self, model: bool) {
+    /// What is in force, with what a client gave for this time, was stored with the session.
+    pub fn stored_data(&mut self) {
         self.given = SessionData::default();
-        if model {
-            self.model = None;
-        }
         self.look_at_path();
+    }
+
+    /// A model was chosen for good: it counts for more than what a client gave for this time.
+    pub fn stored_model(&mut self) {
+        self.model = None;
     }
 
     /// The path is another one, and may say other things of the session.
     pub fn look_at_path(&mut self) {
-        self.data = self.given.clone().over(stored(self.history.path()));
+        self.data = Arc::new(self.given.clone().over(stored(self.history.path())));
         match self.layers.with_session(self.data.settings.as_ref()) {
             Ok(sourced) => self.sourced = Arc::new(sourced),
             Err(problem) => tracing::warn!(%problem, "the settings stored with the session are not used"),
@@ -241,30 +252,28 @@ impl State {
         self.path().visible_leaf().cloned()
     }
 
-    /// The model of a path: what the client said, else what the path says last, else the default.
+    /// What a path is looked at with, to be taken away from the session.
+    #[must_use]
+    pub fn view(&self) -> View {
+        let text = |key: &str| self.header.rest.get(key)?.as_str().map(str::to_owned);
+        let in_header = || Some(ModelRef { provider: text("provider")?, id: text("modelId")? });
+        View {
+            sourced: self.sourced.clone(),
+            data: self.data.clone(),
+            model: self.model.clone(),
+            model_in_header: in_header(),
+        }
+    }
+
+    /// The model of a path.
     #[must_use]
     pub fn model(&self, path: &Path) -> Option<ModelRef> {
-        let in_header = || {
-            let text = |key: &str| self.header.rest.get(key)?.as_str().map(str::to_owned);
-            Some(ModelRef { provider: text("provider")?, id: text("modelId")? })
-        };
-        let own = self.model.clone().or_else(|| path.model()).or_else(in_header);
-        let settings = &self.sourced.settings;
-        let default = settings.default_model.as_deref().and_then(ModelRef::parse);
-        match own {
-            Some(own) if settings.model(&own).is_some() || default.is_none() => Some(own),
-            _ => default,
-        }
+        self.view().model(path)
     }
 
     /// What the context is measured against.
     pub fn gauge<'a>(&'a self, model: Option<&'a ModelRef>) -> Gauge<'a> {
-        Gauge {
-            settings: &self.sourced.settings,
-            model,
-            system_prompt: self.data.system_prompt.as_deref(),
-            tools: self.data.tools.as_deref(),
-        }
+        gauge(&self.sourced, &self.data, model)
     }
 
     /// How full a path is, as far as that is known without counting.
@@ -293,7 +302,8 @@ impl State {
     #[must_use]
     pub fn title(&self) -> Option<String> {
         let indexed = self.history.index().and_then(|index| index.title()).map(str::to_owned);
-        indexed.or_else(|| self.path().title()).or_else(|| self.title.clone())
+        let said = indexed.or_else(|| self.path().title()).or_else(|| self.title.clone());
+        said.filter(|title| !title.is_empty())
     }
 
     /// The session as clients see it.
@@ -324,6 +334,31 @@ impl State {
     pub fn repairs(&self) -> Vec<types::Repair> {
         self.repairs.iter().map(types::Repair::from).collect()
     }
+}
+
+impl View {
+    /// The model of a path: what the client said, else what the path says last, else the default.
+    #[must_use]
+    pub fn model(&self, path: &Path) -> Option<ModelRef> {
+        let own = self.model.clone().or_else(|| path.model()).or_else(|| self.model_in_header.clone());
+        let settings = &self.sourced.settings;
+        let default = settings.default_model.as_deref().and_then(ModelRef::parse);
+        match own {
+            Some(own) if settings.model(&own).is_some() || default.is_none() => Some(own),
+            _ => default,
+        }
+    }
+
+    /// How full a path is, as far as that is known without counting.
+    #[must_use]
+    pub fn measure(&self, path: &Path) -> Measure {
+        gauge(&self.sourced, &self.data, self.model(path).as_ref()).measure(path)
+    }
+}
+
+fn gauge<'a>(sourced: &'a Sourced, data: &'a SessionData, model: Option<&'a ModelRef>) -> Gauge<'a> {
+    let (system_prompt, tools) = (data.system_prompt.as_deref(), data.tools.as_deref());
+    Gauge { settings: &sourced.settings, model, system_prompt, tools }
 }
 
 impl From<&Repair> for types::Repair {

@@ -7,6 +7,7 @@
 use super::{
     header,
     history::{History, Loaded, Source, Tail},
+    lines,
     lock::{Lock, Unfinished as LeftBehind},
     migrate,
 };
@@ -18,7 +19,7 @@ use crate::{
 };
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Read, Seek, SeekFrom, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -31,6 +32,8 @@ pub struct Log {
     source: Source,
     /// Everything before this is on disk and ends with a newline, unless `unfinished` says otherwise.
     durable: u64,
+    /// The bytes right before that, by which the file is known to be what it was.
+    ending: Vec<u8>,
     unfinished: Unfinished,
     /// Writing is over, and why: after a failed fsync nobody knows what is on disk.
     broken: Option<String>,
@@ -42,6 +45,8 @@ pub struct Log {
 #[derive(Debug)]
 enum Unfinished {
     Nothing,
+    /// The last line was a piece of one when the file was opened.
+    Torn,
     /// The last line is whole but for its newline.
     NoNewline,
     /// The file is of an older version; so many of its entries are known.
@@ -52,8 +57,9 @@ enum Unfinished {
 
 /// What became of lines that were to be appended.
 pub enum Appended {
-    /// They are on disk, the first of them at this offset.
-    Written { at: u64 },
+    /// They are on disk, the first of them at this offset. What another program appended between our looking and our
+    /// writing stands before them.
+    Written { at: u64, others: Vec<(Arc<Entry>, Spot)> },
     /// Another program was faster: these are its entries, and nothing of ours was written.
     Behind(Grown),
 }
@@ -72,6 +78,7 @@ pub struct Grown {
 pub struct Follower {
     source: Source,
     durable: u64,
+    ending: Vec<u8>,
 }
 
 /// How often the disk was touched.
@@ -186,12 +193,13 @@ pub fn open(path: &Path) -> Result<Opened<Log>, StoreError> {
     let Loaded { history, repairs, durable, tail } = source.clone().load(&found)?;
     let unfinished = match tail {
         Tail::Old { entries } => Unfinished::Old { known: entries },
-        // A torn line stands behind what is durable, and is looked at again before the first write.
-        Tail::Whole | Tail::Torn => Unfinished::Nothing,
+        Tail::Whole => Unfinished::Nothing,
+        Tail::Torn => Unfinished::Torn,
         Tail::NoNewline => Unfinished::NoNewline,
     };
     let stats = Stats::default();
-    let home = Log { path: path.to_owned(), file, source, durable, unfinished, broken: None, stats, lock };
+    let ending = source.ending(durable)?;
+    let home = Log { path: path.to_owned(), file, source, durable, ending, unfinished, broken: None, stats, lock };
     Ok(Opened { header: found.header, title: found.title, history, repairs, left_behind, home })
 }
 
@@ -203,7 +211,8 @@ pub fn open_read_only(path: &Path) -> Result<Opened<Follower>, StoreError> {
     let found = header::peek(path)?;
     let source = Source::open(path.to_owned(), &found)?;
     let Loaded { history, repairs, durable, .. } = source.clone().load(&found)?;
-    let home = Follower { source, durable };
+    let ending = source.ending(durable)?;
+    let home = Follower { source, durable, ending };
     Ok(Opened { header: found.header, title: found.title, history, repairs, left_behind: None, home })
 }
 
@@ -224,6 +233,7 @@ pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Log, So
         file,
         source: source.clone(),
         durable: 0,
+        ending: Vec::new(),
         unfinished: Unfinished::Nothing,
         broken: None,
         stats: Stats::default(),
@@ -259,7 +269,11 @@ pub fn delete(path: &Path) -> Result<(), StoreError> {
     let _lock = Lock::take(path)?;
     let failed = || StoreError::io(path, "cannot be deleted");
     fs::remove_file(path).map_err(failed())?;
-    let ours = |name: &str| ["torn", "v1", "v2", "new"].iter().any(|kind| name.starts_with(kind));
+    // As `free_beside` names them.
+    let ours = |name: &str| {
+        let (kind, number) = name.split_once('.').unwrap_or((name, "2"));
+        ["torn", "v1", "v2", "new"].contains(&kind) && number.parse::<u32>().is_ok()
+    };
     let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = fs::read_dir(path.parent().unwrap_or(Path::new("."))).map_err(failed())?;
     for file in beside.flatten() {
@@ -331,21 +345,22 @@ impl Log {
         self.is_still_there()?;
         let mut grown = self.put_in_order()?;
         grown.entries.extend(self.read_on()?);
-        self.move_torn_line_aside()?;
+        grown.entries.extend(self.wait_for_line()?);
         if !grown.entries.is_empty() {
             return Ok(Appended::Behind(self.source.grown(grown.entries, leaf, self.durable)?));
         }
-        let at = self.durable;
-        let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
+        let mut bytes = Vec::with_capacity(1 + lines.iter().map(|line| line.len() + 1).sum::<usize>());
+        if self.length()? > self.durable {
+            // Somebody's half line stays where it is, and becomes a line that is none.
+            bytes.push(b'\n');
+        }
+        let begin = bytes.len();
         for line in lines {
             bytes.extend_from_slice(line.as_bytes());
             bytes.push(b'\n');
         }
         if let Err(error) = self.file.write_all(&bytes) {
-            // What was written of it is cut off again, so that the next append does not stand behind half a line.
-            if let Err(cut) = self.file.set_len(self.durable) {
-                self.broken = Some(format!("a failed write could not be taken back ({cut})"));
-            }
+            self.take_back(&bytes);
             let what = "could not be written; nothing was changed. Make room, then try again";
             return Err(StoreError::io(&self.path, what)(error));
         }
@@ -356,8 +371,73 @@ impl Log {
             return Err(StoreError::io(&self.path, what)(error));
         }
         self.stats.fsyncs += 1;
-        self.durable += bytes.len() as u64;
-        Ok(Appended::Written { at })
+        self.find_own(&bytes[begin..])
+    }
+
+    /// Where our bytes are. Nearly always right behind what we knew; but another program may have been faster by less
+    /// than can be seen before writing.
+    fn find_own(&mut self, ours: &[u8]) -> Result<Appended, StoreError> {
+        let from = self.durable;
+        let length = self.length()?;
+        if length == from + ours.len() as u64 {
+            self.reached(length)?;
+            return Ok(Appended::Written { at: from, others: Vec::new() });
+        }
+        let behind = self.behind(length)?;
+        // Ours stand on lines of their own, or nobody can read them.
+        let own_lines = |at: &usize| *at == 0 || behind[at - 1] == b'\n';
+        match memchr::memmem::find_iter(&behind, ours).find(own_lines) {
+            Some(at) => {
+                let (others, _) = self.source.entries_between(from, from + at as u64)?;
+                self.reached(from + (at + ours.len()) as u64)?;
+                Ok(Appended::Written { at: from + at as u64, others })
+            }
+            None => {
+                // Glued to a half line of somebody else's: they are written once more.
+                self.broken = Some("another program wrote into a line of ours; load the session again".to_owned());
+                let again = [b"\n", ours].concat();
+                let failed = StoreError::io(&self.path, "another program wrote into a line of ours; load it again");
+                self.file.write_all(&again).and_then(|()| self.file.sync_data()).map_err(failed)?;
+                self.broken = None;
+                let length = self.length()?;
+                let behind = self.behind(length)?;
+                let at = memchr::memmem::rfind(&behind, ours).filter(|at| *at > 0 && behind[at - 1] == b'\n');
+                let Some(at) = at else {
+                    let what = "another program writes into our lines".to_owned();
+                    return Err(StoreError::Changed { path: self.path.clone(), what });
+                };
+                let (others, _) = self.source.entries_between(from, from + at as u64)?;
+                self.reached(from + (at + ours.len()) as u64)?;
+                Ok(Appended::Written { at: from + at as u64, others })
+            }
+        }
+    }
+
+    /// Everything behind what we know.
+    fn behind(&self, length: u64) -> Result<Vec<u8>, StoreError> {
+        let spot = Spot { offset: self.durable, length: u32::try_from(length - self.durable).unwrap_or(u32::MAX) };
+        lines::at(self.source.file(), spot).map_err(StoreError::io(&self.path, "cannot be read"))
+    }
+
+    /// The file is known up to here.
+    fn reached(&mut self, end: u64) -> Result<(), StoreError> {
+        self.durable = end;
+        self.ending = self.source.ending(end)?;
+        Ok(())
+    }
+
+    /// What was written of a failed write is cut off again, so that the next append does not stand behind half a line.
+    fn take_back(&mut self, bytes: &[u8]) {
+        let taken = self.length().and_then(|length| self.behind(length)).and_then(|behind| {
+            if !bytes.starts_with(&behind) {
+                let what = "another program wrote to it while a write failed".to_owned();
+                return Err(StoreError::Changed { path: self.path.clone(), what });
+            }
+            self.file.set_len(self.durable).map_err(StoreError::io(&self.path, "cannot be cut"))
+        });
+        if let Err(error) = taken {
+            self.broken = Some(format!("a failed write could not be taken back ({error})"));
+        }
     }
 
     /// Whether the file we write is still the one that others find: a write to one that was deleted or replaced would be
@@ -395,27 +475,46 @@ impl Log {
             self.broken = Some(why.clone());
             return Err(StoreError::ReadOnly { path: self.path.clone(), why });
         }
-        let (entries, durable) = self.source.entries_between(self.durable, length)?;
-        if durable > self.durable && matches!(self.unfinished, Unfinished::NoNewline) {
-            // The newline that was missing came.
-            self.unfinished = Unfinished::Nothing;
+        if length == self.durable {
+            return Ok(Vec::new());
         }
-        self.durable = durable;
+        self.source.is_what_it_was(self.durable, &self.ending)?;
+        let (entries, durable) = self.source.entries_between(self.durable, length)?;
+        if durable > self.durable {
+            // What was missing of the last line came.
+            if !matches!(self.unfinished, Unfinished::Old { .. }) {
+                self.unfinished = Unfinished::Nothing;
+            }
+            self.reached(durable)?;
+        }
         Ok(entries)
     }
 
-    /// What stands behind the last whole line is a piece of one, left by a crash.
+    /// A line without its newline may be on its way. Its writer gets a moment to finish it.
+    fn wait_for_line(&mut self) -> Result<Vec<(Arc<Entry>, Spot)>, StoreError> {
+        for _ in 0..20 {
+            if self.length()? <= self.durable {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            let entries = self.read_on()?;
+            if !entries.is_empty() {
+                return Ok(entries);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// A piece of a line that stood at the end when the file was opened was left by a crash, and goes to a `.torn` file.
     fn move_torn_line_aside(&mut self) -> Result<(), StoreError> {
         let length = self.length()?;
         if length <= self.durable {
             return Ok(());
         }
-        let mut piece = Vec::new();
-        let read = File::open(&self.path).and_then(|mut file| {
-            file.seek(SeekFrom::Start(self.durable))?;
-            file.read_to_end(&mut piece)
-        });
-        read.map_err(StoreError::io(&self.path, "cannot be read"))?;
+        let piece = self.behind(length)?;
+        if piece.contains(&b'\n') {
+            return Ok(());
+        }
         self.move_aside(&piece)
     }
 
@@ -430,6 +529,10 @@ impl Log {
             file.sync_all()
         };
         write().map_err(StoreError::io(&torn, failed))?;
+        // Whoever wrote it may be there yet and have gone on.
+        if self.behind(self.length()?)? != piece {
+            return fs::remove_file(&torn).map_err(StoreError::io(&torn, "cannot be removed"));
+        }
         self.file.set_len(self.durable).map_err(StoreError::io(&self.path, "could not be cut to its last whole line"))
     }
 
@@ -444,6 +547,11 @@ impl Log {
             Unfinished::NoNewline => {
                 self.finish_line()?;
                 Vec::new()
+            }
+            Unfinished::Torn => {
+                let entries = self.read_on()?;
+                self.move_torn_line_aside()?;
+                entries
             }
             Unfinished::Old { known } => self.replace_old(known)?,
         };
@@ -503,7 +611,7 @@ impl Log {
             .open(&self.path)
             .map_err(StoreError::io(&self.path, "cannot be opened after it was replaced; load the session again"))?;
         self.source = Source::open(self.path.clone(), &found)?;
-        self.durable = bytes.len() as u64;
+        self.reached(bytes.len() as u64)?;
         // The session keeps the entries of an old file in memory, so that nobody asks for their places.
         let nowhere = Spot { offset: 0, length: 0 };
         Ok(entries.into_iter().skip(known).map(|entry| (entry, nowhere)).collect())
@@ -533,13 +641,40 @@ impl Follower {
             let what = if replaced { "it was replaced by another file" } else { "it became shorter" };
             return Err(StoreError::Changed { path: path.to_owned(), what: what.to_owned() });
         }
+        if now.len() == self.durable {
+            return Ok(Grown::default());
+        }
+        self.source.is_what_it_was(self.durable, &self.ending)?;
         let (entries, durable) = self.source.entries_between(self.durable, now.len())?;
         self.durable = durable;
+        self.ending = self.source.ending(durable)?;
         self.source.grown(entries, leaf, durable)
     }
 }
 
 impl Source {
+    /// The bytes right before a place in the file.
+    fn ending(&self, at: u64) -> Result<Vec<u8>, StoreError> {
+        /// As many as the end of any entry has that is unlike that of another: its text or its id.
+        const ENOUGH: u64 = 64;
+        let length = at.min(ENOUGH);
+        let at_end = self.length().map_err(StoreError::io(self.path(), "cannot be looked at"))? >= at;
+        if !at_end {
+            return Ok(Vec::new());
+        }
+        let spot = Spot { offset: at - length, length: length as u32 };
+        lines::at(self.file(), spot).map_err(StoreError::io(self.path(), "cannot be read"))
+    }
+
+    /// A file that was cut and then grew again is another one, though it is longer than before.
+    fn is_what_it_was(&self, at: u64, ending: &[u8]) -> Result<(), StoreError> {
+        if self.ending(at)? == ending {
+            return Ok(());
+        }
+        let what = "what was read of it is not there any more".to_owned();
+        Err(StoreError::Changed { path: self.path().to_owned(), what })
+    }
+
     /// What was appended, with the path anew where it does not simply go on behind `leaf`.
     fn grown(&self, entries: Vec<(Arc<Entry>, Spot)>, leaf: Option<&EntryId>, end: u64) -> Result<Grown, StoreError> {
         let mut before = leaf;

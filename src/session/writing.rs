@@ -3,6 +3,7 @@
 use super::{
     Append, Done, Ending, Input, Session, Write, Writer,
     handle::Command,
+    history::Library,
     notes, read,
     state::Home,
     store::{Appended, StoreError},
@@ -39,6 +40,14 @@ impl Write {
     }
 }
 
+/// A path with what its context needs from before it, as far as that can be looked up.
+pub(super) fn with_its_past(mut path: Path, library: Option<&Library>) -> Path {
+    if let Some(library) = library {
+        library.look_into_the_past(&mut path);
+    }
+    path
+}
+
 impl Session {
     /// Does something with the file that may take a while; the session looks at no command meanwhile.
     pub(super) fn with_home(&mut self, work: impl FnOnce(&mut Home) -> Done + Send + 'static) {
@@ -67,12 +76,15 @@ impl Session {
             before = Some(&entry.id);
             goes_on
         });
-        let source = self.state.history.source().filter(|_| !goes_on).cloned();
+        let source = self.state.history.source().cloned();
+        let library = self.state.history.library();
         let counted = tokens::ready() && self.state.gauge(None).estimator() == Estimator::Tiktoken;
         self.with_home(move |home| {
             let appended = home.append(&lines, leaf.as_ref());
             let path = match (&appended, source) {
-                (Ok(Appended::Written { .. }), Some(source)) => Some(source.path_from(home.end())),
+                (Ok(Appended::Written { others, .. }), Some(source)) if !goes_on || !others.is_empty() => {
+                    Some(source.path_from(home.end()).map(|path| with_its_past(path, library.as_ref())))
+                }
                 _ => None,
             };
             if counted {
@@ -110,7 +122,14 @@ impl Session {
 
     fn wrote(&mut self, appended: Result<Appended, StoreError>, path: Option<Result<Path, StoreError>>, what: Write) {
         let at = match appended {
-            Ok(Appended::Written { at }) => at,
+            Ok(Appended::Written { at, others }) => {
+                // They came in between, on branches of their own now.
+                for (entry, spot) in &others {
+                    self.state.history.push(entry.clone(), Some(*spot));
+                    self.announce(entry, None);
+                }
+                at
+            }
             Ok(Appended::Behind(grown)) => {
                 // Another program was faster: what it wrote is taken in, then ours is tried again on top of it.
                 self.take_in(grown);
@@ -192,10 +211,11 @@ impl Session {
 
     fn noted(&mut self, note: super::Note, staged: notes::Staged, reply: crate::rpc::Reply) {
         self.state.look_at_path();
-        match &note {
-            super::Note::Configure(params) => self.state.reconfigured(params.model.is_some()),
-            super::Note::Settings(_) => self.state.reconfigured(false),
-            _ => {}
+        if staged.stores_model() {
+            self.state.stored_model();
+        }
+        if staged.stores_data() {
+            self.state.stored_data();
         }
         self.count();
         let usage = self.state.measure(self.state.path()).usage;

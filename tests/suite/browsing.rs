@@ -122,6 +122,20 @@ fn a_deleted_session_is_gone_and_one_of_somebody_else_is_not() {
     let error = daemon.err("session/delete", json!({"sessionId": new["sessionId"]}));
     assert_eq!(error["data"]["code"], "not_found");
 
+    // What only looks like ours stays, and what was sent before is done before.
+    let path = session_of(&daemon.home, "among", &turns(1));
+    let session = daemon.load(&path);
+    for name in ["among.jsonl.newsletter", "among.jsonl.v10", "among.jsonl.torn.3"] {
+        fs::write(daemon.home.path(name), "x").expect("a file");
+    }
+    let append = daemon.begin("session/append", json!({"sessionId": session, "messages": [user("last words")]}));
+    let delete = daemon.begin("session/delete", json!({"sessionId": session}));
+    let load = daemon.begin("session/load", json!({"sessionId": session}));
+    assert!(daemon.answer(append).is_ok() && daemon.answer(delete).is_ok());
+    assert_eq!(daemon.answer(load).expect_err("it is gone")["data"]["code"], "not_found");
+    assert!(!path.exists() && !daemon.home.path("among.jsonl.torn.3").exists());
+    assert!(daemon.home.path("among.jsonl.newsletter").exists() && daemon.home.path("among.jsonl.v10").exists());
+
     let mine = daemon.ok("session/new", json!({"cwd": "/tmp"}))["session"].clone();
     let mut command = daemon.home.command();
     command.env("ABRIDGED_LOG", "error");

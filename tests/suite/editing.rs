@@ -324,3 +324,29 @@ fn a_read_only_session_takes_no_notes() {
         assert_eq!(error["data"]["code"], "storage_error", "{method}");
     }
 }
+
+#[test]
+fn what_was_given_for_this_time_outlives_a_change_of_something_else() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "given", &turns(2));
+    let given =
+        json!({"path": path, "systemPrompt": "Be brief.", "settings": {"compaction": {"keepRecentTokens": 77}}});
+    let session = daemon.ok("session/load", given)["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let configured = daemon.ok("session/configure", json!({"sessionId": session, "title": "Named"}));
+    assert!(configured["session"]["usage"]["breakdown"]["system"].as_u64() > Some(0));
+    let settings = daemon.ok("settings/set", json!({"scope": "session", "sessionId": session, "patch": {}}));
+    assert_eq!(settings["settings"]["compaction"]["keepRecentTokens"], 77);
+    let error = daemon.err("session/configure", json!({"sessionId": session, "model": null}));
+    assert_eq!(error["data"]["path"], "model");
+}
+
+#[test]
+fn an_answer_that_failed_cannot_be_pinned() {
+    let mut daemon = Daemon::start();
+    let mut failed = assistant("half of an ans");
+    failed["stopReason"] = json!("error");
+    let path = session_of(&daemon.home, "failed", &[user("go"), failed, user("again")]);
+    let session = daemon.load(&path);
+    let error = daemon.err("session/pin", json!({"sessionId": session, "entryId": "e1"}));
+    assert_eq!(error["data"]["path"], "entryId");
+}

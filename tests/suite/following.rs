@@ -237,3 +237,63 @@ fn an_operation_whose_daemon_died_ends_with_the_next_one() {
     next.ok("session/status", json!({"sessionId": session}));
     assert!(!next.kinds().contains(&"compaction_end".to_owned()), "once");
 }
+
+/// Two programs write as fast as they can, and only one of them knows of a lock.
+#[test]
+fn nothing_is_lost_where_another_program_writes_at_the_same_time() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "race", &turns(1));
+    let session = daemon.load(&path);
+    let theirs = path.clone();
+    let other = std::thread::spawn(move || {
+        for at in 0..150 {
+            let text = std::fs::read_to_string(&theirs).expect("a file");
+            // The last whole line that somebody wrote.
+            let leaf = text.lines().rev().find_map(|line| serde_json::from_str::<Value>(line).ok());
+            let leaf = leaf.expect("a line")["id"].as_str().expect("an id").to_owned();
+            append_to(&theirs, &line(&format!("their{at}"), &leaf, &"x".repeat(at * 40)));
+        }
+    });
+    let mut mine = Vec::new();
+    while !other.is_finished() || mine.len() < 20 {
+        let answer = daemon.ok("session/append", json!({"sessionId": session, "messages": [user("mine")]}));
+        mine.push(answer["entryIds"][0].as_str().expect("an id").to_owned());
+    }
+    other.join().expect("it wrote everything");
+    let text = std::fs::read_to_string(&path).expect("a file");
+    let in_file: Vec<String> = text
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<Value>(line).expect("a whole line")["id"].as_str().expect("an id").to_owned()
+        })
+        .collect();
+    for id in (0..150).map(|at| format!("their{at}")).chain(mine) {
+        assert_eq!(in_file.iter().filter(|it| **it == id).count(), 1, "{id}");
+    }
+    // Its picture is the file's, at the latest when it was told of the last line.
+    let shown = |daemon: &mut Daemon| {
+        let entries = daemon.ok("session/entries", json!({"sessionId": session, "branch": "all"}));
+        let entries = entries["entries"].as_array().expect("entries").clone();
+        entries.iter().map(|entry| entry["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+    };
+    let agrees = (0..500).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        shown(&mut daemon) == in_file[1..]
+    });
+    assert!(agrees, "{:?} but {:?}", shown(&mut daemon), &in_file[1..]);
+}
+
+#[test]
+fn a_file_that_was_cut_and_grew_again_is_noticed() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "regrown", &turns(2));
+    let session = daemon.load(&path);
+    let text = std::fs::read_to_string(&path).expect("a file");
+    let kept: String = text.lines().take(3).map(|line| format!("{line}\n")).collect();
+    // In place, as an editor may do it.
+    let mut file = OpenOptions::new().write(true).truncate(true).open(&path).expect("a file");
+    file.write_all((kept + &line("x", "e1", &"y".repeat(text.len()))).as_bytes()).expect("it is written");
+    let error = daemon.err("session/append", json!({"sessionId": session, "messages": [user("lost?")]}));
+    assert_eq!(error["data"]["code"], "storage_error");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("load it again")), "{error}");
+}

@@ -19,9 +19,10 @@ fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(reader: D) -> Result<Opt
 pub struct ConfigureParams {
     /// Which session.
     pub session_id: SessionId,
-    /// Its model from here on. It cannot be cleared.
-    #[serde(default)]
-    pub model: Option<ModelRef>,
+    /// Its model from here on. It cannot be cleared: null is refused.
+    #[serde(default, deserialize_with = "said")]
+    #[schemars(with = "Option<ModelRef>")]
+    pub model: Option<Option<ModelRef>>,
     /// How much the model thinks from here on; null: `off`.
     #[serde(default, deserialize_with = "said")]
     #[schemars(with = "Option<String>")]
