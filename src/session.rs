@@ -181,6 +181,8 @@ pub struct Session {
     indexing: bool,
     /// Another program touched the file.
     touched: bool,
+    /// The client knows that the file is not what it was.
+    stale: bool,
     /// The lock does not say yet what runs.
     unnoted: bool,
     /// What ran when the last owner of the file died.
@@ -222,6 +224,7 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
         waiting_for_index: Vec::new(),
         indexing: false,
         touched: false,
+        stale: false,
         unnoted: false,
         left_behind,
         idle: Idle::new(shared),

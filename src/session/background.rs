@@ -246,11 +246,11 @@ impl Session {
         if !std::mem::take(&mut self.touched) {
             return false;
         }
-        let Writer::Ready(home) = &self.writer else { return false };
-        let Some(source) = self.state.history.source() else { return false };
-        // Most of the time it was us.
-        if source.length().is_ok_and(|length| length == home.end()) && !matches!(home, Home::ReadOnly(_)) {
-            return false;
+        match &self.writer {
+            // Most of the time it was us.
+            Writer::Ready(Home::File(log)) if log.is_as_we_left_it() => return false,
+            Writer::Ready(Home::Memory) | Writer::Away { .. } => return false,
+            Writer::Ready(_) => {}
         }
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
         let library = self.state.history.library();
@@ -267,7 +267,10 @@ impl Session {
     pub(super) fn caught_up(&mut self, grown: Result<Grown, StoreError>) {
         match grown {
             Ok(grown) => self.take_in(grown),
+            // Once is enough.
+            Err(_) if self.stale => {}
             Err(error) => {
+                self.stale = true;
                 let (title, detail) = ("The session's file was changed".to_owned(), Some(error.to_string()));
                 self.emitter.emit(About::default(), &Event::Notice { severity: Severity::Error, title, detail });
             }

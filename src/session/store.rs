@@ -77,6 +77,8 @@ pub struct Grown {
 #[derive(Debug)]
 pub struct Follower {
     source: Source,
+    /// An old version is replaced as a whole by its owner's first write.
+    old: bool,
     durable: u64,
     ending: Vec<u8>,
 }
@@ -210,9 +212,9 @@ pub fn open(path: &Path) -> Result<Opened<Log>, StoreError> {
 pub fn open_read_only(path: &Path) -> Result<Opened<Follower>, StoreError> {
     let found = header::peek(path)?;
     let source = Source::open(path.to_owned(), &found)?;
-    let Loaded { history, repairs, durable, .. } = source.clone().load(&found)?;
+    let Loaded { history, repairs, durable, tail } = source.clone().load(&found)?;
     let ending = source.ending(durable)?;
-    let home = Follower { source, durable, ending };
+    let home = Follower { source, old: matches!(tail, Tail::Old { .. }), durable, ending };
     Ok(Opened { header: found.header, title: found.title, history, repairs, left_behind: None, home })
 }
 
@@ -325,6 +327,12 @@ impl Log {
     #[must_use]
     pub fn size(&self) -> u64 {
         self.durable
+    }
+
+    /// Whether nobody else has written to the file, as far as its length tells.
+    #[must_use]
+    pub fn is_as_we_left_it(&self) -> bool {
+        self.length().is_ok_and(|length| length == self.durable)
     }
 
     /// The lock, to note what runs.
@@ -643,6 +651,10 @@ impl Follower {
         }
         if now.len() == self.durable {
             return Ok(Grown::default());
+        }
+        if self.old {
+            let what = "it was written to in its old version".to_owned();
+            return Err(StoreError::Changed { path: path.to_owned(), what });
         }
         self.source.is_what_it_was(self.durable, &self.ending)?;
         let (entries, durable) = self.source.entries_between(self.durable, now.len())?;

@@ -297,3 +297,20 @@ fn a_file_that_was_cut_and_grew_again_is_noticed() {
     assert_eq!(error["data"]["code"], "storage_error");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("load it again")), "{error}");
 }
+
+#[test]
+fn who_looks_at_an_old_file_is_told_when_its_owner_writes_it_anew() {
+    let mut owner = Daemon::start();
+    let old = json!({"type": "session", "id": "old", "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/p"});
+    let path =
+        owner.home.session("old.jsonl", &[old, json!({"type": "message", "timestamp": "t", "message": user("hi")})]);
+    let mut watcher = Daemon::start();
+    watcher.ok("session/load", json!({"path": path, "readOnly": true}));
+    let session = owner.load(&path);
+    owner.ok("session/append", json!({"sessionId": session, "messages": [user("news")]}));
+    let notice = watcher.until("notice");
+    assert!(
+        notice["params"]["event"]["detail"].as_str().is_some_and(|text| text.contains("load it again")),
+        "{notice}"
+    );
+}
