@@ -1,14 +1,19 @@
 //! The daemon from outside: the real binary over real pipes, and the pure core under properties.
 
 mod architecture;
+mod broken_files;
 mod cli;
 mod compaction;
 mod conservation;
 mod envelope;
 mod json_schema;
+mod kills;
+mod mutations;
+mod mutator;
 mod reading;
 mod schema;
 mod settings;
 mod storage;
 mod support;
 mod transcripts;
+mod wire;
