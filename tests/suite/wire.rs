@@ -63,9 +63,11 @@ impl Dice {
 pub struct Peer {
     child: Child,
     to: Option<ChildStdin>,
-    frames: Receiver<Value>,
+    frames: Receiver<String>,
     /// Every frame so far, in order.
     pub said: Vec<Value>,
+    /// The same as they stood on the wire.
+    pub wire: Vec<String>,
     next_id: u64,
 }
 
@@ -86,15 +88,13 @@ impl Peer {
             let mut line = Vec::new();
             // Half a line at the end is what a kill leaves.
             while from.read_until(b'\n', &mut line).is_ok() && line.ends_with(b"\n") {
-                let frame = serde_json::from_slice(&line);
-                let frame = frame.unwrap_or_else(|error| json!({"unreadable": error.to_string()}));
-                if frames.send(frame).is_err() {
+                if frames.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
                     return;
                 }
                 line.clear();
             }
         });
-        Self { child, to, frames: received, said: Vec::new(), next_id: 1 }
+        Self { child, to, frames: received, said: Vec::new(), wire: Vec::new(), next_id: 1 }
     }
 
     /// Sends a request without waiting; its id. A daemon that is dead already does not read it.
@@ -130,8 +130,7 @@ impl Peer {
     pub fn hear(&mut self) -> bool {
         match self.frames.recv_timeout(LONG) {
             Ok(frame) => {
-                assert!(frame.get("unreadable").is_none(), "stdout: {frame}");
-                self.said.push(frame);
+                self.take_in(frame);
                 true
             }
             Err(RecvTimeoutError::Disconnected) => false,
@@ -141,10 +140,13 @@ impl Peer {
 
     /// Takes in what may come without anything being asked.
     pub fn hear_within(&mut self, longest: Duration) -> bool {
-        let frame = self.frames.recv_timeout(longest).ok();
-        let heard = frame.is_some();
-        self.said.extend(frame);
-        heard
+        let frame = self.frames.recv_timeout(longest);
+        frame.map(|frame| self.take_in(frame)).is_ok()
+    }
+
+    fn take_in(&mut self, frame: String) {
+        self.said.push(serde_json::from_str(&frame).unwrap_or_else(|error| panic!("{error} in stdout: {frame}")));
+        self.wire.push(frame);
     }
 
     /// The answer to a request if it came already.
