@@ -5,7 +5,7 @@
 //! compares the id that stands in the file.
 
 use crate::ids::EntryId;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::{
     borrow::Cow,
@@ -45,6 +45,13 @@ pub struct Head<'a> {
     label: Option<&'a RawValue>,
     #[serde(default, borrow)]
     name: Option<&'a RawValue>,
+    // A line that says one of these twice is no entry; were it one here, nobody could read what the index names.
+    #[serde(default, rename = "timestamp")]
+    _timestamp: IgnoredAny,
+    #[serde(default, rename = "message")]
+    _message: IgnoredAny,
+    #[serde(default, rename = "content")]
+    _content: IgnoredAny,
 }
 
 /// What a line said that is not taken literally.
