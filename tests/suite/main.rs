@@ -11,6 +11,7 @@ mod json_schema;
 mod kills;
 mod mutations;
 mod mutator;
+mod not_yet;
 mod proof;
 mod reading;
 mod schema;

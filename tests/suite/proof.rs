@@ -440,7 +440,8 @@ impl World {
             let whole = self.bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             let (whole, torn) = self.bytes.split_at(whole);
             assert!(bytes.starts_with(whole), "whole lines are gone from the file");
-            assert!(serde_json::from_slice::<Value>(torn).is_err(), "a whole line without its newline is gone");
+            let entry = serde_json::from_slice::<Value>(torn).is_ok_and(|line| line["id"].is_string());
+            assert!(!entry, "a whole line without its newline is gone");
             let aside = torn_files(&self.path).iter().any(|file| file == torn);
             assert!(aside, "a torn line is nowhere: {}", String::from_utf8_lossy(torn));
         }
@@ -535,6 +536,8 @@ proptest! {
     #![proptest_config(ProptestConfig {
         cases: number("ABRIDGED_PROOF_CASES", 12) as u32,
         max_shrink_iters: 60,
+        // What fails is told with its steps; when a daemon is killed is not repeated by a seed.
+        failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
