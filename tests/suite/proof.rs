@@ -534,7 +534,7 @@ fn conserved(active: &[Value], picture: &Picture) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: number("ABRIDGED_PROOF_CASES", 12) as u32,
+        cases: number("ABRIDGED_PROOF_CASES", 16) as u32,
         max_shrink_iters: 60,
         // What fails is told with its steps; when a daemon is killed is not repeated by a seed.
         failure_persistence: None,
