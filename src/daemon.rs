@@ -395,6 +395,23 @@ impl Daemon {
             }
         }
         unresolved.resolving = false;
+        drop(unresolved);
+        if self.finishing.load(Ordering::SeqCst) {
+            self.finish_when_idle();
+        }
+    }
+
+    /// Sessions end when they have nothing more to do; but not while something may be held that is for one of them.
+    fn finish_when_idle(&self) {
+        if !lock(&self.unresolved).resolving {
+            self.tell_sessions(|| Urgent::Finish);
+        }
+    }
+
+    fn tell_sessions(&self, urgent: fn() -> Urgent) {
+        for handle in lock(&self.sessions).values().chain(lock(&self.leaving).values()) {
+            handle.send_urgent(urgent());
+        }
     }
 
     fn session_cancel(self: &Arc<Self>, params: CancelParams, reply: Reply) {
@@ -513,10 +530,8 @@ impl Daemon {
                         .zip(handle)
                         .map(|(file, handle)| daemon.watch_file(file, &id, handle));
                     answer(&opened, reply);
-                    if daemon.finishing.load(Ordering::SeqCst)
-                        && let Some(handle) = lock(&daemon.sessions).get(&id)
-                    {
-                        handle.send_urgent(Urgent::Finish);
+                    if daemon.finishing.load(Ordering::SeqCst) {
+                        daemon.finish_when_idle();
                     }
                     let emitter = Emitter::new(daemon.outbox.clone(), id.clone(), inbox.status.clone());
                     session::run(opened, inbox, emitter).await;
@@ -573,14 +588,9 @@ impl Daemon {
     pub async fn finish_sessions(&self) {
         self.finishing.store(true, Ordering::SeqCst);
         self.tasks.close();
-        let tell = |urgent: fn() -> Urgent| {
-            for handle in lock(&self.sessions).values().chain(lock(&self.leaving).values()) {
-                handle.send_urgent(urgent());
-            }
-        };
-        tell(|| Urgent::Finish);
+        self.finish_when_idle();
         if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {
-            tell(|| Urgent::Stop);
+            self.tell_sessions(|| Urgent::Stop);
             let _ = tokio::time::timeout(LONGEST_CANCEL, self.tasks.wait()).await;
         }
     }

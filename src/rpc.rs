@@ -302,6 +302,11 @@ impl<C: Send + Sync + 'static> Service<C> {
     }
 
     fn request(&self, text: &str, sink: &dyn Fn() -> Sink) {
+        if text.starts_with('[') {
+            // Inside a batch; serde would read it as a request whose fields have no names.
+            let what = "a request is an object with a method and an id".to_owned();
+            return self.refuse_to(None, &Failure::InvalidRequest(what), sink());
+        }
         let frame: Frame<'_> = match serde_json::from_str(text) {
             Ok(frame) => frame,
             Err(error) if error.is_data() => {

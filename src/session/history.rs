@@ -212,6 +212,16 @@ impl Source {
         })
     }
 
+    /// Whether what stands behind `from` is one whole entry, though no newline follows it.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn ends_with_entry(&self, from: u64, length: u64) -> Result<bool, StoreError> {
+        let mut lines = Backwards::new(&self.file, from, length);
+        let last = lines.before().map_err(self.failed())?;
+        Ok(last.is_some_and(|line| !line.ended && read_entry(&line).is_ok()))
+    }
+
     /// Reads backwards from `end` to where the context of the last line begins.
     ///
     /// # Errors

@@ -487,6 +487,10 @@ impl Log {
             return Ok(Vec::new());
         }
         self.source.is_what_it_was(self.durable, &self.ending)?;
+        if matches!(self.unfinished, Unfinished::NoNewline) && !self.behind(length)?.starts_with(b"\n") {
+            let what = "another program wrote into its last line, and neither can be read any more".to_owned();
+            return Err(StoreError::Changed { path: self.path.clone(), what });
+        }
         let (entries, durable) = self.source.entries_between(self.durable, length)?;
         if durable > self.durable {
             // What was missing of the last line came.
@@ -509,6 +513,14 @@ impl Log {
             if !entries.is_empty() {
                 return Ok(entries);
             }
+        }
+        // Some programs write the newline before a line and not behind it.
+        let length = self.length()?;
+        if length > self.durable && self.source.ends_with_entry(self.durable, length)? {
+            self.file
+                .write_all(b"\n")
+                .map_err(StoreError::io(&self.path, "could not be written; nothing was changed"))?;
+            return self.read_on();
         }
         Ok(Vec::new())
     }
@@ -553,8 +565,9 @@ impl Log {
         let entries = match self.unfinished {
             Unfinished::Nothing => Vec::new(),
             Unfinished::NoNewline => {
+                let entries = self.read_on()?;
                 self.finish_line()?;
-                Vec::new()
+                entries
             }
             Unfinished::Torn => {
                 let entries = self.read_on()?;
@@ -569,7 +582,7 @@ impl Log {
 
     fn finish_line(&mut self) -> Result<(), StoreError> {
         if self.length()? > self.durable {
-            // Another program has written on; its newline is there.
+            // Another program has written on; whether its newline is there is seen when that is read.
             return Ok(());
         }
         self.file.write_all(b"\n").map_err(StoreError::io(&self.path, "could not be written; nothing was changed"))?;

@@ -1,0 +1,102 @@
+//! Promises that were broken once, each as small as it could be made.
+
+use crate::{
+    support::{Home, assistant, session_of, text_of, turns, user},
+    wire::{Peer, command},
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+};
+
+/// The client sees the start as soon as the plan is made; the lock is told when the write that is out has come back.
+#[test]
+fn a_start_that_was_told_is_in_the_lock() {
+    let home = Home::new();
+    let path = session_of(&home, "noted", &turns(20));
+    let mut slow = Command::new("strace");
+    slow.args(["-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=2000000"]);
+    let direct = command(&home);
+    slow.arg(direct.get_program());
+    slow.envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut peer = Peer::of(slow);
+    peer.ok("initialize", json!({}));
+    peer.ok("session/load", json!({"path": path}));
+    let compact = json!({"sessionId": "noted", "keepRecentTokens": 100}).to_string();
+    let append = json!({"sessionId": "noted", "messages": [user("meanwhile")]}).to_string();
+    let frames = [peer.request("session/compact", &compact).1, peer.request("session/append", &append).1];
+    peer.write(frames.concat().as_bytes());
+    while peer.events("compaction_start").next().is_none() {
+        assert!(peer.hear());
+    }
+    let id = peer.events("compaction_start").next().expect("it is there")["operationId"].clone();
+    let lock = fs::read_to_string(path.with_extension("jsonl.lock")).expect("the lock is held");
+    let lock: Value = serde_json::from_str(&lock).expect("JSON");
+    assert_eq!(lock["operation"]["operationId"], id);
+}
+
+/// The session is told to end when it is idle before what was held behind its load has been handed to it.
+#[test]
+fn what_was_sent_behind_a_load_is_answered_at_the_end_of_stdin() {
+    let home = Home::new();
+    let path = session_of(&home, "last", &[user("one")]);
+    let mut asked = format!(
+        "{{\"id\":1,\"method\":\"initialize\"}}\n{{\"id\":2,\"method\":\"session/load\",\"params\":{}}}\n",
+        json!({"path": path, "readOnly": true})
+    );
+    for id in 3..8 {
+        asked.push_str(&format!(
+            "{{\"id\":{id},\"method\":\"session/context\",\"params\":{{\"sessionId\":\"last\"}}}}\n"
+        ));
+    }
+    for run in 0..500 {
+        let mut child = command(&home).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
+        child.stdin.take().expect("a pipe").write_all(asked.as_bytes()).expect("the daemon reads");
+        let out = String::from_utf8(child.wait_with_output().expect("an end").stdout).expect("text");
+        assert!(!out.contains("\"error\""), "run {run}: {out}");
+    }
+}
+
+fn message(id: &str, parent: &str, text: &str) -> String {
+    json!({"type": "message", "id": id, "parentId": parent, "timestamp": "t", "message": user(text)}).to_string()
+}
+
+fn append_to(path: &std::path::Path, text: &str) {
+    let mut file = fs::OpenOptions::new().append(true).open(path).expect("a file");
+    file.write_all(text.as_bytes()).expect("a write");
+}
+
+fn ids(peer: &mut Peer) -> Value {
+    peer.ok("session/context", json!({"sessionId": "s"}))["entryIds"].take()
+}
+
+/// Some programs write the newline before the line. Whoever opens the file takes such a line; whoever has it open moves
+/// it aside as torn.
+#[test]
+fn a_whole_line_of_another_program_without_its_newline_stays() {
+    let home = Home::new();
+    let path = session_of(&home, "s", &[user("one")]);
+    let mut peer = Peer::start(&home);
+    peer.ok("session/load", json!({"path": path}));
+    append_to(&path, &message("s1", "e0", "two"));
+    peer.ok("session/append", json!({"sessionId": "s", "messages": [user("three")]}));
+    assert_eq!(ids(&mut peer).as_array().map(Vec::len), Some(3), "{}", fs::read_to_string(&path).expect("a file"));
+}
+
+/// The two lines are one now, and no JSON. Its owner must not go on as if they were there.
+#[test]
+fn a_last_line_that_another_program_spoils_is_seen_by_its_owner() {
+    let home = Home::new();
+    let path = session_of(&home, "s", &[user(&text_of(9, "one")), assistant("two")]);
+    let text = fs::read_to_string(&path).expect("a file");
+    fs::write(&path, text.trim_end()).expect("a file");
+    let mut peer = Peer::start(&home);
+    peer.ok("session/load", json!({"path": path}));
+    append_to(&path, &format!("{}\n", message("s1", "e1", "three")));
+    let append = json!({"sessionId": "s", "messages": [user("four")]});
+    let error = peer.call("session/append", append).expect_err("the last line is spoiled");
+    assert_eq!(error["data"]["code"], "storage_error");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("load it again")), "{error}");
+}

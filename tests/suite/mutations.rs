@@ -1,0 +1,477 @@
+//! Frames as nobody would send them, and as they may arrive.
+
+use crate::{
+    mutator::{mutant, mutate, mutations, seed},
+    support::{self, Home, assistant, calls, result, user},
+    wire::Dice,
+};
+use abridged::{
+    daemon::{Daemon, Places},
+    outbox::Outbox,
+    rpc::Service,
+    transport::{Chosen, FrameReader, Framing, Inbound, LARGEST_FRAME},
+};
+use serde::{Deserialize, Deserializer, de};
+use serde_json::{Value, json, value::RawValue};
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    fmt,
+    io::{self, BufReader, Read, Write},
+    sync::{Arc, Condvar, Mutex},
+    time::{Duration, Instant},
+};
+
+/// It only bounds how long a failure hangs.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A daemon is given up after so many frames, so that the long version is many short sessions and not one huge one.
+const FRAMES_OF_A_DAEMON: usize = 2_500;
+
+/// Frames that are sent before their answers are waited for: fewer than are refused as too many.
+const BATCH: usize = 50;
+
+/// What a client may send, but for what ends the daemon and what writes files where its params say.
+fn frames(session: &str) -> Vec<String> {
+    let of_session = |more: Value| {
+        let mut params = json!({"sessionId": session});
+        params.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        params
+    };
+    let messages = json!([user("hello"), calls(&["c1"]), result("c1", "text"), assistant("bye")]);
+    let calls = [
+        ("initialize", json!({"protocolVersion": 1, "clientInfo": {"name": "c", "version": "1"}})),
+        ("initialized", json!({})),
+        ("ping", json!({})),
+        ("rpc.discover", json!([])),
+        ("models/list", json!({})),
+        ("settings/get", of_session(json!({}))),
+        ("settings/set", of_session(json!({"scope": "session", "patch": {"compaction": {"keepRecentTokens": 9}}}))),
+        ("session/new", json!({"cwd": "/p", "title": "t", "ephemeral": true, "settings": {"prune": {}}})),
+        ("session/load", of_session(json!({"readOnly": true}))),
+        ("session/list", json!({"cwd": "/p", "search": "x", "limit": 3})),
+        ("session/status", of_session(json!({}))),
+        ("session/usage", of_session(json!({}))),
+        ("session/configure", of_session(json!({"model": "p/m", "thinkingLevel": "high", "title": null}))),
+        ("session/append", of_session(json!({"messages": messages}))),
+        ("session/append", of_session(json!({"messages": [user("u")], "parentEntryId": "x", "expectedLeafId": "y"}))),
+        ("session/context", of_session(json!({"format": "messages", "wait": true}))),
+        ("session/entries", of_session(json!({"branch": "all", "types": ["message"], "limit": 5, "maxBytes": 999}))),
+        ("session/entry", of_session(json!({"entryId": "x"}))),
+        ("session/search", of_session(json!({"query": "hello", "limit": 2}))),
+        ("session/tree", of_session(json!({"limit": 4}))),
+        ("session/label", of_session(json!({"targetEntryId": "x", "label": "l"}))),
+        ("session/pin", of_session(json!({"text": "pinned"}))),
+        ("session/unpin", of_session(json!({"text": "pinned"}))),
+        ("session/prune", of_session(json!({"protectTokens": 0, "minimumSavings": 0}))),
+        ("session/compact", of_session(json!({"keepRecentTokens": 5, "wait": true, "instructions": "i"}))),
+        ("session/compact", of_session(json!({"dryRun": true}))),
+        ("session/undo_compaction", of_session(json!({}))),
+        ("session/cancel", of_session(json!({"operationId": "op-1"}))),
+        ("session/clear_queue", of_session(json!({}))),
+        ("session/subscribe", of_session(json!({"after": {"epoch": "e", "seq": 3}}))),
+        ("session/unsubscribe", of_session(json!({}))),
+        ("session/close", json!({"sessionId": "other"})),
+        ("session/delete", json!({"sessionId": "other"})),
+        ("$/cancelRequest", json!({"id": 4})),
+        ("$/cancel_request", json!({"requestId": "five"})),
+    ];
+    let request = |(id, (method, params)): (usize, &(&str, Value))| {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+    };
+    let mut frames: Vec<String> = calls.iter().enumerate().map(request).collect();
+    frames.push(format!("[{},{}]", frames[2], frames[10]));
+    frames.push(json!([{"jsonrpc": "2.0", "method": "ping"}, 7, {"id": "s", "method": "ping"}]).to_string());
+    frames.push(json!({"jsonrpc": "2.0", "id": "srv-1", "result": {}}).to_string());
+    frames
+}
+
+/// What must be answered: ids as they stand, and answers that may have one of several ids because what asks for them is
+/// no request.
+#[derive(Debug, Default)]
+struct Owed {
+    exactly: HashMap<String, usize>,
+    count: usize,
+    perhaps: Vec<String>,
+}
+
+impl Owed {
+    /// The rules of JSON-RPC, asked of a frame's JSON alone.
+    fn by_frame(&mut self, bytes: &[u8]) {
+        let Ok(text) = std::str::from_utf8(bytes) else { return self.owe("null") };
+        let text = text.trim_start_matches('\u{feff}').trim();
+        if !text.starts_with('[') {
+            return self.by_request(text);
+        }
+        match serde_json::from_str::<Vec<&RawValue>>(text) {
+            Ok(requests) if !requests.is_empty() => requests.iter().for_each(|it| self.by_request(it.get())),
+            _ => self.owe("null"),
+        }
+    }
+
+    fn by_request(&mut self, text: &str) {
+        let Ok(fields) = serde_json::from_str::<Fields<'_>>(text) else { return self.owe("null") };
+        let of = |name: &str| fields.0.iter().filter(|(key, _)| key == name).map(|(_, raw)| *raw).collect::<Vec<_>>();
+        let string = |raw: &str| serde_json::from_str::<String>(raw);
+        let (ids, methods, versions) = (of("id"), of("method"), of("jsonrpc"));
+        let once = ["id", "method", "jsonrpc", "params", "result", "error"].iter().all(|name| of(name).len() < 2);
+        let version = versions.first().is_none_or(|raw| *raw == "null" || string(raw).is_ok_and(|it| it == "2.0"));
+        let method = methods.first().is_some_and(|raw| string(raw).is_ok());
+        let no_method = methods.first().is_none_or(|raw| *raw == "null");
+        let answers = !of("result").is_empty() || of("error").first().is_some_and(|raw| *raw != "null");
+        match ids.first() {
+            _ if !once || !version && ids.is_empty() => self.owe_one_of(&ids),
+            Some(id) if !is_id(id) => self.owe_one_of(&[]),
+            Some(id) if version && method => self.owe(id),
+            None if method => {}
+            _ if version && no_method && answers => {}
+            _ => self.owe_one_of(&ids),
+        }
+    }
+
+    fn owe(&mut self, id: &str) {
+        *self.exactly.entry(id.to_owned()).or_default() += 1;
+        self.count += 1;
+    }
+
+    fn owe_one_of(&mut self, ids: &[&str]) {
+        self.perhaps.extend(ids.iter().map(|id| (*id).to_owned()));
+        self.count += 1;
+    }
+
+    /// Takes the answers against what is owed; what is wrong with them.
+    fn settle(mut self, answers: &[String]) -> Result<(), String> {
+        if answers.len() != self.count {
+            return Err(format!("{} answers instead of {}", answers.len(), self.count));
+        }
+        for id in answers {
+            match self.exactly.get_mut(id) {
+                Some(left) if *left > 0 => *left -= 1,
+                _ if id == "null" || self.perhaps.contains(id) => {}
+                _ => return Err(format!("{id} was answered, which nobody or somebody else asked")),
+            }
+        }
+        // What is null may be owed either way.
+        match self.exactly.into_iter().find(|(id, left)| *left > 0 && id != "null") {
+            Some((id, left)) => Err(format!("{id} waits for {left} answers")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn is_id(raw: &str) -> bool {
+    raw.starts_with('"')
+        || raw.parse::<f64>().is_ok() && raw.trim_start_matches('-').bytes().all(|it| it.is_ascii_digit())
+}
+
+/// The fields of an object in their order, a repeated one as often as it stands there.
+struct Fields<'a>(Vec<(Cow<'a, str>, &'a str)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Fields<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<M: de::MapAccess<'de>>(self, mut map: M) -> Result<Fields<'de>, M::Error> {
+                let mut fields = Vec::new();
+                while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
+                    fields.push((Cow::Owned(key), value.get()));
+                }
+                Ok(Fields(fields))
+            }
+        }
+        reader.deserialize_map(Visitor)
+    }
+}
+
+/// The far end of the daemon's stdout.
+#[derive(Clone, Default)]
+struct Out(Arc<(Mutex<Vec<u8>>, Condvar)>);
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.0.lock().expect("nobody panics with it").extend_from_slice(bytes);
+        self.0.1.notify_all();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A daemon in this process, without its pipes.
+struct Within {
+    home: Home,
+    runtime: tokio::runtime::Runtime,
+    daemon: Arc<Daemon>,
+    service: Service<Daemon>,
+    outbox: Arc<Outbox>,
+    chosen: Chosen,
+    framing: Framing,
+    out: Out,
+    read: Vec<u8>,
+    answers: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    error: Option<Problem>,
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    code: i64,
+    message: String,
+}
+
+impl Within {
+    fn new(framing: Framing) -> Self {
+        let home = Home::new();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let outbox = Arc::new(Outbox::new());
+        let places = Places { data: home.path("data"), config: home.path("config") };
+        let daemon = Daemon::new(outbox.clone(), places, runtime.handle().clone());
+        let chosen = Chosen::default();
+        chosen.set(framing).expect("nobody chose before");
+        let out = Out::default();
+        let (service, answers) = (daemon.service(), Vec::new());
+        std::thread::spawn({
+            let (outbox, out, chosen) = (outbox.clone(), out.clone(), chosen.clone());
+            move || outbox.write_to(out, &chosen)
+        });
+        Self { home, runtime, daemon, service, outbox, chosen, framing, out, read: Vec::new(), answers }
+    }
+
+    /// A session to talk about.
+    fn session(&mut self) -> String {
+        let new = r#"{"id":2,"method":"session/new","params":{"cwd":"/p"}}"#;
+        self.send(&[br#"{"id":1,"method":"initialize","params":{}}"#.to_vec(), new.into()]);
+        let text = String::from_utf8_lossy(&self.read).into_owned();
+        let (_, rest) = text.split_once("\"sessionId\":\"").expect("a session");
+        rest.split('"').next().expect("an id").to_owned()
+    }
+
+    /// Sends bodies in the framing and waits until everything they ask for is answered.
+    fn send(&mut self, bodies: &[Vec<u8>]) {
+        let mut stream = Vec::new();
+        let mut expected: Vec<&[u8]> = Vec::new();
+        for body in bodies {
+            match self.framing {
+                Framing::Ndjson => {
+                    stream.extend_from_slice(body);
+                    stream.push(b'\n');
+                    let lines = body.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+                    expected.extend(lines.filter(|line| !line.iter().all(u8::is_ascii_whitespace)));
+                }
+                Framing::ContentLength => {
+                    stream.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+                    stream.extend_from_slice(body);
+                    expected.push(body);
+                }
+            }
+        }
+        let mut owed = Owed::default();
+        let mut frames = FrameReader::new(BufReader::with_capacity(77, &*stream), self.chosen.clone(), LARGEST_FRAME);
+        let entered = self.runtime.enter();
+        let mut count = 0;
+        while let Some(frame) = frames.next_frame().expect("a slice can be read") {
+            let Inbound::Frame(bytes) = frame else { panic!("{frame:?}") };
+            assert_eq!(bytes, expected[count]);
+            count += 1;
+            owed.by_frame(&bytes);
+            self.service.frame(&bytes);
+        }
+        drop(entered);
+        assert_eq!(count, expected.len());
+        self.answers.clear();
+        self.read.clear();
+        let end = Instant::now() + LONG;
+        while self.outbox.in_flight() > 0 || self.answers.len() < owed.count {
+            self.hear();
+            assert!(Instant::now() < end, "{} of {owed:?} came for {}", self.answers.len(), shown(bodies));
+        }
+        self.hear();
+        if let Err(what) = owed.settle(&self.answers) {
+            panic!("{what}; for {}", shown(bodies));
+        }
+    }
+
+    /// Takes in what was written.
+    fn hear(&mut self) {
+        let (mutex, more) = &*self.out.0;
+        let waited = more.wait_timeout(mutex.lock().expect("nobody panics with it"), Duration::from_millis(1));
+        let bytes = std::mem::take(&mut *waited.expect("nobody panics with it").0);
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let frame;
+            (frame, rest) = first_frame(self.framing, rest);
+            self.answers.extend(answered(frame));
+        }
+        self.read.extend_from_slice(&bytes);
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        self.runtime.block_on(self.daemon.finish_sessions());
+        self.outbox.close();
+        let _ = &self.home;
+    }
+}
+
+fn shown(bodies: &[Vec<u8>]) -> String {
+    bodies.iter().map(|body| format!("\n  {}", String::from_utf8_lossy(body))).collect()
+}
+
+/// The first frame of what the daemon wrote: every byte of it belongs to one.
+fn first_frame(framing: Framing, bytes: &[u8]) -> (&[u8], &[u8]) {
+    match framing {
+        Framing::Ndjson => {
+            let end = bytes.iter().position(|byte| *byte == b'\n').expect("whole frames");
+            (&bytes[..end], &bytes[end + 1..])
+        }
+        Framing::ContentLength => {
+            let text = bytes.strip_prefix(b"Content-Length: ").expect("a header");
+            let end = text.windows(4).position(|it| it == b"\r\n\r\n").expect("a header ends");
+            let length: usize =
+                std::str::from_utf8(&text[..end]).ok().and_then(|it| it.parse().ok()).expect("a number");
+            text[end + 4..].split_at(length)
+        }
+    }
+}
+
+/// The ids that a frame of the daemon answers. None of them may be a defect.
+fn answered(frame: &[u8]) -> Vec<String> {
+    let one = |answer: Answer<'_>| {
+        if let Some(Problem { code: -32603, message }) = answer.error {
+            panic!("a defect: {message}");
+        }
+        let id = answer.id.map_or_else(|| "null".to_owned(), |id| id.get().to_owned());
+        answer.method.is_none().then_some(id)
+    };
+    if frame.starts_with(b"[") {
+        let answers: Vec<Answer<'_>> = serde_json::from_slice(frame).expect("a batch of answers");
+        return answers.into_iter().filter_map(one).collect();
+    }
+    one(serde_json::from_slice(frame).expect("a frame")).into_iter().collect()
+}
+
+#[test]
+fn mutated_frames_are_answered_once_each() {
+    let mut dice = Dice::new(seed());
+    let mut left = mutations();
+    while left > 0 {
+        for framing in [Framing::Ndjson, Framing::ContentLength] {
+            let mut within = Within::new(framing);
+            let frames = frames(&within.session());
+            let mut of_this = FRAMES_OF_A_DAEMON.min(left.div_ceil(2));
+            left = left.saturating_sub(of_this);
+            while of_this > 0 {
+                let bodies: Vec<Vec<u8>> = (0..BATCH.min(of_this)).map(|_| mutant(&mut dice, &frames)).collect();
+                of_this -= bodies.len();
+                within.send(&bodies);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_array_inside_a_batch_is_no_request() {
+    let mut daemon = support::Daemon::start();
+    daemon.send(&json!([["2.0", 1, "ping"], [7]]));
+    let answers = daemon.frame();
+    for answer in answers.as_array().expect("a batch of answers") {
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)), "{answer}");
+    }
+}
+
+/// A new method is mutated too, or somebody says why not.
+#[test]
+fn every_method_is_among_the_frames_that_are_mutated() {
+    // The first two end the daemon, the last one writes a file wherever it is told to.
+    const NOT_MUTATED: [&str; 3] = ["exit", "shutdown", "session/export"];
+    let within = Within::new(Framing::Ndjson);
+    let frames = frames("s");
+    for method in within.service.names() {
+        let quoted = format!("\"method\":\"{method}\"");
+        let mutated = frames.iter().any(|frame| frame.contains(&quoted));
+        assert!(mutated != NOT_MUTATED.contains(&method), "{method}");
+    }
+}
+
+/// Hands over bytes in pieces of any size.
+struct Pieces<'a> {
+    bytes: &'a [u8],
+    dice: Dice,
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.bytes.len().min(into.len()).min(1 + self.dice.below(9));
+        into[..count].copy_from_slice(&self.bytes[..count]);
+        self.bytes = &self.bytes[count..];
+        Ok(count)
+    }
+}
+
+/// What a reader finds in a stream, and where it ends: behind a broken header nobody reads on.
+fn frames_of(input: impl Read, capacity: usize, largest: usize) -> Vec<Inbound> {
+    let mut reader = FrameReader::new(BufReader::with_capacity(capacity, input), Chosen::default(), largest);
+    let mut found = Vec::new();
+    while let Some(frame) = reader.next_frame().expect("a slice can be read") {
+        let broken = matches!(frame, Inbound::BrokenHeader(_));
+        found.push(frame);
+        if broken {
+            break;
+        }
+    }
+    found
+}
+
+/// Headers, ends of lines and limits too: whatever comes in, reading comes to an end, and how the bytes arrive makes no
+/// difference.
+#[test]
+fn mutated_streams_are_read_to_their_end() {
+    const LARGEST: usize = 400;
+    let mut dice = Dice::new(seed());
+    let corpus = frames("s");
+    for _ in 0..mutations() / 4 {
+        let headed = dice.below(2) == 0;
+        let streams: Vec<String> = (0..4)
+            .map(|_| {
+                let body = dice.pick(&corpus);
+                if headed { format!("Content-Length: {}\r\n\r\n{body}", body.len()) } else { format!("{body}\r\n") }
+            })
+            .collect();
+        let mut stream = streams.concat().into_bytes();
+        mutate(&mut dice, &mut stream, &streams);
+        let whole = frames_of(&*stream, stream.len() + 1, LARGEST);
+        let pieces = Pieces { bytes: &stream, dice: Dice::new(dice.roll()) };
+        assert_eq!(whole, frames_of(pieces, 1 + dice.below(40), LARGEST), "{}", String::from_utf8_lossy(&stream));
+        let read: usize = whole.iter().map(|it| if let Inbound::Frame(frame) = it { frame.len() } else { 0 }).sum();
+        assert!(read <= stream.len() && whole.len() <= stream.len());
+    }
+}
+
+/// Two pieces, cut at every byte of a stream, in both framings: the same frames.
+#[test]
+fn a_stream_cut_in_two_anywhere_says_the_same() {
+    let lines = "\u{feff}\r\n{\"id\":1,\"method\":\"ping\"}\r\n\n[{\"é\":\"\u{2028}\"}]\n{}";
+    let headed = "Content-Length: 4\r\n\r\n{\"\"}content-type: é\r\nCONTENT-LENGTH:2\n\r\n[]Content-Length: 0\r\n\r\n";
+    for stream in [lines.as_bytes(), headed.as_bytes()] {
+        let whole = frames_of(stream, stream.len(), LARGEST_FRAME);
+        assert_eq!(whole.len(), 3);
+        for at in 0..=stream.len() {
+            let (a, b) = stream.split_at(at);
+            assert_eq!(frames_of(a.chain(b), 1 << 16, LARGEST_FRAME), whole, "cut at {at}");
+        }
+    }
+}
