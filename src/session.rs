@@ -66,6 +66,7 @@ use store::{Appended, Grown, StoreError};
 use tokio::sync::mpsc;
 
 /// A result of work.
+#[expect(clippy::large_enum_variant, reason = "it is boxed in its channel")]
 enum Input {
     /// What was done with the file.
     Back { home: Home, done: Done },
@@ -137,6 +138,7 @@ impl Emitter {
 }
 
 /// The right to write, which is away while a write is out.
+#[expect(clippy::large_enum_variant, reason = "a session has one")]
 enum Writer {
     Ready(Home),
     /// The file was so long when it went.

@@ -28,8 +28,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// A name, and what is measured under it.
+type Group = (&'static str, fn(&mut Report));
+
 /// What is measured, by its name on the command line: `cargo bench -- sizes idle`. Nothing named: everything.
-const GROUPS: &[(&str, fn(&mut Report))] = &[
+const GROUPS: &[Group] = &[
     ("start", first_answer),
     ("echo", bare_echo),
     ("pings", pings),

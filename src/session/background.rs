@@ -166,7 +166,7 @@ impl Session {
         let Some(work) = self.state.history.indexing(home.end()).filter(|_| !self.indexing) else { return };
         self.indexing = true;
         let stop = self.stop_reads.clone();
-        self.spawn(move || Input::Indexed(work(&|| stop.requested())));
+        self.spawn(move || Input::Indexed(work.run(&|| stop.requested())));
     }
 
     pub(super) fn indexed(&mut self, result: Result<Option<Indexed>, StoreError>) {
@@ -208,7 +208,7 @@ impl Session {
             repairs.push(Repair { kind: "more".to_owned(), line: None, detail });
         }
         let event = Event::IndexReady {
-            entry_count: self.state.history.len().unwrap_or_default(),
+            entry_count: self.state.history.entry_count().unwrap_or_default(),
             title: self.state.title(),
             repairs,
         };

@@ -22,6 +22,9 @@ use std::{fs::File, io, ops::ControlFlow, path::PathBuf, sync::Arc};
 /// Files up to this are indexed before they are answered for, in bytes: it takes a few milliseconds.
 const INDEXED_AT_ONCE: u64 = 16 << 20;
 
+/// An entry and where it stands.
+pub type Placed = (Arc<Entry>, Spot);
+
 /// A session file to read from.
 #[derive(Debug, Clone)]
 pub struct Source {
@@ -86,6 +89,13 @@ pub enum Tail {
     Torn,
     /// It is of an older version; so many entries were read.
     Old { entries: usize },
+}
+
+/// An index that is about to be made.
+pub struct Indexing {
+    source: Source,
+    end: u64,
+    path: Path,
 }
 
 /// An index that was made, up to some place of the file.
@@ -243,7 +253,7 @@ impl Source {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn entries_between(&self, from: u64, to: u64) -> Result<(Vec<(Arc<Entry>, Spot)>, u64), StoreError> {
+    pub fn entries_between(&self, from: u64, to: u64) -> Result<(Vec<Placed>, u64), StoreError> {
         let mut entries = Vec::new();
         let mut end = from;
         let each = |line: Line<'_>| {
@@ -265,7 +275,7 @@ impl Source {
         let mut over = false;
         let each = |line: Line<'_>| {
             number += 1;
-            if number % 4_096 == 0 && stopped() {
+            if number.is_multiple_of(4_096) && stopped() {
                 over = true;
                 return ControlFlow::Break(());
             }
@@ -393,7 +403,7 @@ impl History {
 
     /// How many entries there are, once that is known.
     #[must_use]
-    pub fn len(&self) -> Option<usize> {
+    pub fn entry_count(&self) -> Option<usize> {
         self.index.as_ref().map(|index| index.len())
     }
 
@@ -460,24 +470,11 @@ impl History {
         }
     }
 
-    /// How the index is made, where there is none yet: to be called away from the session.
+    /// How the index is made, where there is none yet.
     #[must_use]
-    pub fn indexing(
-        &self,
-        end: u64,
-    ) -> Option<impl FnOnce(&dyn Fn() -> bool) -> Result<Option<Indexed>, StoreError> + use<>> {
+    pub fn indexing(&self, end: u64) -> Option<Indexing> {
         let source = self.source().filter(|_| self.index.is_none())?.clone();
-        let mut path = self.path.clone();
-        Some(move |stopped: &dyn Fn() -> bool| {
-            let Some((mut indexed, _)) = source.index(end, stopped)? else { return Ok(None) };
-            if path.lacks_its_past() {
-                let library = Library { index: Arc::new(indexed.index), bodies: Bodies::File(source) };
-                library.look_into_the_past(&mut path);
-                indexed.index = Arc::into_inner(library.index).expect("nobody else has it");
-                indexed.path = Some(path);
-            }
-            Ok(Some(indexed))
-        })
+        Some(Indexing { source, end, path: self.path.clone() })
     }
 
     /// Takes an index that was made, and what came behind it meanwhile.
@@ -568,6 +565,24 @@ impl History {
             known.for_each(|(entry, tokens)| entry.remember_tokens(tokens));
         }
         self.set_path(path);
+    }
+}
+
+impl Indexing {
+    /// Makes it, unless it is stopped; away from the session, because it may take a second.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn run(self, stopped: &dyn Fn() -> bool) -> Result<Option<Indexed>, StoreError> {
+        let Self { source, end, mut path } = self;
+        let Some((mut indexed, _)) = source.index(end, stopped)? else { return Ok(None) };
+        if path.lacks_its_past() {
+            let library = Library { index: Arc::new(indexed.index), bodies: Bodies::File(source) };
+            library.look_into_the_past(&mut path);
+            indexed.index = Arc::into_inner(library.index).expect("nobody else has it");
+            indexed.path = Some(path);
+        }
+        Ok(Some(indexed))
     }
 }
 

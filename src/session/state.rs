@@ -321,7 +321,7 @@ impl State {
             updated_at: newest.filter(|at| !at.is_empty()).unwrap_or_else(|| self.header.timestamp.clone()),
             parent_session: self.header.parent_session.clone(),
             leaf_entry_id: path.visible_leaf().cloned(),
-            entry_count: self.history.len(),
+            entry_count: self.history.entry_count(),
             model: self.model(path),
             thinking_level: path.thinking_level().or_else(in_header).unwrap_or_else(|| "off".to_owned()),
             status,

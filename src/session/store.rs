@@ -6,22 +6,16 @@
 
 use super::{
     header,
-    history::{History, Loaded, Source, Tail},
+    history::{History, Loaded, Placed, Source, Tail},
     lines,
     lock::{Lock, Unfinished as LeftBehind},
     migrate,
 };
-use crate::{
-    entry::{Entry, Header},
-    ids::EntryId,
-    index::Spot,
-    path,
-};
+use crate::{entry::Header, ids::EntryId, index::Spot, path};
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 /// The right to append to one session file.
@@ -59,7 +53,7 @@ enum Unfinished {
 pub enum Appended {
     /// They are on disk, the first of them at this offset. What another program appended between our looking and our
     /// writing stands before them.
-    Written { at: u64, others: Vec<(Arc<Entry>, Spot)> },
+    Written { at: u64, others: Vec<Placed> },
     /// Another program was faster: these are its entries, and nothing of ours was written.
     Behind(Grown),
 }
@@ -68,7 +62,7 @@ pub enum Appended {
 #[derive(Default)]
 pub struct Grown {
     /// Its entries.
-    pub entries: Vec<(Arc<Entry>, Spot)>,
+    pub entries: Vec<Placed>,
     /// The path now, where they do not simply go on where it ended.
     pub path: Option<path::Path>,
 }
@@ -475,7 +469,7 @@ impl Log {
     }
 
     /// Reads whole lines behind what is durable. A line without its newline may still be on its way.
-    fn read_on(&mut self) -> Result<Vec<(Arc<Entry>, Spot)>, StoreError> {
+    fn read_on(&mut self) -> Result<Vec<Placed>, StoreError> {
         let length = self.length()?;
         if length < self.durable {
             // Appending would hide the loss.
@@ -503,7 +497,7 @@ impl Log {
     }
 
     /// A line without its newline may be on its way. Its writer gets a moment to finish it.
-    fn wait_for_line(&mut self) -> Result<Vec<(Arc<Entry>, Spot)>, StoreError> {
+    fn wait_for_line(&mut self) -> Result<Vec<Placed>, StoreError> {
         for _ in 0..20 {
             if self.length()? <= self.durable {
                 break;
@@ -593,7 +587,7 @@ impl Log {
     /// An old version gives way to its form of today: the new file is complete on disk before it takes the name, and
     /// the old one stays beside it. The file is read once more, so that what another program wrote to it since is in
     /// the new one too; that comes back.
-    fn replace_old(&mut self, known: usize) -> Result<Vec<(Arc<Entry>, Spot)>, StoreError> {
+    fn replace_old(&mut self, known: usize) -> Result<Vec<Placed>, StoreError> {
         let failed = "could not be written in its new form; nothing was changed";
         let found = header::peek(&self.path)?;
         let old = Source::open(self.path.clone(), &found)?;
@@ -701,7 +695,7 @@ impl Source {
     }
 
     /// What was appended, with the path anew where it does not simply go on behind `leaf`.
-    fn grown(&self, entries: Vec<(Arc<Entry>, Spot)>, leaf: Option<&EntryId>, end: u64) -> Result<Grown, StoreError> {
+    fn grown(&self, entries: Vec<Placed>, leaf: Option<&EntryId>, end: u64) -> Result<Grown, StoreError> {
         let mut before = leaf;
         let mut goes_on = true;
         for (entry, _) in &entries {

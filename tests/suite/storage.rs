@@ -80,13 +80,13 @@ fn a_file_cut_at_any_byte_opens_with_every_whole_line_or_says_what_it_is() {
             Ok(store::Opened { home: mut log, history, repairs, .. }) => {
                 let whole =
                     bytes[..length].split(|byte| *byte == b'\n').skip(1).filter(|line| line.ends_with(b"}}")).count();
-                assert_eq!(history.len(), Some(whole), "{length}");
+                assert_eq!(history.entry_count(), Some(whole), "{length}");
                 let torn = repairs.iter().any(|repair| repair.kind == "torn_tail");
                 let line = r#"{"type":"custom","id":"new","parentId":null,"timestamp":"","customType":"x"}"#.to_owned();
                 log.append(&[line], None).expect("a write");
                 drop(log);
                 let again = store::open_read_only(&path).expect("it opens again");
-                assert_eq!(again.history.len(), Some(whole + 1), "{length}");
+                assert_eq!(again.history.entry_count(), Some(whole + 1), "{length}");
                 assert!(again.repairs.is_empty(), "{length}: {:?}", again.repairs);
                 let moved = home.path("cut.jsonl.torn");
                 assert_eq!(moved.exists(), torn, "{length}");
@@ -522,11 +522,8 @@ fn a_line_with_a_key_twice_is_told_and_in_nobodys_way() {
     let path = session_of(&daemon.home, "keys", &turns(2));
     let mut text = fs::read_to_string(&path).expect("a file");
     text.push_str("{\"type\":\"model_change\",\"id\":\"m\",\"parentId\":\"e7\",\"timestamp\":\"x\",\"timestamp\":\"y\",\"provider\":\"p\",\"modelId\":\"q\"}\n");
-    for line in [
-        json!({"type": "compaction", "id": "c", "parentId": "e7", "summary": "s", "firstKeptEntryId": "c", "tokensBefore": 1}),
-    ] {
-        text.push_str(&format!("{line}\n"));
-    }
+    let compaction = json!({"type": "compaction", "id": "c", "parentId": "e7", "summary": "s", "firstKeptEntryId": "c", "tokensBefore": 1});
+    text.push_str(&format!("{compaction}\n"));
     fs::write(&path, text).expect("a file");
     let loaded = daemon.ok("session/load", json!({"path": path}));
     assert_eq!(loaded["repairs"][0]["kind"], "corrupt_line");
