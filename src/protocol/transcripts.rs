@@ -30,4 +30,7 @@ transcripts! {
     "errors",
     "batch",
     "old-file",
+    "undo-and-pins",
+    "browsing",
+    "missed-events",
 }

@@ -30,7 +30,9 @@ impl Context {
     /// What is answered for a path.
     #[must_use]
     pub fn new(view: &View, path: &Path) -> Self {
-        Self { context: context::build(path), usage: view.measure(path).usage, model: view.model(path) }
+        let context = context::build(path);
+        let usage = view.measure_built(path, &context).usage;
+        Self { context, usage, model: view.model(path) }
     }
 
     /// Its JSON: the fields of `ContextAnswer`, which the schema is made of. Messages are JSON already, and there may be

@@ -7,7 +7,7 @@ use super::{
     usage::{Gauge, Measure},
 };
 use crate::{
-    context::{self, Context},
+    context::Context,
     entry::Header,
     ids::{EntryId, SessionId},
     models::ModelRef,
@@ -282,12 +282,6 @@ impl State {
         self.gauge(self.model(path).as_ref()).measure(path)
     }
 
-    /// The context of a path.
-    #[must_use]
-    pub fn context(&self, path: &Path) -> Context {
-        context::build(path)
-    }
-
     /// Whether the context is what it was when `expected` was the leaf.
     #[must_use]
     pub fn unchanged_since(&self, expected: &EntryId) -> bool {
@@ -353,6 +347,12 @@ impl View {
     #[must_use]
     pub fn measure(&self, path: &Path) -> Measure {
         gauge(&self.sourced, &self.data, self.model(path).as_ref()).measure(path)
+    }
+
+    /// The same, where its context was built already.
+    #[must_use]
+    pub fn measure_built(&self, path: &Path, context: &Context) -> Measure {
+        gauge(&self.sourced, &self.data, self.model(path).as_ref()).measure_built(path, Some(context))
     }
 }
 

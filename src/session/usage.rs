@@ -1,7 +1,7 @@
 //! How full a session is: the provider's last report where it still holds, an estimate where not.
 
 use crate::{
-    context,
+    context::{self, Context},
     entry::Entry,
     maintenance::{self, Facts, plan},
     message::outline::Outline,
@@ -59,18 +59,29 @@ impl Gauge<'_> {
     /// Measures a path without counting much: where more than a few entries are not counted yet, by their characters.
     #[must_use]
     pub fn measure(&self, path: &Path) -> Measure {
+        self.measure_built(path, None)
+    }
+
+    /// The same, where its context was built already.
+    #[must_use]
+    pub fn measure_built(&self, path: &Path, context: Option<&Context>) -> Measure {
         /// So many uncounted tokens are counted on the way: about a millisecond.
         const COUNTED_AT_ONCE: u64 = 4_000;
         let wanted = self.estimator();
         let uncounted = path[path.first_kept()..].iter().filter(|entry| entry.tokens_known(wanted).is_none());
         let uncounted: u64 = uncounted.map(|entry| u64::from(entry.tokens(Estimator::Chars))).sum();
         let ready = wanted == Estimator::Chars || tokens::ready();
-        self.measure_by(path, if ready && uncounted <= COUNTED_AT_ONCE { wanted } else { Estimator::Chars })
+        let estimator = if ready && uncounted <= COUNTED_AT_ONCE { wanted } else { Estimator::Chars };
+        self.measure_with(path, estimator, context)
     }
 
     /// Measures a path by an estimator, counting what it needs.
     #[must_use]
     pub fn measure_by(&self, path: &Path, estimator: Estimator) -> Measure {
+        self.measure_with(path, estimator, None)
+    }
+
+    fn measure_with(&self, path: &Path, estimator: Estimator, context: Option<&Context>) -> Measure {
         let calibration = calibrate(path, estimator);
         let provider = self.model.map(|model| model.provider.as_str());
         let factor = factor(&calibration, estimator, provider);
@@ -94,8 +105,8 @@ impl Gauge<'_> {
         let (context_tokens, source) = match anchor(path) {
             Some((place, reported)) => (reported + size(sum(&path[place + 1..])), UsageSource::Provider),
             None => {
-                let context = context::build(path);
-                (system + tools + size(context.tokens(estimator)), UsageSource::Estimate)
+                let tokens = context.map_or_else(|| context::build(path).tokens(estimator), |it| it.tokens(estimator));
+                (system + tools + size(tokens), UsageSource::Estimate)
             }
         };
         let summary = path.compaction().map_or(0, |place| size(u64::from(path[place].tokens(estimator))));
