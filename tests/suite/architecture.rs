@@ -79,6 +79,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/export",
             "session/notes",
             "session/search",
+            "session/telling",
             "session/compaction",
             "session/listing",
             "session/open",

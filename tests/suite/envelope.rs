@@ -1,6 +1,6 @@
 //! Frames, requests and answers: what any JSON-RPC client may throw at the daemon.
 
-use crate::support::{Daemon, Home, session_of, turns};
+use crate::support::{Daemon, Home, assistant, session_of, text_of, turns, user};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -240,6 +240,24 @@ fn a_signal_ends_the_daemon_in_order() {
     let killed = std::process::Command::new("kill").args(["-TERM", &daemon.pid().to_string()]).status();
     assert!(killed.expect("kill runs").success());
     assert_eq!(daemon.wait().code(), Some(0));
+}
+
+/// Something that takes longer than the daemon waits for it, and a person who does not want to wait.
+#[test]
+fn a_second_signal_ends_the_daemon_at_once() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "slow", &[user(&text_of(900_000, "slow")), assistant("ok"), user("on")]);
+    let session = daemon.load(&path);
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 1}));
+    let pid = daemon.pid().to_string();
+    let signal = || std::process::Command::new("kill").args(["-TERM", &pid]).status().expect("kill runs");
+    assert!(signal().success());
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    signal();
+    daemon.wait();
+    assert!(!daemon.kinds().contains(&"compaction_end".to_owned()), "nothing was waited for");
+    let lock = std::fs::read_to_string(path.with_extension("jsonl.lock")).expect("what ran is noted");
+    assert!(lock.contains("operationId"), "the next owner closes it: {lock}");
 }
 
 #[test]
