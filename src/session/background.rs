@@ -236,7 +236,13 @@ impl Session {
             }
             Err(error) => {
                 let failure = Failure::from(error);
-                self.commands.drain(..).for_each(|command| command.refuse(&failure));
+                for command in std::mem::take(&mut self.commands) {
+                    // Whoever wants it to end needs nothing of it.
+                    match command {
+                        command @ (Command::Close(_) | Command::Leave) => self.commands.push_back(command),
+                        command => command.refuse(&failure),
+                    }
+                }
             }
         }
     }
@@ -288,6 +294,7 @@ impl Session {
         if let Some(path) = grown.path {
             self.state.history.wake(path);
         }
+        self.state.history.complete();
         self.state.look_at_path();
         self.count();
         for (entry, _) in &grown.entries {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     context,
-    entry::{Entry, Preserved, VERSION},
+    entry::{CarriedPin, Entry, Preserved, VERSION},
     ids::EntryId,
     index::{Head, Index, Oddity, Place, Spot},
     message::outline::Role,
@@ -463,6 +463,15 @@ impl History {
         self.path = path;
     }
 
+    /// Looks up what the path's context needs from before it, once everything that was appended is in the index.
+    pub fn complete(&mut self) {
+        if self.path.lacks_its_past()
+            && let Some(library) = self.library()
+        {
+            library.look_into_the_past(&mut self.path);
+        }
+    }
+
     /// Lets go of what stands before the first kept entry, where it can be read again.
     pub fn trim(&mut self) {
         if self.source().is_some() {
@@ -628,6 +637,15 @@ impl Library {
         let mut earlier = std::iter::successors(self.index.parent(first), |place| self.index.parent(*place));
         let newest = earlier.by_ref().filter_map(readable).find(|entry| entry.is_from(Role::User));
         past.newest_user_message = newest.map(|entry| context::carried(&entry));
+        // A pin on the path may be of an entry that the other program's compaction left behind.
+        let left_behind =
+            path.pins().into_iter().filter(|pin| pin.text.is_none() && path.position(&pin.entry).is_none());
+        for pin in left_behind {
+            if past.pins.iter().all(|known| known.entry_id != pin.entry) {
+                past.pins.push(CarriedPin { entry_id: pin.entry, text: None });
+            }
+        }
+        past.pins.sort_by_key(|pin| self.index.find(&pin.entry_id));
         // Their texts stand somewhere before the path.
         for pin in past.pins.iter_mut().filter(|pin| pin.text.is_none()) {
             pin.text = self.index.find(&pin.entry_id).and_then(readable).map(|entry| entry.pinned_text());

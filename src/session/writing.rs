@@ -151,6 +151,7 @@ impl Session {
                 self.state.history.forget_path();
             }
         }
+        self.state.history.complete();
         match what {
             Write::Appends(appends) => appends.into_iter().for_each(|append| self.appended(append)),
             Write::Compaction { entry, .. } => self.compacted(&entry, Ok(())),

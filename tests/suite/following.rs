@@ -314,3 +314,33 @@ fn who_looks_at_an_old_file_is_told_when_its_owner_writes_it_anew() {
         "{notice}"
     );
 }
+
+/// A compaction of another program carries nothing; what was pinned and configured before it is there all the same.
+#[test]
+fn a_compaction_of_another_program_takes_nothing_away() {
+    for keeps in ["q", "e6"] {
+        let mut daemon = Daemon::start();
+        let path = session_of(&daemon.home, "theirs", &turns(2));
+        let session = daemon.load(&path);
+        daemon.ok("session/configure", json!({"sessionId": session, "systemPrompt": "Be brief.", "model": "p/m"}));
+        daemon.ok("session/pin", json!({"sessionId": session, "text": "A pinned text."}));
+        daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e3"}));
+        let appended = daemon.ok("session/append", json!({"sessionId": session, "messages": [user("the newest")]}));
+        let leaf = appended["leafEntryId"].clone();
+        let compaction = json!({"type": "compaction", "id": "q", "parentId": leaf, "timestamp": "t", "summary": "Theirs.", "firstKeptEntryId": keeps, "tokensBefore": 1});
+        append_to(&path, &format!("{compaction}\n"));
+        daemon
+            .next_within(std::time::Duration::from_secs(60), |frame| frame["params"]["entryId"] == "q")
+            .expect("it is told");
+        let mut fresh = Daemon::start();
+        let id = fresh.ok("session/load", json!({"path": path, "readOnly": true}))["session"]["sessionId"].clone();
+        let theirs = fresh.ok("session/context", json!({"sessionId": id}));
+        let ours = daemon.ok("session/context", json!({"sessionId": session}));
+        assert_eq!(ours["messages"], theirs["messages"], "{keeps}");
+        let text = ours["messages"].to_string();
+        assert_eq!(text.matches("Looked at part_0").count(), 1, "{text}");
+        assert_eq!((text.matches("A pinned text.").count(), text.matches("the newest").count()), (1, 1), "{text}");
+        assert_eq!(ours["model"], json!({"provider": "p", "id": "m"}));
+        assert!(ours["usage"]["breakdown"]["system"].as_u64() > Some(0));
+    }
+}
