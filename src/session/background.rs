@@ -45,6 +45,9 @@ const USED_SLEEPS_AFTER: Duration = Duration::from_secs(5);
 /// The index waits so long for something more urgent.
 const INDEXES_AFTER: Duration = Duration::from_millis(50);
 
+/// An index that could not be made is tried again after this: a disk may come back.
+const RETRIES_AFTER: Duration = Duration::from_secs(10);
+
 /// So many repairs are told in one event: no frame that nobody asked for may be large.
 const MOST_REPAIRS: usize = 100;
 
@@ -93,6 +96,11 @@ impl Idle {
     pub(super) fn touch(&mut self) {
         self.since = Instant::now();
         self.used = true;
+    }
+
+    /// What was to be done could not be: it is tried again after a while, not at once and for ever.
+    fn postpone(&mut self) {
+        self.since = Instant::now() + RETRIES_AFTER;
     }
 
     /// When bodies are let go of.
@@ -192,6 +200,9 @@ impl Session {
             Ok(None) => Some(Failure::Cancelled),
             Err(error) => Some(Failure::from(error)),
         };
+        if failure.is_some() {
+            self.idle.postpone();
+        }
         // In the order they came, before what came behind them.
         for command in std::mem::take(&mut self.waiting_for_index).into_iter().rev() {
             match &failure {

@@ -379,40 +379,38 @@ impl Log {
     /// Where our bytes are. Nearly always right behind what we knew; but another program may have been faster by less
     /// than can be seen before writing.
     fn find_own(&mut self, ours: &[u8]) -> Result<Appended, StoreError> {
-        let from = self.durable;
         let length = self.length()?;
-        if length == from + ours.len() as u64 {
-            self.reached(length)?;
-            return Ok(Appended::Written { at: from, others: Vec::new() });
+        if length == self.durable + ours.len() as u64 {
+            return self.landed(0, ours.len());
         }
         let behind = self.behind(length)?;
         // Ours stand on lines of their own, or nobody can read them.
         let own_lines = |at: &usize| *at == 0 || behind[at - 1] == b'\n';
-        match memchr::memmem::find_iter(&behind, ours).find(own_lines) {
-            Some(at) => {
-                let (others, _) = self.source.entries_between(from, from + at as u64)?;
-                self.reached(from + (at + ours.len()) as u64)?;
-                Ok(Appended::Written { at: from + at as u64, others })
-            }
+        if let Some(at) = memchr::memmem::find_iter(&behind, ours).find(own_lines) {
+            return self.landed(at, ours.len());
+        }
+        // Glued to a half line of somebody else's: they are written once more.
+        self.broken = Some("another program wrote into a line of ours; load the session again".to_owned());
+        let again = [b"\n", ours].concat();
+        let failed = StoreError::io(&self.path, "another program wrote into a line of ours; load it again");
+        self.file.write_all(&again).and_then(|()| self.file.sync_data()).map_err(failed)?;
+        self.broken = None;
+        let behind = self.behind(self.length()?)?;
+        match memchr::memmem::rfind(&behind, ours).filter(|at| *at > 0 && behind[at - 1] == b'\n') {
+            Some(at) => self.landed(at, ours.len()),
             None => {
-                // Glued to a half line of somebody else's: they are written once more.
-                self.broken = Some("another program wrote into a line of ours; load the session again".to_owned());
-                let again = [b"\n", ours].concat();
-                let failed = StoreError::io(&self.path, "another program wrote into a line of ours; load it again");
-                self.file.write_all(&again).and_then(|()| self.file.sync_data()).map_err(failed)?;
-                self.broken = None;
-                let length = self.length()?;
-                let behind = self.behind(length)?;
-                let at = memchr::memmem::rfind(&behind, ours).filter(|at| *at > 0 && behind[at - 1] == b'\n');
-                let Some(at) = at else {
-                    let what = "another program writes into our lines".to_owned();
-                    return Err(StoreError::Changed { path: self.path.clone(), what });
-                };
-                let (others, _) = self.source.entries_between(from, from + at as u64)?;
-                self.reached(from + (at + ours.len()) as u64)?;
-                Ok(Appended::Written { at: from + at as u64, others })
+                let what = "another program writes into our lines".to_owned();
+                Err(StoreError::Changed { path: self.path.clone(), what })
             }
         }
+    }
+
+    /// Our bytes stand so far behind what we knew; in between are other programs' lines.
+    fn landed(&mut self, behind: usize, length: usize) -> Result<Appended, StoreError> {
+        let at = self.durable + behind as u64;
+        let (others, _) = self.source.entries_between(self.durable, at)?;
+        self.reached(at + length as u64)?;
+        Ok(Appended::Written { at, others })
     }
 
     /// Everything behind what we know.
