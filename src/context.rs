@@ -15,7 +15,8 @@ use crate::{
         outline::{Outline, Role},
     },
     path::{Path, Pin},
-    prompts, text,
+    prompts::{Prompt, Prompts, escape_tags},
+    text,
     tokens::{Estimator, Size, of_message},
 };
 use serde_json::{Value, json};
@@ -158,21 +159,21 @@ impl ContextMessage {
 
 /// Builds the context of a path.
 #[must_use]
-pub fn build(path: &Path) -> Context {
+pub fn build(path: &Path, prompts: &Prompts) -> Context {
     let compaction = path.compaction();
     let first_kept = path.first_kept();
     let pins = path.pins();
     let edits = edits(path, compaction);
     let mut messages = Vec::new();
     if let Some(place) = compaction {
-        messages.extend(summary(path, place, first_kept, &pins));
+        messages.extend(summary(path, place, first_kept, &pins, prompts));
     }
     let kept = path[first_kept..].iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
     messages.extend(kept.filter_map(|entry| match edits.get(&entry.id) {
-        None => message(entry),
+        None => message(entry, prompts),
         Some(None) => None,
         // What is pinned stays as it is.
-        Some(Some(_)) if pins.iter().any(|pin| pin.entry == entry.id) => message(entry),
+        Some(Some(_)) if pins.iter().any(|pin| pin.entry == entry.id) => message(entry, prompts),
         Some(Some(replacement)) => edited(entry, replacement),
     }));
     let messages = pairing::pair(messages);
@@ -223,19 +224,19 @@ pub fn clip_carried(text: &str, most_chars: usize) -> String {
     text::clip_middle(text, CHARS.min(most_chars), "\n[… the middle of this message was left out …]\n")
 }
 
-fn summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin]) -> Option<ContextMessage> {
+fn summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin], prompts: &Prompts) -> Option<ContextMessage> {
     let entry = &path[place];
-    let mut text = prompts::render(prompts::COMPACTION_SUMMARY_CONTEXT, &[("summary", &entry.compaction()?.summary)]);
+    let mut text = prompts.render(Prompt::CompactionSummaryContext, &[("summary", &entry.compaction()?.summary)]);
     let pinned = texts_of_pins(path, first_kept, pins);
     if !pinned.is_empty() {
         text.push_str("\n\n");
-        text.push_str(&prompts::render(prompts::PINNED_CONTEXT, &[("pins", &pinned.join("\n\n"))]));
+        text.push_str(&prompts.render(Prompt::PinnedContext, &[("pins", &pinned.join("\n\n"))]));
     }
     let carried = left_behind(path, place, first_kept).filter(|it| pins.iter().all(|pin| pin.entry != it.entry_id));
     if let Some(carried) = carried {
-        let message = prompts::escape_tags(&carried.text);
+        let message = escape_tags(&carried.text);
         text.push_str("\n\n");
-        text.push_str(&prompts::render(prompts::CARRIED_MESSAGE_CONTEXT, &[("message", &message)]));
+        text.push_str(&prompts.render(Prompt::CarriedMessageContext, &[("message", &message)]));
     }
     ContextMessage::user_text(entry, Part::Summary, &text)
 }
@@ -251,7 +252,7 @@ pub fn texts_of_pins(path: &Path, first_kept: usize, pins: &[Pin]) -> Vec<String
     pins.iter().filter_map(text).filter(|text| !text.is_empty()).collect()
 }
 
-fn message(entry: &Arc<Entry>) -> Option<ContextMessage> {
+fn message(entry: &Arc<Entry>, prompts: &Prompts) -> Option<ContextMessage> {
     if !entry.in_context() {
         return None;
     }
@@ -261,13 +262,13 @@ fn message(entry: &Arc<Entry>) -> Option<ContextMessage> {
             Role::System => None,
             Role::Summary => {
                 let text = entry.message().map(Message::text).unwrap_or_default();
-                let text = prompts::render(prompts::BRANCH_SUMMARY_CONTEXT, &[("summary", &text)]);
+                let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &text)]);
                 ContextMessage::user_text(entry, Part::Message, &text)
             }
             _ => Some(ContextMessage::of_entry(entry)),
         },
         Body::BranchSummary(branch) => {
-            let text = prompts::render(prompts::BRANCH_SUMMARY_CONTEXT, &[("summary", &branch.summary)]);
+            let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &branch.summary)]);
             ContextMessage::user_text(entry, Part::Message, &text)
         }
         Body::CustomMessage(_) => {

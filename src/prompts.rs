@@ -1,18 +1,129 @@
-//! The texts under `prompts/`, embedded, and the tags that frame data in what is sent to a model.
+//! The texts under `prompts/`, embedded and overridable, and the tags that frame data in what is sent to a model.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
-/// How a compaction's summary stands in a context. `{{summary}}` is replaced.
-pub const COMPACTION_SUMMARY_CONTEXT: &str = include_str!("../prompts/compaction-summary-context.md");
+macro_rules! prompts {
+    ($($(#[doc = $doc:literal])+ $prompt:ident = $name:literal $(needs $need:literal)?;)+) => {
+        /// A text that is sent to a model, or a frame around one.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Prompt {
+            $($(#[doc = $doc])+ $prompt,)+
+        }
 
-/// How the newest user message stands behind a summary, where a cut left it behind. `{{message}}` is replaced.
-pub const CARRIED_MESSAGE_CONTEXT: &str = include_str!("../prompts/carried-message-context.md");
+        impl Prompt {
+            /// Every one.
+            pub const ALL: &[Self] = &[$(Self::$prompt,)+];
 
-/// How what is pinned stands behind a summary. `{{pins}}` is replaced, word for word.
-pub const PINNED_CONTEXT: &str = include_str!("../prompts/pinned-context.md");
+            /// Its name: its file is this with `.md` behind it.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$prompt => $name,)+
+                }
+            }
 
-/// How a branch's summary stands in a context. `{{summary}}` is replaced.
-pub const BRANCH_SUMMARY_CONTEXT: &str = include_str!("../prompts/branch-summary-context.md");
+            /// As it comes with the program.
+            #[must_use]
+            pub fn embedded(self) -> &'static str {
+                match self {
+                    $(Self::$prompt => include_str!(concat!("../prompts/", $name, ".md")),)+
+                }
+            }
+
+            /// What it is useless without.
+            fn needs(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$prompt => prompts!(@ $($need)?),)+
+                }
+            }
+        }
+    };
+    (@ $need:literal) => { Some($need) };
+    (@) => { None };
+}
+
+prompts! {
+    /// What a summarizer is told before everything.
+    SummarizationSystem = "summarization-system";
+    /// What is asked for of a conversation.
+    CompactionSummary = "compaction-summary";
+    /// The same, where there is a summary of what came before.
+    CompactionUpdateSummary = "compaction-update-summary";
+    /// What is asked for of the beginning of a turn whose end is kept.
+    CompactionTurnPrefix = "compaction-turn-prefix";
+    /// Two sentences for a person.
+    CompactionShortSummary = "compaction-short-summary";
+    /// What is asked for of a branch that is left.
+    BranchSummary = "branch-summary";
+    /// What stands before the summary of a branch.
+    BranchSummaryPreamble = "branch-summary-preamble";
+    /// What is asked for at the end of a session that goes on in another.
+    HandoffDocument = "handoff-document";
+    /// What an agent is told after a compaction, so that it goes on.
+    AutoContinue = "auto-continue";
+    /// How a compaction's summary stands in a context.
+    CompactionSummaryContext = "compaction-summary-context" needs "{{summary}}";
+    /// How a branch's summary stands in a context.
+    BranchSummaryContext = "branch-summary-context" needs "{{summary}}";
+    /// How a handoff's document stands in a context.
+    HandoffContext = "handoff-context" needs "{{document}}";
+    /// How the newest user message stands behind a summary, where a cut left it behind.
+    CarriedMessageContext = "carried-message-context" needs "{{message}}";
+    /// How what is pinned stands behind a summary, word for word.
+    PinnedContext = "pinned-context" needs "{{pins}}";
+}
+
+/// The prompts in force: the embedded ones, and those that stand in for them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Prompts {
+    overridden: Vec<(Prompt, String)>,
+}
+
+impl fmt::Debug for Prompts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.overridden.iter().map(|(prompt, _)| prompt.name())).finish()
+    }
+}
+
+impl Prompts {
+    /// The text of a prompt.
+    #[must_use]
+    pub fn get(&self, prompt: Prompt) -> &str {
+        let own = self.overridden.iter().find(|(it, _)| *it == prompt);
+        own.map_or_else(|| prompt.embedded(), |(_, text)| text).trim_end()
+    }
+
+    /// A prompt with each `{{name}}` replaced.
+    #[must_use]
+    pub fn render(&self, prompt: Prompt, values: &[(&str, &str)]) -> String {
+        render(self.get(prompt), values)
+    }
+
+    /// Lets a text stand in for the prompt of this name.
+    ///
+    /// # Errors
+    /// When there is no such prompt, or the text cannot be it; the one before stays. Says what is wrong.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+        /// In bytes. The longest of ours has a thirtieth of it.
+        const LONGEST: usize = 64 * 1024;
+        let Some(prompt) = Prompt::ALL.iter().copied().find(|it| it.name() == name) else {
+            let names: Vec<&str> = Prompt::ALL.iter().map(|it| it.name()).collect();
+            return Err(format!("there is no prompt `{name}`; expected one of {}", names.join(", ")));
+        };
+        if text.trim().is_empty() {
+            return Err("it is empty; delete the file to get the prompt that comes with the program".to_owned());
+        }
+        if text.len() > LONGEST {
+            return Err(format!("it has more than {LONGEST} bytes"));
+        }
+        if let Some(need) = prompt.needs().filter(|need| !text.contains(need)) {
+            return Err(format!("it lacks {need}, which is replaced by what the prompt is about"));
+        }
+        self.overridden.retain(|(it, _)| *it != prompt);
+        self.overridden.push((prompt, text.to_owned()));
+        Ok(())
+    }
+}
 
 /// `template` with each `{{name}}` replaced. One pass over the template, so nothing in the values is taken for a name.
 #[must_use]
@@ -79,6 +190,26 @@ pub fn escape_tags(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_stands_in_only_where_it_can() {
+        let mut prompts = Prompts::default();
+        assert_eq!(prompts.get(Prompt::AutoContinue), Prompt::AutoContinue.embedded().trim_end());
+        prompts.set("auto-continue", "Go on.\n").expect("right");
+        assert_eq!(prompts.get(Prompt::AutoContinue), "Go on.");
+        for (name, text, why) in [
+            ("auto-continue", " \n", "empty"),
+            ("pinned-context", "no pins", "{{pins}}"),
+            ("auto-contineu", "x", "handoff-document"),
+            ("auto-continue", "x".repeat(70_000).as_str(), "bytes"),
+        ] {
+            assert!(prompts.set(name, text).expect_err("wrong").contains(why), "{name}");
+        }
+        assert_eq!(prompts.get(Prompt::AutoContinue), "Go on.", "the one before stays");
+        for prompt in Prompt::ALL {
+            prompts.set(prompt.name(), prompt.embedded()).expect("what is embedded is right");
+        }
+    }
 
     #[test]
     fn values_are_not_templates() {

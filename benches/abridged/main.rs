@@ -14,6 +14,7 @@ use abridged::{
     },
     models::Budget,
     path::Path,
+    prompts::Prompts,
     settings::{CompactionSettings, Settings},
     summary::extractive,
     tokens::{self, Estimator},
@@ -337,7 +338,7 @@ fn planning(report: &mut Report) {
             .map(|_| {
                 let path = path.clone();
                 let started = Instant::now();
-                black_box(plan::plan(path, demand(20_000)).is_ok());
+                black_box(plan::plan(path, demand(20_000), Arc::default()).is_ok());
                 started.elapsed()
             })
             .collect();
@@ -348,7 +349,7 @@ fn planning(report: &mut Report) {
     let times = (0..21)
         .map(|_| {
             let started = Instant::now();
-            black_box(context::build(&path).messages().len());
+            black_box(context::build(&path, &Prompts::default()).messages().len());
             started.elapsed()
         })
         .collect();
@@ -362,7 +363,7 @@ fn extracting(report: &mut Report) {
     report.add("counting tokens, per MB", milliseconds(counting.elapsed()) / bytes as f64 * 1e6, "ms", "");
     let settings = Settings::default();
     let measure = |text: &str| u64::from(tokens::of_text(text));
-    let plan = plan::plan(path, demand(20_000)).expect("long enough");
+    let plan = plan::plan(path, demand(20_000), Arc::default()).expect("long enough");
     let times = (0..7)
         .map(|_| {
             let started = Instant::now();

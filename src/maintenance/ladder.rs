@@ -147,7 +147,7 @@ impl Draft {
         let id: EntryId = "draft".into();
         let line = self.line(&id, self.plan.path(), None, 0);
         let entry = Entry::parse(line.into()).expect("we wrote this line ourselves");
-        context::build(&self.plan.path().with(Arc::new(entry)))
+        context::build(&self.plan.path().with(Arc::new(entry)), &self.plan.prompts)
     }
 
     /// The entry as a line of the file, behind the leaf of `path`, which may have grown since the plan was made.

@@ -7,6 +7,7 @@ use crate::{
     message::outline::{Call, Role},
     models::Budget,
     path::Path,
+    prompts::Prompts,
     tokens::Estimator,
 };
 use sha2::{Digest, Sha256};
@@ -125,6 +126,8 @@ pub struct Plan {
     pinned: Arc<HashSet<EntryId>>,
     /// What was asked for.
     pub demand: Demand,
+    /// The frames that what it makes will stand in.
+    pub prompts: Arc<Prompts>,
 }
 
 /// Why there is nothing to compact.
@@ -140,7 +143,7 @@ pub enum NothingToDo {
 ///
 /// # Errors
 /// When there is nothing to compact.
-pub fn plan(path: Path, demand: Demand) -> Result<Plan, NothingToDo> {
+pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, NothingToDo> {
     if !anything_new(&path) {
         return Err(NothingToDo::AlreadyCompacted);
     }
@@ -149,7 +152,7 @@ pub fn plan(path: Path, demand: Demand) -> Result<Plan, NothingToDo> {
     let steps: Vec<Step> = window.iter().map(|entry| step(entry, demand.estimator)).collect();
     let cut = cut(&steps, kept_tail(&demand), pending(window));
     let pinned = Arc::new(path.pins().into_iter().map(|pin| pin.entry).collect());
-    let plan = Plan { path, start, cut, pinned, demand };
+    let plan = Plan { path, start, cut, pinned, demand, prompts };
     if plan.summarized().is_empty() { Err(NothingToDo::TooShort) } else { Ok(plan) }
 }
 

@@ -70,7 +70,7 @@ impl From<Source> for KnownBy {
 /// The models of the settings, then those that are only used: the default one, and a session's own.
 #[must_use]
 pub fn catalog(sourced: &Sourced, in_use: Option<&ModelRef>) -> Vec<ListedModel> {
-    let Sourced { settings, sources } = sourced;
+    let Sourced { settings, sources, .. } = sourced;
     let default = settings.default_model.as_deref().and_then(ModelRef::parse);
     // A list is taken from one place as a whole.
     let source = sources.get("models").copied().map_or(KnownBy::Default, KnownBy::from);

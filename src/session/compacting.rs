@@ -93,7 +93,7 @@ impl Session {
         let model = self.state.model(&path);
         let gauge = self.state.gauge(model.as_ref());
         Snapshot {
-            settings: gauge.settings.clone(),
+            settings: self.state.settings().clone(),
             system_prompt: gauge.system_prompt.map(str::to_owned),
             tools: gauge.tools.map(<[_]>::to_vec),
             keep_recent_tokens: params.keep_recent_tokens,

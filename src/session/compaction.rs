@@ -9,23 +9,24 @@ use crate::{
     },
     models::ModelRef,
     path::Path,
-    prompts,
+    prompts::Prompt,
     protocol::{
         errors::{Failure, Nothing},
         types::{ExtractiveWord, FileOps, Initiator, Preparation, Summarizer, Usage},
     },
-    settings::Settings,
+    settings::{Settings, Sourced},
     summary::{extractive, files::FileLists},
     tokens::{self, Estimator},
 };
 use serde_json::Value;
+use std::sync::Arc;
 
 /// What a plan is made from: a copy, so that the session can go on.
 pub struct Snapshot {
     /// The path to the leaf.
     pub path: Path,
     /// The settings in force.
-    pub settings: Settings,
+    pub settings: Arc<Sourced>,
     /// The model.
     pub model: Option<ModelRef>,
     /// What the model is told before everything.
@@ -54,7 +55,8 @@ pub struct Planned {
 /// When there is nothing to compact, or it was stopped.
 pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
     let gauge = Gauge {
-        settings: &snapshot.settings,
+        settings: &snapshot.settings.settings,
+        prompts: &snapshot.settings.prompts,
         model: snapshot.model.as_ref(),
         system_prompt: snapshot.system_prompt.as_deref(),
         tools: snapshot.tools.as_deref(),
@@ -82,7 +84,7 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
         budget: measure.budget,
         tokens_before: measure.usage.context_tokens,
     };
-    Ok(Planned { plan: plan::plan(snapshot.path, demand)?, usage: measure.usage })
+    Ok(Planned { plan: plan::plan(snapshot.path, demand, snapshot.settings.prompts.clone())?, usage: measure.usage })
 }
 
 /// What a plan would do, for somebody who only asks.
@@ -90,14 +92,15 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
 pub fn preparation(plan: &Plan, settings: &Settings) -> Preparation {
     let entries = || plan.history().iter().chain(plan.turn_prefix());
     let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files, &str::to_owned);
-    let counted =
-        |entries: &[std::sync::Arc<crate::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
+    let counted = |entries: &[Arc<crate::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
     let summarized: u64 = plan.summarized().iter().map(|entry| u64::from(entry.tokens(plan.demand.estimator))).sum();
     let summary = plan.demand.budget.summary_cap().min(tokens::scaled(summarized, plan.demand.factor));
     // What stands around the summary, and behind it.
     let measure = measure(plan.demand);
     let carried = plan.carried().map_or(0, |carried| measure(&carried.text));
-    let frame = measure(prompts::COMPACTION_SUMMARY_CONTEXT) + measure(prompts::CARRIED_MESSAGE_CONTEXT) + carried;
+    let frame = measure(plan.prompts.get(Prompt::CompactionSummaryContext))
+        + measure(plan.prompts.get(Prompt::CarriedMessageContext))
+        + carried;
     Preparation {
         first_kept_entry_id: plan.first_kept_id().cloned(),
         messages_to_summarize: counted(plan.history()),

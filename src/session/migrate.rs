@@ -168,7 +168,7 @@ mod tests {
             .collect();
         let (entries, bad) = to_entries(&header, old);
         assert!(bad.is_empty(), "{bad:?}");
-        let context = crate::context::build(&crate::path::Path::of(&entries));
+        let context = crate::context::build(&crate::path::Path::of(&entries), &crate::prompts::Prompts::default());
         context.messages().iter().skip(1).map(|message| message.message().text()).collect()
     }
 

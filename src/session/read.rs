@@ -30,7 +30,7 @@ impl Context {
     /// What is answered for a path.
     #[must_use]
     pub fn new(view: &View, path: &Path) -> Self {
-        let context = context::build(path);
+        let context = context::build(path, view.prompts());
         let usage = view.measure_built(path, &context).usage;
         Self { context, usage, model: view.model(path) }
     }

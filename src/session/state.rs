@@ -12,6 +12,7 @@ use crate::{
     ids::{EntryId, SessionId},
     models::ModelRef,
     path::Path,
+    prompts::Prompts,
     protocol::{
         errors::Failure,
         types::{self, SessionInfo, Status},
@@ -227,11 +228,10 @@ impl State {
         }
         let sourced = layers.with_session(self.data.settings.as_ref())?;
         self.layers = layers;
-        if sourced == *self.sourced {
-            return Ok(None);
-        }
-        self.sourced = Arc::new(sourced);
-        Ok(Some(&self.sourced))
+        let before = std::mem::replace(&mut self.sourced, Arc::new(sourced));
+        // Prompts are not told: only what is made from here on is another.
+        let same = before.settings == self.sourced.settings && before.sources == self.sourced.sources;
+        Ok((!same).then_some(&self.sourced))
     }
 
     /// The settings in force.
@@ -331,6 +331,12 @@ impl State {
 }
 
 impl View {
+    /// The prompts in force.
+    #[must_use]
+    pub fn prompts(&self) -> &Prompts {
+        &self.sourced.prompts
+    }
+
     /// The model of a path: what the client said, else what the path says last, else the default.
     #[must_use]
     pub fn model(&self, path: &Path) -> Option<ModelRef> {
@@ -358,7 +364,7 @@ impl View {
 
 fn gauge<'a>(sourced: &'a Sourced, data: &'a SessionData, model: Option<&'a ModelRef>) -> Gauge<'a> {
     let (system_prompt, tools) = (data.system_prompt.as_deref(), data.tools.as_deref());
-    Gauge { settings: &sourced.settings, model, system_prompt, tools }
+    Gauge { settings: &sourced.settings, prompts: &sourced.prompts, model, system_prompt, tools }
 }
 
 impl From<&Repair> for types::Repair {

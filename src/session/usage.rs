@@ -7,6 +7,7 @@ use crate::{
     message::outline::Outline,
     models::{self, Budget, ModelRef},
     path::Path,
+    prompts::Prompts,
     protocol::types::{Breakdown, Usage, UsageSource},
     settings::{CompactionSettings, EstimatorSetting, Settings, Strategy},
     tokens::{self, Calibration, Estimator, factor, scaled},
@@ -18,6 +19,8 @@ use std::sync::Arc;
 pub struct Gauge<'a> {
     /// The settings in force.
     pub settings: &'a Settings,
+    /// The prompts in force.
+    pub prompts: &'a Prompts,
     /// The model the context is for.
     pub model: Option<&'a ModelRef>,
     /// What the model is told before everything.
@@ -105,7 +108,8 @@ impl Gauge<'_> {
         let (context_tokens, source) = match anchor(path) {
             Some((place, reported)) => (reported + size(sum(&path[place + 1..])), UsageSource::Provider),
             None => {
-                let tokens = context.map_or_else(|| context::build(path).tokens(estimator), |it| it.tokens(estimator));
+                let tokens = context
+                    .map_or_else(|| context::build(path, self.prompts).tokens(estimator), |it| it.tokens(estimator));
                 (system + tools + size(tokens), UsageSource::Estimate)
             }
         };

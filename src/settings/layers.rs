@@ -5,6 +5,7 @@
 //! and never reaches a session.
 
 use super::Settings;
+use crate::prompts::Prompts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -28,7 +29,10 @@ pub enum Source {
 
 /// The layers that lie over the defaults, the lowest first. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Layers(Arc<Vec<(Source, Value)>>);
+pub struct Layers {
+    layers: Arc<Vec<(Source, Value)>>,
+    prompts: Arc<Prompts>,
+}
 
 /// Settings with the source of each value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +41,9 @@ pub struct Sourced {
     pub settings: Settings,
     /// Where each value that is not a default comes from, by its dotted key.
     pub sources: BTreeMap<String, Source>,
+    /// The prompts in force. They are files of their own, and not told.
+    #[serde(skip)]
+    pub prompts: Arc<Prompts>,
 }
 
 /// What is wrong with a layer.
@@ -93,7 +100,13 @@ impl Layers {
     /// These layers, the lowest first. Each was checked before.
     #[must_use]
     pub fn of(layers: Vec<(Source, Value)>) -> Self {
-        Self(Arc::new(layers))
+        Self { layers: Arc::new(layers), prompts: Arc::default() }
+    }
+
+    /// The same with other prompts.
+    #[must_use]
+    pub fn with_prompts(self, prompts: Prompts) -> Self {
+        Self { prompts: Arc::new(prompts), ..self }
     }
 
     /// The settings in force with a session's own patch over them.
@@ -112,19 +125,20 @@ impl Layers {
             }
         }
         let session = patch.as_ref().map(|patch| (Source::Session, patch));
-        for (source, layer) in self.0.iter().map(|(source, layer)| (*source, layer)).chain(session) {
+        for (source, layer) in self.layers.iter().map(|(source, layer)| (*source, layer)).chain(session) {
             merge(&mut value, layer);
             mark(layer, "", source, &mut sources);
         }
         let settings = serde_json::from_value(value).map_err(|error| Problem::broken(error.to_string()))?;
-        Ok(Sourced { settings, sources })
+        Ok(Sourced { settings, sources, prompts: self.prompts.clone() })
     }
 
     /// The settings in force where no session says otherwise.
     #[must_use]
     pub fn sourced(&self) -> Sourced {
         // Layers that were checked one by one are right together; if ever they are not, the defaults are.
-        let defaults = |_| Sourced { settings: Settings::default(), sources: BTreeMap::new() };
+        let prompts = self.prompts.clone();
+        let defaults = |_| Sourced { settings: Settings::default(), sources: BTreeMap::new(), prompts };
         self.with_session(None).unwrap_or_else(defaults)
     }
 }

@@ -5,6 +5,7 @@ use crate::{
     support::{Daemon, Home, assistant, calls, entries, header, result, user},
     wire::Dice,
 };
+use abridged::prompts::Prompts;
 use abridged::{
     context::{self, check::violations},
     entry::Entry,
@@ -59,7 +60,7 @@ fn open_broken(path: &Path, broken: &[usize], lines: &[String], head_is_right: b
         Ok(opened) => opened,
         Err(error) => return assert!(!head_is_right, "{error}"),
     };
-    let context = context::build(opened.history.path());
+    let context = context::build(opened.history.path(), &Prompts::default());
     let messages = context.messages().iter().map(|it| serde_json::from_str(&it.json()).expect("a message is JSON"));
     assert_eq!(violations(&messages.collect::<Vec<_>>()), Vec::<String>::new());
     if !head_is_right {

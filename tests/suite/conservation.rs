@@ -12,6 +12,7 @@ use abridged::{
     message::Message,
     models::Budget,
     path::Path,
+    prompts::Prompts,
     settings::{CompactionSettings, Settings},
     summary::extractive::{self, Summary},
     tokens::{self, Estimator},
@@ -208,7 +209,7 @@ impl World {
             budget: Budget::of(32_768, &CompactionSettings::default(), 0, 0),
             tokens_before: before,
         };
-        let Ok(plan) = plan::plan(path.clone(), demand) else {
+        let Ok(plan) = plan::plan(path.clone(), demand, Arc::default()) else {
             return;
         };
         let settings = Settings::default();
@@ -236,7 +237,7 @@ impl World {
 
     fn check(&self) {
         let path = self.path();
-        let context = context::build(&path);
+        let context = context::build(&path, &Prompts::default());
         let sent: Vec<Value> =
             context.messages().iter().map(|it| serde_json::from_str(&it.json()).expect("JSON")).collect();
         assert_eq!(violations(&sent), Vec::<String>::new());
@@ -247,7 +248,7 @@ impl World {
             let is_covered = covered.is_some_and(|covered| covered.contains(&entry.id));
             assert!(kept != is_covered, "{}: kept {kept}, covered {is_covered}", entry.id);
         }
-        let short = context::build(&self.end_of_path());
+        let short = context::build(&self.end_of_path(), &Prompts::default());
         let json = |context: &context::Context| -> Vec<String> {
             context.messages().iter().map(|message| message.json().into_owned()).collect()
         };
@@ -290,7 +291,7 @@ fn summarize(plan: &plan::Plan, cap: u64, settings: &Settings) -> Summary {
 }
 
 fn tokens_of(path: &Path) -> u64 {
-    context::build(path).tokens(Estimator::Chars)
+    context::build(path, &Prompts::default()).tokens(Estimator::Chars)
 }
 
 proptest! {
@@ -344,7 +345,7 @@ fn the_same_plan_gives_the_same_summary() {
             budget: Budget::of(32_768, &CompactionSettings::default(), 0, 0),
             tokens_before: 0,
         };
-        let plan = plan::plan(world.path(), demand).expect("long enough");
+        let plan = plan::plan(world.path(), demand, Arc::default()).expect("long enough");
         (plan.hash(), summarize(&plan, 2_000, &Settings::default()))
     };
     assert_eq!(build(), build());
@@ -359,13 +360,16 @@ fn what_is_kept_is_sent_byte_for_byte_and_the_prefix_stays() {
     let line = format!(r#"{{"type":"message","id":"odd","parentId":"e1","timestamp":"t","message":{odd}}}"#);
     world.push(&line);
     let before: Vec<String> =
-        context::build(&world.path()).messages().iter().map(|it| it.json().into_owned()).collect();
+        context::build(&world.path(), &Prompts::default()).messages().iter().map(|it| it.json().into_owned()).collect();
     assert_eq!(before[1], odd);
     for _ in 0..5 {
         world.take(&Step::User(100));
         world.take(&Step::Metadata);
-        let now: Vec<String> =
-            context::build(&world.path()).messages().iter().map(|it| it.json().into_owned()).collect();
+        let now: Vec<String> = context::build(&world.path(), &Prompts::default())
+            .messages()
+            .iter()
+            .map(|it| it.json().into_owned())
+            .collect();
         assert_eq!(now[..before.len()], before[..]);
     }
 }
