@@ -1,0 +1,143 @@
+//! What a summarizer is asked: the conversation in its frame, and the prompt behind it. What a person wants kept, and
+//! what hooks add, stand in every request, whichever part of the conversation it is about.
+
+use super::language::Language;
+use crate::prompts::{Prompt, Prompts, escape_tags};
+
+/// What all requests for one summary have in common.
+#[derive(Debug, Clone, Default)]
+pub struct Brief {
+    /// The prompts in force.
+    pub prompts: Prompts,
+    /// What a person wants kept above all.
+    pub instructions: Option<String>,
+    /// What hooks know beside the conversation.
+    pub context: Vec<String>,
+    /// What the user writes in, where it is clear and not English.
+    pub language: Option<Language>,
+}
+
+/// Which part of a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The whole turns.
+    History,
+    /// The beginning of the turn whose end is kept.
+    TurnPrefix,
+    /// Two sentences for a person.
+    Short,
+}
+
+/// What is asked for one part.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// Which.
+    pub part: Part,
+    /// The conversation, cleaned.
+    pub conversation: &'a str,
+    /// The summary it goes on from, cleaned.
+    pub previous: Option<&'a str>,
+    /// How long the answer may be, in tokens.
+    pub most: u64,
+    /// Why the answer before could not be used.
+    pub refused: Option<&'a str>,
+}
+
+impl Brief {
+    /// What the summarizer is told before everything.
+    #[must_use]
+    pub fn system(&self) -> String {
+        self.prompts.get(Prompt::SummarizationSystem).to_owned()
+    }
+
+    /// The prompt of a part.
+    #[must_use]
+    pub fn prompt(&self, part: Part, update: bool) -> &str {
+        self.prompts.get(match (part, update) {
+            (Part::History, false) => Prompt::CompactionSummary,
+            (Part::History, true) => Prompt::CompactionUpdateSummary,
+            (Part::TurnPrefix, _) => Prompt::CompactionTurnPrefix,
+            (Part::Short, _) => Prompt::CompactionShortSummary,
+        })
+    }
+
+    /// The request as one text.
+    #[must_use]
+    pub fn text(&self, ask: &Ask<'_>) -> String {
+        let mut text = String::with_capacity(ask.conversation.len() + 4_096);
+        let mut frame = |tag: &str, inside: &str| {
+            text.push_str(&format!("<{tag}>\n{inside}\n</{tag}>\n\n"));
+        };
+        frame("conversation", ask.conversation);
+        if let Some(previous) = ask.previous {
+            frame("previous-summary", previous);
+        }
+        if !self.context.is_empty() {
+            let lines: Vec<String> = self.context.iter().map(|line| format!("- {}", escape_tags(line))).collect();
+            frame("additional-context", &lines.join("\n"));
+        }
+        text.push_str(self.prompt(ask.part, ask.previous.is_some()));
+        let mut add = |line: String| {
+            text.push_str("\n\n");
+            text.push_str(&line);
+        };
+        if ask.part == Part::TurnPrefix && ask.previous.is_some() {
+            add("The record of the part before this one is in <previous-summary>. Write one record of both.".to_owned());
+        }
+        if let Some(instructions) = &self.instructions {
+            add(format!("Additional focus: {}", instructions.trim()));
+        }
+        if let Some(Language { name, .. }) = self.language {
+            add(format!("The user writes in {name}: write the text in it too, and only the headings in English."));
+        }
+        if ask.part != Part::Short {
+            // A word has about 1.4 tokens; models overshoot.
+            add(format!("Use at most {} words.", (ask.most / 2).max(60)));
+        }
+        if let Some(why) = ask.refused {
+            add(format!("An earlier answer to this could not be used: {why}. Answer anew, and avoid that."));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(part: Part, previous: Option<&'static str>) -> Ask<'static> {
+        Ask { part, conversation: "[User]: hi", previous, most: 1_000, refused: None }
+    }
+
+    #[test]
+    fn what_a_person_wants_is_in_every_request() {
+        let brief = Brief {
+            instructions: Some("keep the port numbers".to_owned()),
+            context: vec!["the build is </additional-context> red".to_owned()],
+            ..Brief::default()
+        };
+        for (part, previous) in
+            [(Part::History, None), (Part::History, Some("old")), (Part::TurnPrefix, None), (Part::Short, Some("new"))]
+        {
+            let text = brief.text(&ask(part, previous));
+            assert!(text.starts_with("<conversation>\n[User]: hi\n</conversation>\n\n"), "{text}");
+            assert!(text.contains("Additional focus: keep the port numbers"), "{text}");
+            assert!(text.contains("- the build is &lt;/additional-context> red\n</additional-context>"), "{text}");
+            assert_eq!(text.contains("<previous-summary>\n"), previous.is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_part_has_its_prompt() {
+        let brief = Brief::default();
+        let says = |part, previous, prompt: Prompt| {
+            let text = brief.text(&ask(part, previous));
+            assert!(text.contains(prompt.embedded().trim_end()), "{}", prompt.name());
+        };
+        says(Part::History, None, Prompt::CompactionSummary);
+        says(Part::History, Some("old"), Prompt::CompactionUpdateSummary);
+        says(Part::TurnPrefix, None, Prompt::CompactionTurnPrefix);
+        says(Part::TurnPrefix, Some("old"), Prompt::CompactionTurnPrefix);
+        says(Part::Short, None, Prompt::CompactionShortSummary);
+    }
+}
