@@ -318,7 +318,7 @@ fn heading(line: &str) -> Option<&str> {
 /// Nothing but headings and words for nothing.
 fn nothing_said(lines: &[&str]) -> bool {
     const NOTHING: &[&str] = &["(none)", "none", "n/a", "-", "(empty)", "nothing", "no prior history", "…", "..."];
-    let content = |line: &&str| !line.starts_with('#') && !(line.starts_with("**") && line.ends_with("**"));
+    let content = |line: &&str| !(line.starts_with('#') || line.starts_with("**") && line.ends_with("**"));
     let bare = |line: &str| {
         let line = line.trim_start_matches(|char: char| "-*[]x0123456789. ".contains(char));
         line.trim_end_matches('.').to_lowercase()
