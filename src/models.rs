@@ -2,6 +2,7 @@
 
 pub use crate::ids::ModelRef;
 pub mod catalog;
+pub mod known;
 
 use crate::settings::{CompactionSettings, Settings};
 
