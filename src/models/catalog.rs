@@ -1,7 +1,7 @@
 //! Which models there are, what is known of each, and who said so. Never a key, and never what stands for one in an
 //! address.
 
-use super::{ModelRef, window};
+use super::{ModelRef, known::Api, window};
 use crate::settings::{ModelSettings, Source, Sourced};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub struct ListedModel {
     /// The model's name at that provider.
     pub id: String,
     /// The wire format.
-    pub api: Option<String>,
+    pub api: Option<Api>,
     /// Where it is asked, without what would let somebody in.
     pub base_url: Option<String>,
     /// The environment variable with the key. Its value is never told.
@@ -86,7 +86,7 @@ pub fn catalog(sourced: &Sourced, in_use: Option<&ModelRef>) -> Vec<ListedModel>
         let known = settings.model(&model).unwrap_or(&nothing);
         let window_source = if known.context_window.is_some() { source } else { KnownBy::Default };
         ListedModel {
-            api: known.api.clone(),
+            api: known.api,
             base_url: known.base_url.as_deref().map(without_credentials),
             api_key_env: known.api_key_env.clone(),
             context_window: Known { value: window(settings, Some(&model)).tokens, source: window_source },
