@@ -343,7 +343,7 @@ export interface Usage {
   source: UsageSource;
   /** Whether it is compacted by itself. */
   autoCompaction: boolean;
-  /** Who said how large the window is. */
+  /** Who said how large the window is: `setting`, `learned`, `catalog` or `default`. */
   windowSource: string;
   /** Where the tokens are. */
   breakdown: Breakdown;
@@ -788,7 +788,7 @@ export interface UsageAnswer {
   source: UsageSource;
   /** Whether it is compacted by itself. */
   autoCompaction: boolean;
-  /** Who said how large the window is. */
+  /** Who said how large the window is: `setting`, `learned`, `catalog` or `default`. */
   windowSource: string;
   /** Where the tokens are. */
   breakdown: Breakdown;
@@ -1346,6 +1346,10 @@ export interface Known {
 export type KnownBy =
   /** Nobody: it is a cautious guess. */
   | "default"
+  /** The catalog of known models. */
+  | "catalog"
+  /** The provider itself, when it was asked for more than it takes. */
+  | "learned"
   /** The global settings file. */
   | "global"
   /** The project's settings file. */

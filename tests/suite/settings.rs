@@ -333,6 +333,18 @@ fn models_are_listed_with_what_is_known_of_them_and_no_secret() {
 }
 
 #[test]
+fn a_model_that_everybody_knows_needs_no_settings() {
+    let mut daemon = Daemon::start();
+    let new = json!({"cwd": "/project", "model": "anthropic/claude-opus-4-5"});
+    let session = daemon.ok("session/new", new)["session"].clone();
+    let usage = &session["usage"];
+    assert_eq!((&usage["contextWindow"], &usage["windowSource"]), (&json!(200_000), &json!("catalog")));
+    let models = daemon.ok("models/list", json!({"sessionId": id_of(&session)}))["models"].clone();
+    assert_eq!(models[0]["contextWindow"], json!({"value": 200_000, "source": "catalog"}));
+    assert_eq!(models[0]["maxOutputTokens"], json!({"value": 64_000, "source": "catalog"}));
+}
+
+#[test]
 fn a_header_is_told_by_its_name_and_never_by_its_value() {
     let home = Home::new();
     let model = |value: &str| json!({"provider": "local", "id": "qwen", "headers": {"X-Proxy-Key": value}});
