@@ -343,7 +343,7 @@ export interface Usage {
   source: UsageSource;
   /** Whether it is compacted by itself. */
   autoCompaction: boolean;
-  /** Who said how large the window is. */
+  /** Who said how large the window is: `setting`, `learned`, `catalog` or `default`. */
   windowSource: string;
   /** Where the tokens are. */
   breakdown: Breakdown;
@@ -788,7 +788,7 @@ export interface UsageAnswer {
   source: UsageSource;
   /** Whether it is compacted by itself. */
   autoCompaction: boolean;
-  /** Who said how large the window is. */
+  /** Who said how large the window is: `setting`, `learned`, `catalog` or `default`. */
   windowSource: string;
   /** Where the tokens are. */
   breakdown: Breakdown;
@@ -1306,7 +1306,7 @@ export interface ListedModel {
   /** The model's name at that provider. */
   id: string;
   /** The wire format. */
-  api: string | null;
+  api: Api | null;
   /** Where it is asked, without what would let somebody in. */
   baseUrl: string | null;
   /** The environment variable with the key. Its value is never told. */
@@ -1321,6 +1321,19 @@ export interface ListedModel {
   default: boolean;
 }
 
+/** The wire formats. */
+export type Api =
+  /** Anthropic's Messages. */
+  | "anthropic"
+  /** OpenAI's Chat Completions, which most others speak too. */
+  | "openai_chat"
+  /** OpenAI's Responses. */
+  | "openai_responses"
+  /** Google's Gemini. */
+  | "google"
+  /** None: the connected client asks the model. */
+  | "client";
+
 /** A value and who said so. */
 export interface Known {
   /** The value. */
@@ -1333,6 +1346,10 @@ export interface Known {
 export type KnownBy =
   /** Nobody: it is a cautious guess. */
   | "default"
+  /** The catalog of known models. */
+  | "catalog"
+  /** The provider itself, when it was asked for more than it takes. */
+  | "learned"
   /** The global settings file. */
   | "global"
   /** The project's settings file. */
@@ -1388,21 +1405,30 @@ export interface ModelSettings {
   provider: string;
   /** The model's name at that provider. */
   id: string;
-  /** The wire format: `anthropic`, `openai_chat`, `openai_responses`, `google` or `client`. */
-  api: string | null;
+  /** The wire format. */
+  api: Api | null;
   /** What the provider's own SDK takes. */
   baseUrl: string | null;
   /** The environment variable with the key. */
   apiKeyEnv: string | null;
+  /** A command whose first line of output is the key: the program, then its arguments. No shell reads it. */
+  apiKeyCommand: string[] | null;
+  /** What is sent with every request besides, for proxies, by name. The values are told to nobody. */
+  headers: Record<string, Secret>;
   /** Size of the window, in tokens. */
   contextWindow: number | null;
   /** The most it answers, in tokens. */
   maxOutputTokens: number | null;
+  /** Whether it thinks before it answers. Left out: what the catalog says. */
+  reasoning: boolean | null;
   /** `"provider/id"` of a larger model to go to. */
   promoteTo: string | null;
   /** Overrides of `compaction` for this model. */
   compaction: CompactionSettings | null;
 }
+
+/** A text that is told to nobody: as JSON and in a log it is `***`. */
+export type Secret = string;
 
 /** When and how a session is compacted. */
 export interface CompactionSettings {
@@ -1873,16 +1899,22 @@ export interface ModelSettingsInput {
   provider?: string;
   /** The model's name at that provider. */
   id?: string;
-  /** The wire format: `anthropic`, `openai_chat`, `openai_responses`, `google` or `client`. */
-  api?: string | null;
+  /** The wire format. */
+  api?: Api | null;
   /** What the provider's own SDK takes. */
   baseUrl?: string | null;
   /** The environment variable with the key. */
   apiKeyEnv?: string | null;
+  /** A command whose first line of output is the key: the program, then its arguments. No shell reads it. */
+  apiKeyCommand?: string[] | null;
+  /** What is sent with every request besides, for proxies, by name. The values are told to nobody. */
+  headers?: Record<string, Secret>;
   /** Size of the window, in tokens. */
   contextWindow?: number | null;
   /** The most it answers, in tokens. */
   maxOutputTokens?: number | null;
+  /** Whether it thinks before it answers. Left out: what the catalog says. */
+  reasoning?: boolean | null;
   /** `"provider/id"` of a larger model to go to. */
   promoteTo?: string | null;
   /** Overrides of `compaction` for this model. */

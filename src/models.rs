@@ -2,10 +2,11 @@
 
 pub use crate::ids::ModelRef;
 pub mod catalog;
+pub mod known;
 
 use crate::settings::{CompactionSettings, Settings};
 
-/// The window of a model nobody told us about, in tokens: the smallest among current models that agents use.
+/// The window of a model nobody knows, in tokens: the smallest among current models that agents use.
 const DEFAULT_WINDOW: u64 = 128_000;
 
 /// The window of a model and who said so.
@@ -13,17 +14,77 @@ const DEFAULT_WINDOW: u64 = 128_000;
 pub struct Window {
     /// In tokens.
     pub tokens: u64,
-    /// `setting` or `default`.
-    pub source: &'static str,
+    /// Who said so.
+    pub source: SaidBy,
 }
 
-/// The window of a model: configured, else the default.
-#[must_use]
-pub fn window(settings: &Settings, model: Option<&ModelRef>) -> Window {
-    match model.and_then(|model| settings.model(model)).and_then(|model| model.context_window) {
-        Some(tokens) => Window { tokens, source: "setting" },
-        None => Window { tokens: DEFAULT_WINDOW, source: "default" },
+/// The most a model answers and who said so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// In tokens.
+    pub tokens: u64,
+    /// Who said so.
+    pub source: SaidBy,
+}
+
+/// Who said how much a model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaidBy {
+    /// The settings.
+    Setting,
+    /// The provider itself, when it was asked for more than it takes.
+    Learned,
+    /// The catalog of known models.
+    Catalog,
+    /// Nobody.
+    Default,
+}
+
+impl SaidBy {
+    /// Its name on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Setting => "setting",
+            Self::Learned => "learned",
+            Self::Catalog => "catalog",
+            Self::Default => "default",
+        }
     }
+}
+
+/// The window of a model: configured, else learned from its provider, else known, else the default. What was learned
+/// counts for more than a setting that says more: a server may serve less than somebody thinks.
+#[must_use]
+pub fn window(settings: &Settings, learned: Option<u64>, model: Option<&ModelRef>) -> Window {
+    let set = model.and_then(|model| settings.model(model)).and_then(|model| model.context_window);
+    let known = || model.and_then(|model| known::known(&model.provider, &model.id));
+    let (tokens, source) = match (set, learned) {
+        (Some(set), Some(learned)) if learned < set => (learned, SaidBy::Learned),
+        (Some(set), _) => (set, SaidBy::Setting),
+        (None, Some(learned)) => (learned, SaidBy::Learned),
+        (None, None) => match known() {
+            Some(known) => (known.window, SaidBy::Catalog),
+            None => (DEFAULT_WINDOW, SaidBy::Default),
+        },
+    };
+    Window { tokens, source }
+}
+
+/// The most a model answers: configured, else known; nothing where nobody said.
+#[must_use]
+pub fn output_limit(settings: &Settings, model: &ModelRef) -> Option<Limit> {
+    let set = settings.model(model).and_then(|model| model.max_output_tokens);
+    let known = || known::known(&model.provider, &model.id)?.output;
+    let set = set.map(|tokens| Limit { tokens, source: SaidBy::Setting });
+    set.or_else(|| known().map(|tokens| Limit { tokens, source: SaidBy::Catalog }))
+}
+
+/// Whether a model thinks before it answers: configured, else known; nothing where nobody said.
+#[must_use]
+pub fn reasoning(settings: &Settings, model: &ModelRef) -> Option<bool> {
+    let set = settings.model(model).and_then(|model| model.reasoning);
+    set.or_else(|| known::known(&model.provider, &model.id).map(|model| model.reasoning))
 }
 
 /// How a window is divided, in tokens. Made by `of`, which keeps the parts in proportion.
@@ -133,6 +194,41 @@ mod tests {
         assert_eq!(with(500_000, -1), 99_999);
         assert_eq!(with(-1, 50), 50_000);
         assert_eq!(with(-1, 100), 99_000);
+    }
+
+    #[test]
+    fn who_is_nearer_to_a_model_says_what_it_takes() {
+        let json = serde_json::json!({"models": [
+            {"provider": "anthropic", "id": "claude-opus-4-5", "contextWindow": 100_000, "maxOutputTokens": 9,
+             "reasoning": false},
+            {"provider": "anthropic", "id": "claude-opus-4-6"},
+        ]});
+        let settings: Settings = serde_json::from_value(json).expect("right");
+        let of = |name: &str, learned| {
+            let window = window(&settings, learned, ModelRef::parse(name).as_ref());
+            (window.tokens, window.source.name())
+        };
+        assert_eq!(of("anthropic/claude-opus-4-5", None), (100_000, "setting"));
+        assert_eq!(of("anthropic/claude-opus-4-5", Some(200_000)), (100_000, "setting"));
+        assert_eq!(of("anthropic/claude-opus-4-5", Some(8_192)), (8_192, "learned"));
+        assert_eq!(of("anthropic/claude-opus-4-6", None), (1_000_000, "catalog"), "configured, but not its window");
+        assert_eq!(of("anthropic/claude-opus-4-6", Some(200_000)), (200_000, "learned"));
+        assert_eq!(of("anthropic/claude-haiku-4-5", None), (200_000, "catalog"));
+        assert_eq!(of("anthropic/claude-haiku-4-5", Some(300_000)), (300_000, "learned"));
+        assert_eq!(of("p/m", None), (128_000, "default"));
+        assert_eq!(of("p/m", Some(4_096)), (4_096, "learned"));
+        assert_eq!(of("", None), (128_000, "default"), "no model at all");
+
+        let limits = |name: &str| {
+            let model = ModelRef::parse(name).expect("a name");
+            let limit = output_limit(&settings, &model).map(|limit| (limit.tokens, limit.source.name()));
+            (limit, reasoning(&settings, &model))
+        };
+        assert_eq!(limits("anthropic/claude-opus-4-5"), (Some((9, "setting")), Some(false)));
+        assert_eq!(limits("anthropic/claude-opus-4-6"), (Some((128_000, "catalog")), Some(true)));
+        assert_eq!(limits("openai/gpt-4o"), (Some((16_384, "catalog")), Some(false)));
+        assert_eq!(limits("openrouter/x-ai/grok-4.20"), (None, Some(true)));
+        assert_eq!(limits("p/m"), (None, None));
     }
 
     #[test]

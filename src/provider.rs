@@ -6,8 +6,47 @@ pub mod sse;
 pub mod trouble;
 
 use crate::message::Usage;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 pub use trouble::{Trouble, TroubleKind};
+
+/// The wire formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Api {
+    /// Anthropic's Messages.
+    Anthropic,
+    /// OpenAI's Chat Completions, which most others speak too.
+    OpenaiChat,
+    /// OpenAI's Responses.
+    OpenaiResponses,
+    /// Google's Gemini.
+    Google,
+    /// None: the connected client asks the model.
+    Client,
+}
+
+impl Api {
+    /// The wire format of a name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        let all = [Self::Anthropic, Self::OpenaiChat, Self::OpenaiResponses, Self::Google, Self::Client];
+        all.into_iter().find(|api| api.name() == name)
+    }
+
+    /// Its name in settings and on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenaiChat => "openai_chat",
+            Self::OpenaiResponses => "openai_responses",
+            Self::Google => "google",
+            Self::Client => "client",
+        }
+    }
+}
 
 /// What a model is asked.
 #[derive(Debug, Clone, Default)]

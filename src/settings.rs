@@ -3,14 +3,17 @@
 pub mod files;
 pub mod layers;
 pub mod patch;
+pub mod secret;
 pub mod trust;
 
 pub use layers::{Flaw, Layers, Problem, Source, Sourced};
+pub use secret::Secret;
 
-use crate::models::ModelRef;
+use crate::models::{ModelRef, known::Api};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
@@ -48,18 +51,26 @@ pub struct ModelSettings {
     pub provider: String,
     /// The model's name at that provider.
     pub id: String,
-    /// The wire format: `anthropic`, `openai_chat`, `openai_responses`, `google` or `client`.
-    pub api: Option<String>,
+    /// The wire format.
+    pub api: Option<Api>,
     /// What the provider's own SDK takes.
     pub base_url: Option<String>,
     /// The environment variable with the key.
     pub api_key_env: Option<String>,
+    /// A command whose first line of output is the key: the program, then its arguments. No shell reads it.
+    #[serde(deserialize_with = "command")]
+    pub api_key_command: Option<Vec<String>>,
+    /// What is sent with every request besides, for proxies, by name. The values are told to nobody.
+    #[serde(deserialize_with = "headers")]
+    pub headers: BTreeMap<String, Secret>,
     /// Size of the window, in tokens.
     #[serde(deserialize_with = "positive")]
     pub context_window: Option<u64>,
     /// The most it answers, in tokens.
     #[serde(deserialize_with = "positive")]
     pub max_output_tokens: Option<u64>,
+    /// Whether it thinks before it answers. Left out: what the catalog says.
+    pub reasoning: Option<bool>,
     /// `"provider/id"` of a larger model to go to.
     pub promote_to: Option<String>,
     /// Overrides of `compaction` for this model.
@@ -390,6 +401,30 @@ fn positive<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Erro
         }
         value => Ok(value),
     }
+}
+
+fn command<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<String>>, D::Error> {
+    match Option::<Vec<String>>::deserialize(reader)? {
+        Some(words) if words.first().is_none_or(String::is_empty) => {
+            Err(serde::de::Error::custom("no program; expected its name, then its arguments"))
+        }
+        command => Ok(command),
+    }
+}
+
+fn headers<'de, D: Deserializer<'de>>(reader: D) -> Result<BTreeMap<String, Secret>, D::Error> {
+    let headers = BTreeMap::<String, Secret>::deserialize(reader)?;
+    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    for (name, value) in &headers {
+        if name.is_empty() || !name.bytes().all(in_name) {
+            return Err(serde::de::Error::custom(format!("{name:?} is no name of a header")));
+        }
+        // A line break would begin another header.
+        if value.reveal().chars().any(|char| char.is_control() && char != '\t') {
+            return Err(serde::de::Error::custom(format!("the value of {name} has a line break or the like in it")));
+        }
+    }
+    Ok(headers)
 }
 
 mod auto {

@@ -123,7 +123,7 @@ fn find(places: &Places, folder: PathBuf) -> Findings {
     let sessions = places.sessions();
     problems.extend([&places.config, &sessions].into_iter().filter_map(|folder| unwritable(folder)));
     let (count, bytes) = look_at_sessions(&sessions, &mut problems);
-    let models = catalog(&sourced, None);
+    let models = catalog(&sourced, &|_| None, None);
     problems.extend(models.iter().flat_map(|model| of_model(model, &models, &variable)));
     problems.sort_by_key(|problem| problem.weight != Weight::Broken);
     Findings {

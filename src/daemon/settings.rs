@@ -217,7 +217,7 @@ impl Daemon {
     pub(super) fn models_list(self: &Arc<Self>, params: ModelsListParams, reply: Reply) {
         match params.session_id {
             Some(id) => self.send(&id, reply, Command::Models),
-            None => reply.ok(&ModelsListAnswer { models: catalog(&self.settings.general(), None) }),
+            None => reply.ok(&ModelsListAnswer { models: catalog(&self.settings.general(), &|_| None, None) }),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Which models there are, what is known of each, and who said so. Never a key, and never what stands for one in an
 //! address.
 
-use super::{ModelRef, window};
+use super::{ModelRef, SaidBy, known::Api, output_limit, window};
 use crate::settings::{ModelSettings, Source, Sourced};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub struct ListedModel {
     /// The model's name at that provider.
     pub id: String,
     /// The wire format.
-    pub api: Option<String>,
+    pub api: Option<Api>,
     /// Where it is asked, without what would let somebody in.
     pub base_url: Option<String>,
     /// The environment variable with the key. Its value is never told.
@@ -45,6 +45,10 @@ pub struct Known {
 pub enum KnownBy {
     /// Nobody: it is a cautious guess.
     Default,
+    /// The catalog of known models.
+    Catalog,
+    /// The provider itself, when it was asked for more than it takes.
+    Learned,
     /// The global settings file.
     Global,
     /// The project's settings file.
@@ -67,13 +71,24 @@ impl From<Source> for KnownBy {
     }
 }
 
-/// The models of the settings, then those that are only used: the default one, and a session's own.
+/// The models of the settings, then those that are only used: the default one, and a session's own. `learned` is the
+/// window that a model's provider was found to have.
 #[must_use]
-pub fn catalog(sourced: &Sourced, in_use: Option<&ModelRef>) -> Vec<ListedModel> {
+pub fn catalog(
+    sourced: &Sourced,
+    learned: &dyn Fn(&ModelRef) -> Option<u64>,
+    in_use: Option<&ModelRef>,
+) -> Vec<ListedModel> {
     let Sourced { settings, sources, .. } = sourced;
     let default = settings.default_model.as_deref().and_then(ModelRef::parse);
     // A list is taken from one place as a whole.
     let source = sources.get("models").copied().map_or(KnownBy::Default, KnownBy::from);
+    let by = |said_by| match said_by {
+        SaidBy::Setting => source,
+        SaidBy::Learned => KnownBy::Learned,
+        SaidBy::Catalog => KnownBy::Catalog,
+        SaidBy::Default => KnownBy::Default,
+    };
     let mut named: Vec<ModelRef> = Vec::new();
     let configured = settings.models.iter().map(|it| ModelRef { provider: it.provider.clone(), id: it.id.clone() });
     for model in configured.chain(default.clone()).chain(in_use.cloned()) {
@@ -83,15 +98,16 @@ pub fn catalog(sourced: &Sourced, in_use: Option<&ModelRef>) -> Vec<ListedModel>
     }
     let listed = named.into_iter().map(|model| {
         let nothing = ModelSettings::default();
-        let known = settings.model(&model).unwrap_or(&nothing);
-        let window_source = if known.context_window.is_some() { source } else { KnownBy::Default };
+        let set = settings.model(&model).unwrap_or(&nothing);
+        let window = window(settings, learned(&model), Some(&model));
+        let output = output_limit(settings, &model);
         ListedModel {
-            api: known.api.clone(),
-            base_url: known.base_url.as_deref().map(without_credentials),
-            api_key_env: known.api_key_env.clone(),
-            context_window: Known { value: window(settings, Some(&model)).tokens, source: window_source },
-            max_output_tokens: known.max_output_tokens.map(|value| Known { value, source }),
-            promote_to: known.promote_to.clone(),
+            api: set.api,
+            base_url: set.base_url.as_deref().map(without_credentials),
+            api_key_env: set.api_key_env.clone(),
+            context_window: Known { value: window.tokens, source: by(window.source) },
+            max_output_tokens: output.map(|limit| Known { value: limit.tokens, source: by(limit.source) }),
+            promote_to: set.promote_to.clone(),
             default: default.as_ref() == Some(&model),
             provider: model.provider,
             id: model.id,
@@ -125,22 +141,29 @@ mod tests {
                 {"provider": "local", "id": "qwen", "contextWindow": 5, "promoteTo": "local/big"},
                 {"provider": "local", "id": "qwen", "contextWindow": 6},
                 {"provider": "local", "id": "big", "maxOutputTokens": 7},
+                {"provider": "anthropic", "id": "claude-opus-4-5", "apiKeyCommand": ["hush"], "headers": {"X": "hush"}},
             ],
         });
         let sourced = Layers::of(vec![(Source::Global, global)]).sourced();
         let in_use = ModelRef { provider: "local".into(), id: "big".into() };
-        let models = catalog(&sourced, Some(&in_use));
+        let learned = |model: &ModelRef| (model.id == "big").then_some(64_000);
+        let models = catalog(&sourced, &learned, Some(&in_use));
         let seen: Vec<_> = models
             .iter()
             .map(|it| (it.id.as_str(), it.context_window.value, it.context_window.source, it.default))
             .collect();
         let expected = [
             ("qwen", 5, KnownBy::Global, false),
-            ("big", 128_000, KnownBy::Default, false),
+            ("big", 64_000, KnownBy::Learned, false),
+            ("claude-opus-4-5", 200_000, KnownBy::Catalog, false),
             ("unknown", 128_000, KnownBy::Default, true),
         ];
         assert_eq!(seen, expected);
+        assert_eq!(models[0].max_output_tokens, None);
         assert_eq!(models[1].max_output_tokens, Some(Known { value: 7, source: KnownBy::Global }));
+        assert_eq!(models[2].max_output_tokens, Some(Known { value: 64_000, source: KnownBy::Catalog }));
+        let told = serde_json::to_string(&models).expect("JSON");
+        assert!(!told.contains("hush"), "{told}");
     }
 
     #[test]

@@ -263,7 +263,7 @@ pub struct Usage {
     pub source: UsageSource,
     /// Whether it is compacted by itself.
     pub auto_compaction: bool,
-    /// Who said how large the window is.
+    /// Who said how large the window is: `setting`, `learned`, `catalog` or `default`.
     pub window_source: String,
     /// Where the tokens are.
     pub breakdown: Breakdown,

@@ -35,7 +35,7 @@ impl Session {
     /// The models as this session sees them.
     pub(super) fn models(&self) -> ModelsListAnswer {
         let model = self.state.model(self.state.path());
-        ModelsListAnswer { models: catalog(self.state.settings(), model.as_ref()) }
+        ModelsListAnswer { models: catalog(self.state.settings(), &|_| None, model.as_ref()) }
     }
 
     /// Takes new layers from here on. What runs goes on with what it began with.

@@ -96,7 +96,7 @@ impl Gauge<'_> {
         let system = size(self.system_prompt.map_or(0, text));
         let tools = size(self.tools.map_or(0, |tools| tools.iter().map(|tool| text(&tool.to_string())).sum()));
 
-        let window = models::window(self.settings, self.model);
+        let window = models::window(self.settings, None, self.model);
         let compaction = self.settings.compaction_for(self.model);
         let pins = context::texts_of_pins(path, path.first_kept(), &path.pins());
         // Roughly: this is asked for all the time.
@@ -122,7 +122,7 @@ impl Gauge<'_> {
             reserve_tokens: budget.reserve,
             source,
             auto_compaction: compaction.enabled && compaction.strategy != Strategy::Off,
-            window_source: window.source.to_owned(),
+            window_source: window.source.name().to_owned(),
             breakdown: Breakdown {
                 system,
                 tools,

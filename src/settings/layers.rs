@@ -302,6 +302,32 @@ mod tests {
         let found = problem("{\n\"models\": [ { \"provider\": \"a\", \"id\": \"b\", \"contextWindow\": 0 } ] }");
         assert!(found.contains("line 2: models[0].contextWindow: 0 tokens"), "{found}");
         assert!(problem("{ \"compaction\": ").starts_with("line 1: not JSON"));
+        for (model, expected) in [
+            (
+                r#""api": "openai""#,
+                "line 2: models[0].api: unknown variant `openai`, expected one of `anthropic`, `openai_chat`, \
+                 `openai_responses`, `google`, `client`",
+            ),
+            (
+                r#""apiKeyCommand": "pass show key""#,
+                "line 2: models[0].apiKeyCommand: invalid type: string \"pass show key\", expected a sequence",
+            ),
+            (
+                r#""apiKeyCommand": []"#,
+                "line 2: models[0].apiKeyCommand: no program; expected its name, then its arguments",
+            ),
+            (
+                r#""headers": {"X-Key": "***"}"#,
+                "line 2: models[0].headers.X-Key: *** stands for a value that is not told; expected the value itself",
+            ),
+            (r#""headers": {"X Key": "a"}"#, "line 2: models[0].headers: \"X Key\" is no name of a header"),
+            (
+                r#""headers": {"X-Key": "hush\nhush"}"#,
+                "line 2: models[0].headers: the value of X-Key has a line break or the like in it",
+            ),
+        ] {
+            assert_eq!(problem(&format!("{{ \"models\":\n[ {{ {model} }} ] }}")), expected);
+        }
     }
 
     #[test]

@@ -12,10 +12,12 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "models",
             "models/catalog",
+            "models/known",
             "settings",
             "settings/files",
             "settings/layers",
             "settings/patch",
+            "settings/secret",
             "settings/trust",
             "path",
             "index",

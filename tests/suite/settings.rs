@@ -331,3 +331,40 @@ fn models_are_listed_with_what_is_known_of_them_and_no_secret() {
     // A model that is not configured gives way to the default one.
     assert_eq!(models.as_array().map(Vec::len), Some(2));
 }
+
+#[test]
+fn a_model_that_everybody_knows_needs_no_settings() {
+    let mut daemon = Daemon::start();
+    let new = json!({"cwd": "/project", "model": "anthropic/claude-opus-4-5"});
+    let session = daemon.ok("session/new", new)["session"].clone();
+    let usage = &session["usage"];
+    assert_eq!((&usage["contextWindow"], &usage["windowSource"]), (&json!(200_000), &json!("catalog")));
+    let models = daemon.ok("models/list", json!({"sessionId": id_of(&session)}))["models"].clone();
+    assert_eq!(models[0]["contextWindow"], json!({"value": 200_000, "source": "catalog"}));
+    assert_eq!(models[0]["maxOutputTokens"], json!({"value": 64_000, "source": "catalog"}));
+}
+
+#[test]
+fn a_header_is_told_by_its_name_and_never_by_its_value() {
+    let home = Home::new();
+    let model = |value: &str| json!({"provider": "local", "id": "qwen", "headers": {"X-Proxy-Key": value}});
+    home.settings(&json!({"models": [model("hush")]}).to_string());
+    let mut daemon = Daemon::at(home);
+    let mut told = vec![daemon.ok("settings/get", json!({})), daemon.ok("models/list", json!({}))];
+    let models = told[0]["settings"]["models"].clone();
+    assert_eq!(models[0]["headers"], json!({"X-Proxy-Key": "***"}));
+    let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+    told.push(daemon.ok("settings/get", json!({"sessionId": id_of(&session)})));
+
+    // What was told is no value, and is not written into the file.
+    let refused = daemon.err("settings/set", json!({"scope": "global", "patch": {"models": models}}));
+    assert_eq!(refused["data"]["path"], "patch.models[0].headers.X-Proxy-Key", "{refused}");
+    told.push(daemon.ok("settings/set", json!({"scope": "global", "patch": {"models": [model("hush hush")]}})));
+    told.push(told_everybody(&mut daemon, "settings_changed"));
+    told.push(told_session(&mut daemon, &session, "settings_changed"));
+    let written = std::fs::read_to_string(daemon.home.path("config/settings.json")).expect("a file");
+    assert!(written.contains("hush hush"), "{written}");
+    for told in told.iter().chain(&daemon.events) {
+        assert!(!told.to_string().contains("hush"), "{told}");
+    }
+}

@@ -1,0 +1,59 @@
+//! Values that are used and never told.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+/// What is told instead.
+const MASK: &str = "***";
+
+/// A text that is told to nobody: as JSON and in a log it is `***`.
+#[derive(Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The text, for who needs it to ask a model.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        writer.serialize_str(MASK)
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        // Settings that are read, changed and written back would otherwise put the mask in the place of the value.
+        match String::deserialize(reader)? {
+            text if text == MASK => {
+                Err(serde::de::Error::custom("*** stands for a value that is not told; expected the value itself"))
+            }
+            text => Ok(Self(text)),
+        }
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_used_and_not_told() {
+        let secret: Secret = serde_json::from_str("\"hush\"").expect("a text");
+        assert_eq!(secret.reveal(), "hush");
+        assert_eq!(serde_json::to_string(&secret).expect("JSON"), "\"***\"");
+        assert_eq!(format!("{secret:?}"), "***");
+        assert!(serde_json::from_str::<Secret>("\"***\"").is_err(), "a mask is no value");
+    }
+}
