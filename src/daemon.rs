@@ -4,6 +4,7 @@ mod files;
 mod settings;
 
 use crate::{
+    caller::Caller,
     ids::SessionId,
     outbox::Outbox,
     protocol::{
@@ -128,6 +129,8 @@ pub struct Daemon {
     finishing: AtomicBool,
     methods: OnceLock<Vec<&'static str>>,
     requests: OnceLock<Arc<Shared>>,
+    /// Asks the client.
+    pub caller: Arc<Caller>,
     files: SessionFiles,
     /// What all sessions have in common.
     in_common: background::Shared,
@@ -148,6 +151,7 @@ impl Daemon {
         let daemon = Arc::new(Self {
             settings: Arc::new(LiveSettings::read(&places, outbox.clone())),
             files: SessionFiles::new(outbox.clone(), &places.data),
+            caller: Arc::new(Caller::new(outbox.clone())),
             outbox,
             places,
             sessions: Mutex::default(),
@@ -182,7 +186,7 @@ impl Daemon {
     pub fn service(self: &Arc<Self>) -> Service<Self> {
         let daemon = self.clone();
         let gate = move |method: &str| daemon.gate(method);
-        let mut service = Service::new(self.clone(), self.outbox.clone(), gate);
+        let mut service = Service::new(self.clone(), self.outbox.clone(), self.caller.clone(), gate);
         service.method::<Initialize>(Self::initialize);
         service.method::<protocol::Initialized>(|_, Nothing {}, reply| reply.ok(&()));
         service.method::<protocol::Shutdown>(Self::shut_down);

@@ -1,5 +1,6 @@
 //! abridged owns the sessions of LLM agents and keeps them inside the model's context window.
 
+pub mod caller;
 pub mod cli;
 pub mod context;
 pub mod daemon;

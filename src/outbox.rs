@@ -204,6 +204,12 @@ impl Outbox {
         self.push(&mut self.lock(), json, FrameKind::Answer { requests });
     }
 
+    /// Puts a request to the client into the queue.
+    pub fn request(&self, json: String) {
+        // Like an answer it is never dropped, but nobody counts on it.
+        self.push(&mut self.lock(), json, FrameKind::Answer { requests: 0 });
+    }
+
     /// Puts a large answer to one request into the queue.
     pub fn answer_in_pieces(&self, pieces: Vec<Piece>) {
         self.push(&mut self.lock(), Json::Pieces(pieces), FrameKind::Answer { requests: 1 });

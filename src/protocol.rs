@@ -5,6 +5,7 @@ pub mod codes;
 pub mod errors;
 pub mod events;
 pub mod notifications;
+pub mod requests;
 pub mod schema;
 pub mod transcripts;
 pub mod types;

@@ -5,6 +5,7 @@
 //! wire, and nothing overtakes an answer.
 
 use crate::{
+    caller::Caller,
     message,
     outbox::Outbox,
     protocol::{Method, errors::Failure},
@@ -215,6 +216,7 @@ pub struct Service<C> {
     context: Arc<C>,
     module: RpcModule<()>,
     shared: Arc<Shared>,
+    caller: Arc<Caller>,
     gate: Gate,
 }
 
@@ -227,10 +229,11 @@ impl<C: Send + Sync + 'static> Service<C> {
     pub fn new(
         context: Arc<C>,
         outbox: Arc<Outbox>,
+        caller: Arc<Caller>,
         gate: impl Fn(&str) -> Result<(), Failure> + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared { outbox, waiting: Mutex::default() });
-        Self { context, module: RpcModule::new(()), shared, gate: Box::new(gate) }
+        Self { context, module: RpcModule::new(()), shared, caller, gate: Box::new(gate) }
     }
 
     /// The requests that wait for their answers.
@@ -329,8 +332,7 @@ impl<C: Send + Sync + 'static> Service<C> {
         }
         let Some(method) = frame.method else {
             if frame.result.is_some() || frame.error.is_some() {
-                // An answer to a request of ours that nobody waits for any more.
-                return;
+                return id.map_or((), |id| self.caller.answered(id, frame.result, frame.error));
             }
             return self.refuse_to(id, &Failure::InvalidRequest("`method` is missing".to_owned()), sink());
         };
@@ -459,7 +461,7 @@ mod tests {
     #[test]
     fn a_panic_and_a_lost_reply_are_answered_and_the_next_request_too() {
         let outbox = Arc::new(Outbox::new());
-        let mut service = Service::new(Arc::new(()), outbox.clone(), |_| Ok(()));
+        let mut service = Service::new(Arc::new(()), outbox.clone(), Arc::new(Caller::new(outbox.clone())), |_| Ok(()));
         service.method::<Broken<false>>(|_, _, _reply| panic!("on purpose"));
         service.method::<Broken<true>>(|_, _, reply| drop(reply));
         service.method::<crate::protocol::Ping>(|_, _, reply| reply.ok(&crate::protocol::types::Empty {}));

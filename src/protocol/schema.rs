@@ -1,6 +1,8 @@
 //! The protocol for machines, made from the tables: `openrpc.json`, `schema.json`, `abridged.d.ts` and the dialogues.
 
-use super::{codes::ErrorObject, methods, notifications::notifications, transcripts, typescript};
+use super::{
+    codes::ErrorObject, methods, notifications::notifications, requests::client_requests, transcripts, typescript,
+};
 use crate::settings::Settings;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -45,11 +47,17 @@ pub fn openrpc() -> Value {
         .iter()
         .map(|(name, doc, params)| json!({ "name": name, "summary": doc, "params": params }))
         .collect();
+    let asked: Vec<Value> = shapes
+        .asked
+        .iter()
+        .map(|(name, doc, params, answer)| json!({ "name": name, "summary": doc, "params": params, "result": answer }))
+        .collect();
     json!({
         "openrpc": "1.3.2",
         "info": { "title": "abridged", "version": env!("CARGO_PKG_VERSION"), "license": { "name": "MIT OR Apache-2.0" } },
         "methods": listed,
         "x-notifications": told,
+        "x-client-requests": asked,
         "components": { "schemas": shapes.definitions },
     })
 }
@@ -65,6 +73,10 @@ pub fn schema() -> Value {
             both["result"] = answer;
         }
         properties.insert(method.name.to_owned(), json!({ "type": "object", "properties": both }));
+    }
+    for (name, _, params, answer) in shapes.asked {
+        let both = json!({ "type": "object", "properties": { "params": params, "result": answer } });
+        properties.insert(name.to_owned(), both);
     }
     for (name, _, params) in shapes.told {
         properties.insert(name.to_owned(), json!({ "type": "object", "properties": { "params": params } }));
@@ -92,6 +104,8 @@ struct Shapes {
     methods: Vec<MethodShape>,
     /// What the daemon sends unasked: name, what it says, params.
     told: Vec<(&'static str, &'static str, Value)>,
+    /// What the daemon asks of the client: name, what for, params, answer.
+    asked: Vec<(&'static str, &'static str, Value, Value)>,
     error: Value,
     settings: Value,
     /// In the order in which one meets them reading the above.
@@ -120,9 +134,16 @@ impl Shapes {
             .into_iter()
             .map(|it| (it.name, it.doc.trim(), (it.params)(&mut written).to_value()))
             .collect();
+        let asked = client_requests()
+            .into_iter()
+            .map(|it| {
+                let params = (it.params)(&mut written).to_value();
+                (it.name, it.doc.trim(), params, (it.answer)(&mut read).to_value())
+            })
+            .collect();
         let error = written.subschema_for::<ErrorObject>().to_value();
         let settings = read.subschema_for::<Settings>().to_value();
-        let mut shapes = Self { methods: listed, told, error, settings, definitions: Map::new() };
+        let mut shapes = Self { methods: listed, told, asked, error, settings, definitions: Map::new() };
         shapes.define(prefix, definitions(&mut read), definitions(&mut written));
         shapes
     }
@@ -138,6 +159,7 @@ impl Shapes {
             });
         };
         self.methods.iter_mut().for_each(|method| rename(&mut method.params));
+        self.asked.iter_mut().for_each(|(.., answer)| rename(answer));
         rename(&mut self.settings);
         let mut all = written;
         for (name, mut definition) in read {
@@ -148,7 +170,8 @@ impl Shapes {
         let mut ordered = Map::new();
         let methods = self.methods.iter().flat_map(|method| std::iter::once(&method.params).chain(&method.answer));
         let told = self.told.iter().map(|(_, _, params)| params);
-        for value in methods.chain(told).chain([&self.error, &self.settings]) {
+        let asked = self.asked.iter().flat_map(|(_, _, params, answer)| [params, answer]);
+        for value in methods.chain(told).chain(asked).chain([&self.error, &self.settings]) {
             follow(prefix, value, &all, &mut ordered);
         }
         self.definitions = ordered;

@@ -3,7 +3,7 @@
 //! It knows the keywords that our types use and says so loudly when there is another one: a type that is written down
 //! wrong is worse than none.
 
-use super::{codes::CODES, methods, notifications::notifications};
+use super::{codes::CODES, methods, notifications::notifications, requests::client_requests};
 use serde_json::{Map, Value};
 
 /// Lines are not longer than this.
@@ -110,6 +110,12 @@ pub fn declarations(schema: &Value) -> String {
     let notifications = notifications();
     let told = notifications.iter().map(|it| (it.name, it.doc, format!("{{ {} }}", params(it.name))));
     map("What the daemon says unasked.", "ServerNotifications", told.collect());
+    let asked = client_requests();
+    let asked = asked.iter().map(|it| {
+        let result = text_of(&property(it.name)["result"], 2);
+        (it.name, it.doc, format!("{{ {}; result: {result} }}", params(it.name)))
+    });
+    map("What the daemon asks of the client: method, params, result.", "ClientRequests", asked.collect());
     let numbers = CODES.iter().map(|(number, name)| (*name, "", number.to_string()));
     map("The number in `error.code` of each `error.data.code`.", "ErrorNumbers", numbers.collect());
     out.push_str("\n/** Every notification, whoever sends it. */\n");
