@@ -13,6 +13,7 @@ pub mod outbox;
 pub mod path;
 pub mod prompts;
 pub mod protocol;
+pub mod provider;
 pub mod rpc;
 pub mod serve;
 pub mod session;

@@ -6,6 +6,7 @@ use std::{fs, path::Path};
 const ROOMS: &[(&str, &[&str])] = &[
     ("words", &["ids", "text", "prompts", "watch"]),
     ("entries", &["tokens", "message", "message/outline", "entry", "entry/preserved"]),
+    ("providers", &["provider", "provider/overflow"]),
     (
         "knowledge",
         &[

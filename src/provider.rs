@@ -1,0 +1,3 @@
+//! What models are asked and what they answer.
+
+pub mod overflow;
