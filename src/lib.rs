@@ -16,6 +16,7 @@ pub mod prompts;
 pub mod protocol;
 pub mod provider;
 pub mod rpc;
+pub mod secret;
 pub mod serve;
 pub mod session;
 pub mod settings;

@@ -1,8 +1,10 @@
 //! Models by name, and how large their windows are.
 
 pub use crate::ids::ModelRef;
+pub mod candidates;
 pub mod catalog;
 pub mod known;
+pub mod learned;
 
 use crate::settings::{CompactionSettings, Settings};
 

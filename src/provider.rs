@@ -1,11 +1,13 @@
 //! What a model is asked and what it answers, whatever the wire format. The codecs below are pure: a request becomes a
 //! body, the bytes of an answer become an `Answer` or a `Trouble`. Who sends them is in `http`.
 
+pub mod http;
+pub mod keys;
 pub mod overflow;
 pub mod sse;
 pub mod trouble;
 
-use crate::message::Usage;
+use crate::{message::Usage, secret::Secret};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -46,6 +48,30 @@ impl Api {
             Self::Client => "client",
         }
     }
+}
+
+/// Where a model is asked.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// In which words.
+    pub api: Api,
+    /// What the provider's own SDK takes.
+    pub base_url: String,
+    /// Where its key is.
+    pub key: KeySource,
+    /// More headers, for proxies.
+    pub headers: Vec<(String, Secret)>,
+}
+
+/// Where a key is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// None is needed.
+    None,
+    /// In an environment variable.
+    Variable(String),
+    /// In the first line that a command prints.
+    Command(Vec<String>),
 }
 
 /// What a model is asked.

@@ -3,11 +3,10 @@
 pub mod files;
 pub mod layers;
 pub mod patch;
-pub mod secret;
 pub mod trust;
 
 pub use layers::{Flaw, Layers, Problem, Source, Sourced};
-pub use secret::Secret;
+pub use crate::secret::Secret;
 
 use crate::models::{ModelRef, known::Api};
 use schemars::JsonSchema;

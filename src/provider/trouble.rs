@@ -42,6 +42,8 @@ pub enum TroubleKind {
     Stalled,
     /// The answer broke off.
     CutOff,
+    /// The answer went on and on.
+    Endless,
     /// What came is no answer of such a provider.
     Garbled,
     /// The client cannot, or does not want to, run a model.
@@ -79,6 +81,12 @@ impl Trouble {
         Self { kind, status, said: body.to_owned(), retry_after }
     }
 
+    /// The same, known to be no answer of such a provider.
+    #[must_use]
+    pub fn garbled(self) -> Self {
+        Self { kind: TroubleKind::Garbled, ..self }
+    }
+
     /// Whether the same request may work in a moment.
     #[must_use]
     pub fn transient(&self) -> bool {
@@ -105,6 +113,7 @@ impl Trouble {
             TroubleKind::Untrusted => "check baseUrl; a proxy's own certificate can be trusted by SSL_CERT_FILE",
             TroubleKind::Stalled => "see whether the server still works, or raise compaction.stallSeconds",
             TroubleKind::CutOff => "try again; a proxy may end long answers",
+            TroubleKind::Endless => "see whether the model suits the work; it did not keep to its output limit",
             TroubleKind::Garbled => "check baseUrl and api: something else than this provider answers there",
             TroubleKind::Unwilling => "answer llm/complete, or give the model an api and a baseUrl in the settings",
             TroubleKind::Refused => "see what the provider says; the model's settings may not suit it",
@@ -127,6 +136,7 @@ impl fmt::Display for Trouble {
             TroubleKind::Untrusted => "the certificate cannot be trusted",
             TroubleKind::Stalled => "no byte came for too long",
             TroubleKind::CutOff => "the answer broke off",
+            TroubleKind::Endless => "the answer did not end",
             TroubleKind::Garbled => "what came is no answer of such a provider",
             TroubleKind::Unwilling => "the client does not run it",
             TroubleKind::Refused => "the request was refused",

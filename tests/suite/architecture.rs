@@ -4,20 +4,21 @@ use std::{fs, path::Path};
 
 /// Rooms from the ground up. A file may use what is in its own room or below it.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("words", &["ids", "text", "prompts", "watch"]),
+    ("words", &["ids", "text", "prompts", "secret", "watch"]),
     ("entries", &["tokens", "message", "message/outline", "entry", "entry/preserved"]),
-    ("providers", &["provider", "provider/overflow", "provider/sse", "provider/trouble"]),
+    ("providers", &["provider", "provider/http", "provider/keys", "provider/overflow", "provider/sse", "provider/trouble"]),
     (
         "knowledge",
         &[
             "models",
+            "models/candidates",
             "models/catalog",
+            "models/learned",
             "models/known",
             "settings",
             "settings/files",
             "settings/layers",
             "settings/patch",
-            "settings/secret",
             "settings/trust",
             "path",
             "index",
@@ -76,7 +77,9 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/header",
             "session/history",
             "session/lines",
-            "session/lock",
+            "provider/http",
+    "provider/keys",
+    "session/lock",
             "session/migrate",
         ],
     ),

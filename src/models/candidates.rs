@@ -1,0 +1,241 @@
+//! Who may write a summary, in order: the models that are named for it, then the session's own, then the one with the
+//! largest window. Pure: what is set in the environment, and whether the client runs models, is told.
+
+use super::{ModelRef, known, output_limit, reasoning, window};
+use crate::{
+    provider::{Api, Endpoint, KeySource},
+    settings::{ModelSettings, Settings},
+};
+
+/// A model that can be asked.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Which.
+    pub model: ModelRef,
+    /// Its window, in tokens.
+    pub window: u64,
+    /// The most it answers, in tokens, where somebody said.
+    pub output: Option<u64>,
+    /// Whether it thinks first.
+    pub thinks: bool,
+    /// How it is asked.
+    pub way: Way,
+}
+
+/// How a model is asked.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// At its provider.
+    Provider(Endpoint),
+    /// By the client.
+    Client,
+}
+
+/// A model that was named and cannot be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfit {
+    /// Which; as it was written, where it is no model at all.
+    pub model: String,
+    /// Why not, and what to do about it.
+    pub why: String,
+}
+
+/// What is known when candidates are looked for.
+pub struct Situation<'a> {
+    /// The settings in force.
+    pub settings: &'a Settings,
+    /// The session's model.
+    pub session: Option<&'a ModelRef>,
+    /// Whether the client runs models.
+    pub client_runs_models: bool,
+    /// Whether an environment variable is set.
+    pub is_set: &'a dyn Fn(&str) -> bool,
+    /// What a provider taught of a model's window.
+    pub learned: &'a dyn Fn(&ModelRef) -> Option<u64>,
+}
+
+/// Who named a model.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    /// The settings: that it cannot be asked is worth a word.
+    InSettings,
+    /// Only the session. Its host asks it by itself, and maybe nobody else can.
+    BySession,
+}
+
+/// The candidates, each at most once.
+#[must_use]
+pub fn candidates(situation: &Situation<'_>) -> Vec<Result<Candidate, Unfit>> {
+    let settings = situation.settings;
+    let mut found: Vec<Result<Candidate, Unfit>> = Vec::new();
+    let mut seen: Vec<ModelRef> = Vec::new();
+    for name in &settings.compaction_for(situation.session).models {
+        match ModelRef::parse(name) {
+            Some(model) if seen.contains(&model) => {}
+            Some(model) => {
+                found.extend(situation.resolve(&model, Named::InSettings));
+                seen.push(model);
+            }
+            None => found.push(Err(Unfit {
+                model: name.clone(),
+                why: format!("`{name}` in compaction.models is no model; write \"provider/id\""),
+            })),
+        }
+    }
+    if let Some(model) = situation.session.filter(|model| !seen.contains(model)) {
+        found.extend(situation.resolve(model, Named::BySession));
+        seen.push(model.clone());
+    }
+    let configured = settings.models.iter().map(|it| ModelRef { provider: it.provider.clone(), id: it.id.clone() });
+    let others = configured.filter(|model| !seen.contains(model));
+    let able = others.filter_map(|model| situation.resolve(&model, Named::BySession)?.ok());
+    // Of two that are equal the first one named.
+    let largest = able.reduce(|one, other| if other.window > one.window { other } else { one });
+    found.extend(largest.map(Ok));
+    found
+}
+
+impl Situation<'_> {
+    /// How a model is asked; none where nobody expects that it can be.
+    fn resolve(&self, model: &ModelRef, named: Named) -> Option<Result<Candidate, Unfit>> {
+        let set = self.settings.model(model);
+        let way = match self.way(model, set) {
+            Ok(Some(way)) => way,
+            Ok(None) if self.client_runs_models => Way::Client,
+            Ok(None) if set.is_none() && named == Named::BySession => return None,
+            Ok(None) => {
+                let what = "nothing says where it is asked; give it an `api` and a `baseUrl` in models, or a provider \
+                            that is known, with its key in the environment";
+                return Some(Err(Unfit { model: model.to_string(), why: what.to_owned() }));
+            }
+            Err(why) => return Some(Err(Unfit { model: model.to_string(), why })),
+        };
+        let window = window(self.settings, (self.learned)(model), Some(model));
+        Some(Ok(Candidate {
+            model: model.clone(),
+            window: window.tokens,
+            output: output_limit(self.settings, model).map(|limit| limit.tokens),
+            thinks: reasoning(self.settings, model).unwrap_or(false),
+            way,
+        }))
+    }
+
+    /// How a model is asked, as far as the settings and what everybody knows say.
+    fn way(&self, model: &ModelRef, set: Option<&ModelSettings>) -> Result<Option<Way>, String> {
+        let known = known::provider(&model.provider);
+        let base_url = set.and_then(|set| set.base_url.as_deref());
+        let api = set.and_then(|set| set.api).or_else(|| known.map(|known| known.api));
+        let api = match (api, base_url) {
+            (Some(Api::Client), _) if self.client_runs_models => return Ok(Some(Way::Client)),
+            (Some(Api::Client), _) => {
+                return Err("its api is `client`, but the client did not say at `initialize` that it runs models \
+                            (capabilities.llm)"
+                    .to_owned());
+            }
+            (Some(api), _) => api,
+            // Nearly everybody speaks it.
+            (None, Some(_)) => Api::OpenaiChat,
+            (None, None) => return Ok(None),
+        };
+        let known_url = known.filter(|known| known.api == api).map(|known| known.base_url);
+        let Some(url) = base_url.or(known_url) else {
+            return Err(format!("it has an api ({}) and no baseUrl; give it one in models", api.name()));
+        };
+        let key = match set.and_then(|set| Some((set.api_key_command.as_ref(), set.api_key_env.as_ref(), set))) {
+            Some((Some(command), ..)) => KeySource::Command(command.clone()),
+            Some((None, Some(variable), _)) if (self.is_set)(variable) => KeySource::Variable(variable.clone()),
+            Some((None, Some(variable), _)) => return Err(format!("the variable {variable} with its key is not set")),
+            _ => {
+                let variables = known.map_or(&[][..], |known| known.key_env);
+                match variables.iter().find(|variable| (self.is_set)(variable)) {
+                    Some(variable) => KeySource::Variable((*variable).to_owned()),
+                    // A proxy, or a server of one's own, may need none.
+                    None if base_url.is_some() || variables.is_empty() => KeySource::None,
+                    None if self.client_runs_models || set.is_none() => return Ok(None),
+                    None => return Err(format!("its key is not set: {}", variables.join(" or "))),
+                }
+            }
+        };
+        let headers = set.into_iter().flat_map(|set| &set.headers).map(|(name, value)| (name.clone(), value.clone()));
+        Ok(Some(Way::Provider(Endpoint { api, base_url: url.to_owned(), key, headers: headers.collect() })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Each candidate as `model by how`, or `model: why not`.
+    fn found(settings: Value, session: Option<&str>, client: bool, variables: &[&str]) -> Vec<String> {
+        let settings: Settings = serde_json::from_value(settings).expect("settings");
+        let session = session.and_then(ModelRef::parse);
+        let situation = Situation {
+            settings: &settings,
+            session: session.as_ref(),
+            client_runs_models: client,
+            is_set: &|name| variables.contains(&name),
+            learned: &|_| None,
+        };
+        let told = candidates(&situation).into_iter().map(|it| match it {
+            Ok(Candidate { model, way: Way::Client, .. }) => format!("{model} by the client"),
+            Ok(Candidate { model, way: Way::Provider(it), .. }) => {
+                format!("{model} by {} at {} with {:?}", it.api.name(), it.base_url, it.key)
+            }
+            Err(Unfit { model, why }) => format!("{model}: {why}"),
+        });
+        told.collect()
+    }
+
+    fn local(id: &str, window: u64) -> Value {
+        json!({"provider": "local", "id": id, "api": "openai_chat", "baseUrl": "http://127.0.0.1:1/v1", "contextWindow": window})
+    }
+
+    #[test]
+    fn those_named_come_first_then_the_sessions_own_then_the_largest() {
+        let settings = json!({
+            "compaction": {"models": ["local/b", "local/b", "nonsense"]},
+            "models": [local("a", 1_000), local("b", 1_000), local("c", 9_000), local("d", 9_000)],
+        });
+        let names: Vec<String> = found(settings, Some("local/a"), false, &[])
+            .iter()
+            .map(|it| it.split([' ', ':']).next().expect("a word").to_owned())
+            .collect();
+        assert_eq!(names, ["local/b", "nonsense", "local/a", "local/c"]);
+    }
+
+    #[test]
+    fn without_settings_a_key_in_the_environment_is_enough() {
+        let anthropic = "anthropic/claude-sonnet-4-5";
+        assert_eq!(found(json!({}), Some(anthropic), false, &[]), [""; 0], "its host asks it by itself");
+        assert_eq!(
+            found(json!({}), Some(anthropic), false, &["ANTHROPIC_API_KEY"]),
+            [format!("{anthropic} by anthropic at https://api.anthropic.com with Variable(\"ANTHROPIC_API_KEY\")")]
+        );
+        assert_eq!(found(json!({}), None, true, &["ANTHROPIC_API_KEY"]), [""; 0], "no model at all");
+    }
+
+    #[test]
+    fn a_client_that_runs_models_runs_those_nobody_else_can() {
+        assert_eq!(found(json!({}), Some("x/y"), true, &[]), ["x/y by the client"]);
+        assert_eq!(found(json!({}), Some("anthropic/claude-sonnet-4-5"), true, &[]).len(), 1);
+        let own = json!({"models": [{"provider": "p", "id": "m", "api": "client"}]});
+        assert_eq!(found(own.clone(), Some("p/m"), true, &[]), ["p/m by the client"]);
+        let refused = found(own, Some("p/m"), false, &[]);
+        assert!(refused[0].contains("capabilities.llm"), "{refused:?}");
+    }
+
+    #[test]
+    fn what_is_set_and_cannot_be_asked_says_why() {
+        let model = |rest: Value| {
+            let mut model = json!({"provider": "p", "id": "m"});
+            model.as_object_mut().expect("an object").extend(rest.as_object().expect("an object").clone());
+            found(json!({"models": [model]}), Some("p/m"), false, &["SET"]).join("")
+        };
+        assert!(model(json!({})).contains("nothing says where"));
+        assert!(model(json!({"api": "google"})).contains("no baseUrl"));
+        assert!(model(json!({"baseUrl": "http://h", "apiKeyEnv": "UNSET"})).contains("UNSET"));
+        assert!(model(json!({"baseUrl": "http://h", "apiKeyEnv": "SET"})).contains("openai_chat at http://h with Variable"));
+        assert!(model(json!({"baseUrl": "http://h", "apiKeyCommand": ["pass", "x"]})).contains("Command"));
+    }
+}

@@ -1,0 +1,41 @@
+//! Windows as providers taught them: what an error says of a limit, and where a prompt was cut without a word. Shared by
+//! all sessions; what is known of a model is known of it everywhere.
+
+use super::ModelRef;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// The windows that were learned. Cheap to clone; every clone learns what one does.
+#[derive(Debug, Clone, Default)]
+pub struct Learned(Arc<Mutex<BTreeMap<String, u64>>>);
+
+impl Learned {
+    /// What was learned before.
+    #[must_use]
+    pub fn of(windows: BTreeMap<String, u64>) -> Self {
+        Self(Arc::new(Mutex::new(windows)))
+    }
+
+    /// The window of a model, in tokens.
+    #[must_use]
+    pub fn window(&self, model: &ModelRef) -> Option<u64> {
+        self.windows().get(&model.to_string()).copied()
+    }
+
+    /// Learns a window. Whether that is news.
+    pub fn learn(&self, model: &ModelRef, window: u64) -> bool {
+        self.windows().insert(model.to_string(), window) != Some(window)
+    }
+
+    /// All of them, by `"provider/id"`.
+    #[must_use]
+    pub fn all(&self) -> BTreeMap<String, u64> {
+        self.windows().clone()
+    }
+
+    fn windows(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
