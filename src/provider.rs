@@ -1,9 +1,13 @@
 //! What a model is asked and what it answers, whatever the wire format. The codecs below are pure: a request becomes a
 //! body, the bytes of an answer become an `Answer` or a `Trouble`. Who sends them is in `http`.
 
+pub mod openai_chat;
 pub mod overflow;
+mod reading;
 pub mod sse;
+mod steps;
 pub mod trouble;
+pub mod turns;
 
 use crate::message::Usage;
 use serde_json::{Value, json};
@@ -194,6 +198,20 @@ pub struct Encoded {
     pub path: String,
     /// The JSON body.
     pub body: Value,
+}
+
+impl Effort {
+    /// The tokens it may take beside the answer, where a limit counts both.
+    #[must_use]
+    pub fn room(self) -> u64 {
+        match self {
+            Self::Minimal => 1_024,
+            Self::Low => 4_096,
+            Self::Medium => 8_192,
+            Self::High => 16_384,
+            Self::Highest => 24_576,
+        }
+    }
 }
 
 impl Part {

@@ -6,7 +6,19 @@ use std::{fs, path::Path};
 const ROOMS: &[(&str, &[&str])] = &[
     ("words", &["ids", "text", "prompts", "watch"]),
     ("entries", &["tokens", "message", "message/outline", "entry", "entry/preserved"]),
-    ("providers", &["provider", "provider/overflow", "provider/sse", "provider/trouble"]),
+    (
+        "providers",
+        &[
+            "provider",
+            "provider/openai_chat",
+            "provider/overflow",
+            "provider/reading",
+            "provider/sse",
+            "provider/steps",
+            "provider/trouble",
+            "provider/turns",
+        ],
+    ),
     (
         "knowledge",
         &[
