@@ -3,9 +3,13 @@
 
 pub mod http;
 pub mod keys;
+pub mod openai_chat;
 pub mod overflow;
+mod reading;
 pub mod sse;
+mod steps;
 pub mod trouble;
+pub mod turns;
 
 use crate::{message::Usage, secret::Secret};
 use schemars::JsonSchema;
@@ -259,6 +263,20 @@ pub struct Encoded {
     pub path: String,
     /// The JSON body.
     pub body: Value,
+}
+
+impl Effort {
+    /// The tokens it may take beside the answer, where a limit counts both.
+    #[must_use]
+    pub fn room(self) -> u64 {
+        match self {
+            Self::Minimal => 1_024,
+            Self::Low => 4_096,
+            Self::Medium => 8_192,
+            Self::High => 16_384,
+            Self::Highest => 24_576,
+        }
+    }
 }
 
 impl Part {

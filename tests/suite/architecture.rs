@@ -6,7 +6,27 @@ use std::{fs, path::Path};
 const ROOMS: &[(&str, &[&str])] = &[
     ("words", &["ids", "text", "prompts", "secret", "watch"]),
     ("entries", &["tokens", "message", "message/outline", "entry", "entry/preserved"]),
-    ("providers", &["provider", "provider/http", "provider/keys", "provider/overflow", "provider/sse", "provider/trouble"]),
+    (
+        "providers",
+        &[
+            "provider",
+            "provider/anthropic",
+            "provider/calls",
+            "provider/codec",
+            "provider/counts",
+            "provider/google",
+            "provider/http",
+            "provider/keys",
+            "provider/openai_chat",
+            "provider/openai_responses",
+            "provider/overflow",
+            "provider/reading",
+            "provider/sse",
+            "provider/steps",
+            "provider/trouble",
+            "provider/turns",
+        ],
+    ),
     (
         "knowledge",
         &[
