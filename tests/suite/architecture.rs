@@ -6,7 +6,19 @@ use std::{fs, path::Path};
 const ROOMS: &[(&str, &[&str])] = &[
     ("words", &["ids", "text", "prompts", "watch"]),
     ("entries", &["tokens", "message", "message/outline", "entry", "entry/preserved"]),
-    ("providers", &["provider", "provider/overflow", "provider/sse", "provider/trouble"]),
+    (
+        "providers",
+        &[
+            "provider",
+            "provider/calls",
+            "provider/counts",
+            "provider/google",
+            "provider/openai_responses",
+            "provider/overflow",
+            "provider/sse",
+            "provider/trouble",
+        ],
+    ),
     (
         "knowledge",
         &[
