@@ -1,9 +1,14 @@
 //! What a model is asked and what it answers, whatever the wire format. The codecs below are pure: a request becomes a
 //! body, the bytes of an answer become an `Answer` or a `Trouble`. Who sends them is in `http`.
 
+pub mod calls;
+pub mod codec;
+pub mod counts;
+pub mod google;
 pub mod http;
 pub mod keys;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod overflow;
 mod reading;
 pub mod sse;

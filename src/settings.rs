@@ -5,8 +5,8 @@ pub mod layers;
 pub mod patch;
 pub mod trust;
 
-pub use layers::{Flaw, Layers, Problem, Source, Sourced};
 pub use crate::secret::Secret;
+pub use layers::{Flaw, Layers, Problem, Source, Sourced};
 
 use crate::models::{ModelRef, known::Api};
 use schemars::JsonSchema;

@@ -235,7 +235,9 @@ mod tests {
         assert!(model(json!({})).contains("nothing says where"));
         assert!(model(json!({"api": "google"})).contains("no baseUrl"));
         assert!(model(json!({"baseUrl": "http://h", "apiKeyEnv": "UNSET"})).contains("UNSET"));
-        assert!(model(json!({"baseUrl": "http://h", "apiKeyEnv": "SET"})).contains("openai_chat at http://h with Variable"));
+        assert!(
+            model(json!({"baseUrl": "http://h", "apiKeyEnv": "SET"})).contains("openai_chat at http://h with Variable")
+        );
         assert!(model(json!({"baseUrl": "http://h", "apiKeyCommand": ["pass", "x"]})).contains("Command"));
     }
 }

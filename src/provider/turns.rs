@@ -2,7 +2,7 @@
 //! or not at all.
 
 use super::{Part, ToolOutcome, Turn};
-use crate::prompts;
+use crate::prompts::{self, Prompt};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use std::borrow::Cow;
@@ -38,8 +38,8 @@ fn turn(json: &str, target: &Target<'_>) -> Option<Turn> {
         "bashExecution" | "pythonExecution" if message["excludeFromContext"] == true => None,
         "bashExecution" | "pythonExecution" => text(execution(&message)),
         "fileMention" => Some(Turn::User(message["files"].as_array()?.iter().flat_map(mentioned).collect())),
-        "branchSummary" => text(summary(prompts::BRANCH_SUMMARY_CONTEXT, &message)),
-        "compactionSummary" => text(summary(prompts::COMPACTION_SUMMARY_CONTEXT, &message)),
+        "branchSummary" => text(summary(Prompt::BranchSummaryContext.embedded(), &message)),
+        "compactionSummary" => text(summary(Prompt::CompactionSummaryContext.embedded(), &message)),
         _ => None,
     }
 }

@@ -1,0 +1,78 @@
+//! One wire format or another.
+
+use super::{Answer, Api, Delivery, Delta, Encoded, Request, Trouble, openai_chat, openai_responses, sse};
+
+/// A request in a provider's own words.
+#[must_use]
+pub fn encode(api: Api, request: &Request, delivery: Delivery) -> Encoded {
+    match api {
+        Api::OpenaiResponses => openai_responses::encode(request, delivery),
+        // A client takes what nearly everybody takes.
+        Api::OpenaiChat | Api::Client | Api::Anthropic | Api::Google => openai_chat::encode(request, delivery),
+    }
+}
+
+/// An answer on its way in.
+pub struct Decoder {
+    format: Format,
+    over: bool,
+}
+
+enum Format {
+    OpenaiChat(openai_chat::Decoder),
+    OpenaiResponses(openai_responses::Decoder),
+}
+
+impl Decoder {
+    /// For an answer in this format.
+    #[must_use]
+    pub fn new(api: Api) -> Self {
+        let format = match api {
+            Api::OpenaiChat | Api::Client | Api::Anthropic | Api::Google => Format::OpenaiChat(Default::default()),
+            Api::OpenaiResponses => Format::OpenaiResponses(Default::default()),
+        };
+        Self { format, over: false }
+    }
+
+    /// Takes the next event.
+    ///
+    /// # Errors
+    /// When it is an error, or no event of this format.
+    pub fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
+        // Behind these nothing comes, though some servers keep the connection open.
+        const LAST: [&str; 4] = ["message_stop", "response.completed", "response.incomplete", "response.failed"];
+        self.over |= event.data.trim() == "[DONE]" || event.name.as_deref().is_some_and(|name| LAST.contains(&name));
+        match &mut self.format {
+            Format::OpenaiChat(decoder) => decoder.event(event),
+            Format::OpenaiResponses(decoder) => decoder.event(event),
+        }
+    }
+
+    /// Takes an answer that came in one piece.
+    ///
+    /// # Errors
+    /// When it is an error, or no answer of this format.
+    pub fn whole(&mut self, body: &str) -> Result<(), Trouble> {
+        match &mut self.format {
+            Format::OpenaiChat(decoder) => decoder.whole(body),
+            Format::OpenaiResponses(decoder) => decoder.whole(body),
+        }
+    }
+
+    /// Whether the last event came.
+    #[must_use]
+    pub fn over(&self) -> bool {
+        self.over
+    }
+
+    /// The answer.
+    ///
+    /// # Errors
+    /// When its end did not come.
+    pub fn finish(self) -> Result<Answer, Trouble> {
+        match self.format {
+            Format::OpenaiChat(decoder) => decoder.finish(),
+            Format::OpenaiResponses(decoder) => decoder.finish(),
+        }
+    }
+}

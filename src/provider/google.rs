@@ -1,0 +1,521 @@
+//! Google's `generateContent`. Thoughts are marked by signatures that go back on the very parts they came with; their
+//! summaries are for people and stay here.
+
+use super::{
+    Answer, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, ToolOutcome, Trouble,
+    TroubleKind, Turn, calls, counts, sse,
+};
+use crate::message::Usage;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// A request in the words of `generateContent`.
+#[must_use]
+pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
+    let mut body = json!({ "contents": contents(&request.model, &request.turns) });
+    if let Some(system) = request.system.as_deref().filter(|system| !system.is_empty()) {
+        body["systemInstruction"] = json!({ "parts": [{ "text": system }] });
+    }
+    if !request.tools.is_empty() {
+        let declarations: Vec<Value> = request.tools.iter().map(tool).collect();
+        body["tools"] = json!([{ "functionDeclarations": declarations }]);
+        if request.tool_choice == ToolChoice::None {
+            body["toolConfig"] = json!({ "functionCallingConfig": { "mode": "NONE" } });
+        }
+    }
+    if let Some(most) = request.max_tokens {
+        body["generationConfig"]["maxOutputTokens"] = most.into();
+    }
+    if let Some(thinking) = thinking(&request.model, request.reasoning) {
+        body["generationConfig"]["thinkingConfig"] = thinking;
+    }
+    Encoded { path: path(&request.model, delivery), body }
+}
+
+/// An answer while it comes.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    parts: Vec<Part>,
+    /// Google's id of the answer.
+    id: String,
+    /// Why it ended, and what is said about that.
+    finish: Option<(String, String)>,
+    /// Why the question was not even answered.
+    blocked: Option<String>,
+    tokens: Tokens,
+}
+
+/// The counts as Google has them: each chunk says all again, and the last one is right.
+#[derive(Debug, Default)]
+struct Tokens {
+    prompt: u64,
+    cached: u64,
+    tools: u64,
+    candidates: u64,
+    thoughts: u64,
+    total: u64,
+}
+
+impl Decoder {
+    /// Takes the next event and gives what it adds.
+    ///
+    /// # Errors
+    /// When the event is no JSON, or tells of an error.
+    pub fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
+        let data = event.data.trim();
+        if data.is_empty() || data == "[DONE]" {
+            return Ok(Vec::new());
+        }
+        self.read(data)
+    }
+
+    /// Takes an answer in one piece: a chunk, or an array of them, as a stream comes from a proxy that leaves `alt=sse`
+    /// out.
+    ///
+    /// # Errors
+    /// When it is no answer, or tells of an error.
+    pub fn whole(&mut self, body: &str) -> Result<(), Trouble> {
+        self.read(body).map(|_| ())
+    }
+
+    /// The answer.
+    ///
+    /// # Errors
+    /// When its end was not seen, or the model failed to write a call.
+    pub fn finish(self) -> Result<Answer, Trouble> {
+        let stop = match (self.finish, self.blocked) {
+            (None, Some(why)) => Stop::Refused(why),
+            (None, None) => return Err(Trouble::new(TroubleKind::CutOff, "")),
+            (Some((reason, said)), _) => stop(&reason, &said)?,
+        };
+        let calls = self.parts.iter().any(|part| matches!(part, Part::Call { .. }));
+        let Tokens { prompt, cached, tools, candidates, thoughts, total } = self.tokens;
+        Ok(Answer {
+            parts: self.parts,
+            usage: Usage {
+                input: prompt.saturating_sub(cached).saturating_add(tools),
+                output: candidates.saturating_add(thoughts),
+                cache_read: cached,
+                cache_write: 0,
+                total,
+            },
+            stop: if stop == Stop::Done && calls { Stop::ToolUse } else { stop },
+        })
+    }
+
+    fn read(&mut self, json: &str) -> Result<Vec<Delta>, Trouble> {
+        let garbled = || Trouble::new(TroubleKind::Garbled, json);
+        let mut deltas = Vec::new();
+        match serde_json::from_str(json).map_err(|_| garbled())? {
+            Value::Array(chunks) => {
+                for chunk in &chunks {
+                    self.chunk(chunk, &mut deltas)?;
+                }
+            }
+            chunk @ Value::Object(_) => self.chunk(&chunk, &mut deltas)?,
+            _ => return Err(garbled()),
+        }
+        Ok(deltas)
+    }
+
+    fn chunk(&mut self, chunk: &Value, deltas: &mut Vec<Delta>) -> Result<(), Trouble> {
+        if !chunk["error"].is_null() {
+            let status = counts::at(chunk, "/error/code").and_then(|code| u16::try_from(code).ok());
+            return Err(Trouble::of(status, &json!({ "error": chunk["error"] }).to_string(), None));
+        }
+        if let Some(id) = chunk["responseId"].as_str() {
+            id.clone_into(&mut self.id);
+        }
+        self.tokens.read(&chunk["usageMetadata"]);
+        let feedback = &chunk["promptFeedback"];
+        if let Some(why) = feedback["blockReason"].as_str().filter(|why| !why.ends_with("_UNSPECIFIED")) {
+            self.blocked = Some(with_words(why, str_of(feedback, "blockReasonMessage")));
+        }
+        let candidate = &chunk["candidates"][0];
+        for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
+            deltas.extend(self.part(part));
+        }
+        if let Some(reason) = candidate["finishReason"].as_str().filter(|reason| !reason.ends_with("_UNSPECIFIED")) {
+            self.finish = Some((reason.to_owned(), str_of(candidate, "finishMessage").to_owned()));
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, part: &Value) -> Option<Delta> {
+        let signature = part["thoughtSignature"].as_str().filter(|it| !it.is_empty()).map(str::to_owned);
+        let call = &part["functionCall"];
+        if call.is_object() {
+            let arguments = if call["args"].is_object() { call["args"].to_string() } else { "{}".to_owned() };
+            let (id, name) = (self.call_id(str_of(call, "id")), str_of(call, "name").to_owned());
+            self.parts.push(Part::Call { id, name, arguments: arguments.clone(), signature });
+            return Some(Delta::Call(arguments));
+        }
+        let text = part["text"].as_str();
+        if signature.is_none() && text.is_none_or(str::is_empty) {
+            return None;
+        }
+        let more = text.unwrap_or_default();
+        let thought = part["thought"] == true;
+        // A stream cuts a text anywhere, and its signature comes with the last piece; a signed text is complete.
+        match self.parts.last_mut() {
+            Some(Part::Text { text, signature: mark @ None }) if !thought => {
+                text.push_str(more);
+                *mark = signature;
+            }
+            Some(Part::Thinking { text, signature: mark @ None, .. }) if thought => {
+                text.push_str(more);
+                *mark = signature;
+            }
+            _ if thought => self.parts.push(Part::Thinking { text: more.to_owned(), signature, redacted: false }),
+            _ => self.parts.push(Part::Text { text: more.to_owned(), signature }),
+        }
+        match (more, thought) {
+            ("", _) => None,
+            (more, true) => Some(Delta::Thinking(more.to_owned())),
+            (more, false) => Some(Delta::Text(more.to_owned())),
+        }
+    }
+
+    /// Older models give their calls no ids, and some give two the same.
+    fn call_id(&self, given: &str) -> String {
+        let calls = self.parts.iter().filter_map(|part| match part {
+            Part::Call { id, .. } => Some(id.as_str()),
+            _ => None,
+        });
+        if !given.is_empty() && calls.clone().all(|id| id != given) {
+            return given.to_owned();
+        }
+        let number = calls.count() + 1;
+        if self.id.is_empty() { format!("call_{number}") } else { calls::id(&format!("call_{}_{number}", self.id)) }
+    }
+}
+
+impl Tokens {
+    fn read(&mut self, metadata: &Value) {
+        for (count, pointer) in [
+            (&mut self.prompt, "/promptTokenCount"),
+            (&mut self.cached, "/cachedContentTokenCount"),
+            (&mut self.tools, "/toolUsePromptTokenCount"),
+            (&mut self.candidates, "/candidatesTokenCount"),
+            (&mut self.thoughts, "/thoughtsTokenCount"),
+            (&mut self.total, "/totalTokenCount"),
+        ] {
+            *count = counts::at(metadata, pointer).unwrap_or(*count);
+        }
+    }
+}
+
+/// What a reason to end means.
+fn stop(reason: &str, said: &str) -> Result<Stop, Trouble> {
+    match reason {
+        "STOP" => Ok(Stop::Done),
+        "MAX_TOKENS" => Ok(Stop::Length),
+        // The model stumbled over its own call; asked again, it mostly does not. No reason to see in it a refusal.
+        "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" => {
+            Err(Trouble::new(TroubleKind::Broken, with_words(reason, said)))
+        }
+        _ => Ok(Stop::Refused(with_words(reason, said))),
+    }
+}
+
+fn with_words(reason: &str, said: &str) -> String {
+    if said.is_empty() { reason.to_owned() } else { format!("{reason}: {said}") }
+}
+
+/// Stands before an answer at the beginning, where only a user may speak.
+const GOES_ON: &str = "(The conversation goes on.)";
+/// Google's documented signature for calls that were made elsewhere; without one, Gemini 3 refuses the request.
+const FOREIGN_CALL: &str = "skip_thought_signature_validator";
+/// Images that may stand inside a result.
+const IN_RESULTS: &[&str] = &["image/png", "image/jpeg", "image/webp"];
+/// What a result says whose text is all in its images.
+const SEE_IMAGES: &str = "(see the image)";
+/// What a tool is called of which nobody knows the name.
+const UNNAMED: &str = "tool";
+
+fn path(model: &str, delivery: Delivery) -> String {
+    let model = model.trim_start_matches('/');
+    // Tuned models and those of Vertex bring their own folder.
+    let folder =
+        if ["models/", "tunedModels/", "publishers/"].iter().any(|it| model.starts_with(it)) { "" } else { "models/" };
+    let method = match delivery {
+        Delivery::Whole => "generateContent",
+        Delivery::Stream => "streamGenerateContent?alt=sse",
+    };
+    format!("/{folder}{}:{method}", percent_encoded(model))
+}
+
+fn percent_encoded(path: &str) -> String {
+    let mut encoded = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/@".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// `parameters` knows a dialect of its own and refuses what it does not know, such as `$schema` or `const`;
+/// `parametersJsonSchema` takes any JSON Schema.
+fn tool(tool: &Value) -> Value {
+    let mut declaration = json!({ "name": tool["name"], "description": str_of(tool, "description") });
+    if tool["inputSchema"].is_object() {
+        declaration["parametersJsonSchema"] = tool["inputSchema"].clone();
+    }
+    declaration
+}
+
+/// What one side says before the other one speaks.
+struct Content<'a> {
+    role: &'static str,
+    parts: Vec<Value>,
+    /// The ids of the calls in it.
+    calls: Vec<&'a str>,
+}
+
+fn contents(model: &str, turns: &[Turn]) -> Value {
+    let generation = generation(model);
+    let mut contents: Vec<Content<'_>> = Vec::new();
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    for turns in turns.chunk_by(|a, b| matches!((a, b), (Turn::Result(_), Turn::Result(_)))) {
+        let last = contents.last();
+        let content = match &turns[0] {
+            Turn::User(parts) => {
+                Content { role: "user", parts: parts.iter().filter_map(said).collect(), calls: vec![] }
+            }
+            Turn::Assistant(parts) => {
+                let calls = parts.iter().filter_map(|part| match part {
+                    Part::Call { id, name, .. } => Some((id.as_str(), name.as_str())),
+                    _ => None,
+                });
+                let calls: Vec<_> = calls.collect();
+                names.extend(calls.iter().copied());
+                let first = last.is_none_or(|last| last.calls.is_empty());
+                let calls = calls.into_iter().map(|(id, _)| id).collect();
+                Content { role: "model", parts: answered(parts, generation, first), calls }
+            }
+            Turn::Result(_) => {
+                let calls = last.map_or(&[][..], |last| &last.calls);
+                Content { role: "user", parts: results(turns, calls, &names, generation), calls: vec![] }
+            }
+        };
+        if content.parts.is_empty() {
+            continue;
+        }
+        match contents.last_mut() {
+            Some(last) if last.role == content.role => {
+                last.parts.extend(content.parts);
+                last.calls.extend(content.calls);
+            }
+            None if content.role == "model" => {
+                contents.push(Content { role: "user", parts: vec![json!({ "text": GOES_ON })], calls: vec![] });
+                contents.push(content);
+            }
+            _ => contents.push(content),
+        }
+    }
+    contents.into_iter().map(|content| json!({ "role": content.role, "parts": content.parts })).collect()
+}
+
+fn said(part: &Part) -> Option<Value> {
+    match part {
+        Part::Text { text, .. } if !text.is_empty() => Some(json!({ "text": text })),
+        Part::Image { mime, data } => Some(inline(mime, data)),
+        _ => None,
+    }
+}
+
+fn inline(mime: &str, data: &str) -> Value {
+    json!({ "inlineData": { "mimeType": mime, "data": data } })
+}
+
+/// Only the first of parallel calls is signed by Google; `first` says whether it may be among these.
+fn answered(parts: &[Part], generation: Option<Generation>, first: bool) -> Vec<Value> {
+    let checked = generation.is_some_and(|it| it.major >= 3);
+    let mut first = first;
+    let piece = |part: &Part| {
+        let (mut json, signature) = match part {
+            Part::Text { text, signature } => (json!({ "text": text }), usable(signature.as_ref())),
+            Part::Thinking { text, signature, .. } => {
+                (json!({ "text": text, "thought": true }), Some(usable(signature.as_ref())?))
+            }
+            Part::Call { id, name, arguments, signature } => {
+                let mut call = json!({ "name": name, "args": calls::arguments(arguments) });
+                if checked {
+                    call["id"] = calls::id(id).into();
+                }
+                let foreign = (checked && std::mem::take(&mut first)).then_some(FOREIGN_CALL);
+                (json!({ "functionCall": call }), usable(signature.as_ref()).or(foreign))
+            }
+            Part::Image { .. } => return said(part),
+        };
+        match signature {
+            Some(signature) => json["thoughtSignature"] = signature.into(),
+            None if json["text"] == "" => return None,
+            None => {}
+        }
+        Some(json)
+    };
+    parts.iter().filter_map(piece).collect()
+}
+
+/// Signatures are bytes in base64; anything else would make the whole request a wrong one.
+fn usable(signature: Option<&String>) -> Option<&str> {
+    let base64 = |char: char| char.is_ascii_alphanumeric() || "+/-_=".contains(char);
+    signature.map(String::as_str).filter(|it| !it.is_empty() && it.chars().all(base64))
+}
+
+/// The results of one answer, in the order of its calls: where calls have no ids, that order is what tells them apart.
+fn results(turns: &[Turn], calls: &[&str], names: &HashMap<&str, &str>, generation: Option<Generation>) -> Vec<Value> {
+    let outcome = |turn| match turn {
+        &Turn::Result(ref outcome) => Some(outcome),
+        _ => None,
+    };
+    let mut outcomes: Vec<&ToolOutcome> = turns.iter().filter_map(outcome).collect();
+    outcomes.sort_by_key(|outcome| calls.iter().position(|call| *call == outcome.call).unwrap_or(usize::MAX));
+    let mut images = Vec::new();
+    let mut parts = Vec::new();
+    for outcome in outcomes {
+        let name = match (names.get(outcome.call.as_str()), outcome.name.as_str()) {
+            (Some(name), _) => name,
+            (None, "") => UNNAMED,
+            (None, name) => name,
+        };
+        let (part, beside) = result(outcome, name, generation.is_some_and(|it| it.major >= 3));
+        parts.push(part);
+        if !beside.is_empty() {
+            images.push(json!({ "text": format!("Images of {name}:") }));
+            images.extend(beside);
+        }
+    }
+    parts.extend(images);
+    parts
+}
+
+/// A result, and the images that only fit beside it.
+fn result(outcome: &ToolOutcome, name: &str, images_inside: bool) -> (Value, Vec<Value>) {
+    let mut texts = Vec::new();
+    let mut inside = Vec::new();
+    let mut beside = Vec::new();
+    for part in &outcome.parts {
+        match part {
+            Part::Text { text, .. } if !text.is_empty() => texts.push(text.as_str()),
+            Part::Image { mime, data } if images_inside && IN_RESULTS.contains(&mime.as_str()) => {
+                inside.push(inline(mime, data));
+            }
+            Part::Image { mime, data } => beside.push(inline(mime, data)),
+            _ => {}
+        }
+    }
+    if texts.is_empty() && !(inside.is_empty() && beside.is_empty()) {
+        texts.push(SEE_IMAGES);
+    }
+    let key = if outcome.is_error { "error" } else { "output" };
+    let mut response = json!({ "name": name, "response": { key: texts.join("\n") } });
+    if images_inside {
+        response["id"] = calls::id(&outcome.call).into();
+    }
+    if !inside.is_empty() {
+        response["parts"] = inside.into();
+    }
+    (json!({ "functionResponse": response }), beside)
+}
+
+/// Which Gemini a model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Generation {
+    major: u32,
+    minor: u32,
+}
+
+fn name_of(model: &str) -> String {
+    model.rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
+}
+
+fn generation(model: &str) -> Option<Generation> {
+    let name = name_of(model);
+    let rest = name.strip_prefix("gemini-")?;
+    // `gemini-flash-latest` and its kind: whatever is newest, and that has long been at least the third.
+    if rest.ends_with("-latest") && !rest.starts_with(|char: char| char.is_ascii_digit()) {
+        return Some(Generation { major: 3, minor: 0 });
+    }
+    let mut numbers = rest.split('-').next()?.split('.').map(str::parse);
+    let major = numbers.next()?.ok()?;
+    let minor = numbers.next().and_then(Result::ok).unwrap_or_default();
+    Some(Generation { major, minor })
+}
+
+/// How a model's thinking is set.
+enum Dial {
+    /// By levels, least first.
+    Levels(&'static [&'static str]),
+    /// By tokens: what counts as none, the least, the most.
+    Budget(u64, u64, u64),
+}
+
+/// Nothing for models that do not think, or do not let it be set.
+fn dial(model: &str) -> Option<Dial> {
+    let name = name_of(model);
+    if ["image", "tts", "audio", "live", "computer-use"].iter().any(|kind| name.contains(kind)) {
+        return None;
+    }
+    if name.starts_with("gemma-4") || name.starts_with("gemma4") {
+        return Some(Dial::Levels(&["MINIMAL", "HIGH"]));
+    }
+    let generation = generation(&name)?;
+    let is = |kind: &str| name.contains(kind);
+    Some(match (generation.major, generation.minor) {
+        (0..=1, _) | (2, 0..=4) => return None,
+        (2, _) if is("flash-lite") => Dial::Budget(0, 512, 24_576),
+        (2, _) if is("flash") => Dial::Budget(0, 128, 24_576),
+        (2, _) => Dial::Budget(128, 128, 32_768),
+        (3, _) if is("latest") => Dial::Levels(&["LOW", "MEDIUM", "HIGH"]),
+        (3, 0) if is("pro") => Dial::Levels(&["LOW", "HIGH"]),
+        (3, 0..=6) if is("flash") => Dial::Levels(&["MINIMAL", "LOW", "MEDIUM", "HIGH"]),
+        _ => Dial::Levels(&["LOW", "MEDIUM", "HIGH"]),
+    })
+}
+
+/// What is said of thinking. Asked for an effort, the model also shows a summary of its thoughts.
+fn thinking(model: &str, reasoning: Reasoning) -> Option<Value> {
+    let effort = match reasoning {
+        Reasoning::Unsaid => return None,
+        Reasoning::Off => None,
+        Reasoning::Effort(effort) => Some(effort),
+    };
+    let mut config = match dial(model)? {
+        Dial::Levels(levels) => {
+            const LADDER: &[&str] = &["MINIMAL", "LOW", "MEDIUM", "HIGH"];
+            let wanted = match effort {
+                None | Some(Effort::Minimal) => 0,
+                Some(Effort::Low) => 1,
+                Some(Effort::Medium) => 2,
+                Some(Effort::High | Effort::Highest) => 3,
+            };
+            let rank = |level: &str| LADDER.iter().position(|it| *it == level);
+            let level = levels.iter().find(|level| rank(level) >= Some(wanted)).or(levels.last());
+            json!({ "thinkingLevel": level })
+        }
+        Dial::Budget(none, least, most) => {
+            let budget = match effort {
+                None => none,
+                Some(Effort::Minimal) => least,
+                Some(Effort::Low) => 1024,
+                Some(Effort::Medium) => 8192,
+                Some(Effort::High) => 24_576,
+                Some(Effort::Highest) => most,
+            };
+            json!({ "thinkingBudget": budget })
+        }
+    };
+    if effort.is_some() {
+        config["includeThoughts"] = true.into();
+    }
+    Some(config)
+}
+
+fn str_of<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}

@@ -1,0 +1,1053 @@
+//! OpenAI's Responses. Nothing is kept there between requests: reasoning comes encrypted and goes back as it came.
+//! Servers of others send only some of the events; what the last event holds stands in for those that never came.
+
+use super::{
+    Answer, Cache, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, ToolOutcome, Trouble,
+    TroubleKind, Turn, calls, counts, sse,
+};
+use crate::message::Usage;
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+/// A request in the words of Responses.
+#[must_use]
+pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
+    let mut body = json!({
+        "model": request.model,
+        "input": request.turns.iter().flat_map(items).collect::<Vec<_>>(),
+        "store": false,
+        "stream": delivery == Delivery::Stream,
+    });
+    if let Some(system) = request.system.as_deref().filter(|system| !system.is_empty()) {
+        body["instructions"] = system.into();
+    }
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(tool).collect();
+        if request.tool_choice == ToolChoice::None {
+            body["tool_choice"] = "none".into();
+        }
+    }
+    if let Some(most) = request.max_tokens {
+        body["max_output_tokens"] = most.max(LEAST_OUTPUT).into();
+    }
+    let efforts = efforts(&request.model);
+    if let Some(effort) = effort(efforts, request.reasoning) {
+        body["reasoning"] = json!({ "effort": effort });
+        if matches!(request.reasoning, Reasoning::Effort(_)) {
+            body["reasoning"]["summary"] = "auto".into();
+        }
+    }
+    // Models that do not think refuse a request that asks for their encrypted reasoning.
+    let thinks = efforts.map_or(matches!(request.reasoning, Reasoning::Effort(_)), |efforts| !efforts.is_empty());
+    if thinks {
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
+    if let Cache::Prefix(prefix) = &request.cache {
+        body["prompt_cache_key"] = prefix.chars().take(LONGEST_CACHE_KEY).collect::<String>().into();
+    }
+    Encoded { path: "/responses".into(), body }
+}
+
+/// An answer while it comes.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    /// In the order in which they began.
+    items: Vec<Item>,
+    end: Option<End>,
+}
+
+/// A piece of the answer.
+#[derive(Debug)]
+struct Item {
+    kind: Kind,
+    /// Where the server says it stands.
+    place: Option<u64>,
+    id: String,
+    /// Of a message its text, of reasoning its summary, of a call its arguments.
+    text: String,
+    /// It came to its end: nothing can be missing.
+    done: bool,
+    /// What a message says instead of an answer.
+    refusal: String,
+    /// Which part of an answer a message is.
+    phase: Option<String>,
+    /// The id and the tool of a call.
+    call: (String, String),
+    /// The summary that is being told; reasoning has several.
+    section: u64,
+    /// The reasoning item as it stood in the answer.
+    exact: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Message,
+    Reasoning,
+    Call,
+}
+
+/// How it ended.
+#[derive(Debug)]
+struct End {
+    stop: Stop,
+    usage: Usage,
+}
+
+impl Decoder {
+    /// Takes the next event and gives what it adds.
+    ///
+    /// # Errors
+    /// When the event is no JSON, or tells of an error.
+    pub fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
+        let data = event.data.trim();
+        if self.end.is_some() || data.is_empty() || data == "[DONE]" {
+            return Ok(Vec::new());
+        }
+        let value: Value = serde_json::from_str(data).map_err(|_| Trouble::new(TroubleKind::Garbled, data))?;
+        let name = value["type"].as_str().or(event.name.as_deref()).unwrap_or_default();
+        if name == "error" || is_there(&value["error"]) {
+            return Err(Trouble::of(None, data, None));
+        }
+        let delta = match name {
+            "response.output_item.added" => self.begins(&value),
+            "response.output_item.done" => self.ends(&value, data),
+            "response.output_text.delta" => self.grows(Kind::Message, &value).map(Delta::Text),
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.grows(Kind::Reasoning, &value).map(Delta::Thinking)
+            }
+            "response.function_call_arguments.delta" => self.grows(Kind::Call, &value).map(Delta::Call),
+            "response.refusal.delta" => {
+                let more = value["delta"].as_str().unwrap_or_default();
+                self.open(Kind::Message, &value).refusal.push_str(more);
+                None
+            }
+            "response.completed" | "response.incomplete" | "response.failed" | "response.done" => {
+                let exact: Ended<'_> = serde_json::from_str(data).unwrap_or_default();
+                return self.over(name, &value["response"], &exact.response.output);
+            }
+            _ => None,
+        };
+        Ok(delta.into_iter().collect())
+    }
+
+    /// Takes an answer in one piece.
+    ///
+    /// # Errors
+    /// When it is no answer, or tells of an error.
+    pub fn whole(&mut self, body: &str) -> Result<(), Trouble> {
+        let garbled = || Trouble::new(TroubleKind::Garbled, body);
+        let value: Value = serde_json::from_str(body).map_err(|_| garbled())?;
+        let exact: Whole<'_> = serde_json::from_str(body).unwrap_or_default();
+        if is_there(&value["error"]) && !value["output"].is_array() {
+            return Err(Trouble::of(None, body, None));
+        }
+        if value["status"].is_null() && !value["output"].is_array() {
+            return Err(garbled());
+        }
+        self.over("", &value, &exact.output).map(|_| ())
+    }
+
+    /// The answer.
+    ///
+    /// # Errors
+    /// When its end was not seen.
+    pub fn finish(mut self) -> Result<Answer, Trouble> {
+        let cut = || Trouble::new(TroubleKind::CutOff, "");
+        let End { mut stop, usage } = self.end.take().ok_or_else(cut)?;
+        if self.items.iter().all(|item| item.place.is_some()) {
+            self.items.sort_by_key(|item| item.place);
+        }
+        if stop == Stop::Done && self.items.iter().any(|item| item.kind == Kind::Call) {
+            if self.items.iter().any(Item::is_half_a_call) {
+                return Err(cut());
+            }
+            stop = Stop::ToolUse;
+        }
+        let refusal: String = self.items.iter().map(|item| item.refusal.as_str()).collect();
+        if !refusal.is_empty() {
+            stop = Stop::Refused(refusal);
+        }
+        Ok(Answer { parts: self.items.into_iter().filter_map(Item::part).collect(), usage, stop })
+    }
+
+    /// The item an event speaks of, among those that have not ended. Ids are the second choice: there are servers that
+    /// give the same item another one in every event.
+    fn open(&mut self, kind: Kind, event: &Value) -> &mut Item {
+        let place = counts::at(event, "/output_index");
+        let id = [&event["item_id"], &event["item"]["id"]].into_iter().find_map(Value::as_str).unwrap_or_default();
+        let meant = |item: &Item| match (place, item.place) {
+            (Some(place), Some(at)) => place == at,
+            _ => id.is_empty() || item.id.is_empty() || item.id == id,
+        };
+        let known = self.items.iter().rposition(|item| item.kind == kind && !item.done && meant(item));
+        let at = known.unwrap_or_else(|| {
+            self.items.push(Item::new(kind, place, id));
+            self.items.len() - 1
+        });
+        &mut self.items[at]
+    }
+
+    fn begins(&mut self, event: &Value) -> Option<Delta> {
+        let json = &event["item"];
+        let mut item = Item::new(Kind::of(json)?, counts::at(event, "/output_index"), str_of(json, "id"));
+        item.call = (str_of(json, "call_id").to_owned(), str_of(json, "name").to_owned());
+        item.text.push_str(str_of(json, "arguments"));
+        self.items.push(item);
+        None
+    }
+
+    fn grows(&mut self, kind: Kind, event: &Value) -> Option<String> {
+        let more = event["delta"].as_str().filter(|more| !more.is_empty())?;
+        let section = counts::at(event, "/summary_index").or(counts::at(event, "/content_index")).unwrap_or_default();
+        let item = self.open(kind, event);
+        let apart = kind == Kind::Reasoning && section != item.section && !item.text.is_empty();
+        let more = if apart { format!("{BETWEEN_SECTIONS}{more}") } else { more.to_owned() };
+        item.section = section;
+        item.text.push_str(&more);
+        Some(more)
+    }
+
+    fn ends(&mut self, event: &Value, data: &str) -> Option<Delta> {
+        let json = &event["item"];
+        let kind = Kind::of(json)?;
+        let exact: Option<EndedItem<'_>> = serde_json::from_str(data).ok();
+        self.open(kind, event).settle(json, exact.map(|exact| exact.item.get()))
+    }
+
+    /// The last event, or a whole answer.
+    fn over(&mut self, name: &str, response: &Value, exact: &[&RawValue]) -> Result<Vec<Delta>, Trouble> {
+        let reason = response["incomplete_details"]["reason"].as_str();
+        let stop = match (response["status"].as_str(), name) {
+            (Some("failed"), _) | (_, "response.failed") => return Err(failure(response)),
+            (Some("cancelled" | "queued" | "in_progress"), "") | (Some("cancelled"), _) => {
+                return Err(Trouble::new(TroubleKind::CutOff, ""));
+            }
+            (Some("incomplete"), _) | (_, "response.incomplete") => match reason {
+                Some(reason @ "content_filter") => Stop::Refused(reason.to_owned()),
+                _ => Stop::Length,
+            },
+            _ => Stop::Done,
+        };
+        let deltas = self.compare(exact);
+        let count = |pointer| counts::at(&response["usage"], pointer).unwrap_or_default();
+        let cache_read = count("/input_tokens_details/cached_tokens");
+        let cache_write = count("/input_tokens_details/cache_write_tokens");
+        let usage = Usage {
+            input: count("/input_tokens").saturating_sub(cache_read).saturating_sub(cache_write),
+            output: count("/output_tokens"),
+            cache_read,
+            cache_write,
+            total: count("/total_tokens"),
+        };
+        self.end = Some(End { stop, usage });
+        Ok(deltas)
+    }
+
+    /// Holds the items that were seen against those the server says there are. What ended stays as it was, but for
+    /// reasoning whose encrypted form came only now, as from Azure.
+    fn compare(&mut self, output: &[&RawValue]) -> Vec<Delta> {
+        let stated: Vec<(usize, Kind, Value, &str)> = output
+            .iter()
+            .enumerate()
+            .filter_map(|(at, exact)| {
+                let json: Value = serde_json::from_str(exact.get()).ok()?;
+                Some((at, Kind::of(&json)?, json, exact.get()))
+            })
+            .collect();
+        let seen = self.items.len();
+        let mut taken = vec![false; seen];
+        let mut deltas = Vec::new();
+        for (at, kind, json, exact) in &stated {
+            let free = || (0..seen).filter(|it| !taken[*it] && self.items[*it].kind == *kind);
+            let id = str_of(json, "id");
+            let by_id = || free().find(|it| !id.is_empty() && self.items[*it].id == id);
+            let by_place = || free().find(|it| self.items[*it].place == Some(*at as u64));
+            // Where none is missing, only their names differ, and their order tells which is which.
+            let enough = self.items[..seen].iter().filter(|item| item.kind == *kind).count()
+                >= stated.iter().filter(|it| it.1 == *kind).count();
+            let by_order = || if enough { free().next() } else { None };
+            let item = match by_id().or_else(by_place).or_else(by_order) {
+                Some(it) => {
+                    taken[it] = true;
+                    &mut self.items[it]
+                }
+                None => {
+                    self.items.push(Item::new(*kind, Some(*at as u64), id));
+                    let last = self.items.len() - 1;
+                    &mut self.items[last]
+                }
+            };
+            item.place = Some(*at as u64);
+            let without_key = item.exact.as_deref().is_none_or(|item| sendable(item).is_none());
+            if !item.done || (*kind == Kind::Reasoning && without_key && sendable(exact).is_some()) {
+                deltas.extend(item.settle(json, Some(exact)));
+            }
+        }
+        deltas
+    }
+}
+
+/// The least `max_output_tokens` that is taken.
+const LEAST_OUTPUT: u64 = 16;
+/// The longest `prompt_cache_key` that is taken, in characters.
+const LONGEST_CACHE_KEY: usize = 64;
+/// Between the summaries of one reasoning item, as pi writes them.
+const BETWEEN_SECTIONS: &str = "\n\n";
+/// What stands where a tool returned nothing.
+const NO_OUTPUT: &str = "(no output)";
+
+fn items(turn: &Turn) -> Vec<Value> {
+    match turn {
+        Turn::User(parts) => match content(parts) {
+            content if content.is_empty() => Vec::new(),
+            content => vec![json!({ "type": "message", "role": "user", "content": content })],
+        },
+        Turn::Assistant(parts) => answer(parts),
+        Turn::Result(outcome) => vec![result(outcome)],
+    }
+}
+
+fn content(parts: &[Part]) -> Vec<Value> {
+    let piece = |part: &Part| match part {
+        Part::Text { text, .. } if !text.is_empty() => Some(json!({ "type": "input_text", "text": text })),
+        Part::Image { mime, data } => {
+            let url = format!("data:{mime};base64,{data}");
+            Some(json!({ "type": "input_image", "image_url": url, "detail": "auto" }))
+        }
+        _ => None,
+    };
+    parts.iter().filter_map(piece).collect()
+}
+
+/// Reasoning is only taken right before what it led to, and what it led to only with it, where both are named by their
+/// ids. So items are named where all their reasoning goes along, and reasoning that led to nothing stays behind.
+fn answer(parts: &[Part]) -> Vec<Value> {
+    let reasoning = |part: &Part| match part {
+        Part::Thinking { signature, .. } => Some(signature.as_deref().and_then(sendable)),
+        _ => None,
+    };
+    let thoughts: Vec<_> = parts.iter().filter_map(reasoning).collect();
+    let named = !thoughts.is_empty() && thoughts.iter().all(Option::is_some);
+    let mut thoughts = thoughts.into_iter();
+    let mut items = Vec::new();
+    let mut waiting = Vec::new();
+    for part in parts {
+        let item = match part {
+            Part::Thinking { .. } => {
+                waiting.extend(thoughts.next().flatten());
+                continue;
+            }
+            Part::Text { text, signature } if !text.is_empty() => message(text, signature.as_deref(), named),
+            Part::Call { id, name, arguments, .. } => call(id, name, arguments, named),
+            _ => continue,
+        };
+        items.append(&mut waiting);
+        items.push(item);
+    }
+    items
+}
+
+/// The item in a reasoning's signature, if the server can do something with it: one that it neither keeps nor finds
+/// inside is an error to it.
+fn sendable(signature: &str) -> Option<Value> {
+    let item: Value = serde_json::from_str(signature).ok()?;
+    let encrypted = !str_of(&item, "encrypted_content").is_empty();
+    let open = item["content"].as_array().is_some_and(|content| !content.is_empty());
+    (item["type"] == "reasoning" && (encrypted || open)).then_some(item)
+}
+
+fn message(text: &str, signature: Option<&str>, named: bool) -> Value {
+    let mut item = json!({
+        "type": "message",
+        "role": "assistant",
+        "content": [{ "type": "output_text", "text": text, "annotations": [] }],
+    });
+    let (id, phase) = signature.map(read_signature).unwrap_or_default();
+    if named && id.starts_with("msg_") && id.len() <= LONGEST_ID {
+        item["id"] = id.into();
+        item["status"] = "completed".into();
+    }
+    if let Some(phase @ ("commentary" | "final_answer")) = phase.as_deref() {
+        item["phase"] = phase.into();
+    }
+    item
+}
+
+/// The longest id of an item that is taken, in characters.
+const LONGEST_ID: usize = 64;
+
+/// The id and the phase in pi's `textSignature`, which older versions wrote as the bare id.
+fn read_signature(signature: &str) -> (String, Option<String>) {
+    match serde_json::from_str::<Value>(signature) {
+        Ok(json) if json.is_object() => {
+            (str_of(&json, "id").to_owned(), json["phase"].as_str().map(std::borrow::ToOwned::to_owned))
+        }
+        _ => (signature.to_owned(), None),
+    }
+}
+
+fn write_signature(id: &str, phase: Option<String>) -> Option<String> {
+    if id.is_empty() && phase.is_none() {
+        return None;
+    }
+    let mut json = json!({ "v": 1, "id": id });
+    if let Some(phase) = phase {
+        json["phase"] = phase.into();
+    }
+    Some(json.to_string())
+}
+
+fn call(id: &str, name: &str, arguments: &str, named: bool) -> Value {
+    let (call, item_id) = id.split_once('|').unwrap_or((id, ""));
+    // What was cut is no JSON, and servers that look inside refuse it.
+    let whole = serde_json::from_str::<&RawValue>(arguments).is_ok();
+    let mut item = json!({
+        "type": "function_call",
+        "call_id": calls::id(call),
+        "name": name,
+        "arguments": if whole { arguments } else { "{}" },
+    });
+    if named && item_id.starts_with("fc_") && item_id.len() <= LONGEST_ID {
+        item["id"] = item_id.into();
+    }
+    item
+}
+
+fn result(outcome: &ToolOutcome) -> Value {
+    let call = outcome.call.split('|').next().unwrap_or_default();
+    let content = content(&outcome.parts);
+    let text = |piece: &Value| piece["text"].as_str().map(std::borrow::ToOwned::to_owned);
+    let output: Value = match content.iter().map(text).collect::<Option<Vec<_>>>() {
+        Some(texts) if texts.is_empty() => NO_OUTPUT.into(),
+        Some(texts) => texts.join("\n").into(),
+        None => content.into(),
+    };
+    json!({ "type": "function_call_output", "call_id": calls::id(call), "output": output })
+}
+
+fn tool(tool: &Value) -> Value {
+    let mut parameters = tool["inputSchema"].clone();
+    if !parameters.is_object() {
+        parameters = json!({ "type": "object" });
+    }
+    // An object of which nothing is said is refused.
+    if parameters["type"] == "object" && parameters["properties"].is_null() {
+        parameters["properties"] = json!({});
+    }
+    let description = str_of(tool, "description");
+    json!({
+        "type": "function", "name": tool["name"], "description": description, "parameters": parameters, "strict": false,
+    })
+}
+
+/// Efforts, least first.
+const LADDER: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/// Which efforts a model takes; the first name that fits counts. Whoever gets another one refuses the request.
+const EFFORTS: &[(&str, &[&str])] = &[
+    ("gpt-3.5", &[]),
+    ("gpt-4", &[]),
+    ("gpt-4o", &[]),
+    ("gpt-4.1", &[]),
+    ("gpt-4.5", &[]),
+    ("o1-mini", &[]),
+    ("o1-preview", &[]),
+    ("o3-deep-research", &[]),
+    ("o4-mini-deep-research", &[]),
+    ("o1", TO_HIGH),
+    ("o3", TO_HIGH),
+    ("o4", TO_HIGH),
+    ("codex-mini", TO_HIGH),
+    ("gpt-oss", TO_HIGH),
+    ("gpt-5-search-api", &[]),
+    ("gpt-5-codex", TO_HIGH),
+    ("gpt-5-pro", &["high"]),
+    ("gpt-5", &["minimal", "low", "medium", "high"]),
+    ("gpt-5.1-codex-max", TO_XHIGH),
+    ("gpt-5.1-codex", TO_HIGH),
+    ("gpt-5.1", &["none", "low", "medium", "high"]),
+    ("gpt-5.2-codex", TO_XHIGH),
+    ("gpt-5.2-pro", PRO),
+    ("gpt-5.2", NONE_TO_XHIGH),
+    ("gpt-5.3-codex", TO_XHIGH),
+    ("gpt-5.4-pro", PRO),
+    ("gpt-5.4", NONE_TO_XHIGH),
+    ("gpt-5.5-pro", PRO),
+    ("gpt-5.5", NONE_TO_XHIGH),
+    ("gpt-5.6-luna", NONE_TO_MAX),
+    ("gpt-5.6-sol", NONE_TO_MAX),
+    ("gpt-5.6-terra", NONE_TO_MAX),
+    ("gpt-6-luna", NONE_TO_MAX),
+    ("gpt-6-sol", NONE_TO_MAX),
+    ("gpt-6.1-terra", NONE_TO_MAX),
+    ("gpt-daybreak", NONE_TO_MAX),
+];
+const TO_HIGH: &[&str] = &["low", "medium", "high"];
+const TO_XHIGH: &[&str] = &["low", "medium", "high", "xhigh"];
+const PRO: &[&str] = &["medium", "high", "xhigh"];
+const NONE_TO_XHIGH: &[&str] = &["none", "low", "medium", "high", "xhigh"];
+const NONE_TO_MAX: &[&str] = &["none", "low", "medium", "high", "xhigh", "max"];
+
+/// The efforts a model takes, empty where it takes none; nothing where its name says nothing.
+fn efforts(model: &str) -> Option<&'static [&'static str]> {
+    let name = model.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let name = name.strip_prefix("ft:").unwrap_or(&name);
+    // The models behind ChatGPT choose themselves, whatever their number.
+    if name.contains("chat") {
+        return Some(&[]);
+    }
+    let fits = |known: &str| {
+        let rest = name.strip_prefix(known);
+        rest.is_some_and(|rest| !rest.starts_with(|char: char| char == '.' || char.is_ascii_alphanumeric()))
+    };
+    if let Some((_, efforts)) = EFFORTS.iter().find(|(known, _)| fits(known)) {
+        return Some(efforts);
+    }
+    // Later ones take at least these, and their larger brothers at least the upper two.
+    let number = name.strip_prefix("gpt-").and_then(|rest| rest.chars().next());
+    let later = number.is_some_and(|digit| ('5'..='9').contains(&digit));
+    later.then_some(if name.contains("-pro") { &PRO[..2] } else { TO_HIGH })
+}
+
+/// What is said of the effort: the least that is not below what is wanted, else the most there is.
+fn effort(efforts: Option<&'static [&'static str]>, reasoning: Reasoning) -> Option<&'static str> {
+    let wanted = match reasoning {
+        Reasoning::Unsaid => return None,
+        Reasoning::Off => "none",
+        Reasoning::Effort(Effort::Minimal) => "minimal",
+        Reasoning::Effort(Effort::Low) => "low",
+        Reasoning::Effort(Effort::Medium) => "medium",
+        Reasoning::Effort(Effort::High) => "high",
+        Reasoning::Effort(Effort::Highest) => "max",
+    };
+    let efforts = match (efforts, reasoning) {
+        (Some(efforts), _) => efforts,
+        // Whoever asks for an effort knows that the model thinks; these three are what servers have in common.
+        (None, Reasoning::Effort(_)) => TO_HIGH,
+        (None, _) => return None,
+    };
+    let rank = |effort: &str| LADDER.iter().position(|it| *it == effort);
+    efforts.iter().find(|effort| rank(effort) >= rank(wanted)).or(efforts.last()).copied()
+}
+
+impl Kind {
+    fn of(item: &Value) -> Option<Self> {
+        match item["type"].as_str()? {
+            "message" => Some(Self::Message),
+            "reasoning" => Some(Self::Reasoning),
+            "function_call" => Some(Self::Call),
+            _ => None,
+        }
+    }
+}
+
+impl Item {
+    fn new(kind: Kind, place: Option<u64>, id: &str) -> Self {
+        Self {
+            kind,
+            place,
+            id: id.to_owned(),
+            text: String::new(),
+            done: false,
+            refusal: String::new(),
+            phase: None,
+            call: Default::default(),
+            section: 0,
+            exact: None,
+        }
+    }
+
+    /// Takes the item as the server has it in the end, and gives what was not told yet.
+    fn settle(&mut self, json: &Value, exact: Option<&str>) -> Option<Delta> {
+        let texts = |list: &str, key: &str| -> Vec<String> {
+            let list = json[list].as_array().into_iter().flatten();
+            list.filter_map(|piece| piece[key].as_str().map(std::borrow::ToOwned::to_owned)).collect()
+        };
+        let text = match self.kind {
+            Kind::Message => texts("content", "text").concat(),
+            Kind::Reasoning => match texts("summary", "text") {
+                summary if summary.is_empty() => texts("content", "text").join(BETWEEN_SECTIONS),
+                summary => summary.join(BETWEEN_SECTIONS),
+            },
+            Kind::Call => str_of(json, "arguments").to_owned(),
+        };
+        let told = text.strip_prefix(&self.text).filter(|more| !more.is_empty()).map(|more| match self.kind {
+            Kind::Message => Delta::Text(more.to_owned()),
+            Kind::Reasoning => Delta::Thinking(more.to_owned()),
+            Kind::Call => Delta::Call(more.to_owned()),
+        });
+        let or_before = |new: &str, before: &mut String| {
+            if !new.is_empty() {
+                new.clone_into(before);
+            }
+        };
+        or_before(&text, &mut self.text);
+        or_before(str_of(json, "id"), &mut self.id);
+        or_before(&texts("content", "refusal").concat(), &mut self.refusal);
+        or_before(str_of(json, "call_id"), &mut self.call.0);
+        or_before(str_of(json, "name"), &mut self.call.1);
+        if let Some(phase) = json["phase"].as_str() {
+            self.phase = Some(phase.to_owned());
+        }
+        if self.kind == Kind::Reasoning {
+            self.exact = exact.map(std::borrow::ToOwned::to_owned);
+        }
+        self.done = true;
+        told
+    }
+
+    /// A call that never ended, and cannot be told to be whole.
+    fn is_half_a_call(&self) -> bool {
+        let whole = self.text.is_empty() || serde_json::from_str::<&RawValue>(&self.text).is_ok();
+        self.kind == Kind::Call && (self.call.1.is_empty() || (!self.done && !whole))
+    }
+
+    fn part(self) -> Option<Part> {
+        match self.kind {
+            Kind::Message if self.text.is_empty() => None,
+            Kind::Message => Some(Part::Text { text: self.text, signature: write_signature(&self.id, self.phase) }),
+            Kind::Reasoning => {
+                let signature = self.exact.filter(|item| sendable(item).is_some());
+                let nothing = self.text.is_empty() && signature.is_none();
+                (!nothing).then_some(Part::Thinking { text: self.text, signature, redacted: false })
+            }
+            Kind::Call if self.call.1.is_empty() => None,
+            Kind::Call => {
+                let id = match (self.call.0, self.id) {
+                    (call, id) if id.is_empty() || call.is_empty() => call + &id,
+                    (call, id) => format!("{call}|{id}"),
+                };
+                let arguments = if self.text.is_empty() { "{}".to_owned() } else { self.text };
+                Some(Part::Call { id, name: self.call.1, arguments, signature: None })
+            }
+        }
+    }
+}
+
+/// The exact text of what an event carries.
+#[derive(Deserialize)]
+struct EndedItem<'a> {
+    #[serde(borrow)]
+    item: &'a RawValue,
+}
+
+#[derive(Deserialize, Default)]
+struct Ended<'a> {
+    #[serde(borrow)]
+    response: Whole<'a>,
+}
+
+#[derive(Deserialize, Default)]
+struct Whole<'a> {
+    #[serde(borrow, default)]
+    output: Vec<&'a RawValue>,
+}
+
+/// Without the response around the error: that one repeats instructions and tools, whose words mean nothing.
+fn failure(response: &Value) -> Trouble {
+    match &response["error"] {
+        Value::Null => Trouble::new(TroubleKind::Broken, "the response failed, no reason is given"),
+        error => Trouble::of(None, &json!({ "error": error }).to_string(), None),
+    }
+}
+
+fn is_there(value: &Value) -> bool {
+    !value.is_null()
+}
+
+fn str_of<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn folder() -> std::path::PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/openai_responses")
+    }
+
+    fn events(decoder: &mut Decoder, pieces: &[&[u8]]) -> Result<Vec<Delta>, Trouble> {
+        let mut parser = sse::Parser::default();
+        let mut deltas = Vec::new();
+        for piece in pieces {
+            for event in parser.push(piece).expect("small") {
+                deltas.extend(decoder.event(&event)?);
+            }
+        }
+        Ok(deltas)
+    }
+
+    fn decode(pieces: &[&[u8]]) -> Result<(Vec<Delta>, Answer), Trouble> {
+        let mut decoder = Decoder::default();
+        let deltas = events(&mut decoder, pieces)?;
+        Ok((deltas, decoder.finish()?))
+    }
+
+    fn answer_of(recording: &str) -> Answer {
+        decode(&[recording.as_bytes()]).expect("an answer").1
+    }
+
+    fn body(request: &Request) -> Value {
+        encode(request, Delivery::Stream).body
+    }
+
+    fn input(turns: Vec<Turn>) -> Value {
+        body(&Request { model: "gpt-5.2".into(), turns, ..Request::default() })["input"].clone()
+    }
+
+    fn thought(signature: Option<&str>) -> Part {
+        Part::Thinking { text: "hm".into(), signature: signature.map(Into::into), redacted: false }
+    }
+
+    fn called(id: &str, arguments: &str) -> Part {
+        Part::Call { id: id.into(), name: "read".into(), arguments: arguments.into(), signature: None }
+    }
+
+    fn signed(text: &str, signature: &str) -> Part {
+        Part::Text { text: text.into(), signature: Some(signature.into()) }
+    }
+
+    fn image() -> Part {
+        Part::Image { mime: "image/png".into(), data: "AAAA".into() }
+    }
+
+    fn outcome(call: &str, parts: Vec<Part>) -> Turn {
+        Turn::Result(ToolOutcome { call: call.into(), name: String::new(), parts, is_error: false })
+    }
+
+    const TEXT: &str = include_str!("../../tests/recordings/openai_responses/text.sse");
+    const REASONING: &str = include_str!("../../tests/recordings/openai_responses/reasoning_and_calls.sse");
+    const INCOMPLETE: &str = include_str!("../../tests/recordings/openai_responses/incomplete.sse");
+    const FILTERED: &str = include_str!("../../tests/recordings/openai_responses/filtered.sse");
+    const FAILED: &str = include_str!("../../tests/recordings/openai_responses/failed.sse");
+    const ERROR: &str = include_str!("../../tests/recordings/openai_responses/error.sse");
+    const REFUSAL: &str = include_str!("../../tests/recordings/openai_responses/refusal.sse");
+    const CUT: &str = include_str!("../../tests/recordings/openai_responses/cut.sse");
+    const SPARSE: &str = include_str!("../../tests/recordings/openai_responses/sparse.sse");
+    const LATE_KEY: &str = include_str!("../../tests/recordings/openai_responses/late_key.sse");
+    const WHOLE: &str = include_str!("../../tests/recordings/openai_responses/whole.json");
+
+    #[test]
+    fn a_whole_request() {
+        let request = Request {
+            model: "gpt-5.2".into(),
+            system: Some("Be brief.".into()),
+            turns: vec![Turn::User(vec![Part::text("What is this?"), image(), Part::text("")])],
+            tools: vec![json!({ "name": "read", "description": "Reads.", "inputSchema": { "type": "object" } })],
+            tool_choice: ToolChoice::None,
+            max_tokens: Some(3),
+            reasoning: Reasoning::Effort(Effort::Highest),
+            cache: Cache::Prefix("s".repeat(80)),
+        };
+        let expected = json!({
+            "model": "gpt-5.2",
+            "input": [{ "type": "message", "role": "user", "content": [
+                { "type": "input_text", "text": "What is this?" },
+                { "type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "auto" },
+            ] }],
+            "store": false,
+            "stream": true,
+            "instructions": "Be brief.",
+            "tools": [{
+                "type": "function", "name": "read", "description": "Reads.",
+                "parameters": { "type": "object", "properties": {} }, "strict": false,
+            }],
+            "tool_choice": "none",
+            "max_output_tokens": 16,
+            "reasoning": { "effort": "xhigh", "summary": "auto" },
+            "include": ["reasoning.encrypted_content"],
+            "prompt_cache_key": "s".repeat(64),
+        });
+        let encoded = encode(&request, Delivery::Stream);
+        assert_eq!(encoded, Encoded { path: "/responses".into(), body: expected });
+        assert_eq!(encode(&request, Delivery::Whole).body["stream"], false);
+    }
+
+    #[test]
+    fn a_plain_request_says_nothing_more() {
+        let request = Request { model: "llama".into(), turns: vec![Turn::user("Hi")], ..Request::default() };
+        let expected = json!({
+            "model": "llama",
+            "input": [{ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Hi" }] }],
+            "store": false,
+            "stream": true,
+        });
+        assert_eq!(body(&request), expected);
+    }
+
+    #[test]
+    fn efforts_are_those_a_model_takes() {
+        use Effort::{High, Highest, Low, Medium, Minimal};
+        let rows = [
+            ("gpt-4.1", Reasoning::Off, None),
+            ("gpt-4o-mini", Reasoning::Effort(High), None),
+            ("gpt-5-chat-latest", Reasoning::Effort(High), None),
+            ("gpt-5", Reasoning::Unsaid, None),
+            ("gpt-5", Reasoning::Off, Some("minimal")),
+            ("openai/gpt-5-mini-2025-08-07", Reasoning::Off, Some("minimal")),
+            ("gpt-5", Reasoning::Effort(Highest), Some("high")),
+            ("gpt-5-codex", Reasoning::Off, Some("low")),
+            ("gpt-5-pro", Reasoning::Off, Some("high")),
+            ("gpt-5.1", Reasoning::Off, Some("none")),
+            ("gpt-5.1", Reasoning::Effort(Minimal), Some("low")),
+            ("gpt-5.1-codex-max", Reasoning::Effort(Highest), Some("xhigh")),
+            ("gpt-5.2-pro", Reasoning::Effort(Low), Some("medium")),
+            ("gpt-5.4-mini", Reasoning::Off, Some("none")),
+            ("gpt-6-luna", Reasoning::Effort(Highest), Some("max")),
+            ("gpt-6.1-sol", Reasoning::Off, Some("low")),
+            ("gpt-7-pro", Reasoning::Off, Some("medium")),
+            ("o3-mini", Reasoning::Off, Some("low")),
+            ("o1-mini", Reasoning::Effort(Low), None),
+            ("ft:o4-mini-2025-04-16:me::1", Reasoning::Effort(Medium), Some("medium")),
+            ("gpt-oss:20b", Reasoning::Off, Some("low")),
+            ("qwen3", Reasoning::Off, None),
+            ("qwen3", Reasoning::Effort(Minimal), Some("low")),
+        ];
+        for (model, reasoning, expected) in rows {
+            assert_eq!(effort(efforts(model), reasoning), expected, "{model} {reasoning:?}");
+        }
+    }
+
+    #[test]
+    fn encrypted_reasoning_is_only_asked_of_models_that_think() {
+        let asked = |model: &str, reasoning| {
+            let request = Request { model: model.into(), reasoning, ..Request::default() };
+            body(&request)["include"].is_array()
+        };
+        assert!(asked("gpt-5", Reasoning::Unsaid));
+        assert!(asked("grok-4", Reasoning::Effort(Effort::Low)));
+        assert!(!asked("grok-4", Reasoning::Unsaid));
+        assert!(!asked("gpt-4.1", Reasoning::Effort(Effort::Low)));
+    }
+
+    #[test]
+    fn reasoning_goes_back_as_it_came_and_only_before_what_it_led_to() {
+        let key = r#"{"id":"rs_1","type":"reasoning","encrypted_content":"e","summary":[],"x":1}"#;
+        let item: Value = serde_json::from_str(key).expect("JSON");
+        let turn = |parts| input(vec![Turn::Assistant(parts)]);
+        let said = |more: Value| {
+            let mut item = json!({
+                "type": "message", "role": "assistant",
+                "content": [{ "type": "output_text", "text": "So", "annotations": [] }],
+            });
+            item.as_object_mut().expect("object").extend(more.as_object().expect("object").clone());
+            item
+        };
+        let made = |id: Option<&str>| {
+            let mut item = json!({ "type": "function_call", "call_id": "c", "name": "read", "arguments": "{}" });
+            if let Some(id) = id {
+                item["id"] = id.into();
+            }
+            item
+        };
+        let v1 = r#"{"v":1,"id":"msg_1","phase":"commentary"}"#;
+        let with_id = json!({ "id": "msg_1", "status": "completed", "phase": "commentary" });
+        let rows = [
+            (
+                vec![thought(Some(key)), signed("So", v1), called("c|fc_1", "{}")],
+                json!([item, said(with_id), made(Some("fc_1"))]),
+            ),
+            // An older signature, and an id of another kind.
+            (
+                vec![thought(Some(key)), signed("So", "msg_1"), called("c|x", "{}")],
+                json!([item, said(json!({ "id": "msg_1", "status": "completed" })), made(None)]),
+            ),
+            // What led to nothing stays behind, and what is empty is nothing.
+            (vec![thought(Some(key))], json!([])),
+            (vec![thought(Some(key)), Part::text("")], json!([])),
+            (vec![called("c|fc_1", "{}"), thought(Some(key))], json!([made(Some("fc_1"))])),
+            // Without its reasoning nothing has a name.
+            (
+                vec![thought(None), signed("So", v1), called("c|fc_1", "{}")],
+                json!([said(json!({ "phase": "commentary" })), made(None)]),
+            ),
+            (
+                vec![thought(Some(key)), Part::text("So"), thought(None), called("c|fc_1", "{}")],
+                json!([item, said(json!({})), made(None)]),
+            ),
+            // Reasoning of which the server knows nothing.
+            (
+                vec![thought(Some(r#"{"id":"rs_1","type":"reasoning","summary":[]}"#)), called("c|fc_1", "{}")],
+                json!([made(None)]),
+            ),
+            (vec![thought(Some("EqQB")), Part::text("So")], json!([said(json!({}))])),
+        ];
+        for (parts, expected) in rows {
+            assert_eq!(turn(parts.clone()), expected, "{parts:?}");
+        }
+    }
+
+    #[test]
+    fn nasty_conversations() {
+        let turns = vec![
+            Turn::Assistant(vec![Part::text("")]),
+            Turn::Assistant(vec![called("a|fc_1", "{\"path\":"), called("functions.read:1", "{\"n\":1}")]),
+            outcome("functions.read:1", vec![Part::text("two"), Part::text("")]),
+            outcome("a|fc_1", vec![]),
+            outcome("a|fc_1", vec![image(), Part::text("one")]),
+            Turn::User(vec![Part::text("")]),
+            Turn::user("Go on"),
+        ];
+        let expected = json!([
+            { "type": "function_call", "call_id": "a", "name": "read", "arguments": "{}" },
+            { "type": "function_call", "call_id": "functions_read_1", "name": "read", "arguments": "{\"n\":1}" },
+            { "type": "function_call_output", "call_id": "functions_read_1", "output": "two" },
+            { "type": "function_call_output", "call_id": "a", "output": "(no output)" },
+            { "type": "function_call_output", "call_id": "a", "output": [
+                { "type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "auto" },
+                { "type": "input_text", "text": "one" },
+            ] },
+            { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Go on" }] },
+        ]);
+        assert_eq!(input(turns), expected);
+    }
+
+    #[test]
+    fn a_text_and_what_it_cost() {
+        let (deltas, answer) = decode(&[TEXT.as_bytes()]).expect("an answer");
+        let texts = ["Grüße", "! The tests ", "pass. 🦀"];
+        assert_eq!(deltas, texts.map(|text| Delta::Text(text.into())));
+        let usage = Usage { input: 176, output: 9, cache_read: 1024, cache_write: 0, total: 1209 };
+        let parts = vec![signed(&texts.concat(), r#"{"v":1,"id":"msg_01a"}"#)];
+        assert_eq!(answer, Answer { parts, usage, stop: Stop::Done });
+    }
+
+    #[test]
+    fn reasoning_and_parallel_calls() {
+        let (deltas, answer) = decode(&[REASONING.as_bytes()]).expect("an answer");
+        let summary = "**Reading first**\n\nThe file is unknown.\n\nTwo reads can go together.";
+        let told = |pick: fn(&Delta) -> Option<&str>| deltas.iter().filter_map(pick).collect::<String>();
+        assert_eq!(told(|it| if let Delta::Thinking(text) = it { Some(text) } else { None }), summary);
+        assert_eq!(told(|it| if let Delta::Text(text) = it { Some(text) } else { None }), "I'll read both.");
+        let Part::Thinking { text, signature: Some(signature), .. } = &answer.parts[0] else { panic!("{answer:?}") };
+        assert_eq!(text, summary);
+        assert!(REASONING.contains(&format!("\"item\":{signature}}}")), "not byte for byte: {signature}");
+        let rest = [
+            signed("I'll read both.", r#"{"v":1,"id":"msg_02b","phase":"commentary"}"#),
+            called("call_A1|fc_02c", r#"{"path":"src/a.rs"}"#),
+            called("call_A2|fc_02d", r#"{"path":"src/ä.rs"}"#),
+        ];
+        assert_eq!(answer.parts[1..], rest);
+        assert_eq!(answer.stop, Stop::ToolUse);
+        assert_eq!((answer.usage.input, answer.usage.cache_read, answer.usage.output), (512, 1536, 310));
+    }
+
+    /// What was decoded and is encoded again is what the server said, value by value.
+    #[test]
+    fn what_goes_back_is_what_came() {
+        for recording in [REASONING, SPARSE, LATE_KEY] {
+            let answer = answer_of(recording);
+            let last = recording.lines().rev().find_map(|line| line.strip_prefix("data: {")).expect("an event");
+            let last: Value = serde_json::from_str(&format!("{{{last}")).expect("JSON");
+            let again = input(vec![Turn::Assistant(answer.parts)]);
+            let output = last["response"]["output"].as_array().expect("items");
+            assert_eq!(again.as_array().map(Vec::len), Some(output.len()));
+            for (ours, theirs) in again.as_array().expect("items").iter().zip(output) {
+                if ours["type"] == "reasoning" {
+                    assert_eq!(ours, theirs);
+                } else {
+                    for key in ["id", "call_id", "arguments", "name", "phase"] {
+                        assert_eq!(ours[key], theirs[key], "{key}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ends_that_are_none() {
+        let stop = |recording| answer_of(recording).stop;
+        assert_eq!(stop(INCOMPLETE), Stop::Length);
+        assert_eq!(answer_of(INCOMPLETE).text(), "The first half");
+        assert_eq!(stop(FILTERED), Stop::Refused("content_filter".into()));
+        assert_eq!(stop(REFUSAL), Stop::Refused("I can't help with that.".into()));
+        let trouble = |recording: &str| decode(&[recording.as_bytes()]).expect_err("trouble");
+        assert_eq!(trouble(CUT).kind, TroubleKind::CutOff);
+        assert_eq!(trouble("").kind, TroubleKind::CutOff);
+        let failed = trouble(FAILED);
+        assert_eq!(failed.kind, TroubleKind::Broken);
+        assert!(!failed.said.contains("instructions"), "{}", failed.said);
+        assert!(trouble(ERROR).said.contains("exceeds the context window"));
+        assert_eq!(trouble("data: <html>\n\n").kind, TroubleKind::Garbled);
+        assert_eq!(trouble("data: {\"error\":{\"message\":\"Overloaded\"}}\n\n").kind, TroubleKind::Broken);
+    }
+
+    #[test]
+    fn servers_that_say_little() {
+        let answer = answer_of(SPARSE);
+        assert!(
+            matches!(&answer.parts[0], Part::Thinking { text, signature: Some(_), .. } if text == "A look is due.")
+        );
+        assert_eq!(answer.parts[1], signed("Let me look.", r#"{"v":1,"id":"msg_new"}"#));
+        assert_eq!(answer.parts[2], called("call_7|fc_7", "{}"));
+        assert_eq!(answer.usage, Usage { input: 40, output: 12, total: 52, ..Usage::default() });
+
+        // Only the last event; texts that end without the others; a call that nobody ended.
+        let last = SPARSE.lines().filter(|line| line.contains("completed")).collect::<String>();
+        assert_eq!(answer_of(&format!("{last}\n\n")).parts, answer.parts);
+        let event = |json: Value| format!("data: {json}\n\n");
+        let completed = event(json!({ "type": "response.completed", "response": { "output": [] } }));
+        let text = event(json!({ "type": "response.output_text.delta", "delta": "Hi" }));
+        assert_eq!(answer_of(&(text + &completed)).parts, [Part::text("Hi")]);
+        let added = event(json!({ "type": "response.output_item.added", "output_index": 0, "item":
+            { "type": "function_call", "id": "fc_1", "call_id": "c", "name": "read", "arguments": "" } }));
+        let grown = |delta: &str| {
+            event(json!({ "type": "response.function_call_arguments.delta", "output_index": 0, "delta": delta }))
+        };
+        assert_eq!(answer_of(&(added.clone() + &grown("{}") + &completed)).parts, [called("c|fc_1", "{}")]);
+        let half = added + &grown("{\"path\":") + &completed;
+        assert_eq!(decode(&[half.as_bytes()]).expect_err("trouble").kind, TroubleKind::CutOff);
+    }
+
+    #[test]
+    fn the_key_of_reasoning_may_come_at_the_end() {
+        let Part::Thinking { signature: Some(signature), .. } = &answer_of(LATE_KEY).parts[0] else { panic!() };
+        assert!(sendable(signature).is_some());
+    }
+
+    #[test]
+    fn an_answer_in_one_piece() {
+        let whole = |body: &str| {
+            let mut decoder = Decoder::default();
+            decoder.whole(body)?;
+            decoder.finish()
+        };
+        let answer = whole(WHOLE).expect("an answer");
+        assert_eq!(answer.stop, Stop::ToolUse);
+        assert_eq!(answer.text(), "Both are read.");
+        assert_eq!(answer.usage, Usage { input: 100, output: 60, cache_read: 400, cache_write: 0, total: 560 });
+        let Part::Thinking { signature: Some(signature), .. } = &answer.parts[0] else { panic!("{answer:?}") };
+        assert!(WHOLE.contains(signature.as_str()));
+        let rows = [
+            ("<html></html>", TroubleKind::Garbled),
+            ("{}", TroubleKind::Garbled),
+            ("[]", TroubleKind::Garbled),
+            ("{\"status\":\"queued\"}", TroubleKind::CutOff),
+            ("{\"error\":{\"message\":\"server_error\"}}", TroubleKind::Broken),
+            ("{\"status\":\"failed\",\"error\":{\"code\":\"server_error\"},\"output\":[]}", TroubleKind::Broken),
+        ];
+        for (body, kind) in rows {
+            assert_eq!(whole(body).expect_err("trouble").kind, kind, "{body}");
+        }
+    }
+
+    #[test]
+    fn however_its_bytes_are_cut_an_answer_is_the_same() {
+        for entry in std::fs::read_dir(folder()).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_none_or(|extension| extension != "sse") {
+                continue;
+            }
+            let bytes = std::fs::read(&path).expect("a recording");
+            let expected = decode(&[&bytes]);
+            assert_eq!(decode(&bytes.chunks(1).collect::<Vec<_>>()), expected, "{} byte by byte", path.display());
+            let step = if bytes.len() > 2048 { 23 } else { 1 };
+            for cut in (0..bytes.len()).step_by(step) {
+                let (before, after) = bytes.split_at(cut);
+                assert_eq!(decode(&[before, after]), expected, "{} cut at {cut}", path.display());
+            }
+        }
+    }
+}
