@@ -16,11 +16,14 @@ mod faults;
 mod formats;
 mod http;
 mod step;
+mod tls;
 mod validity;
 
 pub use faults::Trouble;
 #[allow(unused_imports, reason = "not every test says why a model stops")]
 pub use step::{Step, Stop};
+#[allow(unused_imports, reason = "most tests need no certificate")]
+pub use tls::Tls;
 
 use faults::Facts;
 use formats::{Place, Turn};
@@ -206,7 +209,7 @@ impl Provider {
         self.ruled(|rules| rules.strict = strict)
     }
 
-    /// Requires this key where the format has it.
+    /// Requires this key where the format has it. Google says 400 to a wrong one, the others 401.
     pub fn key(&self, key: &str) -> &Self {
         self.ruled(|rules| rules.key = Some(key.to_owned()))
     }
@@ -313,7 +316,7 @@ impl Asked {
     pub fn tokens(&self) -> u64 {
         let tools = if self.body["tools"].is_null() { 0 } else { self.body["tools"].to_string().len() };
         let images = images(&self.body);
-        (self.text().chars().count() + tools) as u64 / 4 + images * 1000
+        (self.text().chars().count() + tools).div_ceil(4) as u64 + images * 1000
     }
 }
 

@@ -308,7 +308,7 @@ fn a_window_is_enforced_in_the_providers_words() {
     let (path, mut body) = least(Format::Anthropic, false);
     body["max_tokens"] = json!(1000);
     let refused = Client::to(&provider).ask(path, VERSION, &body).text();
-    assert!(refused.contains("exceed context limit: 1 + 1000 > 1000"), "{refused}");
+    assert!(refused.contains("exceed context limit: 2 + 1000 > 1000"), "{refused}");
     body["max_tokens"] = json!(10);
     body["messages"][0]["content"] = json!("x".repeat(400));
     assert_eq!(Client::to(&provider).ask(path, VERSION, &body).json()["usage"]["input_tokens"], 5);
