@@ -16,6 +16,7 @@ mod mended;
 mod mutations;
 mod mutator;
 mod proof;
+mod provider;
 mod reading;
 mod schema;
 mod settings;
