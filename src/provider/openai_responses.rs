@@ -971,7 +971,7 @@ mod tests {
         assert!(!failed.said.contains("instructions"), "{}", failed.said);
         assert!(trouble(ERROR).said.contains("exceeds the context window"));
         assert_eq!(trouble("data: <html>\n\n").kind, TroubleKind::Garbled);
-        assert_eq!(trouble("data: {\"error\":{\"message\":\"Overloaded\"}}\n\n").kind, TroubleKind::Broken);
+        assert!(trouble("data: {\"error\":{\"message\":\"server_error\"}}\n\n").transient());
     }
 
     #[test]
