@@ -1,6 +1,6 @@
 //! One wire format or another.
 
-use super::{Answer, Api, Delivery, Delta, Encoded, Request, Trouble, openai_chat, openai_responses, sse};
+use super::{Answer, Api, Delivery, Delta, Encoded, Request, Trouble, google, openai_chat, openai_responses, sse};
 
 /// A request in a provider's own words.
 #[must_use]
@@ -8,7 +8,8 @@ pub fn encode(api: Api, request: &Request, delivery: Delivery) -> Encoded {
     match api {
         Api::OpenaiResponses => openai_responses::encode(request, delivery),
         // A client takes what nearly everybody takes.
-        Api::OpenaiChat | Api::Client | Api::Anthropic | Api::Google => openai_chat::encode(request, delivery),
+        Api::OpenaiChat | Api::Client | Api::Anthropic => openai_chat::encode(request, delivery),
+        Api::Google => google::encode(request, delivery),
     }
 }
 
@@ -21,6 +22,7 @@ pub struct Decoder {
 enum Format {
     OpenaiChat(openai_chat::Decoder),
     OpenaiResponses(openai_responses::Decoder),
+    Google(google::Decoder),
 }
 
 impl Decoder {
@@ -28,7 +30,8 @@ impl Decoder {
     #[must_use]
     pub fn new(api: Api) -> Self {
         let format = match api {
-            Api::OpenaiChat | Api::Client | Api::Anthropic | Api::Google => Format::OpenaiChat(Default::default()),
+            Api::OpenaiChat | Api::Client | Api::Anthropic => Format::OpenaiChat(Default::default()),
+            Api::Google => Format::Google(Default::default()),
             Api::OpenaiResponses => Format::OpenaiResponses(Default::default()),
         };
         Self { format, over: false }
@@ -45,6 +48,7 @@ impl Decoder {
         match &mut self.format {
             Format::OpenaiChat(decoder) => decoder.event(event),
             Format::OpenaiResponses(decoder) => decoder.event(event),
+            Format::Google(decoder) => decoder.event(event),
         }
     }
 
@@ -56,6 +60,7 @@ impl Decoder {
         match &mut self.format {
             Format::OpenaiChat(decoder) => decoder.whole(body),
             Format::OpenaiResponses(decoder) => decoder.whole(body),
+            Format::Google(decoder) => decoder.whole(body),
         }
     }
 
@@ -73,6 +78,7 @@ impl Decoder {
         match self.format {
             Format::OpenaiChat(decoder) => decoder.finish(),
             Format::OpenaiResponses(decoder) => decoder.finish(),
+            Format::Google(decoder) => decoder.finish(),
         }
     }
 }
