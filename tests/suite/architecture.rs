@@ -10,6 +10,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "providers",
         &[
             "provider",
+            "provider/anthropic",
             "provider/openai_chat",
             "provider/overflow",
             "provider/reading",
