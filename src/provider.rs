@@ -1,6 +1,7 @@
 //! What a model is asked and what it answers, whatever the wire format. The codecs below are pure: a request becomes a
 //! body, the bytes of an answer become an `Answer` or a `Trouble`. Who sends them is in `http`.
 
+pub mod anthropic;
 pub mod calls;
 pub mod codec;
 pub mod counts;

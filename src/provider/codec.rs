@@ -1,6 +1,8 @@
 //! One wire format or another.
 
-use super::{Answer, Api, Delivery, Delta, Encoded, Request, Trouble, google, openai_chat, openai_responses, sse};
+use super::{
+    Answer, Api, Delivery, Delta, Encoded, Request, Trouble, anthropic, google, openai_chat, openai_responses, sse,
+};
 
 /// A request in a provider's own words.
 #[must_use]
@@ -8,7 +10,8 @@ pub fn encode(api: Api, request: &Request, delivery: Delivery) -> Encoded {
     match api {
         Api::OpenaiResponses => openai_responses::encode(request, delivery),
         // A client takes what nearly everybody takes.
-        Api::OpenaiChat | Api::Client | Api::Anthropic => openai_chat::encode(request, delivery),
+        Api::OpenaiChat | Api::Client => openai_chat::encode(request, delivery),
+        Api::Anthropic => anthropic::encode(request, delivery),
         Api::Google => google::encode(request, delivery),
     }
 }
@@ -22,6 +25,7 @@ pub struct Decoder {
 enum Format {
     OpenaiChat(openai_chat::Decoder),
     OpenaiResponses(openai_responses::Decoder),
+    Anthropic(anthropic::Decoder),
     Google(google::Decoder),
 }
 
@@ -30,7 +34,8 @@ impl Decoder {
     #[must_use]
     pub fn new(api: Api) -> Self {
         let format = match api {
-            Api::OpenaiChat | Api::Client | Api::Anthropic => Format::OpenaiChat(Default::default()),
+            Api::OpenaiChat | Api::Client => Format::OpenaiChat(Default::default()),
+            Api::Anthropic => Format::Anthropic(Default::default()),
             Api::Google => Format::Google(Default::default()),
             Api::OpenaiResponses => Format::OpenaiResponses(Default::default()),
         };
@@ -48,6 +53,7 @@ impl Decoder {
         match &mut self.format {
             Format::OpenaiChat(decoder) => decoder.event(event),
             Format::OpenaiResponses(decoder) => decoder.event(event),
+            Format::Anthropic(decoder) => decoder.event(event),
             Format::Google(decoder) => decoder.event(event),
         }
     }
@@ -60,6 +66,7 @@ impl Decoder {
         match &mut self.format {
             Format::OpenaiChat(decoder) => decoder.whole(body),
             Format::OpenaiResponses(decoder) => decoder.whole(body),
+            Format::Anthropic(decoder) => decoder.whole(body),
             Format::Google(decoder) => decoder.whole(body),
         }
     }
@@ -78,6 +85,7 @@ impl Decoder {
         match self.format {
             Format::OpenaiChat(decoder) => decoder.finish(),
             Format::OpenaiResponses(decoder) => decoder.finish(),
+            Format::Anthropic(decoder) => decoder.finish(),
             Format::Google(decoder) => decoder.finish(),
         }
     }

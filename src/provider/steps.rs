@@ -227,9 +227,35 @@ impl Ids {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A conversation as bad as can be: calls without results and the reverse, ids that repeat, nothing said at all.
+    pub(in crate::provider) fn any_conversation() -> impl Strategy<Value = Vec<Turn>> {
+        let id = || "[01|ä]{0,3}";
+        let part = prop_oneof![
+            "[a ]{0,3}".prop_map(Part::text),
+            (prop::option::of("[a-b]{1,2}"), any::<bool>()).prop_map(|(signature, redacted)| Part::Thinking {
+                text: "hm".into(),
+                signature,
+                redacted
+            }),
+            (id(), "\\{\\}|x|\\[1\\]")
+                .prop_map(|(id, arguments)| { Part::Call { id, name: "f g".into(), arguments, signature: None } }),
+            "image/(png|bmp)".prop_map(|mime| Part::Image { mime, data: "AA".into() }),
+        ];
+        let parts = prop::collection::vec(part, 0..4);
+        let outcome = (id(), parts.clone(), any::<bool>());
+        let turn = prop_oneof![
+            parts.clone().prop_map(Turn::User),
+            parts.prop_map(Turn::Assistant),
+            outcome.prop_map(|(call, parts, is_error)| {
+                Turn::Result(ToolOutcome { call, name: "f g".into(), parts, is_error })
+            }),
+        ];
+        prop::collection::vec(turn, 0..12)
+    }
 
     fn call(id: &str) -> Part {
         Part::Call { id: id.into(), name: "f".into(), arguments: "{}".into(), signature: None }

@@ -48,9 +48,6 @@ impl Request<'_> {
     }
 }
 
-/// Newest files named in each list, before the cap takes more away.
-const MOST_FILES: usize = 50;
-
 /// Summarizes what a plan leaves behind. The same plan gives the same summary, byte for byte.
 #[must_use]
 pub fn summarize(request: &Request<'_>) -> Summary {
@@ -59,7 +56,7 @@ pub fn summarize(request: &Request<'_>) -> Summary {
     let prefix: Vec<&Arc<Entry>> = plan.turn_prefix().iter().filter(|entry| !plan.is_pinned(entry)).collect();
     let all = || plan.history().iter().chain(plan.turn_prefix());
     let files = FileLists::collect(plan.previous(), all(), &request.settings.tools.files, &|path| request.clean(path));
-    let tags = file_tags(&files, request);
+    let tags = files.tags_within(request.cap / 4, request.measure);
 
     let listen = |entries: &[&Arc<Entry>]| ledger::listen(entries, &|text| request.clean(text), request.stop);
     let room = request.cap.saturating_sub((request.measure)(&tags));
@@ -90,18 +87,6 @@ pub fn summarize(request: &Request<'_>) -> Summary {
         out.push_str(&tags);
     }
     Summary { text: out, short, files }
-}
-
-/// As many files as a quarter of the cap holds.
-fn file_tags(files: &FileLists, request: &Request<'_>) -> String {
-    let mut most = MOST_FILES;
-    loop {
-        let tags = files.tags(most);
-        if most == 0 || (request.measure)(&tags) <= request.cap / 4 {
-            return if most == 0 { String::new() } else { tags };
-        }
-        most /= 2;
-    }
 }
 
 fn previous_summary(request: &Request<'_>) -> Option<String> {

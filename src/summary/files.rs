@@ -74,6 +74,9 @@ const PATCHES: &[&str] = &["apply_patch", "patch", "ApplyPatch"];
 /// Tools with a `command` argument that says what is done to `path`.
 const COMMANDED: &[&str] = &["str_replace_editor", "str_replace_based_edit_tool", "text_editor"];
 
+/// Newest files named in each list, before a cap takes more away.
+const MOST_FILES: usize = 50;
+
 impl FileLists {
     /// The files of `entries`, on top of what the compaction before them had. `tools` are looked at before the known
     /// ones. Lists of a hook's summary are the hook's own, and not read. A path goes through `clean`, as every text does.
@@ -139,6 +142,20 @@ impl FileLists {
         } else {
             self.read_files.retain(|it| it != path);
             move_to_end(&mut self.modified_files, path);
+        }
+    }
+
+    /// The lists as they stand at the end of a summary, with as many files as fit into `cap` tokens; nothing where not
+    /// even one does.
+    #[must_use]
+    pub fn tags_within(&self, cap: u64, measure: &dyn Fn(&str) -> u64) -> String {
+        let mut most = MOST_FILES;
+        loop {
+            let tags = self.tags(most);
+            if most == 0 || measure(&tags) <= cap {
+                return if most == 0 { String::new() } else { tags };
+            }
+            most /= 2;
         }
     }
 

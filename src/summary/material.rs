@@ -68,19 +68,17 @@ impl Material {
     ) -> Self {
         let redact = settings.redaction.enabled;
         let clean = |text: &str| ledger::cleaned(text, redact);
-        let unpinned = |entries: &'_ [Arc<Entry>]| -> Vec<Arc<Entry>> {
+        let unpinned = |entries: &[Arc<Entry>]| -> Vec<Arc<Entry>> {
             entries.iter().filter(|entry| !plan.is_pinned(entry)).cloned().collect()
         };
         let (history, prefix) = (unpinned(plan.history()), unpinned(plan.turn_prefix()));
-        let refs = |entries: &'_ [Arc<Entry>]| entries.to_vec();
         let pieces = |entries: &[Arc<Entry>]| {
             let entries: Vec<&Arc<Entry>> = entries.iter().collect();
             Pieces::measured(transcript(&entries, &clean, stop), raw)
         };
         let previous = plan.previous().and_then(|entry| Some(entry.compaction()?.summary.as_str()));
         let previous = previous.map(|text| clean(&without_files(text))).filter(|text| !text.trim().is_empty());
-        let all: Vec<Arc<Entry>> = refs(&history).into_iter().chain(refs(&prefix)).collect();
-        let all: Vec<&Arc<Entry>> = all.iter().collect();
+        let all: Vec<&Arc<Entry>> = history.iter().chain(&prefix).collect();
         let words: Vec<String> = all
             .iter()
             .filter(|entry| entry.is_from(Role::User))
@@ -88,8 +86,7 @@ impl Material {
             .collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let tokens = |entry: &Arc<Entry>| u64::from(entry.tokens(plan.demand.estimator));
-        let replaced: u64 =
-            plan.summarized().into_iter().map(tokens).sum::<u64>() + plan.previous().map_or(0, tokens);
+        let replaced: u64 = plan.summarized().into_iter().map(tokens).sum::<u64>() + plan.previous().map_or(0, tokens);
         Self {
             history: pieces(&history),
             prefix: pieces(&prefix),

@@ -60,6 +60,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "summary/extractive",
             "summary/fold",
             "summary/language",
+            "summary/material",
             "summary/rules",
             "summary/transcript",
             "summary/files",
