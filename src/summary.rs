@@ -7,6 +7,7 @@ pub mod files;
 pub mod fold;
 pub mod language;
 mod ledger;
+pub mod made;
 pub mod material;
 pub mod redact;
 pub mod rules;

@@ -88,6 +88,15 @@ errors! {
         /// Size of the window, in tokens.
         context_window: u64,
     }
+    /// A model did not answer.
+    -32008 ProviderError = "provider_error" {
+        /// The provider's name.
+        provider: String,
+        /// The model's name there.
+        model: String,
+        /// The HTTP status, where there was one.
+        http_status: Option<u16>,
+    }
     /// The disk refused, or the session is read-only.
     -32009 StorageError = "storage_error" {
         /// Which file.

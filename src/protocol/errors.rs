@@ -61,6 +61,20 @@ pub enum Failure {
     /// Nothing makes the context small enough.
     #[error("even without its history the context does not fit: system prompt and tools take {} tokens, what is left {}, of a window of {}; use a larger model, fewer tools, or a shorter message", .0.system + .0.tools, .0.latest_turn, .0.window)]
     ContextOverflow(Floor),
+    /// A model did not answer.
+    #[error("{what}")]
+    Provider {
+        /// The provider's name.
+        provider: String,
+        /// The model's name there.
+        model: String,
+        /// The HTTP status, where there was one.
+        status: Option<u16>,
+        /// Whether it may work later.
+        retryable: bool,
+        /// What happened and what to do.
+        what: String,
+    },
     /// The operating system refused.
     #[error("{what}")]
     Storage { path: String, errno: Option<i32>, what: String },
@@ -134,6 +148,7 @@ impl Failure {
             Self::Locked { .. } => (-32004, "locked"),
             Self::NothingToCompact(_) => (-32005, "nothing_to_compact"),
             Self::ContextOverflow(_) => (-32007, "context_overflow"),
+            Self::Provider { .. } => (-32008, "provider_error"),
             Self::Storage { .. } => (-32009, "storage_error"),
             Self::NotInitialized => (-32010, "not_initialized"),
             Self::UnsupportedProtocolVersion(_) => (-32022, "unsupported_protocol_version"),
@@ -161,6 +176,9 @@ impl Failure {
                 "floor": { "system": floor.system, "tools": floor.tools, "pins": floor.pins, "latestTurn": floor.latest_turn },
                 "contextWindow": floor.window,
             }),
+            Self::Provider { provider, model, status, .. } => {
+                json!({ "provider": provider, "model": model, "httpStatus": status })
+            }
             Self::Storage { path, errno, .. } => json!({ "path": path, "errno": errno }),
             Self::UnsupportedProtocolVersion(_) => json!({ "supported": [super::VERSION] }),
             _ => json!({}),
@@ -169,6 +187,7 @@ impl Failure {
         let retryable = match self {
             // The disk may have room again; a session that is read-only stays so.
             Self::Storage { errno, .. } => errno.is_some(),
+            Self::Provider { retryable, .. } => *retryable,
             Self::Overloaded { .. } | Self::Busy { .. } | Self::Locked { .. } | Self::ContentModified { .. } => true,
             _ => false,
         };

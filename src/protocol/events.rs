@@ -59,6 +59,36 @@ pub enum Event {
         /// The piece.
         text: String,
     },
+    /// A request to a model failed and is sent again after a while.
+    RetryStart {
+        /// What it is for.
+        source: RetrySource,
+        /// Which try again this will be, from 1.
+        attempt: u32,
+        /// So many there are at most.
+        max_attempts: u32,
+        /// After how long.
+        delay_ms: u64,
+        /// Why it failed.
+        error: ErrorData,
+        /// The same for a person.
+        error_message: String,
+    },
+    /// How that went. Exactly one for each start.
+    RetryEnd {
+        /// What it is for.
+        source: RetrySource,
+        /// Whether there was an answer.
+        success: bool,
+        /// Which try again it was.
+        attempt: u32,
+        /// Why it failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorData>,
+        /// The same for a person.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+    },
     /// A compaction ended. Exactly one for each start.
     CompactionEnd {
         /// Why it ran.
@@ -209,6 +239,24 @@ pub enum ChunkSource {
     Handoff,
 }
 
+/// What a request to a model is for that is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RetrySource {
+    /// A turn.
+    Turn,
+    /// A summary of whole turns.
+    History,
+    /// A summary of the beginning of a turn.
+    TurnPrefix,
+    /// Two sentences for a person.
+    ShortSummary,
+    /// A summary of a branch.
+    Branch,
+    /// A handoff's document.
+    Handoff,
+}
+
 /// How much a notice matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -254,6 +302,8 @@ impl Event {
             Self::CompactionStart { .. } => "compaction_start",
             Self::CompactionProgress { .. } => "compaction_progress",
             Self::SummaryChunk { .. } => "summary_chunk",
+            Self::RetryStart { .. } => "retry_start",
+            Self::RetryEnd { .. } => "retry_end",
             Self::CompactionEnd { .. } => "compaction_end",
             Self::UsageUpdated { .. } => "usage_updated",
             Self::StatusChanged { .. } => "status_changed",

@@ -195,6 +195,10 @@ pub struct Rejected {
     pub model: Option<ModelRef>,
     /// Why not.
     pub why: String,
+    /// The provider's error, where it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<ErrorData>")]
+    pub error: Option<Value>,
 }
 
 /// What a compaction would do.

@@ -1,0 +1,105 @@
+//! What sessions ask models with: providers over HTTP, the client, and what was learned of windows. One for a daemon.
+
+use crate::{caller::Caller, models::learned::Learned, outbox::Outbox, provider::http::Http};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use tokio::sync::Notify;
+
+/// What models are asked with.
+#[derive(Debug)]
+pub struct Means {
+    /// Asks providers.
+    pub http: Http,
+    /// Asks the client.
+    pub caller: Arc<Caller>,
+    /// The windows that providers taught.
+    pub learned: Learned,
+    /// How many summaries are being made, over all sessions.
+    turns: Turns,
+    client_runs_models: AtomicBool,
+    /// Where what was learned is kept.
+    kept_in: PathBuf,
+}
+
+/// So many at the same time, however many that is allowed to be at the moment.
+#[derive(Debug, Default)]
+struct Turns {
+    taken: Mutex<u64>,
+    freed: Notify,
+}
+
+/// A turn, as long as it is kept.
+#[derive(Debug)]
+pub struct Turn<'a>(&'a Turns);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.taken.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.freed.notify_waiters();
+    }
+}
+
+impl Means {
+    /// Those of a daemon that talks through `outbox` and keeps its things in `data`.
+    #[must_use]
+    pub fn new(outbox: Arc<Outbox>, data: &Path) -> Arc<Self> {
+        let kept_in = data.join("learned-windows.json");
+        let learned: BTreeMap<String, u64> =
+            fs::read(&kept_in).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        Arc::new(Self {
+            http: Http::default(),
+            caller: Arc::new(Caller::new(outbox)),
+            learned: Learned::of(learned),
+            turns: Turns::default(),
+            client_runs_models: AtomicBool::new(false),
+            kept_in,
+        })
+    }
+
+    /// Whether the client said that it runs models.
+    #[must_use]
+    pub fn client_runs_models(&self) -> bool {
+        self.client_runs_models.load(Ordering::SeqCst)
+    }
+
+    /// The client says so.
+    pub fn the_client_runs_models(&self) {
+        self.client_runs_models.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until fewer than `most` summaries are being made.
+    pub async fn turn(&self, most: u64) -> Turn<'_> {
+        loop {
+            let freed = self.turns.freed.notified();
+            tokio::pin!(freed);
+            // Heard from here on, so that nothing falls between looking and waiting.
+            freed.as_mut().enable();
+            {
+                let mut taken = self.turns.taken.lock().unwrap_or_else(PoisonError::into_inner);
+                if *taken < most.max(1) {
+                    *taken += 1;
+                    return Turn(&self.turns);
+                }
+            }
+            freed.await;
+        }
+    }
+
+    /// Keeps what was learned for the next daemon. What cannot be written is learned again. Blocks for a moment.
+    pub fn keep_learned(&self) {
+        let text = serde_json::to_string_pretty(&self.learned.all()).unwrap_or_default();
+        let new = self.kept_in.with_extension(format!("{}.new", std::process::id()));
+        let written = self.kept_in.parent().map_or(Ok(()), fs::create_dir_all);
+        let written = written.and_then(|()| fs::write(&new, text)).and_then(|()| fs::rename(&new, &self.kept_in));
+        if let Err(error) = written {
+            tracing::debug!(%error, "what was learned of windows is not kept");
+        }
+    }
+}
