@@ -3,9 +3,10 @@
 pub mod files;
 pub mod layers;
 pub mod patch;
+pub mod prompt_files;
 pub mod trust;
 
-pub use layers::{Flaw, Layers, Problem, Source, Sourced};
+pub use layers::{Flaw, Layers, Problem, Source, Sourced, Subject};
 
 use crate::models::ModelRef;
 use schemars::JsonSchema;
