@@ -2,6 +2,9 @@
 
 use std::{borrow::Cow, fmt};
 
+/// The longest text that can stand in for a prompt, in bytes. The longest of ours has a thirtieth of it.
+pub const LONGEST: usize = 64 * 1024;
+
 macro_rules! prompts {
     ($($(#[doc = $doc:literal])+ $prompt:ident = $name:literal $(needs $need:literal)?;)+) => {
         /// A text that is sent to a model, or a frame around one.
@@ -73,6 +76,19 @@ prompts! {
     PinnedContext = "pinned-context" needs "{{pins}}";
 }
 
+impl Prompt {
+    /// The prompt of this name.
+    ///
+    /// # Errors
+    /// When there is none. Says which there are.
+    pub fn named(name: &str) -> Result<Self, String> {
+        Self::ALL.iter().copied().find(|it| it.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|it| it.name()).collect();
+            format!("there is no prompt `{name}`; expected one of {}", names.join(", "))
+        })
+    }
+}
+
 /// The prompts in force: the embedded ones, and those that stand in for them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Prompts {
@@ -104,12 +120,7 @@ impl Prompts {
     /// # Errors
     /// When there is no such prompt, or the text cannot be it; the one before stays. Says what is wrong.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
-        /// In bytes. The longest of ours has a thirtieth of it.
-        const LONGEST: usize = 64 * 1024;
-        let Some(prompt) = Prompt::ALL.iter().copied().find(|it| it.name() == name) else {
-            let names: Vec<&str> = Prompt::ALL.iter().map(|it| it.name()).collect();
-            return Err(format!("there is no prompt `{name}`; expected one of {}", names.join(", ")));
-        };
+        let prompt = Prompt::named(name)?;
         if text.trim().is_empty() {
             return Err("it is empty; delete the file to get the prompt that comes with the program".to_owned());
         }

@@ -3,10 +3,11 @@
 pub mod files;
 pub mod layers;
 pub mod patch;
+pub mod prompt_files;
 pub mod trust;
 
 pub use crate::secret::Secret;
-pub use layers::{Flaw, Layers, Problem, Source, Sourced};
+pub use layers::{Flaw, Layers, Problem, Source, Sourced, Subject};
 
 use crate::models::{ModelRef, known::Api};
 use schemars::JsonSchema;

@@ -183,42 +183,42 @@ impl Watched {
                 Some(_) => {}
                 None => changed.push(folder.clone()),
             }
-            if elsewhere || itself {
-                self.arm_again(&folder);
-                let arrived = self.wanted.get(&folder).and_then(|wanted| wanted.place.as_ref());
-                if elsewhere && arrived.is_some_and(|place| place.at == folder) {
-                    // What it was made with came before we looked.
-                    changed.push(folder);
-                }
+            // What a folder that arrived was made with came before we looked.
+            if itself {
+                changed.extend(self.renew(&folder));
+            } else if elsewhere && self.arm_anew(&folder) {
+                changed.push(folder);
             }
         }
         changed
     }
 
-    /// A watch belongs to the very folder it was made for, and says nothing of another one of the same name.
-    fn arm_again(&mut self, folder: &Path) {
-        let Some(wanted) = self.wanted.get_mut(folder) else { return };
-        if let Some(place) = wanted.place.take() {
-            self.armed.remove(&place.real);
-            if let Some(system) = &mut self.system {
-                // One that is gone was let go of already.
-                let _ = system.unwatch(&place.real);
-            }
-            // Others may stand on the same folder.
-            let shared = |it: &Wanted| it.place.as_ref().is_some_and(|other| other.real == place.real);
-            let others: Vec<_> =
-                self.wanted.iter().filter(|(_, it)| shared(it)).map(|(path, _)| path.clone()).collect();
-            for other in others {
-                self.try_arm(&other);
-            }
+    /// A watch belongs to the very folder it was made for, and says nothing of another one of the same name. The folders
+    /// that arrived meanwhile.
+    fn renew(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let Some(place) = self.wanted.get(folder).and_then(|wanted| wanted.place.clone()) else {
+            return Vec::from_iter(self.arm_anew(folder).then(|| folder.to_owned()));
+        };
+        self.armed.remove(&place.real);
+        if let Some(system) = &mut self.system {
+            // One that is gone was let go of already.
+            let _ = system.unwatch(&place.real);
         }
-        self.try_arm(folder);
+        // Others may stand on the same folder.
+        let stands = |it: &Wanted| it.place.as_ref().is_some_and(|other| other.real == place.real);
+        let all: Vec<_> = self.wanted.iter().filter(|(_, it)| stands(it)).map(|(path, _)| path.clone()).collect();
+        all.into_iter().filter(|it| self.arm_anew(it)).collect()
     }
 
-    fn try_arm(&mut self, folder: &Path) {
+    /// Watches a wanted folder where it is now. Whether it is there, and was not before.
+    fn arm_anew(&mut self, folder: &Path) -> bool {
+        let before = self.wanted.get_mut(folder).and_then(|wanted| wanted.place.take());
         if let Err(why) = self.arm(folder) {
             tracing::warn!(folder = %folder.display(), why, "changes of this folder are not noticed any more");
         }
+        let now = self.wanted.get(folder).and_then(|wanted| wanted.place.as_ref());
+        let there = |place: &Place| place.at == folder;
+        now.is_some_and(there) && !before.as_ref().is_some_and(there)
     }
 
     /// Watches a wanted folder where it is, or where it would appear.
@@ -374,6 +374,26 @@ mod tests {
             }
             fs::remove_dir_all(home.path().join("a")).expect("removed");
             before(&told, &folder);
+        }
+    }
+
+    /// Whichever is looked at first, and whatever it was that happened.
+    #[test]
+    fn folders_that_are_waited_for_in_one_place_are_told_when_they_arrive() {
+        for round in 0..16 {
+            let home = tempfile::tempdir().expect("a folder");
+            let outer = home.path().join("outer");
+            let (watcher, _told) = watcher();
+            for folder in [&outer, &outer.join("inner")] {
+                watcher.watch_folder(folder, Depth::Folder).expect("it is waited for");
+            }
+            let mut watched = lock(&watcher.watched);
+            fs::create_dir_all(outer.join("inner")).expect("folders");
+            let place = home.path().canonicalize().expect("a folder");
+            let what = if round % 2 == 0 { place.join("stranger") } else { place };
+            let mut told = watched.heard(Said::Changed(what));
+            told.sort();
+            assert_eq!(told, [outer.clone(), outer.join("inner")], "round {round}");
         }
     }
 

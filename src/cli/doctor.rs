@@ -6,7 +6,7 @@ use crate::{
     models::catalog::{Known, ListedModel, catalog, without_credentials},
     settings::{
         Flaw, Sourced,
-        files::{SettingsFiles, project_file},
+        files::{Overridden, SettingsFiles, project_file},
         trust::Trust,
     },
 };
@@ -34,6 +34,7 @@ struct Findings {
     project: Project,
     data: Data,
     values: Vec<Setting>,
+    prompts: Vec<OwnPrompt>,
     models: Vec<ListedModel>,
     problems: Vec<Finding>,
 }
@@ -68,6 +69,14 @@ struct Data {
 struct Setting {
     key: String,
     value: Value,
+    source: Value,
+}
+
+/// A prompt that is not the one that comes with the program.
+#[derive(Serialize)]
+struct OwnPrompt {
+    name: &'static str,
+    file: PathBuf,
     source: Value,
 }
 
@@ -132,10 +141,15 @@ fn find(places: &Places, folder: PathBuf) -> Findings {
         project: Project { exists: project.exists(), path: project, trusted: files.trust(&folder) == Trust::Trusted },
         data: Data { place: place(sessions, "ABRIDGED_DATA_DIR"), sessions: count, bytes },
         values: values(&sourced, &models),
+        prompts: files.overridden(Some(&folder)).map(own_prompt).collect(),
         folder,
         models,
         problems,
     }
+}
+
+fn own_prompt(own: Overridden<'_>) -> OwnPrompt {
+    OwnPrompt { name: own.prompt.name(), file: own.file.to_owned(), source: json!(own.source) }
 }
 
 fn of_settings(problem: &crate::settings::Problem) -> Finding {
@@ -274,6 +288,14 @@ fn picture(findings: &Findings, paint: &Paint) -> String {
     let nothing = |text: &str| vec![vec![text.to_owned()]];
     let values: Vec<_> = values.collect();
     part("Settings", if values.is_empty() { nothing("all of them are defaults") } else { values });
+    let prompts = findings
+        .prompts
+        .iter()
+        .map(|it| vec![it.name.to_owned(), it.file.display().to_string(), format!("from {}", short(&it.source))]);
+    let prompts: Vec<_> = prompts.collect();
+    if !prompts.is_empty() {
+        part("Prompts", prompts);
+    }
     let models = findings.models.iter().map(|model| {
         let Known { value, source } = model.context_window;
         let window = format!("window {} from {}", grouped(&json!(value)), short(&json!(source)));

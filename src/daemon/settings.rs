@@ -18,8 +18,9 @@ use crate::{
         state::State,
     },
     settings::{
-        Flaw, Layers, Problem, Sourced,
+        Flaw, Layers, Problem, Sourced, Subject,
         files::{NotChanged, Reread, SettingsFiles, Target, project_file},
+        prompt_files::project_prompts,
     },
     watch::{Depth, Watcher},
 };
@@ -48,7 +49,7 @@ pub(super) struct LiveSettings {
     next_follower: AtomicU64,
     /// Set when there is somebody to tell.
     watcher: OnceLock<Watcher>,
-    /// Where a change of the global file would be seen.
+    /// Where a change of the global file or of the user's prompts would be seen.
     global_folders: Mutex<Vec<PathBuf>>,
 }
 
@@ -68,13 +69,13 @@ impl Drop for Following {
     fn drop(&mut self) {
         let follower = lock(&self.settings.followers).remove(&self.number);
         if let (Some(follower), Some(watcher)) = (follower, self.settings.watcher.get()) {
-            watcher.unwatch_folder(&project_folder(&follower.cwd));
+            project_folders(&follower.cwd).iter().for_each(|folder| watcher.unwatch_folder(folder));
         }
     }
 }
 
 impl LiveSettings {
-    /// Reads the global settings.
+    /// Reads the global settings and the user's prompts.
     pub(super) fn read(places: &Places, outbox: Arc<Outbox>) -> Self {
         let mut files = SettingsFiles::read(places.settings(), &|name| std::env::var(name).ok());
         Self {
@@ -90,7 +91,7 @@ impl LiveSettings {
         }
     }
 
-    /// What holds for a session about this folder. Reads its project's file.
+    /// What holds for a session about this folder. Reads its project's files.
     pub(super) fn layers_for(&self, cwd: &str) -> Layers {
         let mut files = lock(&self.files);
         let layers = files.read_project(Path::new(cwd));
@@ -107,7 +108,7 @@ impl LiveSettings {
     pub(super) fn follow(self: &Arc<Self>, session: &State, handle: Handle) -> Following {
         let (number, cwd) = (self.next_follower.fetch_add(1, Ordering::Relaxed), PathBuf::from(session.cwd()));
         // Watched before it is read, so that nothing falls between the two.
-        self.watch_folder(&project_folder(&cwd));
+        project_folders(&cwd).iter().for_each(|folder| self.watch_folder(folder));
         lock(&self.followers).insert(number, Follower { cwd: cwd.clone(), handle: handle.clone() });
         let mut files = lock(&self.files);
         handle.send_urgent(Urgent::Layers(files.read_project(&cwd)));
@@ -135,7 +136,7 @@ impl LiveSettings {
         }
         let before = std::mem::replace(&mut *lock(&self.general), files.layers()).sourced();
         let now = self.general();
-        if now != before && self.greeted.load(Ordering::SeqCst) {
+        if !now.tells_the_same(&before) && self.greeted.load(Ordering::SeqCst) {
             self.outbox.notify(SettingsChanged::NAME, now);
         }
         for Follower { cwd, handle } in followers.values() {
@@ -162,13 +163,13 @@ impl LiveSettings {
     pub(super) fn changed(&self, path: &Path) {
         let is_in = |folder: &Path| path == folder || path.parent() == Some(folder);
         let ours = lock(&self.global_folders).iter().any(|folder| is_in(folder))
-            || lock(&self.followers).values().any(|follower| is_in(&project_folder(&follower.cwd)));
+            || lock(&self.followers).values().any(|it| project_folders(&it.cwd).iter().any(|folder| is_in(folder)));
         if ours {
             self.reread(&mut lock(&self.files));
         }
     }
 
-    /// Watches where the global file is. A link may lead elsewhere than before.
+    /// Watches where the global file and the user's prompts are. A link may lead elsewhere than before.
     fn watch_global(&self, files: &SettingsFiles) {
         let Some(watcher) = self.watcher.get() else { return };
         let now = files.global_folders();
@@ -201,10 +202,14 @@ impl LiveSettings {
             return;
         }
         for problem in untold.drain(..) {
-            let (severity, title) = match problem.flaw {
-                Flaw::Broken => (Severity::Error, "A settings file is broken; what it said before holds"),
-                Flaw::Unknown => (Severity::Warning, "A setting is not known"),
-                Flaw::Untrusted => (Severity::Warning, "A project is not trusted with a setting"),
+            let severity = if problem.flaw == Flaw::Broken { Severity::Error } else { Severity::Warning };
+            let title = match (problem.subject, problem.flaw) {
+                (Subject::Settings, Flaw::Broken) => "A settings file is broken; what it said before holds",
+                (Subject::Settings, Flaw::Unknown) => "A setting is not known",
+                (Subject::Settings, Flaw::Untrusted) => "A project is not trusted with a setting",
+                (Subject::Prompts, Flaw::Broken) => "A prompt cannot be used; what was there before holds",
+                (Subject::Prompts, Flaw::Unknown) => "A prompt is not known",
+                (Subject::Prompts, Flaw::Untrusted) => "A project is not trusted with prompts",
             };
             let notice = NoticeParams { severity, title: title.to_owned(), detail: Some(problem.to_string()) };
             self.outbox.notify(Notice::NAME, notice);
@@ -265,9 +270,9 @@ impl Daemon {
     }
 }
 
-/// Where the settings file of a project is.
-fn project_folder(cwd: &Path) -> PathBuf {
-    project_file(cwd).parent().unwrap_or(cwd).to_owned()
+/// Where the settings file and the prompts of a project are.
+fn project_folders(cwd: &Path) -> [PathBuf; 2] {
+    [project_file(cwd).parent().unwrap_or(cwd).to_owned(), project_prompts(cwd)]
 }
 
 fn not_changed(why: NotChanged) -> Failure {

@@ -230,7 +230,7 @@ impl State {
         self.layers = layers;
         let before = std::mem::replace(&mut self.sourced, Arc::new(sourced));
         // Prompts are not told: only what is made from here on is another.
-        let same = before.settings == self.sourced.settings && before.sources == self.sourced.sources;
+        let same = before.tells_the_same(&self.sourced);
         Ok((!same).then_some(&self.sourced))
     }
 

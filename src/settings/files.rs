@@ -1,11 +1,13 @@
-//! The settings files as they were read last. A file that is broken keeps what it said before, and everything that is
-//! wrong is told once.
+//! The settings files as they were read last, and the prompts beside them. A file that is broken keeps what it said
+//! before, and everything that is wrong is told once.
 
 use super::{
     layers::{Flaw, Layers, Problem, Source, check, from_environment, line_of},
     patch::patched_text,
+    prompt_files::PromptFolder,
     trust::{Trust, allowed},
 };
+use crate::prompts::{Prompt, Prompts};
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -20,12 +22,16 @@ const LARGEST: u64 = 1 << 20;
 /// The files, and what they say together.
 pub struct SettingsFiles {
     global: Layer,
+    /// The user's prompts.
+    prompts: PromptFolder,
     environment: Option<Value>,
     /// For `~/` in trusted folders.
     home: Option<PathBuf>,
     /// By the folder they are about.
     projects: HashMap<PathBuf, Project>,
     untold: Vec<Problem>,
+    /// Whether a project was read for one session, and others about it do not know of what is different.
+    unheard: bool,
 }
 
 /// One file.
@@ -43,6 +49,20 @@ struct Project {
     /// What of it is taken.
     taken: Option<Value>,
     refused: Vec<Problem>,
+    prompts: PromptFolder,
+}
+
+/// A prompt that somebody's own text stands in for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overridden<'a> {
+    /// Which.
+    pub prompt: Prompt,
+    /// Whose text.
+    pub source: Source,
+    /// Where it is.
+    pub file: &'a Path,
+    /// The text.
+    pub text: &'a str,
 }
 
 /// What reading the files again brought.
@@ -86,18 +106,20 @@ pub fn project_file(cwd: &Path) -> PathBuf {
 }
 
 impl SettingsFiles {
-    /// Reads the global file and the environment.
+    /// Reads the global file, the user's prompts and the environment.
     #[must_use]
     pub fn read(global: PathBuf, environment: &dyn Fn(&str) -> Option<String>) -> Self {
+        let global = std::path::absolute(&global).unwrap_or(global);
         let mut files = Self {
-            global: Layer::at(std::path::absolute(&global).unwrap_or(global)),
+            prompts: PromptFolder::of_user(&global),
+            global: Layer::at(global),
             environment: from_environment(environment),
             home: environment("HOME").map(PathBuf::from),
             projects: HashMap::new(),
             untold: Vec::new(),
+            unheard: false,
         };
-        files.global.look();
-        files.untold = files.global.problems.clone();
+        files.reread();
         files
     }
 
@@ -116,18 +138,42 @@ impl SettingsFiles {
             (Source::Project, project),
             (Source::Environment, self.environment.clone()),
         ];
-        Layers::of(layers.into_iter().filter_map(|(source, value)| Some((source, value?))).collect())
+        let layers = Layers::of(layers.into_iter().filter_map(|(source, value)| Some((source, value?))).collect());
+        let mut prompts = Prompts::default();
+        for Overridden { prompt, text, .. } in self.overridden(cwd) {
+            if let Err(why) = prompts.set(prompt.name(), text) {
+                tracing::warn!(prompt = prompt.name(), why, "a text that was right is not");
+            }
+        }
+        layers.with_prompts(prompts)
     }
 
-    /// Reads the file of a project, and says what holds for sessions about it. A folder that is not absolute is another
+    /// The prompts that texts of the user or the project stand in for in sessions about a folder.
+    pub fn overridden<'a>(&'a self, cwd: Option<&Path>) -> impl Iterator<Item = Overridden<'a>> {
+        let project = cwd.and_then(|cwd| self.projects.get(cwd));
+        Prompt::ALL.iter().filter_map(move |prompt| {
+            let of = |folder: &'a PromptFolder, source| {
+                let (file, text) = folder.text(*prompt)?;
+                Some(Overridden { prompt: *prompt, source, file, text })
+            };
+            project.and_then(|it| of(&it.prompts, Source::Project)).or_else(|| of(&self.prompts, Source::Global))
+        })
+    }
+
+    /// Reads the files of a project, and says what holds for sessions about it. A folder that is not absolute is another
     /// machine's, or nowhere.
     pub fn read_project(&mut self, cwd: &Path) -> Layers {
         if cwd.is_absolute() {
             let mut project = match self.projects.remove(cwd) {
                 Some(project) => project,
-                None => Project { layer: Layer::at(project_file(cwd)), taken: None, refused: Vec::new() },
+                None => Project {
+                    layer: Layer::at(project_file(cwd)),
+                    taken: None,
+                    refused: Vec::new(),
+                    prompts: PromptFolder::of_project(cwd),
+                },
             };
-            self.look_at(cwd, &mut project);
+            self.unheard |= self.look_at(cwd, &mut project) == Reread::Changed;
             self.projects.insert(cwd.to_owned(), project);
         }
         self.layers_of(Some(cwd))
@@ -140,9 +186,13 @@ impl SettingsFiles {
 
     /// Reads all files again.
     pub fn reread(&mut self) -> Reread {
-        let mut reread = self.global.look();
-        if reread == Reread::Changed {
+        let mut reread = if std::mem::take(&mut self.unheard) { Reread::Changed } else { Reread::Same };
+        if self.global.look() == Reread::Changed {
             self.untold.extend(self.global.problems.iter().cloned());
+            reread = Reread::Changed;
+        }
+        if self.prompts.look(Trust::Trusted, &mut self.untold) == Reread::Changed {
+            reread = Reread::Changed;
         }
         for (cwd, mut project) in std::mem::take(&mut self.projects) {
             if self.look_at(&cwd, &mut project) == Reread::Changed {
@@ -153,11 +203,13 @@ impl SettingsFiles {
         reread
     }
 
-    /// The folders a change of the global file is seen in: its own, and where a link leads.
+    /// The folders a change of the global file or of the user's prompts is seen in: their own, and where links lead.
     #[must_use]
     pub fn global_folders(&self) -> Vec<PathBuf> {
         let links = [Some(self.global.file.clone()), self.global.file.canonicalize().ok()];
         let mut folders: Vec<_> = links.into_iter().flatten().filter_map(|it| Some(it.parent()?.to_owned())).collect();
+        folders.extend(self.prompts.seen_in());
+        folders.sort();
         folders.dedup();
         folders
     }
@@ -169,8 +221,9 @@ impl SettingsFiles {
 
     /// Everything that is wrong now, told or not.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
-        let projects = self.projects.values().flat_map(|project| project.layer.problems.iter().chain(&project.refused));
-        self.global.problems.iter().chain(projects)
+        let projects = self.projects.values();
+        let projects = projects.flat_map(|it| it.layer.problems.iter().chain(&it.refused).chain(it.prompts.problems()));
+        self.global.problems.iter().chain(self.prompts.problems()).chain(projects)
     }
 
     /// Changes a file by a patch, in which null takes a key out.
@@ -211,32 +264,35 @@ impl SettingsFiles {
         write(&file, &text, target).map_err(|error| NotChanged::Io { file, error })
     }
 
-    /// Reads a project's file again, and sees what of it is taken now: whom to trust may have changed too.
+    /// Reads a project's files again, and sees what of them is taken now: whom to trust may have changed too.
     fn look_at(&mut self, cwd: &Path, project: &mut Project) -> Reread {
+        let trust = self.trust(cwd);
         let layer = &mut project.layer;
         // Where somebody keeps the global file in a project's place, it is the global one.
         let read = if same_file(&layer.file, &self.global.file) { Reread::Same } else { layer.look() };
         if read == Reread::Changed {
             self.untold.extend(layer.problems.iter().cloned());
         }
-        let value = layer.value.as_ref().map(|value| allowed(value, self.trust(cwd)));
+        let value = layer.value.as_ref().map(|value| allowed(value, trust));
         let (taken, refused) = value.map_or_else(Default::default, |(taken, refused)| (Some(taken), refused));
         let text = layer.seen.as_deref().unwrap_or_default();
         let unknown = |key: &String| layer.problems.iter().any(|problem| problem.key == *key);
         let refused = refused.into_iter().filter(|key| !unknown(key)).map(|key| {
             let (file, line, what) = (Some(layer.file.clone()), line_of(text, &key), untrusted(&key, cwd));
-            Problem { file, key, line, what, flaw: Flaw::Untrusted }
+            Problem { file, key, line, flaw: Flaw::Untrusted, ..Problem::broken(what) }
         });
         let refused: Vec<Problem> = refused.collect();
         if refused != project.refused {
             self.untold.extend(refused.iter().cloned());
             project.refused = refused;
         }
-        if taken == project.taken {
-            return read;
-        }
+        let prompts = match same_file(project.prompts.folder(), self.prompts.folder()) {
+            true => Reread::Same,
+            false => project.prompts.look(trust, &mut self.untold),
+        };
+        let same = read == Reread::Same && prompts == Reread::Same && taken == project.taken;
         project.taken = taken;
-        Reread::Changed
+        if same { Reread::Same } else { Reread::Changed }
     }
 
     /// Whether a person trusts a project: its very folder stands in the global file.
@@ -445,6 +501,43 @@ mod tests {
         files.reread();
         assert_eq!(files.take_problems()[0].key, "trustedProjects");
         assert_eq!(reserve(&files.read_project(Path::new("relative"))), 16_384);
+    }
+
+    #[test]
+    fn a_prompt_of_a_trusted_project_lies_over_the_users() {
+        let home = tempfile::tempdir().expect("a folder");
+        let project = home.path().join("project");
+        put(&home.path().join("prompts/auto-continue.md"), "of the user");
+        put(&home.path().join("prompts/branch-summary.md"), "of the user");
+        put(&project.join(".abridged/prompts/auto-continue.md"), "of the project");
+        let mut files = files(home.path());
+        let own = |layers: &Layers| {
+            let prompts = layers.sourced().prompts;
+            [Prompt::AutoContinue, Prompt::BranchSummary].map(|prompt| prompts.get(prompt).to_owned())
+        };
+        assert_eq!(own(&files.read_project(&project)), ["of the user", "of the user"]);
+        let told: Vec<_> = files.take_problems().into_iter().map(|it| (it.flaw, it.file)).collect();
+        assert_eq!(told, [(Flaw::Untrusted, Some(project.join(".abridged/prompts")))]);
+        put(&home.path().join("settings.json"), &json!({"trustedProjects": [&project]}).to_string());
+        assert_eq!(files.reread(), Reread::Changed);
+        assert_eq!(own(&files.layers_of(Some(&project))), ["of the project", "of the user"]);
+        assert_eq!(own(&files.layers()), ["of the user", "of the user"]);
+        let overridden: Vec<_> = files.overridden(Some(&project)).map(|it| (it.prompt, it.source)).collect();
+        let expected = [(Prompt::BranchSummary, Source::Global), (Prompt::AutoContinue, Source::Project)];
+        assert_eq!(overridden, expected);
+        assert_eq!((files.reread(), files.take_problems()), (Reread::Same, vec![]));
+    }
+
+    #[test]
+    fn what_was_read_for_one_session_is_news_for_the_others() {
+        let home = tempfile::tempdir().expect("a folder");
+        let project = home.path().join("project");
+        let mut files = files(home.path());
+        files.read_project(&project);
+        assert_eq!(files.reread(), Reread::Same);
+        put(&project_file(&project), r#"{"compaction":{"reserveTokens":7}}"#);
+        files.read_project(&project);
+        assert_eq!((files.reread(), files.reread()), (Reread::Changed, Reread::Same));
     }
 
     #[test]

@@ -59,6 +59,17 @@ pub struct Problem {
     pub what: String,
     /// What follows from it.
     pub flaw: Flaw,
+    /// What it is about.
+    pub subject: Subject,
+}
+
+/// What a problem is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A setting, or a file of them.
+    Settings,
+    /// A text in the place of a prompt, or a folder of them.
+    Prompts,
 }
 
 /// What follows from something wrong.
@@ -69,15 +80,23 @@ pub enum Flaw {
     Broken,
     /// A key nobody knows is left out.
     Unknown,
-    /// A key that a project may not set is left out.
+    /// What a project may not say is left out.
     Untrusted,
+}
+
+impl Sourced {
+    /// Whether clients see the same settings in both.
+    #[must_use]
+    pub fn tells_the_same(&self, other: &Self) -> bool {
+        self.settings == other.settings && self.sources == other.sources
+    }
 }
 
 impl Problem {
     /// A layer that cannot be used.
     #[must_use]
     pub fn broken(what: String) -> Self {
-        Self { file: None, key: String::new(), line: None, what, flaw: Flaw::Broken }
+        Self { file: None, key: String::new(), line: None, what, flaw: Flaw::Broken, subject: Subject::Settings }
     }
 }
 
@@ -156,7 +175,7 @@ pub fn from_environment(environment: &dyn Fn(&str) -> Option<String>) -> Option<
 #[must_use]
 pub fn check(text: &str) -> (Option<Value>, Vec<Problem>) {
     let broken = |key: String, line: usize, what: String| {
-        let problem = Problem { file: None, key, line: Some(line), what, flaw: Flaw::Broken };
+        let problem = Problem { key, line: Some(line), ..Problem::broken(what) };
         (None, vec![problem])
     };
     let value: Value = match serde_json::from_str(text) {
@@ -180,7 +199,7 @@ pub fn check(text: &str) -> (Option<Value>, Vec<Problem>) {
         // serde_ignored marks an Option it went through with a "?".
         let key = key.replace(".?", "");
         let (line, what) = (line_of(text, &key), "unknown key, ignored".to_owned());
-        Problem { file: None, key, line, what, flaw: Flaw::Unknown }
+        Problem { key, line, flaw: Flaw::Unknown, ..Problem::broken(what) }
     });
     (Some(value), unknown.collect())
 }

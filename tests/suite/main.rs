@@ -15,6 +15,7 @@ mod kills;
 mod mended;
 mod mutations;
 mod mutator;
+mod prompts;
 mod proof;
 mod provider;
 mod reading;
