@@ -97,6 +97,12 @@ export interface ServerNotifications {
   "notice": { params: NoticeParams };
 }
 
+/** What the daemon asks of the client: method, params, result. */
+export interface ClientRequests {
+  /** Asks the client to run a model. Only of one that said so at `initialize`. */
+  "llm/complete": { params: LlmCompleteParams; result: LlmCompleteAnswer };
+}
+
 /** The number in `error.code` of each `error.data.code`. */
 export interface ErrorNumbers {
   "parse_error": -32700;
@@ -114,6 +120,7 @@ export interface ErrorNumbers {
   "locked": -32004;
   "nothing_to_compact": -32005;
   "context_overflow": -32007;
+  "provider_error": -32008;
   "storage_error": -32009;
   "not_initialized": -32010;
   "unsupported_protocol_version": -32022;
@@ -963,6 +970,8 @@ export interface Rejected {
   model: ModelRef | null;
   /** Why not. */
   why: string;
+  /** The provider's error, where it was one. */
+  error?: ErrorData | null;
 }
 
 /** `error.data`: branch on `code`. `retryable` says whether the same request may work later. */
@@ -1061,6 +1070,17 @@ export type ErrorData =
       floor: ContextFloor;
       /** Size of the window, in tokens. */
       contextWindow: number;
+    }
+  /** A model did not answer. */
+  | {
+      code: "provider_error";
+      retryable: boolean;
+      /** The provider's name. */
+      provider: string;
+      /** The model's name there. */
+      model: string;
+      /** The HTTP status, where there was one. */
+      httpStatus: number | null;
     }
   /** The disk refused, or the session is read-only. */
   | {
@@ -1691,6 +1711,36 @@ export type SessionEvent =
       /** The piece. */
       text: string;
     }
+  /** A request to a model failed and is sent again after a while. */
+  | {
+      type: "retry_start";
+      /** What it is for. */
+      source: RetrySource;
+      /** Which try again this will be, from 1. */
+      attempt: number;
+      /** So many there are at most. */
+      maxAttempts: number;
+      /** After how long. */
+      delayMs: number;
+      /** Why it failed. */
+      error: ErrorData;
+      /** The same for a person. */
+      errorMessage: string;
+    }
+  /** How that went. Exactly one for each start. */
+  | {
+      type: "retry_end";
+      /** What it is for. */
+      source: RetrySource;
+      /** Whether there was an answer. */
+      success: boolean;
+      /** Which try again it was. */
+      attempt: number;
+      /** Why it failed. */
+      error?: ErrorData | null;
+      /** The same for a person. */
+      errorMessage?: string | null;
+    }
   /** A compaction ended. Exactly one for each start. */
   | {
       type: "compaction_end";
@@ -1820,6 +1870,21 @@ export type ChunkSource =
   /** A handoff's document. */
   | "handoff";
 
+/** What a request to a model is for that is sent again. */
+export type RetrySource =
+  /** A turn. */
+  | "turn"
+  /** A summary of whole turns. */
+  | "history"
+  /** A summary of the beginning of a turn. */
+  | "turn_prefix"
+  /** Two sentences for a person. */
+  | "short_summary"
+  /** A summary of a branch. */
+  | "branch"
+  /** A handoff's document. */
+  | "handoff";
+
 /** How much a notice matters. */
 export type Severity =
   /** To know. */
@@ -1855,6 +1920,49 @@ export interface NoticeParams {
   title: string;
   /** In more. */
   detail?: string | null;
+}
+
+/** Params of `llm/complete`. */
+export interface LlmCompleteParams {
+  /** For which session. */
+  sessionId: SessionId;
+  /** Of which operation. */
+  operationId: OperationId;
+  /** What the answer is for. */
+  purpose: Purpose;
+  /** What the model is told before everything. */
+  system: string;
+  /** The conversation, in pi's shapes. */
+  messages: unknown[];
+  /** The tools it knows; it must not call them. */
+  tools?: unknown[] | null;
+  /** The most it may answer, in tokens. */
+  maxTokens: number;
+  /** Which model; the client's choice where it is left out. */
+  model?: ModelRef | null;
+  /** An answer after so many milliseconds is too late; null: whenever. */
+  deadlineMs: number | null;
+}
+
+/** What a model is asked for. */
+export type Purpose =
+  /** To go on with the conversation. */
+  | "turn"
+  /** A summary of whole turns. */
+  | "compaction"
+  /** A summary of the beginning of a turn. */
+  | "turn_prefix"
+  /** Two sentences for a person. */
+  | "short_summary"
+  /** A summary of a branch. */
+  | "branch_summary"
+  /** A document for another session. */
+  | "handoff";
+
+/** The answer to `llm/complete`. */
+export interface LlmCompleteAnswer {
+  /** An assistant message, with `usage` where it is known and `stopReason`. */
+  message: unknown;
 }
 
 /** The error of an answer. */

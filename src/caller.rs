@@ -13,7 +13,6 @@ use std::{
 use tokio::sync::oneshot;
 
 /// Asks the client.
-#[derive(Debug)]
 pub struct Caller {
     outbox: Arc<Outbox>,
     next: AtomicU64,

@@ -4,7 +4,6 @@ mod files;
 mod settings;
 
 use crate::{
-    caller::Caller,
     ids::SessionId,
     outbox::Outbox,
     protocol::{
@@ -21,6 +20,7 @@ use crate::{
         self, Emitter, background,
         handle::{self, Command, Handle, Inbox, Note, Urgent},
         header,
+        means::Means,
         open::{self, Opened},
     },
     transport::LARGEST_FRAME,
@@ -129,8 +129,8 @@ pub struct Daemon {
     finishing: AtomicBool,
     methods: OnceLock<Vec<&'static str>>,
     requests: OnceLock<Arc<Shared>>,
-    /// Asks the client.
-    pub caller: Arc<Caller>,
+    /// What models are asked with, the client among them.
+    pub means: Arc<Means>,
     files: SessionFiles,
     /// What all sessions have in common.
     in_common: background::Shared,
@@ -148,10 +148,12 @@ impl Daemon {
     /// A daemon that answers into `outbox`.
     #[must_use]
     pub fn new(outbox: Arc<Outbox>, places: Places, runtime: tokio::runtime::Handle) -> Arc<Self> {
+        let means = Means::new(outbox.clone(), &places.data);
         let daemon = Arc::new(Self {
             settings: Arc::new(LiveSettings::read(&places, outbox.clone())),
             files: SessionFiles::new(outbox.clone(), &places.data),
-            caller: Arc::new(Caller::new(outbox.clone())),
+            in_common: background::Shared::new(means.clone()),
+            means,
             outbox,
             places,
             sessions: Mutex::default(),
@@ -161,7 +163,6 @@ impl Daemon {
             stage: AtomicU8::new(stage::NEW),
             methods: OnceLock::new(),
             requests: OnceLock::new(),
-            in_common: background::Shared::default(),
             tasks: TaskTracker::new(),
             runtime,
             exit: Notify::new(),
@@ -186,7 +187,7 @@ impl Daemon {
     pub fn service(self: &Arc<Self>) -> Service<Self> {
         let daemon = self.clone();
         let gate = move |method: &str| daemon.gate(method);
-        let mut service = Service::new(self.clone(), self.outbox.clone(), self.caller.clone(), gate);
+        let mut service = Service::new(self.clone(), self.outbox.clone(), self.means.caller.clone(), gate);
         service.method::<Initialize>(Self::initialize);
         service.method::<protocol::Initialized>(|_, Nothing {}, reply| reply.ok(&()));
         service.method::<protocol::Shutdown>(Self::shut_down);
@@ -295,15 +296,18 @@ impl Daemon {
         if let Some(process) = params.process_id.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw) {
             self.end_with(process);
         }
-        let events = params.capabilities.and_then(|capabilities| capabilities.events).unwrap_or_default();
-        self.outbox.opt_out(events.opt_out);
+        let capabilities = params.capabilities.unwrap_or_default();
+        self.outbox.opt_out(capabilities.events.unwrap_or_default().opt_out);
+        if capabilities.llm.is_some() {
+            self.means.the_client_runs_models();
+        }
         reply.ok(&InitializeAnswer {
             protocol_version: protocol::VERSION,
             server_info: ServerInfo { name: "abridged", version: env!("CARGO_PKG_VERSION") },
             capabilities: ServerCapabilities {
                 methods: self.methods.get().cloned().unwrap_or_default(),
-                context_formats: vec!["messages"],
-                compaction_methods: vec!["extractive"],
+                context_formats: vec!["messages", "anthropic", "openai_chat", "openai_responses", "google"],
+                compaction_methods: vec!["llm", "extractive"],
             },
             limits: Limits {
                 max_inbound_frame_bytes: LARGEST_FRAME,

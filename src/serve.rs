@@ -87,7 +87,10 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
     let (code, ending) = runtime.block_on(async {
         let asked = tokio::select! {
             () = daemon.exit.notified() => true,
-            _ = ended => false,
+            _ = ended => {
+                daemon.means.caller.client_is_gone();
+                false
+            }
             _ = gone => false,
             signal = terminated() => {
                 tracing::info!(signal, "ending");

@@ -16,8 +16,8 @@ pub mod header;
 pub mod history;
 mod lines;
 pub mod listing;
-pub mod means;
 mod lock;
+pub mod means;
 mod migrate;
 mod notes;
 pub mod open;
@@ -25,9 +25,9 @@ pub mod operation;
 mod read;
 pub mod relayer;
 mod search;
-mod summarizing;
 pub mod state;
 pub mod store;
+mod summarizing;
 mod telling;
 pub mod usage;
 mod writing;
@@ -61,6 +61,7 @@ use std::{
     sync::Arc,
 };
 use store::{Appended, Grown, StoreError};
+use summarizing::{Spent, Told};
 use tokio::sync::mpsc;
 
 /// A result of work.
@@ -76,6 +77,8 @@ enum Input {
     Indexed(Result<Option<Indexed>, StoreError>),
     /// A plan was made, or cannot be.
     Planned { id: OperationId, result: Result<Planned, Failure> },
+    /// Something happened while a draft is made.
+    Told { id: OperationId, told: Told },
     /// A draft was made, or cannot be.
     Drafted { id: OperationId, result: Result<Draft, NoDraft> },
     /// Tokens were counted that were only estimated before.
@@ -95,8 +98,24 @@ enum Done {
 /// What was written.
 enum Write {
     Appends(Vec<Append>),
-    Compaction { entry: Arc<Entry>, draft: Box<Draft> },
-    Note { note: Box<Note>, staged: notes::Staged, reply: Reply },
+    Compaction {
+        spent: Noted,
+        entry: Arc<Entry>,
+        draft: Box<Draft>,
+    },
+    /// What models cost, where no compaction came of it.
+    Spent(Noted),
+    Note {
+        note: Box<Note>,
+        staged: notes::Staged,
+        reply: Reply,
+    },
+}
+
+/// What models cost, and the entries that say so.
+struct Noted {
+    what: Vec<(OperationId, Spent)>,
+    entries: Vec<Arc<Entry>>,
 }
 
 /// An append on its way to the disk.
@@ -171,6 +190,8 @@ pub struct Session {
     /// A plan, and a draft, that wait for the write before them.
     plan: Option<(OperationId, Result<Planned, Failure>)>,
     draft: Option<Box<Draft>>,
+    /// What models cost that is not written yet.
+    spent: Vec<(OperationId, Spent)>,
     /// Requests that wait for maintenance to end.
     waiting: Vec<(ContextParams, Reply)>,
     /// Work for those who only ask, and what ends it early.
@@ -218,6 +239,7 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
         commands: VecDeque::new(),
         plan: None,
         draft: None,
+        spent: Vec::new(),
         waiting: Vec::new(),
         reads: 0,
         stop_reads: Stop::default(),
@@ -315,6 +337,11 @@ impl Session {
         }
         if let Some(draft) = self.draft.take() {
             self.commit(*draft);
+            return true;
+        }
+        if !self.spent.is_empty() && matches!(self.slot, Slot::Free) && self.writable().is_ok() {
+            let spent = self.take_spent();
+            self.write(Write::Spent(spent));
             return true;
         }
         if matches!(self.ending, Ending::Now(_)) {
@@ -574,6 +601,7 @@ impl Session {
             // A start is noted in the file's lock before it is told.
             Input::Planned { id, result } if !self.listens() => self.plan = Some((id, result)),
             Input::Planned { id, result } => self.planned(&id, result),
+            Input::Told { id, told } => self.told(&id, told),
             Input::Drafted { id, result } => self.drafted(&id, result),
             Input::Counted => {
                 self.counting = false;

@@ -16,7 +16,10 @@ use crate::{
     models::Budget,
     path::Path,
     settings::PruneSettings,
-    summary::extractive::Summary,
+    summary::{
+        extractive::Summary,
+        made::{Made, Rejected},
+    },
     text,
     tokens::scaled,
 };
@@ -30,6 +33,8 @@ pub struct Draft {
     pub plan: Plan,
     /// What stands for the part before it.
     pub summary: Summary,
+    /// How it came to be.
+    pub made: Made,
     /// Edits of what is kept.
     pub edits: Vec<ContextEdit>,
     /// Size of the context that would result, in tokens, estimated and calibrated, with the fixed overhead.
@@ -69,8 +74,7 @@ const KEPT_IMAGES: usize = 1;
 /// When not even the last rung is under the threshold.
 pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -> Summary) -> Result<Draft, Floor> {
     let budget = plan.demand.budget;
-    // A tail that was asked for by number is only cut where it has to be.
-    let goal = if plan.demand.explicit { budget.threshold } else { budget.target() };
+    let goal = goal(&plan);
     let cap = summary_cap(&plan);
     let mut ladder = Ladder { best: Draft::measured(plan.clone(), summarize(&plan, cap), carried_edits(&plan)), goal };
 
@@ -101,6 +105,12 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
         return Err(Floor { system, tools, pins, latest_turn, window });
     }
     Ok(ladder.best)
+}
+
+/// How large the context may be afterwards, in tokens. A tail that was asked for by number is only cut where it has to be.
+fn goal(plan: &Plan) -> u64 {
+    let budget = plan.demand.budget;
+    if plan.demand.explicit { budget.threshold } else { budget.target() }
 }
 
 /// The most a summary may have: the budget's cap, and less than what it stands for, or nothing would be gained.
@@ -135,25 +145,62 @@ impl Ladder {
 
 impl Draft {
     fn measured(plan: Plan, summary: Summary, edits: Vec<ContextEdit>) -> Self {
-        let mut draft = Self { plan, summary, edits, tokens_after: 0 };
+        Self { plan, summary, made: Made::default(), edits, tokens_after: 0 }.measure()
+    }
+
+    fn measure(self) -> Self {
+        let mut draft = self;
         let demand = draft.plan.demand;
         draft.tokens_after = demand.budget.overhead() + scaled(draft.context().tokens(demand.estimator), demand.factor);
         draft
+    }
+
+    /// The most that another summary in the place of this one may have, in tokens, so that the draft still fits.
+    /// `measure` counts as the plan does.
+    #[must_use]
+    pub fn room_for_summary(&self, measure: &dyn Fn(&str) -> u64) -> u64 {
+        let slack = goal(&self.plan).max(self.tokens_after) - self.tokens_after;
+        self.plan.demand.budget.summary_cap().min(measure(&self.summary.text) + slack)
+    }
+
+    /// The draft with another summary; the same one again where that would not fit.
+    #[must_use]
+    pub fn with_summary(self, text: String, short: Option<String>, made: Made) -> Self {
+        let goal = goal(&self.plan).max(self.tokens_after);
+        let short = short.unwrap_or_else(|| self.summary.short.clone());
+        let files = self.summary.files.clone();
+        let (plan, edits, before) = (self.plan.clone(), self.edits.clone(), made.clone());
+        let with = Self { plan, summary: Summary { text, short, files }, made, edits, tokens_after: 0 }.measure();
+        if with.tokens_after <= goal {
+            return with;
+        }
+        let why = format!("with it the context would have {} tokens, over the {goal} aimed at", with.tokens_after);
+        let mut made = Made { by: None, rejected: before.rejected };
+        made.rejected.push(Rejected { model: before.by, why, error: None });
+        Self { made, ..self }
     }
 
     /// The context that would result.
     #[must_use]
     pub fn context(&self) -> Context {
         let id: EntryId = "draft".into();
-        let line = self.line(&id, self.plan.path(), None, 0);
+        let path = self.plan.path();
+        let line = self.line(&id, path.last().map(|leaf| &leaf.id), path, None, 0);
         let entry = Entry::parse(line.into()).expect("we wrote this line ourselves");
         context::build(&self.plan.path().with(Arc::new(entry)), &self.plan.prompts)
     }
 
-    /// The entry as a line of the file, behind the leaf of `path`, which may have grown since the plan was made.
-    /// `first_kept` is what is kept where the plan itself keeps nothing.
+    /// The entry as a line of the file, behind `parent`. `path` may have grown since the plan was made. `first_kept` is what
+    /// is kept where the plan itself keeps nothing.
     #[must_use]
-    pub fn line(&self, id: &EntryId, path: &Path, first_kept: Option<&EntryId>, tokens_after: u64) -> String {
+    pub fn line(
+        &self,
+        id: &EntryId,
+        parent: Option<&EntryId>,
+        path: &Path,
+        first_kept: Option<&EntryId>,
+        tokens_after: u64,
+    ) -> String {
         let first_kept = self.plan.first_kept_id().or(first_kept).unwrap_or(id);
         let mut preserved = Preserved::of(path);
         preserved.newest_user_message = self.plan.carried();
@@ -165,7 +212,13 @@ impl Draft {
                 pin.text = Some(path[place].pinned_text());
             }
         }
-        let parent = path.last().map(|leaf| &leaf.id);
+        let mut ours = json!(preserved);
+        if let Some(by) = &self.made.by {
+            ours["summarizer"] = json!(by);
+        }
+        if !self.made.rejected.is_empty() {
+            ours["rejected"] = json!(self.made.rejected);
+        }
         entry::line(
             "compaction",
             id,
@@ -176,9 +229,9 @@ impl Draft {
                 ("firstKeptEntryId", &entry::raw(first_kept)),
                 ("tokensBefore", &entry::raw(&self.plan.demand.tokens_before)),
                 ("tokensAfter", &entry::raw(&tokens_after)),
-                ("method", &entry::raw(&"extractive")),
+                ("method", &entry::raw(&self.made.method())),
                 ("details", &entry::raw(&self.summary.files)),
-                ("preserveData", &entry::raw(&json!({ "abridged": preserved }))),
+                ("preserveData", &entry::raw(&json!({ "abridged": ours }))),
             ],
         )
     }

@@ -226,7 +226,7 @@ pub enum Stage {
 }
 
 /// Which part of a summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChunkSource {
     /// The whole turns.

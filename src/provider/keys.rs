@@ -8,6 +8,12 @@ use tokio::process::Command;
 /// A program that keeps keys may ask a person; not for ever.
 const LONGEST: Duration = Duration::from_secs(30);
 
+/// Whether an environment variable holds something.
+#[must_use]
+pub fn is_set(name: &str) -> bool {
+    std::env::var(name).is_ok_and(|value| !value.trim().is_empty())
+}
+
 /// The key of a source.
 ///
 /// # Errors

@@ -6,6 +6,7 @@ use super::{
     handle::Command,
     history::Indexed,
     lock::Unfinished,
+    means::Means,
     state::Home,
     store::{Grown, StoreError},
     writing::with_its_past,
@@ -52,17 +53,21 @@ const RETRIES_AFTER: Duration = Duration::from_secs(10);
 const MOST_REPAIRS: usize = 100;
 
 /// What all sessions have in common.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Shared {
     /// How much they keep in memory, in bytes of lines.
     awake: Arc<AtomicU64>,
     /// Whose turn it is to count tokens.
     counting: Arc<Semaphore>,
+    /// What they ask models with.
+    pub means: Arc<Means>,
 }
 
-impl Default for Shared {
-    fn default() -> Self {
-        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)) }
+impl Shared {
+    /// For the sessions of a daemon.
+    #[must_use]
+    pub fn new(means: Arc<Means>) -> Self {
+        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)), means }
     }
 }
 
@@ -91,6 +96,11 @@ impl Idle {
     pub(super) fn turn_to_count(&self) -> impl Future<Output = Option<OwnedSemaphorePermit>> + use<> {
         let counting = self.shared.counting.clone();
         async move { counting.acquire_owned().await.ok() }
+    }
+
+    /// What models are asked with.
+    pub(super) fn means(&self) -> Arc<Means> {
+        self.shared.means.clone()
     }
 
     pub(super) fn touch(&mut self) {

@@ -1,28 +1,32 @@
 //! A compaction in a session: asked for, planned, drafted, written, told.
 
 use super::{
-    Input, Session, Slot, Write,
+    Input, Noted, Session, Slot, Write,
     compaction::{self, NoDraft, Planned, Snapshot},
     handle::Note,
     handle::Urgent,
     operation::{COMPACTION, End, Operation, Stop},
+    summarizing::{self, Drafting, Report, Told},
 };
 use crate::{
     entry::Entry,
     ids::{EntryId, OperationId},
     maintenance::ladder::Draft,
+    models::candidates::{self, Candidate, Situation, Unfit},
     protocol::{
         errors::Failure,
-        events::{ChunkSource, Event, Stage},
-        types::{CompactAnswer, CompactMethod, CompactParams, Initiator},
+        events::{ChunkSource, Event, Reason, Stage},
+        types::{CompactAnswer, CompactMethod, CompactParams, Initiator, SummaryMethod},
     },
+    provider::keys,
     rpc::Reply,
-    summary::SPLIT_TURN,
+    summary::{SPLIT_TURN, made::Made},
     tokens,
 };
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 
 impl Session {
@@ -39,9 +43,14 @@ impl Session {
         let snapshot = self.snapshot(&params, stop.clone());
         if dry_run {
             let settings = self.state.settings().clone();
+            let candidates = self.candidates(params.method);
             return self.spawn_read(move || {
-                let result = guarded(|| compaction::prepare(snapshot)).map(|planned| CompactAnswer::DryRun {
-                    preparation: compaction::preparation(&planned.plan, &settings.settings),
+                let result = guarded(|| compaction::prepare(snapshot)).map(|planned| {
+                    let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
+                    let requests = summarizer.map(|it| summarizing::requests(&planned.plan, it, &settings));
+                    let summarizer = summarizer.map(|it| it.model.clone());
+                    let preparation = compaction::preparation(&planned.plan, &settings.settings, summarizer, requests);
+                    CompactAnswer::DryRun { preparation }
                 });
                 reply.with(result);
             });
@@ -53,8 +62,10 @@ impl Session {
     }
 
     fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
-        if params.method == Some(CompactMethod::Llm) {
-            let what = "no model can be asked for summaries yet; leave `method` out or say \"extractive\"";
+        if params.method == Some(CompactMethod::Llm) && self.candidates(params.method).is_empty() {
+            let what = "there is no model to ask: name one in `models` or `defaultModel` of the settings, set the key of \
+                        the session's model in the environment, or declare `llm` at initialize; without `method` the \
+                        summary is made by what there is";
             return Err(Failure::params("method", what));
         }
         if let Some(expected) = &params.expected_leaf_id
@@ -67,6 +78,22 @@ impl Session {
         }
         self.writable()?;
         self.free()
+    }
+
+    /// Who may write a summary, in order.
+    fn candidates(&self, method: Option<CompactMethod>) -> Vec<Result<Candidate, Unfit>> {
+        if method == Some(CompactMethod::Extractive) {
+            return Vec::new();
+        }
+        let model = self.state.model(self.state.path());
+        let means = self.idle.means();
+        candidates::candidates(&Situation {
+            settings: &self.state.settings().settings,
+            session: model.as_ref(),
+            client_runs_models: means.client_runs_models(),
+            is_set: &keys::is_set,
+            learned: &|model| means.learned.window(model),
+        })
     }
 
     fn free(&self) -> Result<(), Failure> {
@@ -123,17 +150,33 @@ impl Session {
         self.note_running(Some(Operation::about_to_start(&id)));
         let operation = Operation::start(id.clone(), usage, stop.clone(), reply, wait, self.emitter.clone());
         operation.progress(Stage::Summarizing, 0, 1);
-        let settings = self.state.settings().clone();
+        // A person who asked for it waits as long as they like.
+        let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
+        let deadline = (operation.reason != Reason::Manual).then_some(deadline);
         self.slot = Slot::Running(operation);
-        self.spawn(move || {
-            let work = || compaction::draft(plan, &settings.settings, params.instructions.as_deref(), &stop);
-            let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(NoDraft::Failed(defect())));
-            Input::Drafted { id, result }
+        let drafting = Drafting {
+            session: self.state.id.clone(),
+            operation: id.clone(),
+            plan,
+            candidates: self.candidates(params.method),
+            instructions: params.instructions,
+            settings: self.state.settings().clone(),
+            deadline,
+            means: self.idle.means(),
+            stop,
+        };
+        let inputs = self.inputs.clone();
+        summarizing::spawn(drafting, move |what| {
+            // The session is gone only when the daemon ends; then nobody wants to know.
+            let _ = inputs.send(Box::new(match what {
+                Report::Told(told) => Input::Told { id: id.clone(), told },
+                Report::Drafted(result) => Input::Drafted { id: id.clone(), result },
+            }));
         });
     }
 
     pub(super) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, NoDraft>) {
-        let Slot::Running(operation) = &self.slot else {
+        let Slot::Running(operation) = &mut self.slot else {
             return;
         };
         if operation.id != *drafted {
@@ -142,8 +185,10 @@ impl Session {
         let end = match result {
             _ if operation.stop.requested() => End::Cancelled,
             Ok(draft) => {
-                operation.progress(Stage::Summarizing, 1, 1);
-                tell_chunks(operation, &draft);
+                if draft.made.by.is_none() {
+                    operation.progress(Stage::Summarizing, 1, 1);
+                    tell_chunks(operation, &draft);
+                }
                 operation.progress(Stage::Checking, 1, 1);
                 self.draft = Some(Box::new(draft));
                 return;
@@ -154,6 +199,43 @@ impl Session {
         if let Slot::Running(operation) = std::mem::replace(&mut self.slot, Slot::Free) {
             self.finish(operation, end);
         }
+    }
+
+    /// What happens while a draft is made. Of one that was stopped nothing is told, but what it cost is noted.
+    pub(super) fn told(&mut self, id: &OperationId, told: Told) {
+        let running = match &mut self.slot {
+            Slot::Running(operation) if operation.id == *id => Some(operation),
+            _ => None,
+        };
+        match (told, running) {
+            (Told::Spent(spent), _) => self.spent.push((id.clone(), spent)),
+            (_, None) => {}
+            (Told::Progress { done, total }, Some(operation)) => operation.progress(Stage::Summarizing, done, total),
+            (Told::Begins(source), Some(operation)) => operation.begins(source),
+            (Told::Text(source, text), Some(operation)) => operation.chunks(source, &text),
+            (Told::RetryStart { source, attempt, most, delay, failure }, Some(operation)) => {
+                operation.retry_starts(source, attempt, most, delay, &failure);
+            }
+            (Told::RetryEnd { source, attempt, failure }, Some(operation)) => {
+                operation.retry_ends(source, attempt, failure.as_ref());
+            }
+        }
+    }
+
+    /// What models cost since the last write, as entries behind the leaf.
+    pub(super) fn take_spent(&mut self) -> Noted {
+        let mut parent = self.state.path().last().map(|leaf| leaf.id.clone());
+        let mut entries = Vec::new();
+        let what = std::mem::take(&mut self.spent);
+        for (operation, spent) in &what {
+            let id = EntryId::fresh();
+            let line = spent.line(&id, parent.as_ref(), operation);
+            if let Ok(entry) = Entry::parse(line.into()) {
+                parent = Some(id);
+                entries.push(Arc::new(entry));
+            }
+        }
+        Noted { what, entries }
     }
 
     /// Writes a draft, if what it covers is still what it was.
@@ -178,17 +260,26 @@ impl Session {
         let newer_tokens: u64 = newer.iter().map(|entry| u64::from(entry.tokens(measure.estimator))).sum();
         let tokens_after = draft.tokens_after + tokens::scaled(newer_tokens, measure.factor);
         let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
-        let line = draft.line(&id, path, first_newer, tokens_after);
+        let (path, first_newer) = (path.clone(), first_newer.cloned());
+        let spent = self.take_spent();
+        let parent = spent.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
+        let line = draft.line(&id, parent, &path, first_newer.as_ref(), tokens_after);
         match Entry::parse(line.into()) {
             Ok(entry) => {
                 self.slot = Slot::Committing(operation);
-                self.write(Write::Compaction { entry: Arc::new(entry), draft: Box::new(draft) });
+                self.write(Write::Compaction { spent, entry: Arc::new(entry), draft: Box::new(draft) });
             }
             Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
         }
     }
 
-    pub(super) fn compacted(&mut self, entry: &Arc<Entry>, result: Result<(), Failure>) {
+    pub(super) fn compacted(
+        &mut self,
+        spent: &[Arc<Entry>],
+        entry: &Arc<Entry>,
+        made: &Made,
+        result: Result<(), Failure>,
+    ) {
         let Slot::Committing(operation) = std::mem::replace(&mut self.slot, Slot::Free) else {
             return;
         };
@@ -198,10 +289,12 @@ impl Session {
         operation.progress(Stage::Writing, 1, 1);
         self.state.history.trim();
         self.count();
-        self.announce(entry, Some(operation.id.clone()));
+        for entry in spent.iter().chain([entry]) {
+            self.announce(entry, Some(operation.id.clone()));
+        }
         self.told = self.state.measure(self.state.path()).usage;
         operation.emit(&Event::UsageUpdated { usage: self.told.clone() });
-        let end = match operation.result(entry) {
+        let end = match operation.result(entry, made) {
             Some(result) => End::Completed(result),
             None => End::Failed(defect()),
         };
@@ -219,13 +312,24 @@ impl Session {
     /// The slot is free when the end is told, so that a client can act on it at once.
     pub(super) fn finish(&mut self, operation: Operation, end: End) {
         let compactions = self.state.path().compactions();
-        let notice = (matches!(end, End::Completed(_)) && compactions >= 3).then(|| {
+        let mut notices = Vec::new();
+        if let End::Completed(result) = &end
+            && result.method == SummaryMethod::Extractive
+            && let Some(last) = result.rejected.last()
+        {
+            let detail = format!(
+                "The summary was extracted, because no model wrote a usable one; details may be lost. The last reason: {}",
+                last.why
+            );
+            notices.push(("No model could write the summary", detail));
+        }
+        if matches!(end, End::Completed(_)) && compactions >= 3 {
             let detail = format!(
                 "This conversation was condensed {compactions} times; each time details are lost. A new session that begins with what matters for the next goal knows more."
             );
-            ("The summary of a summary of a summary", detail)
-        });
-        operation.finish(end, self.told.clone(), notice);
+            notices.push(("The summary of a summary of a summary", detail));
+        }
+        operation.finish(end, self.told.clone(), notices);
         self.note_what_runs();
         self.answer_waiting();
     }
@@ -238,7 +342,9 @@ impl Session {
 }
 
 /// The pieces of a summary, its two parts apart.
-fn tell_chunks(operation: &Operation, draft: &Draft) {
+fn tell_chunks(operation: &mut Operation, draft: &Draft) {
+    operation.begins(ChunkSource::History);
+    operation.begins(ChunkSource::TurnPrefix);
     let text = &draft.summary.text;
     match text.split_once(SPLIT_TURN) {
         Some((history, prefix)) => {

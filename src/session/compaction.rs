@@ -87,9 +87,15 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
     Ok(Planned { plan: plan::plan(snapshot.path, demand, snapshot.settings.prompts.clone())?, usage: measure.usage })
 }
 
-/// What a plan would do, for somebody who only asks.
+/// What a plan would do, for somebody who only asks. `summarizer` is the model that would be asked first, `requests` how
+/// often.
 #[must_use]
-pub fn preparation(plan: &Plan, settings: &Settings) -> Preparation {
+pub fn preparation(
+    plan: &Plan,
+    settings: &Settings,
+    summarizer: Option<ModelRef>,
+    requests: Option<usize>,
+) -> Preparation {
     let entries = || plan.history().iter().chain(plan.turn_prefix());
     let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files, &str::to_owned);
     let counted = |entries: &[Arc<crate::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
@@ -109,8 +115,8 @@ pub fn preparation(plan: &Plan, settings: &Settings) -> Preparation {
         tokens_before: plan.demand.tokens_before,
         tokens_after_estimate: plan.demand.budget.overhead() + plan.kept_tokens() + summary + frame,
         previous_summary: plan.previous().and_then(|entry| Some(entry.compaction()?.summary.clone())),
-        chunks: 0,
-        summarizer: Summarizer::Extractive(ExtractiveWord::Extractive),
+        chunks: requests.unwrap_or(0),
+        summarizer: summarizer.map_or(Summarizer::Extractive(ExtractiveWord::Extractive), Summarizer::Model),
         file_ops: FileOps { read: files.read_files, modified: files.modified_files },
         plan_hash: plan.hash(),
     }

@@ -13,7 +13,6 @@ use std::{
 use tokio::sync::Notify;
 
 /// What models are asked with.
-#[derive(Debug)]
 pub struct Means {
     /// Asks providers.
     pub http: Http,

@@ -10,19 +10,21 @@ use crate::{
     outbox::About,
     protocol::{
         errors::Failure,
-        events::{ChunkSource, Event, Reason, Severity, Stage, Strategy},
-        types::{CompactAnswer, CompactionResult, Outcome, RunningOperation, Status, StatusKind, Usage},
+        events::{ChunkSource, Event, Reason, RetrySource, Severity, Stage, Strategy},
+        types::{
+            CompactAnswer, CompactionResult, Outcome, Rejected, RunningOperation, Status, StatusKind, SummaryMethod,
+            Usage,
+        },
     },
     rpc::Reply,
+    summary::made::Made,
     transport::escaped_len,
 };
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
+    collections::HashMap,
+    time::{Duration, Instant},
 };
+use tokio_util::sync::CancellationToken;
 
 /// The one kind there is so far.
 pub const COMPACTION: &str = "compaction";
@@ -36,18 +38,23 @@ const LARGEST_RESULT: usize = 58 * 1024;
 
 /// Stops an operation from anywhere.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop(CancellationToken);
 
 impl Stop {
     /// Asks for it.
     pub fn request(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.0.cancel();
     }
 
     /// Whether it was asked for.
     #[must_use]
     pub fn requested(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.0.is_cancelled()
+    }
+
+    /// Waits until it is.
+    pub async fn wait(&self) {
+        self.0.cancelled().await;
     }
 }
 
@@ -65,6 +72,10 @@ pub struct Operation {
     /// How full the context was: what an end without a result says.
     usage: Usage,
     waiting: Vec<Reply>,
+    /// How often each part of the summary was begun.
+    attempts: HashMap<ChunkSource, u32>,
+    /// The tries again that were told and have not ended.
+    retries: Vec<(RetrySource, u32)>,
     ended: bool,
 }
 
@@ -101,6 +112,8 @@ impl Operation {
             started: Instant::now(),
             usage,
             waiting,
+            attempts: HashMap::new(),
+            retries: Vec::new(),
             ended: false,
         };
         if !introduced {
@@ -165,8 +178,40 @@ impl Operation {
         self.emit(&Event::CompactionProgress { stage, done, total });
     }
 
+    /// A part of the summary is begun anew: what was sent of it before is void.
+    pub fn begins(&mut self, source: ChunkSource) {
+        *self.attempts.entry(source).or_default() += 1;
+    }
+
+    /// Sends that a request is sent again after a while.
+    pub fn retry_starts(&mut self, source: RetrySource, attempt: u32, most: u32, delay: Duration, failure: &Failure) {
+        self.retries.push((source, attempt));
+        self.emit(&Event::RetryStart {
+            source,
+            attempt,
+            max_attempts: most,
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+            error: failure.data(),
+            error_message: failure.to_string(),
+        });
+    }
+
+    /// Sends how that went.
+    pub fn retry_ends(&mut self, source: RetrySource, attempt: u32, failure: Option<&Failure>) {
+        let Some(at) = self.retries.iter().position(|it| *it == (source, attempt)) else { return };
+        self.retries.remove(at);
+        self.emit(&Event::RetryEnd {
+            source,
+            success: failure.is_none(),
+            attempt,
+            error: failure.map(Failure::data),
+            error_message: failure.map(ToString::to_string),
+        });
+    }
+
     /// Sends a part of the summary, piece by piece.
     pub fn chunks(&self, source: ChunkSource, text: &str) {
+        let attempt = self.attempts.get(&source).copied().unwrap_or(1);
         let mut rest = text;
         while !rest.is_empty() {
             let mut end = rest.len().min(CHUNK);
@@ -174,14 +219,14 @@ impl Operation {
                 end -= 1;
             }
             let (piece, tail) = rest.split_at(end);
-            self.emit(&Event::SummaryChunk { source, attempt: 1, text: piece.to_owned() });
+            self.emit(&Event::SummaryChunk { source, attempt, text: piece.to_owned() });
             rest = tail;
         }
     }
 
     /// What is sent along with the end, the summary only where it is short enough.
     #[must_use]
-    pub fn result(&self, entry: &Entry) -> Option<Box<CompactionResult>> {
+    pub fn result(&self, entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
         let entry_id = &entry.id;
         let compaction = entry.compaction()?;
         let first_kept = compaction.first_kept_entry_id.clone().filter(|id| id != entry_id);
@@ -195,26 +240,31 @@ impl Operation {
             tokens_after,
             details: compaction.details.clone().unwrap_or_default(),
             from_hook: false,
-            method: crate::protocol::types::SummaryMethod::Extractive,
-            model: None,
-            rejected: Vec::new(),
+            method: if made.by.is_some() { SummaryMethod::Llm } else { SummaryMethod::Extractive },
+            model: made.by.clone(),
+            rejected: made.rejected.iter().map(Rejected::from).collect(),
         });
         let too_large = |result: &CompactionResult| escaped_len(entry::raw(result).get()) > LARGEST_RESULT;
         if too_large(&result) {
             result.summary = None;
         }
         while too_large(&result) && halve(&mut result.details) {}
+        while too_large(&result) && result.rejected.pop().is_some() {}
         Some(result)
     }
 
     /// Sends the end, the status after it, that the session has settled, and then the answers that waited.
-    pub fn finish(mut self, end: End, usage: Usage, notice: Option<(&str, String)>) {
+    pub fn finish(mut self, end: End, usage: Usage, notices: Vec<(&str, String)>) {
         self.usage = usage;
-        self.end(end, notice);
+        self.end(end, notices);
     }
 
-    fn end(&mut self, end: End, notice: Option<(&str, String)>) {
+    fn end(&mut self, end: End, notices: Vec<(&str, String)>) {
         self.ended = true;
+        // Whatever was on its way is not waited for any more.
+        while let Some((source, attempt)) = self.retries.first().copied() {
+            self.retry_ends(source, attempt, Some(&Failure::Cancelled));
+        }
         let idle = Status { kind: StatusKind::Idle, operation_id: None, reason: None };
         self.emitter.becomes(&idle);
         let aborted = matches!(end, End::Cancelled);
@@ -237,7 +287,7 @@ impl Operation {
             usage: self.usage.clone(),
         });
         self.emitter.emit(About::default(), &Event::StatusChanged { status: idle });
-        if let Some((title, detail)) = notice {
+        for (title, detail) in notices {
             let title = title.to_owned();
             self.emit(&Event::Notice { severity: Severity::Warning, title, detail: Some(detail) });
         }
@@ -258,7 +308,7 @@ impl Drop for Operation {
     fn drop(&mut self) {
         if !self.ended {
             let what = "the compaction ended unexpectedly, which is a defect of abridged; nothing was changed";
-            self.end(End::Failed(Failure::Internal(what.to_owned())), None);
+            self.end(End::Failed(Failure::Internal(what.to_owned())), Vec::new());
         }
     }
 }

@@ -3,10 +3,15 @@
 //!
 //! There is no failure in here: where no candidate makes a summary, the extracted one that was there before stays.
 
-use super::means::Means;
+use super::{
+    compaction::{self, NoDraft},
+    means::Means,
+    operation::Stop,
+};
 use crate::{
-    ids::{ModelRef, OperationId, SessionId},
-    maintenance::ladder::Draft,
+    entry,
+    ids::{EntryId, ModelRef, OperationId, SessionId},
+    maintenance::{ladder::Draft, plan::Plan},
     message::{self, Message, StopReason},
     models::candidates::{Candidate, Unfit, Way},
     protocol::{
@@ -14,15 +19,16 @@ use crate::{
         events::{ChunkSource, RetrySource},
         requests::{LlmComplete, LlmCompleteParams, Purpose},
     },
-    provider::{self, Answer, Delta, Reasoning, Request, Stop, Trouble, TroubleKind, Turn, overflow},
+    provider::{self, Answer, Delta, Reasoning, Request, Stop as Ended, Trouble, TroubleKind, Turn, overflow},
     settings::Sourced,
     summary::{
         brief::{Ask, Brief, Part},
         check::{Accepted, Expected, Rejection, check},
+        files::FileLists,
         fold,
         made::{Made, Rejected},
         material::{Material, Shares},
-        redact::stream::Stream,
+        redact::{self, stream::Stream},
     },
     tokens::{self, Estimator},
 };
@@ -34,6 +40,105 @@ use std::{
     },
     time::Duration,
 };
+
+/// What is to be drafted, and with whom.
+pub struct Drafting {
+    /// For which session.
+    pub session: SessionId,
+    /// Of which operation.
+    pub operation: OperationId,
+    /// What is done.
+    pub plan: Plan,
+    /// What a person wants kept above all.
+    pub instructions: Option<String>,
+    /// Who may write the summary, in order; with nobody it is extracted.
+    pub candidates: Vec<Result<Candidate, Unfit>>,
+    /// The settings in force.
+    pub settings: Arc<Sourced>,
+    /// How much time there is, where it is limited.
+    pub deadline: Option<Duration>,
+    /// What models are asked with.
+    pub means: Arc<Means>,
+    /// Ends it early.
+    pub stop: Stop,
+}
+
+/// What comes back from a draft being made.
+pub enum Report {
+    /// Something happened on the way.
+    Told(Told),
+    /// It is done.
+    Drafted(Result<Draft, NoDraft>),
+}
+
+/// Makes a draft beside the session. A panic in it is a defect, and ends only this.
+pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone + 'static) {
+    tokio::spawn(async move {
+        let tell = report.clone();
+        let work = tokio::spawn(async move { draft(drafting, &|told| tell(Report::Told(told))).await });
+        report(Report::Drafted(work.await.unwrap_or_else(|_| Err(NoDraft::Failed(defect())))));
+    });
+}
+
+/// Makes a draft: one that fits without any model first, and then, if a model writes a summary that fits too, with that.
+///
+/// # Errors
+/// When it was stopped, or nothing that could be written fits the window.
+pub async fn draft(drafting: Drafting, tell: &(dyn Fn(Told) + Send + Sync)) -> Result<Draft, NoDraft> {
+    let Drafting { session, operation, plan, instructions, candidates, settings, deadline, means, stop } = drafting;
+    let measure = Measure { estimator: plan.demand.estimator, factor: plan.demand.factor };
+    let reserve = plan.demand.budget.reserve;
+    let asks = !candidates.is_empty();
+    let (sourced, focus, stopped) = (settings.clone(), instructions.clone(), stop.clone());
+    let floor = move || {
+        let settings = &sourced.settings;
+        let floor = compaction::draft(plan, settings, focus.as_deref(), &stopped)?;
+        let measured = |text: &str| measure.of(text);
+        let cap = floor.room_for_summary(&measured);
+        // Without room for more than a few lines a model has nothing to add.
+        let material = (asks && cap >= LEAST_SUMMARY).then(|| {
+            let raw = |text: &str| measure.raw(text);
+            let stop = || stopped.requested();
+            Material::of(&floor.plan, &floor.summary.files, cap, settings, &raw, &measured, &stop)
+        });
+        Ok((floor, material))
+    };
+    let (floor, material) = blocking(floor).await??;
+    let Some(material) = material else { return Ok(floor) };
+    let brief = Brief {
+        prompts: (*settings.prompts).clone(),
+        instructions: instructions.map(|it| cleaned(&it, &settings)),
+        context: Vec::new(),
+        language: material.language,
+    };
+    let job = Job { session, operation, material, brief, reserve, candidates, settings, measure, deadline, means };
+    let (written, made) = tokio::select! { biased;
+        () = stop.wait() => return Err(NoDraft::Stopped),
+        made = summarize(&job, tell) => made,
+    };
+    match written {
+        Some(Written { text, short }) => blocking(move || Ok(floor.with_summary(text, short, made))).await?,
+        None => Ok(Draft { made, ..floor }),
+    }
+}
+
+/// A summary smaller than this, in tokens, is left to the extractor.
+const LEAST_SUMMARY: u64 = 200;
+
+/// Runs work on the blocking pool. A panic in it is a defect, and ends only this.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, NoDraft> + Send + 'static,
+) -> Result<Result<T, NoDraft>, NoDraft> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| NoDraft::Failed(defect()))
+}
+
+fn defect() -> Failure {
+    Failure::Internal("a defect of abridged ended this work; nothing was changed".to_owned())
+}
+
+fn cleaned(text: &str, settings: &Sourced) -> String {
+    if settings.settings.redaction.enabled { redact::redact(text).into_owned() } else { text.to_owned() }
+}
 
 /// What is to be summarized, and by whom.
 pub struct Job {
@@ -96,6 +201,30 @@ pub struct Spent {
     pub usage: message::Usage,
 }
 
+impl Spent {
+    /// As an entry of the session.
+    #[must_use]
+    pub fn line(&self, id: &EntryId, parent: Option<&EntryId>, operation: &OperationId) -> String {
+        let message::Usage { input, output, cache_read, cache_write, .. } = self.usage;
+        let usage = json!({
+            "input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write,
+            "totalTokens": self.usage.context_tokens(),
+        });
+        entry::line(
+            "usage",
+            id,
+            parent,
+            &[
+                ("purpose", &entry::raw(&self.purpose)),
+                ("provider", &entry::raw(&self.model.provider)),
+                ("model", &entry::raw(&self.model.id)),
+                ("usage", &entry::raw(&usage)),
+                ("operationId", &entry::raw(operation)),
+            ],
+        )
+    }
+}
+
 /// A summary that a model wrote.
 #[derive(Debug)]
 pub struct Written {
@@ -142,6 +271,18 @@ pub async fn summarize(job: &Job, tell: &(dyn Fn(Told) + Send + Sync)) -> (Optio
     let rejected = std::mem::take(&mut *work.rejected());
     let (written, by) = written.map_or((None, None), |(written, by)| (Some(written), Some(by)));
     (written, Made { by, rejected })
+}
+
+/// How many requests a candidate would take for the summary of a plan.
+#[must_use]
+pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced) -> usize {
+    let measure = Measure { estimator: plan.demand.estimator, factor: plan.demand.factor };
+    let (raw, measured) = (|text: &str| measure.raw(text), |text: &str| measure.of(text));
+    let cap = plan.demand.budget.summary_cap();
+    let files = FileLists::default();
+    let material = Material::of(plan, &files, cap, &settings.settings, &raw, &measured, &|| false);
+    let brief = Brief { prompts: (*settings.prompts).clone(), ..Brief::default() };
+    planned(&material, &brief, candidate, plan.demand.budget.reserve, measure)
 }
 
 /// How many requests a candidate would take for its summary, as far as that is known before it is asked.
@@ -268,13 +409,7 @@ impl Work<'_> {
     }
 
     /// One part of a candidate's summary, folded over its chunks; none where there is nothing of it.
-    async fn part(
-        &self,
-        seat: &Seat<'_>,
-        part: Part,
-        shares: Shares,
-        planned: usize,
-    ) -> Result<Option<Accepted>, Out> {
+    async fn part(&self, seat: &Seat<'_>, part: Part, shares: Shares, planned: usize) -> Result<Option<Accepted>, Out> {
         let Job { material, brief, measure, .. } = self.job;
         let (pieces, previous) = material.part(part);
         let share = if part == Part::History { shares.history } else { shares.prefix };
@@ -309,13 +444,12 @@ impl Work<'_> {
     }
 
     /// An answer to one request that passed the gate; none where the request was too long and the window is smaller now.
-    async fn asked(&self, seat: &Seat<'_>, mut ask: Ask<'_>, share: u64) -> Result<Option<Accepted>, Out> {
+    async fn asked(&self, seat: &Seat<'_>, ask: Ask<'_>, share: u64) -> Result<Option<Accepted>, Out> {
         let Job { material, brief, measure, settings, .. } = self.job;
         let model = || Some(seat.candidate.model.clone());
-        let mut refused = String::new();
-        for attempt in 0.. {
-            ask.refused = (attempt > 0).then_some(refused.as_str());
-            let text = brief.text(&ask);
+        let mut refused: Option<String> = None;
+        loop {
+            let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
             let estimate = measure.raw(&text) + measure.raw(&brief.system());
             let answer = match self.with_retries(seat, ask.part, &text).await {
                 Ok(answer) => answer,
@@ -348,7 +482,7 @@ impl Work<'_> {
                 return Err(Out);
             }
             let window = seat.window.load(Ordering::Relaxed);
-            if overflow::silent(reported, usage.output, answer.stop == Stop::Length, window) {
+            if overflow::silent(reported, usage.output, answer.stop == Ended::Length, window) {
                 self.reject(model(), format!("the request filled its window of {window} tokens"), None);
                 return if self.shrinks(seat, None, estimate) { Ok(None) } else { Err(Out) };
             }
@@ -367,14 +501,13 @@ impl Work<'_> {
                     self.reject(model(), rejection.to_string(), None);
                     let long = rejection.is_about_length();
                     let too_often = long && self.too_long.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_TOO_LONG;
-                    if attempt > 0 || too_often {
+                    if refused.is_some() || too_often {
                         return Err(Out);
                     }
-                    refused = rejection.to_string();
+                    refused = Some(rejection.to_string());
                 }
             }
         }
-        Err(Out)
     }
 
     /// Makes a window smaller after an overflow, by what was said or by half. False where nothing is left to make
@@ -404,7 +537,8 @@ impl Work<'_> {
         /// Longer ones are no line in a list, in characters.
         const LONGEST: usize = 600;
         let Job { brief, measure, settings, .. } = self.job;
-        let ask = Ask { part: Part::Short, conversation: summary_as_data(summary), previous: None, most: 512, refused: None };
+        let ask =
+            Ask { part: Part::Short, conversation: summary_as_data(summary), previous: None, most: 512, refused: None };
         let answer = self.once(seat, Part::Short, &brief.text(&ask)).await.ok()?;
         let spent = Spent { purpose: Purpose::ShortSummary, model: seat.candidate.model.clone(), usage: answer.usage };
         (self.tell)(Told::Spent(spent));
@@ -460,7 +594,7 @@ impl Work<'_> {
         let source = chunk_source(part);
         source.inspect(|source| (self.tell)(Told::Begins(*source)));
         let mut stream = Stream::new(settings.settings.redaction.enabled);
-        let mut say = |piece: Option<String>| {
+        let say = |piece: Option<String>| {
             if let (Some(source), Some(piece)) = (source, piece) {
                 (self.tell)(Told::Text(source, piece));
             }
@@ -550,9 +684,9 @@ fn answer_of(mut message: Value) -> Result<Result<Answer, Trouble>, String> {
         message::Block::Image(_) | message::Block::Other(_) => None,
     };
     let stop = match assistant.stop {
-        StopReason::Length => Stop::Length,
-        StopReason::ToolUse => Stop::ToolUse,
-        _ => Stop::Done,
+        StopReason::Length => Ended::Length,
+        StopReason::ToolUse => Ended::ToolUse,
+        _ => Ended::Done,
     };
     let parts = assistant.content.iter().filter_map(part).collect();
     Ok(Ok(Answer { parts, usage: assistant.usage.unwrap_or_default(), stop }))
@@ -570,7 +704,7 @@ fn delay(retry: &crate::settings::RetrySettings, attempt: u32, after: Option<Dur
 /// A model's trouble as clients are told of it.
 #[must_use]
 pub fn failure(model: &ModelRef, trouble: &Trouble) -> Failure {
-    let said = crate::summary::redact::redact(&trouble.to_string()).into_owned();
+    let said = redact::redact(&trouble.to_string()).into_owned();
     Failure::Provider {
         provider: model.provider.clone(),
         model: model.id.clone(),

@@ -34,7 +34,8 @@ impl Write {
     fn entries(&self) -> Vec<Arc<Entry>> {
         match self {
             Self::Appends(appends) => appends.iter().flat_map(|append| append.staged.entries.clone()).collect(),
-            Self::Compaction { entry, .. } => vec![entry.clone()],
+            Self::Compaction { spent, entry, .. } => spent.entries.iter().chain([entry]).cloned().collect(),
+            Self::Spent(spent) => spent.entries.clone(),
             Self::Note { staged, .. } => staged.entries.clone(),
         }
     }
@@ -154,7 +155,8 @@ impl Session {
         self.state.history.complete();
         match what {
             Write::Appends(appends) => appends.into_iter().for_each(|append| self.appended(append)),
-            Write::Compaction { entry, .. } => self.compacted(&entry, Ok(())),
+            Write::Compaction { spent, entry, draft } => self.compacted(&spent.entries, &entry, &draft.made, Ok(())),
+            Write::Spent(spent) => spent.entries.iter().for_each(|entry| self.announce(entry, None)),
             Write::Note { note, staged, reply } => self.noted(*note, staged, reply),
         }
     }
@@ -162,7 +164,8 @@ impl Session {
     fn not_written(&mut self, failure: &Failure, what: Write) {
         match what {
             Write::Appends(appends) => appends.into_iter().for_each(|append| append.reply.fail(failure)),
-            Write::Compaction { entry, .. } => self.compacted(&entry, Err(failure.clone())),
+            Write::Compaction { entry, draft, .. } => self.compacted(&[], &entry, &draft.made, Err(failure.clone())),
+            Write::Spent(_) => tracing::warn!(%failure, "what models cost is not noted"),
             Write::Note { reply, .. } => reply.fail(failure),
         }
     }
@@ -174,7 +177,11 @@ impl Session {
                     self.commands.push_front(Command::Append(params, reply));
                 }
             }
-            Write::Compaction { draft, .. } => self.draft_again(draft),
+            Write::Compaction { spent, draft, .. } => {
+                self.spent.splice(0..0, spent.what);
+                self.draft_again(draft);
+            }
+            Write::Spent(spent) => drop(self.spent.splice(0..0, spent.what)),
             Write::Note { note, reply, .. } => self.commands.push_front(Command::Note(note, reply)),
         }
     }

@@ -5,7 +5,7 @@ use super::{
     SPLIT_TURN,
     brief::Part,
     check::Accepted,
-    extractive::Summary,
+    files::FileLists,
     fold::Pieces,
     language::{self, Language, Script},
     ledger, rules,
@@ -55,11 +55,10 @@ pub struct Shares {
 
 impl Material {
     /// Gathers it. `raw` measures a text as the summarizers' requests are planned, `measure` as the session counts.
-    /// `floor` is the summary that stands in where no model makes one.
     #[must_use]
     pub fn of(
         plan: &Plan,
-        floor: &Summary,
+        files: &FileLists,
         cap: u64,
         settings: &Settings,
         raw: &dyn Fn(&str) -> u64,
@@ -95,7 +94,7 @@ impl Material {
             replaces: crate::tokens::scaled(replaced, plan.demand.factor),
             cap,
             rules: rules::rules(previous.as_deref(), &all, &clean, stop),
-            tags: floor.files.tags_within(cap / 4, measure),
+            tags: files.tags_within(cap / 4, measure),
             previous,
         }
     }

@@ -3,6 +3,8 @@
 //! The patterns are those of the issuers' own key formats, then what a name gives away (`password = …`). A placeholder
 //! matches none of them, so redacting twice changes nothing.
 
+pub mod stream;
+
 use regex::{Captures, Regex};
 use std::{borrow::Cow, sync::LazyLock};
 

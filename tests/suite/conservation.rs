@@ -224,7 +224,7 @@ impl World {
         }
         self.count += 1;
         let id: EntryId = format!("c{}", self.count).into();
-        let line = draft.line(&id, &path, None, draft.tokens_after);
+        let line = draft.line(&id, path.last().map(|leaf| &leaf.id), &path, None, draft.tokens_after);
         self.push(&line);
         self.covered.insert(id, covered);
         self.compactions += 1;

@@ -103,6 +103,7 @@ fn errors_are_what_the_schema_says() {
         Failure::NothingToCompact(Nothing::TooShort),
         Failure::NothingToCompact(Nothing::BelowHalfThreshold),
         Failure::ContextOverflow(floor),
+        Failure::Provider { provider: "p".into(), model: "m".into(), status: None, retryable: true, what: String::new() },
         Failure::Storage { path: String::new(), errno: None, what: String::new() },
         Failure::NotInitialized,
         Failure::UnsupportedProtocolVersion(9),

@@ -4,6 +4,7 @@ use crate::{
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
     protocol::errors::ErrorData,
+    summary::made,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -199,6 +200,13 @@ pub struct Rejected {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ErrorData>")]
     pub error: Option<Value>,
+}
+
+impl From<&made::Rejected> for Rejected {
+    fn from(rejected: &made::Rejected) -> Self {
+        let made::Rejected { model, why, error } = rejected.clone();
+        Self { method: SummaryMethod::Llm, model, why, error }
+    }
 }
 
 /// What a compaction would do.
