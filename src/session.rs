@@ -6,10 +6,12 @@
 //! append before it, and appends that came meanwhile become the next write together.
 
 pub mod append;
+mod asking;
 pub mod background;
 mod browse;
 mod compacting;
 pub mod compaction;
+mod drafting;
 mod export;
 pub mod handle;
 pub mod header;
@@ -41,7 +43,9 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Event,
-        types::{AppendParams, CancelAnswer, Cancelled, CompactParams, ContextParams, Queue, Status, Usage},
+        types::{
+            AppendParams, CancelAnswer, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage,
+        },
     },
     rpc::Reply,
     tokens::{self, Estimator},
@@ -496,6 +500,10 @@ impl Session {
                 let waiting = if which.is_none() { self.take_waiting_compactions() } else { Vec::new() };
                 let ids = running.iter().chain(waiting.iter().map(|(id, ..)| id));
                 let cancelled = ids.map(|id| Cancelled { operation_id: id.clone(), kind: COMPACTION.to_owned() });
+                if running.is_some() {
+                    // Who is answered finds it so.
+                    self.emitter.becomes(&Status { kind: StatusKind::Idle, operation_id: None, reason: None });
+                }
                 reply.ok(&CancelAnswer { cancelled: cancelled.collect() });
                 if running.is_some() {
                     self.stop_running();

@@ -102,7 +102,8 @@ impl Situation<'_> {
         let way = match self.way(model, set) {
             Ok(Some(way)) => way,
             Ok(None) if self.client_runs_models => Way::Client,
-            Ok(None) if set.is_none() && named == Named::BySession => return None,
+            // Its host asks it; the settings only say how large it is.
+            Ok(None) if named == Named::BySession => return None,
             Ok(None) => {
                 let what = "nothing says where it is asked; give it an `api` and a `baseUrl` in models, or a provider \
                             that is known, with its key in the environment";
@@ -151,7 +152,7 @@ impl Situation<'_> {
                     Some(variable) => KeySource::Variable((*variable).to_owned()),
                     // A proxy, or a server of one's own, may need none.
                     None if base_url.is_some() || variables.is_empty() => KeySource::None,
-                    None if self.client_runs_models || set.is_none() => return Ok(None),
+                    None if self.client_runs_models || set.is_none_or(|set| set.api.is_none()) => return Ok(None),
                     None => return Err(format!("its key is not set: {}", variables.join(" or "))),
                 }
             }
@@ -232,7 +233,9 @@ mod tests {
             model.as_object_mut().expect("an object").extend(rest.as_object().expect("an object").clone());
             found(json!({"models": [model]}), Some("p/m"), false, &["SET"]).join("")
         };
-        assert!(model(json!({})).contains("nothing says where"));
+        assert_eq!(model(json!({})), "", "its host asks it");
+        let named = json!({"compaction": {"models": ["p/m"]}});
+        assert!(found(named, None, false, &[]).join("").contains("nothing says where"));
         assert!(model(json!({"api": "google"})).contains("no baseUrl"));
         assert!(model(json!({"baseUrl": "http://h", "apiKeyEnv": "UNSET"})).contains("UNSET"));
         assert!(

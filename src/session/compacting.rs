@@ -3,10 +3,11 @@
 use super::{
     Input, Noted, Session, Slot, Write,
     compaction::{self, NoDraft, Planned, Snapshot},
+    drafting::{self, Drafting, Report},
     handle::Note,
     handle::Urgent,
     operation::{COMPACTION, End, Operation, Stop},
-    summarizing::{self, Drafting, Report, Told},
+    summarizing::Told,
 };
 use crate::{
     entry::Entry,
@@ -47,7 +48,7 @@ impl Session {
             return self.spawn_read(move || {
                 let result = guarded(|| compaction::prepare(snapshot)).map(|planned| {
                     let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
-                    let requests = summarizer.map(|it| summarizing::requests(&planned.plan, it, &settings));
+                    let requests = summarizer.map(|it| drafting::requests(&planned.plan, it, &settings));
                     let summarizer = summarizer.map(|it| it.model.clone());
                     let preparation = compaction::preparation(&planned.plan, &settings.settings, summarizer, requests);
                     CompactAnswer::DryRun { preparation }
@@ -166,7 +167,7 @@ impl Session {
             stop,
         };
         let inputs = self.inputs.clone();
-        summarizing::spawn(drafting, move |what| {
+        drafting::spawn(drafting, move |what| {
             // The session is gone only when the daemon ends; then nobody wants to know.
             let _ = inputs.send(Box::new(match what {
                 Report::Told(told) => Input::Told { id: id.clone(), told },

@@ -4,31 +4,27 @@
 //! There is no failure in here: where no candidate makes a summary, the extracted one that was there before stays.
 
 use super::{
-    compaction::{self, NoDraft},
+    asking::{failure, purpose},
     means::Means,
-    operation::Stop,
 };
 use crate::{
     entry,
     ids::{EntryId, ModelRef, OperationId, SessionId},
-    maintenance::{ladder::Draft, plan::Plan},
-    message::{self, Message, StopReason},
-    models::candidates::{Candidate, Unfit, Way},
+    message,
+    models::candidates::{Candidate, Unfit},
     protocol::{
         errors::Failure,
         events::{ChunkSource, RetrySource},
-        requests::{LlmComplete, LlmCompleteParams, Purpose},
+        requests::Purpose,
     },
-    provider::{self, Answer, Delta, Reasoning, Request, Stop as Ended, Trouble, TroubleKind, Turn, overflow},
+    provider::{self, Stop as Ended, TroubleKind, overflow},
     settings::Sourced,
     summary::{
         brief::{Ask, Brief, Part},
         check::{Accepted, Expected, Rejection, check},
-        files::FileLists,
         fold,
         made::{Made, Rejected},
         material::{Material, Shares},
-        redact::{self, stream::Stream},
     },
     tokens::{self, Estimator},
 };
@@ -40,105 +36,6 @@ use std::{
     },
     time::Duration,
 };
-
-/// What is to be drafted, and with whom.
-pub struct Drafting {
-    /// For which session.
-    pub session: SessionId,
-    /// Of which operation.
-    pub operation: OperationId,
-    /// What is done.
-    pub plan: Plan,
-    /// What a person wants kept above all.
-    pub instructions: Option<String>,
-    /// Who may write the summary, in order; with nobody it is extracted.
-    pub candidates: Vec<Result<Candidate, Unfit>>,
-    /// The settings in force.
-    pub settings: Arc<Sourced>,
-    /// How much time there is, where it is limited.
-    pub deadline: Option<Duration>,
-    /// What models are asked with.
-    pub means: Arc<Means>,
-    /// Ends it early.
-    pub stop: Stop,
-}
-
-/// What comes back from a draft being made.
-pub enum Report {
-    /// Something happened on the way.
-    Told(Told),
-    /// It is done.
-    Drafted(Result<Draft, NoDraft>),
-}
-
-/// Makes a draft beside the session. A panic in it is a defect, and ends only this.
-pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone + 'static) {
-    tokio::spawn(async move {
-        let tell = report.clone();
-        let work = tokio::spawn(async move { draft(drafting, &|told| tell(Report::Told(told))).await });
-        report(Report::Drafted(work.await.unwrap_or_else(|_| Err(NoDraft::Failed(defect())))));
-    });
-}
-
-/// Makes a draft: one that fits without any model first, and then, if a model writes a summary that fits too, with that.
-///
-/// # Errors
-/// When it was stopped, or nothing that could be written fits the window.
-pub async fn draft(drafting: Drafting, tell: &(dyn Fn(Told) + Send + Sync)) -> Result<Draft, NoDraft> {
-    let Drafting { session, operation, plan, instructions, candidates, settings, deadline, means, stop } = drafting;
-    let measure = Measure { estimator: plan.demand.estimator, factor: plan.demand.factor };
-    let reserve = plan.demand.budget.reserve;
-    let asks = !candidates.is_empty();
-    let (sourced, focus, stopped) = (settings.clone(), instructions.clone(), stop.clone());
-    let floor = move || {
-        let settings = &sourced.settings;
-        let floor = compaction::draft(plan, settings, focus.as_deref(), &stopped)?;
-        let measured = |text: &str| measure.of(text);
-        let cap = floor.room_for_summary(&measured);
-        // Without room for more than a few lines a model has nothing to add.
-        let material = (asks && cap >= LEAST_SUMMARY).then(|| {
-            let raw = |text: &str| measure.raw(text);
-            let stop = || stopped.requested();
-            Material::of(&floor.plan, &floor.summary.files, cap, settings, &raw, &measured, &stop)
-        });
-        Ok((floor, material))
-    };
-    let (floor, material) = blocking(floor).await??;
-    let Some(material) = material else { return Ok(floor) };
-    let brief = Brief {
-        prompts: (*settings.prompts).clone(),
-        instructions: instructions.map(|it| cleaned(&it, &settings)),
-        context: Vec::new(),
-        language: material.language,
-    };
-    let job = Job { session, operation, material, brief, reserve, candidates, settings, measure, deadline, means };
-    let (written, made) = tokio::select! { biased;
-        () = stop.wait() => return Err(NoDraft::Stopped),
-        made = summarize(&job, tell) => made,
-    };
-    match written {
-        Some(Written { text, short }) => blocking(move || Ok(floor.with_summary(text, short, made))).await?,
-        None => Ok(Draft { made, ..floor }),
-    }
-}
-
-/// A summary smaller than this, in tokens, is left to the extractor.
-const LEAST_SUMMARY: u64 = 200;
-
-/// Runs work on the blocking pool. A panic in it is a defect, and ends only this.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, NoDraft> + Send + 'static,
-) -> Result<Result<T, NoDraft>, NoDraft> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| NoDraft::Failed(defect()))
-}
-
-fn defect() -> Failure {
-    Failure::Internal("a defect of abridged ended this work; nothing was changed".to_owned())
-}
-
-fn cleaned(text: &str, settings: &Sourced) -> String {
-    if settings.settings.redaction.enabled { redact::redact(text).into_owned() } else { text.to_owned() }
-}
 
 /// What is to be summarized, and by whom.
 pub struct Job {
@@ -234,9 +131,6 @@ pub struct Written {
     pub short: Option<String>,
 }
 
-/// Where nobody says otherwise a wait longer than this goes on to the next candidate: somebody is waiting.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-
 /// So often an answer may be refused for its length in one maintenance, before no candidate is asked twice for that.
 const MOST_TOO_LONG: usize = 3;
 
@@ -273,18 +167,6 @@ pub async fn summarize(job: &Job, tell: &(dyn Fn(Told) + Send + Sync)) -> (Optio
     (written, Made { by, rejected })
 }
 
-/// How many requests a candidate would take for the summary of a plan.
-#[must_use]
-pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced) -> usize {
-    let measure = Measure { estimator: plan.demand.estimator, factor: plan.demand.factor };
-    let (raw, measured) = (|text: &str| measure.raw(text), |text: &str| measure.of(text));
-    let cap = plan.demand.budget.summary_cap();
-    let files = FileLists::default();
-    let material = Material::of(plan, &files, cap, &settings.settings, &raw, &measured, &|| false);
-    let brief = Brief { prompts: (*settings.prompts).clone(), ..Brief::default() };
-    planned(&material, &brief, candidate, plan.demand.budget.reserve, measure)
-}
-
 /// How many requests a candidate would take for its summary, as far as that is known before it is asked.
 #[must_use]
 pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserve: u64, measure: Measure) -> usize {
@@ -301,17 +183,17 @@ pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserv
 struct Out;
 
 /// What all requests of one maintenance share.
-struct Work<'a> {
-    job: &'a Job,
-    tell: &'a (dyn Fn(Told) + Send + Sync),
+pub(super) struct Work<'a> {
+    pub(super) job: &'a Job,
+    pub(super) tell: &'a (dyn Fn(Told) + Send + Sync),
     rejected: Mutex<Vec<Rejected>>,
     too_long: AtomicUsize,
     done: AtomicUsize,
 }
 
 /// A candidate at work.
-struct Seat<'a> {
-    candidate: &'a Candidate,
+pub(super) struct Seat<'a> {
+    pub(super) candidate: &'a Candidate,
     /// Its window as far as it is known; an overflow makes it smaller.
     window: AtomicU64,
     /// Room for an answer: in a small window no more than half of it.
@@ -331,7 +213,7 @@ impl<'a> Seat<'a> {
     }
 
     /// The most an answer may have, in tokens.
-    fn answer(&self, part: Part) -> u64 {
+    pub(super) fn answer(&self, part: Part) -> u64 {
         let reserve = self.reserve.min(self.window.load(Ordering::Relaxed) / 2);
         let most = match part {
             Part::History => reserve * 4 / 5,
@@ -342,7 +224,7 @@ impl<'a> Seat<'a> {
     }
 
     /// Tokens that thinking may take beside the answer.
-    fn thinking(&self) -> u64 {
+    pub(super) fn thinking(&self) -> u64 {
         if self.candidate.thinks { provider::Effort::Minimal.room() } else { 0 }
     }
 
@@ -429,15 +311,12 @@ impl Work<'_> {
             };
             let chunk = pieces.chunk(at, room);
             let ask = Ask { part, conversation: &chunk.text, previous, most: share, refused: None };
-            match self.asked(seat, ask, share).await? {
-                Some(accepted) => {
-                    at = chunk.until;
-                    carried = Some(accepted);
-                    let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-                    (self.tell)(Told::Progress { done, total: planned.max(done + 1) });
-                }
-                // Too long after all: the window is smaller now, and so is the next chunk.
-                None => {}
+            // Too long after all? The window is smaller now, and so is the next chunk.
+            if let Some(accepted) = self.asked(seat, ask, share).await? {
+                at = chunk.until;
+                carried = Some(accepted);
+                let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+                (self.tell)(Told::Progress { done, total: planned.max(done + 1) });
             }
         }
         Ok(carried)
@@ -555,190 +434,9 @@ impl Work<'_> {
         let text = accepted.text().split_whitespace().collect::<Vec<_>>().join(" ");
         (text.chars().count() <= LONGEST).then_some(text)
     }
-
-    /// Asks, and asks again after a while where that may help.
-    async fn with_retries(&self, seat: &Seat<'_>, part: Part, text: &str) -> Result<Answer, Trouble> {
-        let retry = &self.job.settings.settings.retry;
-        let most = if retry.enabled { u32::try_from(retry.max_retries).unwrap_or(u32::MAX) } else { 0 };
-        let source = retry_source(part);
-        let mut attempt = 0;
-        loop {
-            let asked = self.once(seat, part, text).await;
-            let failed = asked.as_ref().err().map(|trouble| failure(&seat.candidate.model, trouble));
-            if attempt > 0 {
-                (self.tell)(Told::RetryEnd { source, attempt, failure: failed.clone() });
-            }
-            let (trouble, failure) = match (asked, failed) {
-                (Err(trouble), Some(failure)) => (trouble, failure),
-                (Ok(answer), _) => return Ok(answer),
-                (Err(trouble), None) => return Err(trouble),
-            };
-            // Silence was long enough already.
-            if !trouble.transient() || trouble.kind == TroubleKind::Stalled || attempt == most {
-                return Err(trouble);
-            }
-            let delay = delay(retry, attempt, trouble.retry_after);
-            if delay > LONGEST_WAIT {
-                return Err(trouble);
-            }
-            attempt += 1;
-            (self.tell)(Told::RetryStart { source, attempt, most, delay, failure });
-            tokio::time::sleep(delay).await;
-        }
-    }
-
-    /// Asks once.
-    async fn once(&self, seat: &Seat<'_>, part: Part, text: &str) -> Result<Answer, Trouble> {
-        let Job { brief, settings, means, .. } = self.job;
-        let answer = seat.answer(part);
-        let source = chunk_source(part);
-        source.inspect(|source| (self.tell)(Told::Begins(*source)));
-        let mut stream = Stream::new(settings.settings.redaction.enabled);
-        let say = |piece: Option<String>| {
-            if let (Some(source), Some(piece)) = (source, piece) {
-                (self.tell)(Told::Text(source, piece));
-            }
-        };
-        let answered = match &seat.candidate.way {
-            Way::Provider(endpoint) => {
-                let request = Request {
-                    model: seat.candidate.model.id.clone(),
-                    system: Some(brief.system()),
-                    turns: vec![Turn::user(text)],
-                    max_tokens: Some(match seat.candidate.output {
-                        Some(most) => (answer + seat.thinking()).min(most),
-                        None => answer + seat.thinking(),
-                    }),
-                    reasoning: if seat.candidate.thinks { Reasoning::Off } else { Reasoning::Unsaid },
-                    ..Request::default()
-                };
-                let stall = Duration::from_secs(settings.settings.compaction.stall_seconds);
-                let mut told = |delta: &Delta| {
-                    if let Delta::Text(text) = delta {
-                        say(stream.push(text));
-                    }
-                };
-                means.http.ask(endpoint, &request, stall, &mut told).await?
-            }
-            Way::Client => {
-                let answer = self.by_client(seat, part, text, answer).await?;
-                say(stream.push(&answer.text()));
-                answer
-            }
-        };
-        say(stream.finish());
-        Ok(answered)
-    }
-
-    /// Lets the client ask the model.
-    async fn by_client(&self, seat: &Seat<'_>, part: Part, text: &str, most: u64) -> Result<Answer, Trouble> {
-        let deadline = Duration::from_secs(self.job.settings.settings.compaction.deadline_seconds);
-        let params = LlmCompleteParams {
-            session_id: self.job.session.clone(),
-            operation_id: self.job.operation.clone(),
-            purpose: purpose(part),
-            system: self.job.brief.system(),
-            messages: vec![json!({
-                "role": "user",
-                "content": [{ "type": "text", "text": text }],
-                "timestamp": jiff::Timestamp::now().as_millisecond(),
-            })],
-            tools: None,
-            max_tokens: most,
-            model: Some(seat.candidate.model.clone()),
-            deadline_ms: u64::try_from(deadline.as_millis()).ok(),
-        };
-        let unwilling = |what: String| Trouble::new(TroubleKind::Unwilling, what);
-        let call = self.job.means.caller.call::<LlmComplete>(&params);
-        match tokio::time::timeout(deadline, call).await {
-            Err(_) => Err(Trouble::new(TroubleKind::Stalled, format!("no answer within {} s", deadline.as_secs()))),
-            Ok(Err(unanswered)) => Err(unwilling(unanswered.to_string())),
-            Ok(Ok(answer)) => answer_of(answer.message).map_err(unwilling)?,
-        }
-    }
-}
-
-/// A client's message as an answer; what its provider said where it is an error.
-fn answer_of(mut message: Value) -> Result<Result<Answer, Trouble>, String> {
-    if message.get("role").is_none() {
-        message["role"] = "assistant".into();
-    }
-    let error = message["errorMessage"].as_str().map(str::to_owned);
-    let Message::Assistant(assistant) = Message::parse(&message.to_string()).map_err(|error| error.to_string())? else {
-        return Err("`message` is no assistant message".to_owned());
-    };
-    if assistant.failed() {
-        return Ok(Err(Trouble::of(None, &error.unwrap_or_else(|| "it failed without a word".to_owned()), None)));
-    }
-    let part = |block: &message::Block| match block {
-        message::Block::Text(text) => Some(provider::Part::text(text.as_str())),
-        message::Block::Thinking { text, .. } => {
-            Some(provider::Part::Thinking { text: text.clone(), signature: None, redacted: false })
-        }
-        message::Block::ToolCall(call) => Some(provider::Part::Call {
-            id: call.id.as_str().to_owned(),
-            name: call.name.clone(),
-            arguments: call.arguments.clone(),
-            signature: None,
-        }),
-        message::Block::Image(_) | message::Block::Other(_) => None,
-    };
-    let stop = match assistant.stop {
-        StopReason::Length => Ended::Length,
-        StopReason::ToolUse => Ended::ToolUse,
-        _ => Ended::Done,
-    };
-    let parts = assistant.content.iter().filter_map(part).collect();
-    Ok(Ok(Answer { parts, usage: assistant.usage.unwrap_or_default(), stop }))
-}
-
-/// How long to wait before asking again: twice as long each time, and not all at the same moment.
-fn delay(retry: &crate::settings::RetrySettings, attempt: u32, after: Option<Duration>) -> Duration {
-    let base = retry.base_delay_ms.saturating_mul(1 << attempt.min(20)).min(retry.max_delay_ms);
-    // Somewhere in the last quarter.
-    let jitter = base / 4 * u64::from(uuid::Uuid::new_v4().as_bytes()[0]) / 255;
-    let own = Duration::from_millis(base - base / 4 + jitter);
-    after.map_or(own, |after| after.max(own.min(Duration::from_millis(retry.base_delay_ms))))
-}
-
-/// A model's trouble as clients are told of it.
-#[must_use]
-pub fn failure(model: &ModelRef, trouble: &Trouble) -> Failure {
-    let said = redact::redact(&trouble.to_string()).into_owned();
-    Failure::Provider {
-        provider: model.provider.clone(),
-        model: model.id.clone(),
-        status: trouble.status,
-        retryable: trouble.transient(),
-        what: format!("{model}: {said}; {}", trouble.advice()),
-    }
 }
 
 /// The summary stands where a conversation does; it was cleaned when it was made.
 fn summary_as_data(summary: &str) -> &str {
     summary.split("\n\n<read-files>").next().unwrap_or(summary).split("\n\n<modified-files>").next().unwrap_or(summary)
-}
-
-fn purpose(part: Part) -> Purpose {
-    match part {
-        Part::History => Purpose::Compaction,
-        Part::TurnPrefix => Purpose::TurnPrefix,
-        Part::Short => Purpose::ShortSummary,
-    }
-}
-
-fn chunk_source(part: Part) -> Option<ChunkSource> {
-    match part {
-        Part::History => Some(ChunkSource::History),
-        Part::TurnPrefix => Some(ChunkSource::TurnPrefix),
-        Part::Short => None,
-    }
-}
-
-fn retry_source(part: Part) -> RetrySource {
-    match part {
-        Part::History => RetrySource::History,
-        Part::TurnPrefix => RetrySource::TurnPrefix,
-        Part::Short => RetrySource::ShortSummary,
-    }
 }

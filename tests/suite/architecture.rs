@@ -120,7 +120,9 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/compaction",
             "session/listing",
             "session/means",
+            "session/drafting",
             "session/summarizing",
+            "session/asking",
             "session/open",
             "session/operation",
             "session/read",
@@ -138,6 +140,11 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 /// Files that touch the world: disk, clock, threads, other processes.
 const SHELL: &[&str] = &[
+    "provider/http",
+    "provider/keys",
+    "caller",
+    "session/drafting",
+    "session/asking",
     "session/lock",
     "session/lines",
     "session/header",

@@ -1,0 +1,129 @@
+//! A draft made beside the session: one that fits without any model first, and then, if a model writes a summary that
+//! fits too, with that. So there is always something to fall back on, and it was measured before anybody was asked.
+
+use super::{
+    compaction::{self, NoDraft},
+    means::Means,
+    operation::Stop,
+    summarizing::{Job, Measure, Told, Written, planned, summarize},
+};
+use crate::{
+    ids::{OperationId, SessionId},
+    maintenance::{ladder::Draft, plan::Plan},
+    models::candidates::{Candidate, Unfit},
+    protocol::errors::Failure,
+    settings::Sourced,
+    summary::{brief::Brief, files::FileLists, material::Material, redact},
+};
+use std::{sync::Arc, time::Duration};
+
+/// What is to be drafted, and with whom.
+pub struct Drafting {
+    /// For which session.
+    pub session: SessionId,
+    /// Of which operation.
+    pub operation: OperationId,
+    /// What is done.
+    pub plan: Plan,
+    /// What a person wants kept above all.
+    pub instructions: Option<String>,
+    /// Who may write the summary, in order; with nobody it is extracted.
+    pub candidates: Vec<Result<Candidate, Unfit>>,
+    /// The settings in force.
+    pub settings: Arc<Sourced>,
+    /// How much time there is, where it is limited.
+    pub deadline: Option<Duration>,
+    /// What models are asked with.
+    pub means: Arc<Means>,
+    /// Ends it early.
+    pub stop: Stop,
+}
+
+/// What comes back from a draft being made.
+pub enum Report {
+    /// Something happened on the way.
+    Told(Told),
+    /// It is done.
+    Drafted(Result<Draft, NoDraft>),
+}
+
+/// Makes a draft beside the session. A panic in it is a defect, and ends only this.
+pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone + 'static) {
+    tokio::spawn(async move {
+        let tell = report.clone();
+        let work = tokio::spawn(async move { draft(drafting, &|told| tell(Report::Told(told))).await });
+        report(Report::Drafted(work.await.unwrap_or_else(|_| Err(NoDraft::Failed(defect())))));
+    });
+}
+
+/// Makes a draft: one that fits without any model first, and then, if a model writes a summary that fits too, with that.
+///
+/// # Errors
+/// When it was stopped, or nothing that could be written fits the window.
+pub async fn draft(drafting: Drafting, tell: &(dyn Fn(Told) + Send + Sync)) -> Result<Draft, NoDraft> {
+    let Drafting { session, operation, plan, instructions, candidates, settings, deadline, means, stop } = drafting;
+    let measure = Measure { estimator: plan.demand.estimator, factor: plan.demand.factor };
+    let reserve = plan.demand.budget.reserve;
+    let asks = !candidates.is_empty();
+    let (sourced, focus, stopped) = (settings.clone(), instructions.clone(), stop.clone());
+    let floor = move || {
+        let settings = &sourced.settings;
+        let floor = compaction::draft(plan, settings, focus.as_deref(), &stopped)?;
+        let measured = |text: &str| measure.of(text);
+        let cap = floor.room_for_summary(&measured);
+        // Without room for more than a few lines a model has nothing to add.
+        let material = (asks && cap >= LEAST_SUMMARY).then(|| {
+            let raw = |text: &str| measure.raw(text);
+            let stop = || stopped.requested();
+            Material::of(&floor.plan, &floor.summary.files, cap, settings, &raw, &measured, &stop)
+        });
+        Ok((floor, material))
+    };
+    let (floor, material) = blocking(floor).await??;
+    let Some(material) = material else { return Ok(floor) };
+    let brief = Brief {
+        prompts: (*settings.prompts).clone(),
+        instructions: instructions.map(|it| cleaned(&it, &settings)),
+        context: Vec::new(),
+        language: material.language,
+    };
+    let job = Job { session, operation, material, brief, reserve, candidates, settings, measure, deadline, means };
+    let (written, made) = tokio::select! { biased;
+        () = stop.wait() => return Err(NoDraft::Stopped),
+        made = summarize(&job, tell) => made,
+    };
+    match written {
+        Some(Written { text, short }) => blocking(move || Ok(floor.with_summary(text, short, made))).await?,
+        None => Ok(Draft { made, ..floor }),
+    }
+}
+
+/// A summary smaller than this, in tokens, is left to the extractor.
+const LEAST_SUMMARY: u64 = 200;
+
+/// Runs work on the blocking pool. A panic in it is a defect, and ends only this.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, NoDraft> + Send + 'static,
+) -> Result<Result<T, NoDraft>, NoDraft> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| NoDraft::Failed(defect()))
+}
+
+fn defect() -> Failure {
+    Failure::Internal("a defect of abridged ended this work; nothing was changed".to_owned())
+}
+
+fn cleaned(text: &str, settings: &Sourced) -> String {
+    if settings.settings.redaction.enabled { redact::redact(text).into_owned() } else { text.to_owned() }
+}
+
+/// How many requests a candidate would take for the summary of a plan.
+#[must_use]
+pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced) -> usize {
+    let measure = Measure { estimator: plan.demand.estimator, factor: plan.demand.factor };
+    let (raw, measured) = (|text: &str| measure.raw(text), |text: &str| measure.of(text));
+    let cap = plan.demand.budget.summary_cap();
+    let files = FileLists::default();
+    let material = Material::of(plan, &files, cap, &settings.settings, &raw, &measured, &|| false);
+    let brief = Brief { prompts: (*settings.prompts).clone(), ..Brief::default() };
+    planned(&material, &brief, candidate, plan.demand.budget.reserve, measure)
+}
