@@ -24,6 +24,7 @@ mod settings;
 mod stdout;
 mod storage;
 mod subscribing;
+mod summarizing;
 mod support;
 mod transcripts;
 mod wire;
