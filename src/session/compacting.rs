@@ -171,7 +171,7 @@ impl Session {
             // The session is gone only when the daemon ends; then nobody wants to know.
             let _ = inputs.send(Box::new(match what {
                 Report::Told(told) => Input::Told { id: id.clone(), told },
-                Report::Drafted(result) => Input::Drafted { id: id.clone(), result },
+                Report::Drafted(result) => Input::Drafted { id: id.clone(), result: *result },
             }));
         });
     }

@@ -44,7 +44,7 @@ pub enum Report {
     /// Something happened on the way.
     Told(Told),
     /// It is done.
-    Drafted(Result<Draft, NoDraft>),
+    Drafted(Box<Result<Draft, NoDraft>>),
 }
 
 /// Makes a draft beside the session. A panic in it is a defect, and ends only this.
@@ -52,7 +52,7 @@ pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone +
     tokio::spawn(async move {
         let tell = report.clone();
         let work = tokio::spawn(async move { draft(drafting, &|told| tell(Report::Told(told))).await });
-        report(Report::Drafted(work.await.unwrap_or_else(|_| Err(NoDraft::Failed(defect())))));
+        report(Report::Drafted(Box::new(work.await.unwrap_or_else(|_| Err(NoDraft::Failed(defect()))))));
     });
 }
 

@@ -10,7 +10,7 @@ use crate::{
     context::Context,
     entry::Header,
     ids::{EntryId, SessionId},
-    models::ModelRef,
+    models::{ModelRef, learned::Learned},
     path::Path,
     prompts::Prompts,
     protocol::{
@@ -109,6 +109,7 @@ pub struct View {
     data: Arc<SessionData>,
     model: Option<ModelRef>,
     model_in_header: Option<ModelRef>,
+    learned: Learned,
 }
 
 /// What a session is.
@@ -133,6 +134,8 @@ pub struct State {
     model: Option<ModelRef>,
     layers: Layers,
     sourced: Arc<Sourced>,
+    /// The windows that providers taught.
+    pub learned: Learned,
 }
 
 impl State {
@@ -164,6 +167,7 @@ impl State {
             data,
             model,
             sourced,
+            learned: Learned::default(),
         })
     }
 
@@ -262,6 +266,7 @@ impl State {
             data: self.data.clone(),
             model: self.model.clone(),
             model_in_header: in_header(),
+            learned: self.learned.clone(),
         }
     }
 
@@ -273,7 +278,7 @@ impl State {
 
     /// What the context is measured against.
     pub fn gauge<'a>(&'a self, model: Option<&'a ModelRef>) -> Gauge<'a> {
-        gauge(&self.sourced, &self.data, model)
+        gauge(&self.sourced, &self.data, &self.learned, model)
     }
 
     /// How full a path is, as far as that is known without counting.
@@ -352,19 +357,25 @@ impl View {
     /// How full a path is, as far as that is known without counting.
     #[must_use]
     pub fn measure(&self, path: &Path) -> Measure {
-        gauge(&self.sourced, &self.data, self.model(path).as_ref()).measure(path)
+        gauge(&self.sourced, &self.data, &self.learned, self.model(path).as_ref()).measure(path)
     }
 
     /// The same, where its context was built already.
     #[must_use]
     pub fn measure_built(&self, path: &Path, context: &Context) -> Measure {
-        gauge(&self.sourced, &self.data, self.model(path).as_ref()).measure_built(path, Some(context))
+        gauge(&self.sourced, &self.data, &self.learned, self.model(path).as_ref()).measure_built(path, Some(context))
     }
 }
 
-fn gauge<'a>(sourced: &'a Sourced, data: &'a SessionData, model: Option<&'a ModelRef>) -> Gauge<'a> {
+fn gauge<'a>(
+    sourced: &'a Sourced,
+    data: &'a SessionData,
+    learned: &Learned,
+    model: Option<&'a ModelRef>,
+) -> Gauge<'a> {
+    let learned = model.and_then(|model| learned.window(model));
     let (system_prompt, tools) = (data.system_prompt.as_deref(), data.tools.as_deref());
-    Gauge { settings: &sourced.settings, prompts: &sourced.prompts, model, system_prompt, tools }
+    Gauge { settings: &sourced.settings, prompts: &sourced.prompts, model, learned, system_prompt, tools }
 }
 
 impl From<&Repair> for types::Repair {

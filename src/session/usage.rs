@@ -23,6 +23,8 @@ pub struct Gauge<'a> {
     pub prompts: &'a Prompts,
     /// The model the context is for.
     pub model: Option<&'a ModelRef>,
+    /// The window that its provider taught, in tokens.
+    pub learned: Option<u64>,
     /// What the model is told before everything.
     pub system_prompt: Option<&'a str>,
     /// The tools it is given.
