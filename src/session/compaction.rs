@@ -15,7 +15,7 @@ use crate::{
         types::{ExtractiveWord, FileOps, Initiator, Preparation, Summarizer, Usage},
     },
     settings::Settings,
-    summary::{extractive, files::FileLists},
+    summary::{extractive, files::FileLists, redact::redact},
     tokens::{self, Estimator},
 };
 use serde_json::Value;
@@ -89,7 +89,12 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
 #[must_use]
 pub fn preparation(plan: &Plan, settings: &Settings) -> Preparation {
     let entries = || plan.history().iter().chain(plan.turn_prefix());
-    let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files, &str::to_owned);
+    // What is only told of a plan is no less read than what comes of it.
+    let clean = |text: &str| match settings.redaction.enabled {
+        true => redact(text).into_owned(),
+        false => text.to_owned(),
+    };
+    let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files, &clean);
     let counted =
         |entries: &[std::sync::Arc<crate::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
     let summarized: u64 = plan.summarized().iter().map(|entry| u64::from(entry.tokens(plan.demand.estimator))).sum();
@@ -105,7 +110,7 @@ pub fn preparation(plan: &Plan, settings: &Settings) -> Preparation {
         is_split_turn: plan.splits_a_turn(),
         tokens_before: plan.demand.tokens_before,
         tokens_after_estimate: plan.demand.budget.overhead() + plan.kept_tokens() + summary + frame,
-        previous_summary: plan.previous().and_then(|entry| Some(entry.compaction()?.summary.clone())),
+        previous_summary: plan.previous().and_then(|entry| Some(clean(&entry.compaction()?.summary))),
         chunks: 0,
         summarizer: Summarizer::Extractive(ExtractiveWord::Extractive),
         file_ops: FileOps { read: files.read_files, modified: files.modified_files },

@@ -3,6 +3,7 @@
 mod architecture;
 mod broken_files;
 mod browsing;
+mod canaries;
 mod cli;
 mod compaction;
 mod conservation;
@@ -17,6 +18,7 @@ mod mutations;
 mod mutator;
 mod proof;
 mod reading;
+mod redaction;
 mod schema;
 mod settings;
 mod stdout;
