@@ -438,7 +438,8 @@ impl Daemon {
         let (daemon, opened_id) = (self.clone(), id.clone());
         let open = move || {
             let layers = daemon.settings.layers_for(&params.cwd);
-            open::new(opened_id, params, &daemon.places.sessions(), &layers)
+            let opened = open::new(opened_id, params, &daemon.places.sessions(), &layers)?;
+            Ok(opened.knowing(&daemon.means.learned))
         };
         self.start(id, inbox, open, reply, |opened, reply| {
             reply.ok(&SessionAnswer { session: opened.state.info(idle()) });
@@ -492,7 +493,8 @@ impl Daemon {
             move || {
                 let path = find()?;
                 let layers = daemon.settings.layers_for(&header::peek(&path)?.header.cwd);
-                open::load(&path, params, &layers)
+                let opened = open::load(&path, params, &daemon.places.sessions(), &layers)?;
+                Ok(opened.knowing(&daemon.means.learned))
             },
             reply,
             |opened, reply| {

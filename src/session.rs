@@ -304,7 +304,10 @@ impl Session {
         match self.ending {
             Ending::No => false,
             Ending::WhenIdle => self.idle() && mailbox.is_empty(),
-            Ending::Now(_) => self.listens() && matches!(self.slot, Slot::Free) && self.reads == 0 && !self.indexing,
+            Ending::Now(_) => {
+                let all_noted = self.spent.is_empty() || self.writable().is_err();
+                self.listens() && matches!(self.slot, Slot::Free) && self.reads == 0 && !self.indexing && all_noted
+            }
         }
     }
 

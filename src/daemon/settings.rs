@@ -222,7 +222,9 @@ impl Daemon {
     pub(super) fn models_list(self: &Arc<Self>, params: ModelsListParams, reply: Reply) {
         match params.session_id {
             Some(id) => self.send(&id, reply, Command::Models),
-            None => reply.ok(&ModelsListAnswer { models: catalog(&self.settings.general(), &|_| None, None) }),
+            None => reply.ok(&ModelsListAnswer {
+                models: catalog(&self.settings.general(), &|model| self.means.learned.window(model), None),
+            }),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::state::State;
 use crate::{
     entry::{self, Entry},
-    ids::EntryId,
+    ids::{EntryId, ModelRef},
     message::Message,
     protocol::{errors::Failure, types::AppendParams},
 };
@@ -84,6 +84,23 @@ fn in_pis_form(json: &str) -> Result<Box<RawValue>, (String, String)> {
         json.push_str(&format!(",\"timestamp\":{}}}", jiff::Timestamp::now().as_millisecond()));
     }
     RawValue::from_string(json).map_err(|error| (String::new(), error.to_string()))
+}
+
+/// An answer that failed: what its provider said, and which model it was, where the message says so.
+pub struct FailedAnswer {
+    /// `errorMessage`.
+    pub error: String,
+    /// Which model.
+    pub model: Option<ModelRef>,
+}
+
+/// What a failed answer says of itself.
+#[must_use]
+pub fn failed_answer(entry: &Entry) -> Option<FailedAnswer> {
+    let message: Value = serde_json::from_str(entry.message_json()?).ok()?;
+    let text = |key: &str| message[key].as_str().map(str::to_owned);
+    let model = || Some(ModelRef { provider: text("provider")?, id: text("model")? });
+    Some(FailedAnswer { error: text("errorMessage")?, model: model() })
 }
 
 #[cfg(test)]

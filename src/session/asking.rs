@@ -15,7 +15,7 @@ use crate::{
     settings::RetrySettings,
     summary::{
         brief::Part,
-        redact::{self, stream::Stream},
+        redact::{self, Stream},
     },
 };
 use serde_json::{Value, json};

@@ -122,6 +122,7 @@ impl Session {
         let gauge = self.state.gauge(model.as_ref());
         Snapshot {
             settings: self.state.settings().clone(),
+            learned: gauge.learned,
             system_prompt: gauge.system_prompt.map(str::to_owned),
             tools: gauge.tools.map(<[_]>::to_vec),
             keep_recent_tokens: params.keep_recent_tokens,

@@ -15,7 +15,7 @@ use crate::{
         types::{ExtractiveWord, FileOps, Initiator, Preparation, Summarizer, Usage},
     },
     settings::{Settings, Sourced},
-    summary::{extractive, files::FileLists},
+    summary::{extractive, files::FileLists, redact::redact},
     tokens::{self, Estimator},
 };
 use serde_json::Value;
@@ -29,6 +29,8 @@ pub struct Snapshot {
     pub settings: Arc<Sourced>,
     /// The model.
     pub model: Option<ModelRef>,
+    /// The window that its provider taught, in tokens.
+    pub learned: Option<u64>,
     /// What the model is told before everything.
     pub system_prompt: Option<String>,
     /// The tools it is given.
@@ -58,6 +60,7 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
         settings: &snapshot.settings.settings,
         prompts: &snapshot.settings.prompts,
         model: snapshot.model.as_ref(),
+        learned: snapshot.learned,
         system_prompt: snapshot.system_prompt.as_deref(),
         tools: snapshot.tools.as_deref(),
     };
@@ -97,7 +100,12 @@ pub fn preparation(
     requests: Option<usize>,
 ) -> Preparation {
     let entries = || plan.history().iter().chain(plan.turn_prefix());
-    let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files, &str::to_owned);
+    // What is only told of a plan is no less read than what comes of it.
+    let clean = |text: &str| match settings.redaction.enabled {
+        true => redact(text).into_owned(),
+        false => text.to_owned(),
+    };
+    let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files, &clean);
     let counted = |entries: &[Arc<crate::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
     let summarized: u64 = plan.summarized().iter().map(|entry| u64::from(entry.tokens(plan.demand.estimator))).sum();
     let summary = plan.demand.budget.summary_cap().min(tokens::scaled(summarized, plan.demand.factor));
@@ -114,7 +122,7 @@ pub fn preparation(
         is_split_turn: plan.splits_a_turn(),
         tokens_before: plan.demand.tokens_before,
         tokens_after_estimate: plan.demand.budget.overhead() + plan.kept_tokens() + summary + frame,
-        previous_summary: plan.previous().and_then(|entry| Some(entry.compaction()?.summary.clone())),
+        previous_summary: plan.previous().and_then(|entry| Some(clean(&entry.compaction()?.summary))),
         chunks: requests.unwrap_or(0),
         summarizer: summarizer.map_or(Summarizer::Extractive(ExtractiveWord::Extractive), Summarizer::Model),
         file_ops: FileOps { read: files.read_files, modified: files.modified_files },

@@ -91,8 +91,13 @@ impl Means {
         }
     }
 
-    /// Keeps what was learned for the next daemon. What cannot be written is learned again. Blocks for a moment.
-    pub fn keep_learned(&self) {
+    /// Keeps what was learned for the next daemon. What cannot be written is learned again.
+    pub fn keep_learned_soon(self: &Arc<Self>) {
+        let means = self.clone();
+        tokio::task::spawn_blocking(move || means.keep_learned());
+    }
+
+    fn keep_learned(&self) {
         let text = serde_json::to_string_pretty(&self.learned.all()).unwrap_or_default();
         let new = self.kept_in.with_extension(format!("{}.new", std::process::id()));
         let written = self.kept_in.parent().map_or(Ok(()), fs::create_dir_all);

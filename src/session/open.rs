@@ -10,12 +10,12 @@ use super::{
 use crate::{
     entry::{self, Entry, Header, HeaderKind, VERSION},
     ids::{EntryId, SessionId},
-    models::ModelRef,
+    models::{ModelRef, learned::Learned},
     protocol::{
         errors::Failure,
         types::{LoadParams, NewParams},
     },
-    settings::{Layers, Problem},
+    settings::{Layers, Problem, trust::Trust},
 };
 use serde_json::Value;
 use std::{
@@ -32,6 +32,15 @@ pub struct Opened {
     pub home: Home,
     /// What ran when its last owner died.
     pub left_behind: Option<Unfinished>,
+}
+
+impl Opened {
+    /// The same with what providers taught.
+    #[must_use]
+    pub fn knowing(mut self, learned: &Learned) -> Self {
+        self.state.learned = learned.clone();
+        self
+    }
 }
 
 /// Makes a session of these params under `sessions`.
@@ -66,7 +75,7 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
         let (log, source) = store::create(&file, &header, &lines)?;
         (Home::File(log), History::of_new_file(source, entries), Some(file))
     };
-    let state = State::new(header, file, None, history, data, None, layers).map_err(wrong_settings)?;
+    let state = State::new(header, file, None, history, data, None, layers, Trust::Trusted).map_err(wrong_settings)?;
     Ok(Opened { state, home, left_behind: None })
 }
 
@@ -122,11 +131,12 @@ fn file_of(sessions: &Path, header: &Header) -> PathBuf {
     sessions.join(format!("--{folder}--")).join(format!("{time}_{}.jsonl", header.id))
 }
 
-/// Opens the session file at `path`.
+/// Opens the session file at `path`. What is stored in a file that does not lie under `sessions` was written by somebody
+/// else: of its settings only the harmless ones are taken.
 ///
 /// # Errors
 /// When it is no session, somebody else's at the moment, or the settings given for it are wrong.
-pub fn load(path: &Path, params: LoadParams, layers: &Layers) -> Result<Opened, Failure> {
+pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -> Result<Opened, Failure> {
     let path = fs::canonicalize(path).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
     let opened = if params.read_only == Some(true) {
         store::open_read_only(&path)?.with_home(Home::ReadOnly)
@@ -135,7 +145,9 @@ pub fn load(path: &Path, params: LoadParams, layers: &Layers) -> Result<Opened, 
     };
     let store::Opened { header, title, history, repairs, left_behind, home } = opened;
     let given = given(&params);
-    let state = State::new(header, Some(path), title, history, given, params.model, layers);
+    let ours = fs::canonicalize(sessions).is_ok_and(|sessions| path.starts_with(sessions));
+    let trust = if ours { Trust::Trusted } else { Trust::Untrusted };
+    let state = State::new(header, Some(path), title, history, given, params.model, layers, trust);
     let mut state = state.map_err(wrong_settings)?;
     state.repairs = repairs;
     Ok(Opened { state, home, left_behind })

@@ -35,7 +35,9 @@ impl Session {
     /// The models as this session sees them.
     pub(super) fn models(&self) -> ModelsListAnswer {
         let model = self.state.model(self.state.path());
-        ModelsListAnswer { models: catalog(self.state.settings(), &|_| None, model.as_ref()) }
+        ModelsListAnswer {
+            models: catalog(self.state.settings(), &|model| self.state.learned.window(model), model.as_ref()),
+        }
     }
 
     /// Takes new layers from here on. What runs goes on with what it began with.

@@ -17,7 +17,10 @@ use crate::{
         errors::Failure,
         types::{self, SessionInfo, Status},
     },
-    settings::{Layers, Problem, Sourced},
+    settings::{
+        Layers, Problem, Sourced,
+        trust::{Trust, allowed},
+    },
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -136,6 +139,8 @@ pub struct State {
     sourced: Arc<Sourced>,
     /// The windows that providers taught.
     pub learned: Learned,
+    /// Whether the settings in its file are taken as they are.
+    trust: Trust,
 }
 
 impl State {
@@ -143,6 +148,7 @@ impl State {
     ///
     /// # Errors
     /// When its settings are wrong.
+    #[expect(clippy::too_many_arguments, reason = "they are what a session is")]
     pub fn new(
         header: Header,
         file: Option<PathBuf>,
@@ -151,8 +157,9 @@ impl State {
         given: SessionData,
         model: Option<ModelRef>,
         layers: &Layers,
+        trust: Trust,
     ) -> Result<Self, Problem> {
-        let data = Arc::new(given.clone().over(stored(history.path())));
+        let data = Arc::new(given.clone().over(stored(history.path(), trust)));
         let sourced = Arc::new(layers.with_session(data.settings.as_ref())?);
         Ok(Self {
             layers: layers.clone(),
@@ -168,6 +175,7 @@ impl State {
             model,
             sourced,
             learned: Learned::default(),
+            trust,
         })
     }
 
@@ -177,7 +185,7 @@ impl State {
     /// When its settings are wrong; then nothing is taken.
     pub fn give(&mut self, given: SessionData, model: Option<ModelRef>) -> Result<(), Failure> {
         let given = given.over(self.given.clone());
-        let data = Arc::new(given.clone().over(stored(self.path())));
+        let data = Arc::new(given.clone().over(stored(self.path(), self.trust)));
         self.sourced = Arc::new(self.layers.with_session(data.settings.as_ref()).map_err(wrong_settings)?);
         (self.given, self.data) = (given, data);
         self.model = model.or(self.model.take());
@@ -186,7 +194,11 @@ impl State {
 
     /// What is in force, with what a client gave for this time, was stored with the session.
     pub fn stored_data(&mut self) {
-        self.given = SessionData::default();
+        self.given = match self.trust {
+            Trust::Trusted => SessionData::default(),
+            // It was the client who stored it; whoever opens the file again does not know that.
+            Trust::Untrusted => stored(self.history.path(), Trust::Trusted),
+        };
         self.look_at_path();
     }
 
@@ -197,7 +209,7 @@ impl State {
 
     /// The path is another one, and may say other things of the session.
     pub fn look_at_path(&mut self) {
-        self.data = Arc::new(self.given.clone().over(stored(self.history.path())));
+        self.data = Arc::new(self.given.clone().over(stored(self.history.path(), self.trust)));
         match self.layers.with_session(self.data.settings.as_ref()) {
             Ok(sourced) => self.sourced = Arc::new(sourced),
             Err(problem) => tracing::warn!(%problem, "the settings stored with the session are not used"),
@@ -367,12 +379,7 @@ impl View {
     }
 }
 
-fn gauge<'a>(
-    sourced: &'a Sourced,
-    data: &'a SessionData,
-    learned: &Learned,
-    model: Option<&'a ModelRef>,
-) -> Gauge<'a> {
+fn gauge<'a>(sourced: &'a Sourced, data: &'a SessionData, learned: &Learned, model: Option<&'a ModelRef>) -> Gauge<'a> {
     let learned = model.and_then(|model| learned.window(model));
     let (system_prompt, tools) = (data.system_prompt.as_deref(), data.tools.as_deref());
     Gauge { settings: &sourced.settings, prompts: &sourced.prompts, model, learned, system_prompt, tools }
@@ -384,6 +391,13 @@ impl From<&Repair> for types::Repair {
     }
 }
 
-fn stored(path: &Path) -> SessionData {
-    path.session_data().and_then(|value| SessionData::deserialize(value).ok()).unwrap_or_default()
+/// A file of somebody else must not be able to send a conversation, or a key, elsewhere.
+fn stored(path: &Path, trust: Trust) -> SessionData {
+    let mut data: SessionData =
+        path.session_data().and_then(|value| SessionData::deserialize(value).ok()).unwrap_or_default();
+    data.settings = data.settings.map(|settings| match trust {
+        Trust::Trusted => settings,
+        Trust::Untrusted => allowed(&settings, trust).0,
+    });
+    data
 }

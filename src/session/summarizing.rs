@@ -404,8 +404,7 @@ impl Work<'_> {
         if let Some(stated) = stated.filter(|_| self.job.settings.settings.tokens.learn_window)
             && self.job.means.learned.learn(&seat.candidate.model, stated)
         {
-            let means = self.job.means.clone();
-            tokio::task::spawn_blocking(move || means.keep_learned());
+            self.job.means.keep_learned_soon();
         }
         seat.window.fetch_min(smaller, Ordering::Relaxed);
         smaller >= LEAST

@@ -98,7 +98,7 @@ impl Gauge<'_> {
         let system = size(self.system_prompt.map_or(0, text));
         let tools = size(self.tools.map_or(0, |tools| tools.iter().map(|tool| text(&tool.to_string())).sum()));
 
-        let window = models::window(self.settings, None, self.model);
+        let window = models::window(self.settings, self.learned, self.model);
         let compaction = self.settings.compaction_for(self.model);
         let pins = context::texts_of_pins(path, path.first_kept(), &path.pins());
         // Roughly: this is asked for all the time.

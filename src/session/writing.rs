@@ -1,7 +1,7 @@
 //! Everything a session writes: handed to the disk, and told when it is there.
 
 use super::{
-    Append, Done, Ending, Input, Session, Write, Writer,
+    Append, Done, Ending, Input, Session, Write, Writer, append,
     handle::Command,
     history::Library,
     notes, read,
@@ -19,6 +19,7 @@ use crate::{
         events::Event,
         types::{AppendAnswer, Next},
     },
+    provider::overflow::{self, Meaning, Overflow},
     tokens::{self, Estimator},
     transport,
 };
@@ -187,6 +188,7 @@ impl Session {
     }
 
     fn appended(&mut self, Append { staged, reply, .. }: Append) {
+        self.learn_from(&staged.entries);
         self.count();
         let usage = self.state.measure(self.state.path()).usage;
         reply.ok(&AppendAnswer {
@@ -199,6 +201,24 @@ impl Session {
             self.announce(entry, None);
         }
         self.tell_usage(usage);
+    }
+
+    /// A failed answer may say how large the model's window really is.
+    fn learn_from(&self, entries: &[Arc<Entry>]) {
+        if !self.state.settings().settings.tokens.learn_window {
+            return;
+        }
+        for entry in entries.iter().filter(|entry| entry.outline().is_some_and(|outline| outline.failed)) {
+            let Some(failed) = append::failed_answer(entry) else { continue };
+            let Meaning::Overflow(Overflow { limit: Some(window), .. }) = overflow::meaning(None, &failed.error) else {
+                continue;
+            };
+            let model = failed.model.or_else(|| self.state.model(self.state.path()));
+            let means = self.idle.means();
+            if model.is_some_and(|model| means.learned.learn(&model, window)) {
+                means.keep_learned_soon();
+            }
+        }
     }
 
     /// Notes what another program is to find in the file, where that is possible now.

@@ -152,7 +152,7 @@ fn text_arguments(call: &ToolCall, clean: &dyn Fn(&str) -> String) -> Vec<(Strin
         }
     };
     let texts = arguments.as_object().into_iter().flatten();
-    texts.filter_map(|(name, value)| Some((name.clone(), cleaned(name, value.as_str()?)))).collect()
+    texts.filter_map(|(name, value)| Some((clean(name), cleaned(name, value.as_str()?)))).collect()
 }
 
 /// The tool and the argument that says most: what a person would call this call.

@@ -3,6 +3,7 @@
 mod architecture;
 mod broken_files;
 mod browsing;
+mod canaries;
 mod cli;
 mod compaction;
 mod conservation;
@@ -19,6 +20,7 @@ mod prompts;
 mod proof;
 mod provider;
 mod reading;
+mod redaction;
 mod schema;
 mod settings;
 mod stdout;

@@ -1,8 +1,8 @@
 //! Summaries by models, through the real binary and a provider on loopback.
 
 use crate::{
-    provider::{Asked, Format, Provider, Step, Trouble},
-    support::{Daemon, Home, assistant, calls, entries, header, result, session_of, text_of, turns, user},
+    provider::{Asked, Format, Provider, Step},
+    support::{Daemon, Home, entries, header, session_of, turns, user},
 };
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -96,4 +96,74 @@ fn a_model_writes_the_summary_in_every_format() {
         let seen = daemon.ok("session/context", json!({"sessionId": session}))["messages"].clone();
         assert!(seen[0].to_string().contains("by the model"));
     }
+}
+
+/// What a provider says of its window is believed, whoever was refused.
+#[test]
+fn a_window_that_a_failed_answer_states_is_learned() {
+    let home = Home::new();
+    let mut daemon = Daemon::at(home);
+    let new = json!({"cwd": "/project", "model": "some/model"});
+    let session = daemon.ok("session/new", new)["session"]["sessionId"].clone();
+    let failed = json!({
+        "role": "assistant", "content": [], "stopReason": "error", "provider": "some", "model": "model", "timestamp": 1,
+        "errorMessage": "400 This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+    });
+    let answer = daemon.ok("session/append", json!({"sessionId": session, "messages": [user("hi"), failed]}));
+    assert_eq!(answer["usage"]["contextWindow"], 8192);
+    assert_eq!(answer["usage"]["windowSource"], "learned");
+    let models = daemon.ok("models/list", json!({"sessionId": session}))["models"].clone();
+    assert_eq!(models[0]["contextWindow"], json!({"value": 8192, "source": "learned"}));
+    // The next daemon knows it too.
+    let kept = daemon.home.path("data/learned-windows.json");
+    while !kept.exists() {
+        std::thread::yield_now();
+    }
+    let home = std::mem::replace(&mut daemon.home, Home::new());
+    drop(daemon);
+    let mut daemon = Daemon::at(home);
+    let new = json!({"cwd": "/project", "model": "some/model"});
+    let usage = daemon.ok("session/new", new)["session"]["usage"].clone();
+    assert_eq!(usage["windowSource"], "learned");
+}
+
+/// A rate limit states numbers too, and they are no window.
+#[test]
+fn a_rate_limit_teaches_nothing() {
+    let mut daemon = Daemon::start();
+    let session =
+        daemon.ok("session/new", json!({"cwd": "/project", "model": "some/model"}))["session"]["sessionId"].clone();
+    let failed = json!({
+        "role": "assistant", "content": [], "stopReason": "error", "timestamp": 1,
+        "errorMessage": "429 Request too large for gpt-4 on tokens per min (TPM): Limit 10000, Requested 12000.",
+    });
+    let answer = daemon.ok("session/append", json!({"sessionId": session, "messages": [user("hi"), failed]}));
+    assert_eq!(answer["usage"]["windowSource"], "default");
+}
+
+/// A session file may come from anybody. It must not send a conversation, or a key, to an address of its own.
+#[test]
+fn a_file_of_somebody_else_names_no_model_to_ask() {
+    let provider = Provider::start(Format::OpenAiChat);
+    provider.otherwise(good_model);
+    let home = Home::new();
+    let evil: Value = serde_json::from_str(&settings(&provider, Format::OpenAiChat, json!({}))).expect("JSON");
+    let mut lines = vec![header("s")];
+    lines.extend(entries(&turns(12)));
+    let leaf = lines.last().expect("an entry")["id"].clone();
+    lines.push(json!({
+        "type": "custom", "id": "x", "parentId": leaf, "timestamp": "2026-01-01T00:00:00.000Z",
+        "customType": "abridged.session", "data": {"settings": evil},
+    }));
+    let path = home.session("s.jsonl", &lines);
+    let mut daemon = Daemon::at(home);
+    let session = daemon.load(&path);
+    let result = compact(&mut daemon, &session, json!({}))["result"].clone();
+    assert_eq!(result["method"], "extractive");
+    assert_eq!(result["rejected"], json!([]));
+    assert!(provider.asked().is_empty());
+    // What the client itself stores in it holds as long as it is open.
+    daemon.ok("settings/set", json!({"scope": "session", "sessionId": session, "patch": evil}));
+    daemon.ok("session/append", json!({"sessionId": session, "messages": turns(6)}));
+    assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "llm");
 }

@@ -1,0 +1,649 @@
+//! Secrets that only their names give away: `password = …`, in the code, settings and output of any language.
+
+use regex::Regex;
+use std::{ops::Range, sync::LazyLock};
+
+/// Where in `text` the values stand that are secrets by their names, in order.
+pub(super) fn find(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut after = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let word = WORDS.find_at(text, after)?;
+            if let Some(value) = next(text, word.range(), &mut after) {
+                return Some(value);
+            }
+        }
+    })
+}
+
+/// The value of the name that `word` is a part of, if it is a secret; `after` goes behind what has been looked at.
+fn next(text: &str, word: Range<usize>, after: &mut usize) -> Option<Range<usize>> {
+    // The name goes on to both sides; one name is looked at once.
+    let bytes = text.as_bytes();
+    let start = word.start - bytes[*after..word.start].iter().rev().take_while(|byte| is_name(**byte)).count();
+    let end = word.start + bytes[word.start..].iter().take_while(|byte| is_name(**byte)).count();
+    *after = end;
+    // In a string of JSON an escaped character may stand right before the name.
+    let escaped = start > 0 && bytes[start - 1] == b'\\' && matches!(bytes[start], b'n' | b't' | b'r');
+    let name = text[start + usize::from(escaped)..end].trim_start_matches(['-', '.']);
+    let class = class_of(name)?;
+    let found = value_behind(text, start..end, is_setting(name))?;
+    let value = &text[found.range.clone()];
+    // What has been taken out of it leaves too little to judge the rest by.
+    let seen = value.contains("[REDACTED:");
+    let secret = !seen
+        && match found.looks {
+            Looks::Quoted => is_secret(class, value, true),
+            Looks::Argument => is_secret(class, value, true) && is_random(value),
+            Looks::Setting => is_secret(class, value, true) && !is_expression(value),
+            Looks::Bare => !is_code(class, value) && is_secret(class, value, false),
+        };
+    // In what is none, names may stand that have one.
+    *after = end.max(found.range.start);
+    if !secret {
+        return None;
+    }
+    let rest = found.more.map_or(0, |until| bare(&text[found.range.end..], &until, usize::MAX));
+    *after = found.range.end + rest;
+    Some(found.range.start..found.range.end + rest)
+}
+
+/// Whether a value that stands behind a name, by itself, is a secret.
+pub(super) fn is_plausible(name: &str, value: &str) -> bool {
+    class_of(name.trim_start_matches('-')).is_some_and(|class| is_secret(class, value, true))
+}
+
+/// Whether a text says where a secret is to be had, or stands for any: `${VAR}`, `<your key>`, `{{ password }}`, `***`.
+pub(super) fn is_reference(value: &str) -> bool {
+    const BEGINNINGS: &[&str] = &["${", "$(", "{", "<", "%(", "[REDACTED:"];
+    let value = value.trim_end_matches([';', ',', ')', '"', '\'']);
+    let Some(first) = value.chars().next() else {
+        return true;
+    };
+    let name = value[first.len_utf8()..].trim_end_matches('%');
+    let identifier = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let digits = name.bytes().any(|byte| byte.is_ascii_digit());
+    let variable = matches!(first, '$' | '%' | '@' | '&' | '*' | '#') && identifier && (!digits || is_setting(name));
+    let masked = matches!(first, '*' | 'x' | 'X' | '.' | '•' | '_' | '-') && value.chars().all(|char| char == first);
+    variable
+        || masked
+        || BEGINNINGS.iter().any(|it| value.starts_with(it))
+        || first == '[' && value.ends_with(']')
+        || ["${", "{{", "...", "…"].iter().any(|it| value.contains(it))
+}
+
+/// Whether a text is random rather than written: digits between letters, not only behind them.
+pub(super) fn is_random(text: &str) -> bool {
+    let upper = text.bytes().any(|byte| byte.is_ascii_uppercase());
+    let lower = text.bytes().any(|byte| byte.is_ascii_lowercase());
+    let odd = |word: &str| {
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        word.len() >= 8 && (1..word.len()).contains(&digits) && !is_numbered(word)
+    };
+    (upper && lower || text.len() >= 16) && text.split(|char: char| !char.is_ascii_alphanumeric()).any(odd)
+}
+
+/// What is called so is a secret of that class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Chosen by a person: anything may be one.
+    Password,
+    /// Made by a machine: letters and digits.
+    Token,
+    /// A name that often is one: only what is long and random.
+    Key,
+}
+
+/// One of these is in each name, and behind the name stands what may give it a value.
+static WORDS: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = concat!(
+        r"(?:(?i-u:pass|pwd|_pw|secret|token|key|psk|credential|kennwort))[A-Za-z0-9_.-]*",
+        r#"(?:\\*["'`]\]?|\[\])?(?:[ \t]*(?:[:=?!]|[(,][ \t]*[A-Za-z@]{0,2}\\*["'`])|[ \t]+")"#
+    );
+    Regex::new(pattern).expect("the pattern is fixed and tested")
+});
+
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
+}
+
+/// A variable of an environment: its value goes on to the next blank.
+fn is_setting(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// `name1`, `user_id2`: what a person calls a thing.
+fn is_numbered(word: &str) -> bool {
+    let stem = word.trim_end_matches(|char: char| char.is_ascii_digit());
+    word.len() - stem.len() <= 3 && !stem.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+fn class_of(name: &str) -> Option<Class> {
+    /// A name that ends so says something about a secret.
+    const ABOUT: &[&str] = &[
+        "count",
+        "counts",
+        "type",
+        "types",
+        "limit",
+        "limits",
+        "usage",
+        "name",
+        "names",
+        "url",
+        "uri",
+        "path",
+        "file",
+        "files",
+        "dir",
+        "len",
+        "length",
+        "size",
+        "ttl",
+        "expiry",
+        "expires",
+        "expiration",
+        "regex",
+        "pattern",
+        "field",
+        "header",
+        "prefix",
+        "suffix",
+        "param",
+        "label",
+        "policy",
+        "version",
+        "endpoint",
+        "budget",
+        "estimate",
+        "estimator",
+        "arn",
+        "ref",
+        "index",
+        "kind",
+        "format",
+        "mode",
+        "rotation",
+        "manager",
+        "provider",
+        "placeholder",
+        "hint",
+        "strength",
+        "min",
+        "max",
+        "rules",
+        "scope",
+        "scopes",
+        "enabled",
+        "required",
+        "reset",
+        "at",
+        "in",
+        "algorithm",
+        "date",
+        "age",
+        "window",
+        "used",
+        "usd",
+        "stream",
+        "env",
+        "example",
+        "description",
+        "title",
+        "message",
+        "error",
+        "test",
+        "tests",
+    ];
+    /// A key of this is a secret.
+    const KEYS: &[&str] = &[
+        "access",
+        "account",
+        "admin",
+        "api",
+        "app",
+        "application",
+        "auth",
+        "authentication",
+        "consumer",
+        "crypto",
+        "decryption",
+        "deploy",
+        "encryption",
+        "hmac",
+        "jwt",
+        "license",
+        "master",
+        "private",
+        "preshared",
+        "secret",
+        "service",
+        "shared",
+        "signing",
+        "ssh",
+        "storage",
+        "subscription",
+        "webhook",
+        "write",
+        "wg",
+        "fernet",
+        "rsa",
+        "openai",
+        "anthropic",
+        "cohere",
+        "mistral",
+        "gemini",
+        "groq",
+        "deepseek",
+        "together",
+        "stripe",
+        "mailgun",
+        "sendgrid",
+        "datadog",
+        "heroku",
+        "cloudflare",
+        "algolia",
+        "azure",
+        "aws",
+        "gcp",
+        "google",
+        "twilio",
+    ];
+    /// A key of this is none.
+    const HARMLESS: &[&str] = &[
+        "public",
+        "primary",
+        "foreign",
+        "cache",
+        "sort",
+        "partition",
+        "host",
+        "known",
+        "index",
+        "row",
+        "object",
+        "map",
+        "lookup",
+        "hash",
+        "unique",
+        "foreign",
+        "composite",
+        "group",
+        "registry",
+        "hkey",
+        "idempotency",
+        "dedupe",
+    ];
+    let words = words_of(name);
+    let last = words.last()?.as_str();
+    if ABOUT.contains(&last) && words.len() > 1 || words.iter().any(|word| word == "allow") {
+        return None;
+    }
+    let ends = |word: &String, with: &[&str]| with.iter().any(|end| word.ends_with(end));
+    let password = |word: &String| {
+        ends(word, &["password", "passwd", "passphrase", "pwd", "secret", "passwort", "passcode", "kennwort"])
+            || ["password", "passwd", "passphrase"].iter().any(|part| word.starts_with(part) && word != "passwordless")
+            || word == "secrets"
+    };
+    if words.iter().any(password)
+        || words.len() > 1 && matches!(last, "pass" | "pw") && !name.contains('.')
+        || matches!(last, "dbpass" | "psk")
+    {
+        return Some(Class::Password);
+    }
+    if words.iter().any(|word| ends(word, &["token"]) || word == "credential" || word == "credentials") {
+        return Some(Class::Token);
+    }
+    let of_key = |at: usize| {
+        let word = &words[at];
+        let before = match word.strip_suffix("key") {
+            Some("") => at.checked_sub(1).map(|at| words[at].as_str()),
+            Some(before) => Some(before),
+            None => None,
+        };
+        before.is_some_and(|before| KEYS.contains(&before))
+    };
+    if (0..words.len()).any(of_key) && !words.iter().any(|word| HARMLESS.contains(&word.as_str())) {
+        return Some(Class::Token);
+    }
+    let other =
+        last == "key" && words.len() > 1 && is_setting(name) && !words.iter().any(|it| HARMLESS.contains(&it.as_str()));
+    other.then_some(Class::Key)
+}
+
+/// The words of a name in any convention, in small letters.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut before = '_';
+    let mut chars = name.chars().peekable();
+    while let Some(char) = chars.next() {
+        if !char.is_ascii_alphanumeric() {
+            before = char;
+            continue;
+        }
+        let small_follows = chars.peek().is_some_and(char::is_ascii_lowercase);
+        let starts = !before.is_ascii_alphanumeric()
+            || char.is_ascii_uppercase() && (!before.is_ascii_uppercase() || small_follows);
+        if starts || words.is_empty() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut() {
+            word.push(char.to_ascii_lowercase());
+        }
+        before = char;
+    }
+    words
+}
+
+enum Looks {
+    Quoted,
+    /// Quoted, in a call or a list that the name is only mentioned in.
+    Argument,
+    /// Behind a variable of an environment.
+    Setting,
+    Bare,
+}
+
+struct Found {
+    range: Range<usize>,
+    looks: Looks,
+    /// It is longer than what was looked at.
+    more: Option<Until>,
+}
+
+/// What is given to a name, if anything is.
+fn value_behind(text: &str, name: Range<usize>, setting: bool) -> Option<Found> {
+    let Range { start, end } = name;
+    let bytes = text.as_bytes();
+    let at = |at: usize| bytes.get(at).copied().unwrap_or(b'\n');
+    let blanks = |from: usize| from + bytes[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    // The quote that ends the name, perhaps escaped: JSON in a string of JSON. Then what ends `env["NAME"]`.
+    let mut here = end + bytes[end..].iter().take_while(|byte| **byte == b'\\').count();
+    let quoted = matches!(at(here), b'"' | b'\'' | b'`');
+    if quoted {
+        here += 1;
+        here += usize::from(at(here) == b']');
+    } else if here != end {
+        return None;
+    }
+    if at(here) == b'[' && at(here + 1) == b']' {
+        here += 2;
+    }
+    let tight = here;
+    here = blanks(here);
+    let mut only_quoted = false;
+    let mut argument = false;
+    let mut typed = false;
+    match at(here) {
+        b':' if at(here + 1) == b':' => return None,
+        b':' if at(here + 1) == b'=' => here += 2,
+        b'=' if at(here + 1) == b'>' => {
+            // Behind the name of a variant stands what it means.
+            if !quoted && !bytes[start].is_ascii_lowercase() {
+                return None;
+            }
+            here += 2;
+        }
+        b'=' if at(here + 1) == b'=' => {
+            only_quoted = true;
+            here += 2 + usize::from(at(here + 2) == b'=');
+        }
+        b'!' if at(here + 1) == b'=' => {
+            only_quoted = true;
+            here += 2 + usize::from(at(here + 2) == b'=');
+        }
+        b'=' => here += 1,
+        b'?' if matches!(at(here + 1), b':' | b'=') => here += 2,
+        b':' => {
+            typed = true;
+            here += 1;
+            here = behind_the_type(text, here).unwrap_or(here);
+        }
+        // A call: `password("…")`, `set("token", "…")`.
+        byte if byte == b'(' && !quoted || byte == b',' && quoted => {
+            (only_quoted, argument) = (true, true);
+            here += 1;
+        }
+        b'"' if setting && here > tight => only_quoted = true,
+        _ => return None,
+    }
+    let spaced = here != tight + 1 || blanks(here) != here;
+    here = blanks(here);
+    // Letters that say what kind of string follows.
+    let prefix = bytes[here.min(bytes.len())..].iter().take(2).take_while(|byte| b"bBrRuUfFL@".contains(byte)).count();
+    if matches!(at(here + prefix), b'"' | b'\'') {
+        here += prefix;
+    }
+    let escapes = bytes[here.min(bytes.len())..].iter().take_while(|byte| **byte == b'\\').count();
+    let quote = at(here + escapes);
+    if matches!(quote, b'"' | b'\'' | b'`') {
+        let start = here + escapes + 1;
+        if let Some(end) = closing_quote(bytes, start, quote, escapes) {
+            let looks = if argument { Looks::Argument } else { Looks::Quoted };
+            return (end > start).then_some(Found { range: start..end, looks, more: None });
+        }
+        here = start;
+    } else if escapes > 0 || only_quoted {
+        return None;
+    }
+    // `Server=…;Password=…;`: such a value has anything in it but a semicolon.
+    let connection = bytes[..start].trim_ascii_end().ends_with(b";") && !spaced;
+    let (until, looks) = match (connection, setting && !spaced) {
+        (true, _) => (Until::Semicolon, Looks::Setting),
+        (_, true) => (Until::Blank, Looks::Setting),
+        _ => (Until::Punctuation, Looks::Bare),
+    };
+    let end = here + bare(&text[here..], &until, LOOKED_AT);
+    // `NAME: TYPE = …`
+    let behind = text[end..].trim_start_matches([' ', '\t']);
+    if typed && behind.starts_with('=') && !behind.starts_with("==") {
+        return None;
+    }
+    let more = (end - here >= LOOKED_AT).then_some(until);
+    (end > here).then_some(Found { range: here..end, looks, more })
+}
+
+/// Behind `name: Type =`, if a string is given to a name with a type.
+fn behind_the_type(text: &str, from: usize) -> Option<usize> {
+    const LONGEST: usize = 48;
+    let rest = text.as_bytes()[from..].iter().take(LONGEST);
+    let of_type = |byte: &&u8| is_name(**byte) || b"&'<>[]|? :*".contains(byte);
+    let end = from + rest.take_while(of_type).count();
+    let behind = text.as_bytes().get(end..end + 3)?;
+    let string = behind[0] == b'='
+        && (matches!(behind[1], b'"' | b'\'') || behind[1] == b' ' && matches!(behind[2], b'"' | b'\''));
+    string.then_some(end + 1)
+}
+
+/// Where the string ends whose quote stands behind so many backslashes.
+fn closing_quote(bytes: &[u8], start: usize, quote: u8, escapes: usize) -> Option<usize> {
+    let mut backslashes = 0;
+    for (at, byte) in bytes.iter().enumerate().skip(start) {
+        match byte {
+            b'\n' | b'\r' => return None,
+            b'\\' => backslashes += 1,
+            _ if *byte == quote && (backslashes <= escapes || escapes == 0 && backslashes % 2 == 0) => {
+                return Some(at - backslashes.min(escapes));
+            }
+            _ => backslashes = 0,
+        }
+    }
+    None
+}
+
+/// So much of a value says whether it is a secret. Looking at all of it for each name in it would take forever.
+const LOOKED_AT: usize = 1024;
+
+/// How far a value goes that is in no quotes.
+enum Until {
+    Punctuation,
+    Blank,
+    Semicolon,
+}
+
+/// How long the value is that begins a text and is in no quotes.
+fn bare(text: &str, until: &Until, longest: usize) -> usize {
+    let mut end = text.len();
+    let mut opened = false;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, char)) = chars.next() {
+        let next = chars.peek().map(|(_, next)| *next);
+        let ends = match char {
+            '"' | '\'' | '`' | '\n' | '\r' => true,
+            '\\' => matches!(next, Some('n' | 'r' | 't' | '"' | '\'' | '\\' | 'u') | None),
+            ';' => !matches!(until, Until::Blank),
+            ',' | '<' | '&' => matches!(until, Until::Punctuation),
+            ')' | ']' | '}' => matches!(until, Until::Punctuation) && !opened,
+            _ => char.is_whitespace() && !matches!(until, Until::Semicolon),
+        };
+        if ends || at >= longest {
+            end = at;
+            break;
+        }
+        opened |= matches!(char, '(' | '[' | '{');
+    }
+    // What closes around it is none of it.
+    let value = &text[..end];
+    let inner = value.trim_end_matches([',', ';']);
+    let unopened = inner.trim_end_matches([')', '}', ']']);
+    if opened { inner.len() } else { unopened.trim_end_matches(['.', ',', ';']).len() }
+}
+
+/// `next()`, `{`, `function(`: what a program computes.
+fn is_expression(value: &str) -> bool {
+    let name = value.len()
+        - value.trim_start_matches(|char: char| char.is_ascii_alphanumeric() || "_.:!?".contains(char)).len();
+    let starts = value.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_');
+    let count = |what: char| value.chars().filter(|char| *char == what).count();
+    let closed = value.trim_end_matches([';', ',', '?', '.']).ends_with(')') || count('(') != count(')');
+    let call = starts && value[name..].starts_with('(') && closed;
+    call || value.starts_with(['(', '{', '[', '|', '>', '*', '='])
+}
+
+/// Whether what stands behind `name =` is a piece of a program: another name, a call, a type.
+fn is_code(class: Class, value: &str) -> bool {
+    let identifier = |word: &str| {
+        word.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_')
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let value = value.trim_end_matches(['?', '!', '.']);
+    let parts: Vec<&str> =
+        value.split(['.', ':']).flat_map(|part| part.split("->")).map(|part| part.trim_matches('?')).collect();
+    let dotted = parts.len() > 1 && parts.iter().all(|part| part.is_empty() || identifier(part) && is_numbered(part));
+    let small = value.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let several = small && value.trim_matches('_').contains('_') && identifier(value);
+    let numbered = class != Class::Password && identifier(value) && is_numbered(value);
+    let indexed = value.contains(['[', '{']) && !value.starts_with('[');
+    let path = value.starts_with(['/', '.', '~']) && class != Class::Password;
+    dotted || several || numbered || indexed || path || is_expression(value)
+}
+
+/// Whether a value is a secret, rather than a word, a count or a place to get it from.
+fn is_secret(class: Class, value: &str, whole: bool) -> bool {
+    const DICTIONARY: &[&str] = &[
+        "string",
+        "str",
+        "text",
+        "number",
+        "integer",
+        "boolean",
+        "bool",
+        "none",
+        "null",
+        "undefined",
+        "true",
+        "false",
+        "required",
+        "optional",
+        "option",
+        "object",
+        "unknown",
+        "secret",
+        "secrets",
+        "token",
+        "password",
+        "passwd",
+        "example",
+        "changeme",
+        "redacted",
+        "your",
+        "this",
+        "that",
+        "with",
+        "from",
+        "into",
+        "type",
+        "field",
+        "value",
+        "input",
+        "hidden",
+        "bytes",
+        "char",
+        "await",
+        "async",
+        "function",
+        "return",
+        "default",
+        "credentials",
+        "passphrase",
+        "missing",
+        "invalid",
+        "masked",
+        "empty",
+        "username",
+        "varchar",
+        "description",
+        "disabled",
+        "enabled",
+    ];
+    const PROSE: &[&str] =
+        &["password", "passwort", "your", "please", "must", "enter", "invalid", "should", "cannot", "token"];
+    let value = value.trim();
+    let lower = value.to_ascii_lowercase();
+    let words = lower.trim_end_matches([';', ',', '?', '.', '!', ':']);
+    let chars = value.chars().count();
+    if chars < 4 || DICTIONARY.contains(&words) || is_reference(value) || is_placed_elsewhere(&lower) {
+        return false;
+    }
+    if value.contains(' ')
+        && value.split([' ', ',', '.']).any(|word| PROSE.contains(&word.to_ascii_lowercase().as_str()))
+    {
+        return false;
+    }
+    if is_number(&lower) {
+        return class == Class::Password && chars >= 6 && value.bytes().all(|byte| byte.is_ascii_digit());
+    }
+    let digits = value.bytes().any(|byte| byte.is_ascii_digit());
+    let letters = value.chars().any(char::is_alphabetic);
+    let mixed = value.chars().any(char::is_uppercase) && value.chars().any(char::is_lowercase);
+    match class {
+        // camelCase behind `password:` is the name of a variable.
+        Class::Password => digits || (whole || !mixed) && chars >= 6,
+        Class::Token if value.contains(' ') => false,
+        Class::Token => digits && letters && chars >= 8 || chars >= 20 && (digits || mixed),
+        Class::Key => chars >= 16 && digits && letters && is_random(value),
+    }
+}
+
+/// A number as programs write it, with its base or its type.
+fn is_number(lower: &str) -> bool {
+    let digits = lower.trim_end_matches([';', ',']);
+    match digits.strip_prefix("0x") {
+        Some(hex) => hex.len() <= 16 && hex.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'_'),
+        None => {
+            let rest = digits.trim_start_matches(|char: char| char.is_ascii_digit() || char == '_' || char == '.');
+            let types =
+                ["", "u", "l", "ul", "n", "f", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"];
+            rest.len() < digits.len() && (types.contains(&rest) || matches!(rest, "usize" | "isize"))
+        }
+    }
+}
+
+/// A secret that is kept in another place, which is named here.
+fn is_placed_elsewhere(lower: &str) -> bool {
+    const PLACES: &[&str] =
+        &["://", "env.", "environ", "getenv", "self.", "this.", "config.", "std::", "secrets.", "import.meta"];
+    const BEGINNINGS: &[&str] =
+        &["arn:", "env:", "!secret", "!ref", "!sub", "!vault", "!env", "!getatt", "vault:", "ssm:", "file:"];
+    PLACES.iter().any(|place| lower.contains(place)) || BEGINNINGS.iter().any(|it| lower.starts_with(it))
+}
