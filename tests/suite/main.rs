@@ -3,6 +3,7 @@
 mod architecture;
 mod broken_files;
 mod browsing;
+mod candidates;
 mod cli;
 mod compaction;
 mod conservation;
