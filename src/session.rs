@@ -307,6 +307,10 @@ impl Session {
     }
 
     fn over(&self, mailbox: &mpsc::Receiver<Box<Command>>) -> bool {
+        // What was paid for is noted before anything ends.
+        if !self.spent.is_empty() && matches!(self.slot, Slot::Free) && self.writable().is_ok() {
+            return false;
+        }
         match self.ending {
             Ending::No => false,
             Ending::WhenIdle => self.idle() && mailbox.is_empty(),

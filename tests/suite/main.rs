@@ -4,6 +4,7 @@ mod architecture;
 mod broken_files;
 mod browsing;
 mod canaries;
+mod candidates;
 mod cli;
 mod compaction;
 mod conservation;
