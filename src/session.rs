@@ -6,7 +6,7 @@
 //! append before it, and appends that came meanwhile become the next write together.
 
 pub mod append;
-mod asking;
+pub mod asking;
 pub mod background;
 mod browse;
 mod compacting;

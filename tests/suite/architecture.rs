@@ -139,7 +139,20 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("daemon", &["daemon", "daemon/files", "daemon/settings", "serve"]),
-    ("shell", &["cli", "cli/client", "cli/compact", "cli/demo", "cli/doctor", "cli/paint", "cli/schema"]),
+    (
+        "shell",
+        &[
+            "cli",
+            "cli/client",
+            "cli/compact",
+            "cli/demo",
+            "cli/doctor",
+            "cli/model",
+            "cli/models",
+            "cli/paint",
+            "cli/schema",
+        ],
+    ),
 ];
 
 /// Files that touch the world: disk, clock, threads, other processes.
@@ -178,6 +191,8 @@ const SHELL: &[&str] = &[
     "cli/compact",
     "cli/demo",
     "cli/doctor",
+    "cli/model",
+    "cli/models",
     "cli/paint",
     "cli/schema",
 ];

@@ -1,6 +1,7 @@
 //! The daemon from outside: the real binary over real pipes, and the pure core under properties.
 
 mod architecture;
+mod asking;
 mod broken_files;
 mod browsing;
 mod canaries;
