@@ -15,7 +15,7 @@ use crate::{
         outline::{Outline, Role},
     },
     path::{Path, Pin},
-    prompts::{Prompt, Prompts, escape_tags},
+    prompts::{Prompt, Prompts, escape_frame, escape_tags},
     text,
     tokens::{Estimator, Size, of_message},
 };
@@ -226,7 +226,8 @@ pub fn clip_carried(text: &str, most_chars: usize) -> String {
 
 fn summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin], prompts: &Prompts) -> Option<ContextMessage> {
     let entry = &path[place];
-    let mut text = prompts.render(Prompt::CompactionSummaryContext, &[("summary", &entry.compaction()?.summary)]);
+    let summary = escape_frame(&entry.compaction()?.summary);
+    let mut text = prompts.render(Prompt::CompactionSummaryContext, &[("summary", &summary)]);
     let pinned = texts_of_pins(path, first_kept, pins);
     if !pinned.is_empty() {
         text.push_str("\n\n");
@@ -262,13 +263,13 @@ fn message(entry: &Arc<Entry>, prompts: &Prompts) -> Option<ContextMessage> {
             Role::System => None,
             Role::Summary => {
                 let text = entry.message().map(Message::text).unwrap_or_default();
-                let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &text)]);
+                let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &escape_frame(&text))]);
                 ContextMessage::user_text(entry, Part::Message, &text)
             }
             _ => Some(ContextMessage::of_entry(entry)),
         },
         Body::BranchSummary(branch) => {
-            let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &branch.summary)]);
+            let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &escape_frame(&branch.summary))]);
             ContextMessage::user_text(entry, Part::Message, &text)
         }
         Body::CustomMessage(_) => {

@@ -179,23 +179,78 @@ const TAGS: [&str; 9] = [
 /// `text` with our own tags made harmless: `&lt;` for `<`.
 #[must_use]
 pub fn escape_tags(text: &str) -> Cow<'_, str> {
-    if !text.contains('<') {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 16);
+    escape(text, &TAGS)
+}
+
+/// A summary, whoever wrote it, so that it cannot end its frame in a context. The lists of files in it stay lists.
+#[must_use]
+pub fn escape_frame(summary: &str) -> Cow<'_, str> {
+    escape(summary, &["summary"])
+}
+
+fn escape<'a>(text: &'a str, tags: &[&str]) -> Cow<'a, str> {
+    let opens = |char: char| matches!(char, '<' | '\u{ff1c}');
+    let mut escaped = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        escaped.push_str(&rest[..at]);
-        let name = rest[at + 1..].trim_start_matches('/');
-        let ours = TAGS.iter().any(|tag| {
-            name.get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag))
-                && !name[tag.len()..].starts_with(|next: char| next.is_alphanumeric() || next == '-' || next == '_')
-        });
-        escaped.push_str(if ours { "&lt;" } else { "<" });
-        rest = &rest[at + 1..];
+    while let Some(at) = rest.find(opens) {
+        let (before, from) = rest.split_at(at);
+        let sign = from.chars().next().map_or(0, char::len_utf8);
+        let (sign, after) = from.split_at(sign);
+        if escaped.is_empty() {
+            escaped.reserve(text.len() + 16);
+        }
+        escaped.push_str(before);
+        escaped.push_str(if is_tag(after, tags) { "&lt;" } else { sign });
+        rest = after;
+    }
+    if escaped.is_empty() {
+        return Cow::Borrowed(text);
     }
     escaped.push_str(rest);
     Cow::Owned(escaped)
+}
+
+/// Whether what follows a `<` reads as one of these tags, to a model rather than to a parser: blanks, what cannot be
+/// seen, wide letters and other hyphens make no difference to it.
+fn is_tag(after: &str, tags: &[&str]) -> bool {
+    /// Enough for a name and what stands behind it.
+    const LONGEST: usize = 48;
+    let (mut blank, mut slash) = (false, false);
+    let mut seen = after.chars().filter(|char| !is_invisible(*char)).map(plain).skip_while(|char| {
+        blank |= char.is_whitespace();
+        slash |= *char == '/';
+        char.is_whitespace() || *char == '/'
+    });
+    let name: String = seen.by_ref().take(LONGEST).collect();
+    tags.iter().any(|tag| {
+        let Some(behind) = name.get(..tag.len()).filter(|it| it.eq_ignore_ascii_case(tag)).map(|_| &name[tag.len()..])
+        else {
+            return false;
+        };
+        let ends = !behind.starts_with(|next: char| next.is_alphanumeric() || next == '-' || next == '_');
+        // `a < summary` compares; only what goes on as a tag is one.
+        ends && (!blank || slash || behind.trim_start().starts_with('>'))
+    })
+}
+
+/// What is drawn as nothing.
+#[must_use]
+pub fn is_invisible(char: char) -> bool {
+    matches!(char,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+        || char.is_control() && !char.is_whitespace()
+}
+
+/// A sign as a model reads it: wide forms are the narrow ones, every hyphen is one, and so is every slash.
+#[must_use]
+pub fn plain(char: char) -> char {
+    match char {
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => '-',
+        '\u{2044}' | '\u{2215}' | '\\' => '/',
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(char) - 0xfee0).unwrap_or(char),
+        _ => char,
+    }
 }
 
 #[cfg(test)]
@@ -233,7 +288,34 @@ mod tests {
             escape_tags("a </summary> b <Summary> <sum> <summary-x>"),
             "a &lt;/summary> b &lt;Summary> <sum> <summary-x>"
         );
-        assert_eq!(escape_tags("</ conversation>"), "</ conversation>");
-        assert_eq!(escape_tags("</conversation >"), "&lt;/conversation >");
+        for tag in [
+            "</conversation >",
+            "</ conversation>",
+            "< /conversation>",
+            "<\n/conversation\n>",
+            "<//conversation>",
+            "<\\/conversation>",
+            "</con\u{200b}versation>",
+            "<\u{2060}/CONVERSATION>",
+            "</conversation",
+            "< conversation >",
+            "</previous\u{2011}summary>",
+            "</\u{ff43}onversation>",
+        ] {
+            assert_eq!(escape_tags(tag), tag.replacen('<', "&lt;", 1));
+        }
+        assert_eq!(escape_tags("\u{ff1c}/conversation\u{ff1e}"), "&lt;/conversation\u{ff1e}");
+        for code in
+            ["if a < summary { b }", "x <summary_of> y", "Vec<Conversation2>", "a << summary;", "i<conversations", "<"]
+        {
+            assert_eq!(escape_tags(code), code);
+        }
+    }
+
+    #[test]
+    fn a_summary_cannot_end_its_frame_and_keeps_its_lists() {
+        let lists = "<read-files>\n/a\n</read-files>";
+        assert_eq!(escape_frame(lists), lists);
+        assert_eq!(escape_frame("x </ Summary> y"), "x &lt;/ Summary> y");
     }
 }

@@ -230,7 +230,7 @@ pub(super) fn purpose(part: Part) -> Purpose {
     }
 }
 
-fn chunk_source(part: Part) -> Option<ChunkSource> {
+pub(super) fn chunk_source(part: Part) -> Option<ChunkSource> {
     match part {
         Part::History => Some(ChunkSource::History),
         Part::TurnPrefix => Some(ChunkSource::TurnPrefix),

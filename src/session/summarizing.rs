@@ -4,7 +4,7 @@
 //! There is no failure in here: where no candidate makes a summary, the extracted one that was there before stays.
 
 use super::{
-    asking::{failure, purpose},
+    asking::{chunk_source, failure, purpose},
     means::Means,
 };
 use crate::{
@@ -30,6 +30,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{
+    borrow::Cow,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -174,14 +175,26 @@ pub async fn summarize(job: &Job, tell: &(dyn Fn(Told) + Send + Sync)) -> (Optio
     (written, Made { by, rejected })
 }
 
-/// How many requests a candidate would take for its summary, as far as that is known before it is asked.
+/// How many requests to its model a candidate would take for its summary, that for the two sentences included, as far
+/// as that is known before it is asked: how long the summary is that later requests carry along is a guess.
 #[must_use]
 pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserve: u64, measure: Measure) -> usize {
     let seat = Seat::new(candidate, reserve, measure);
+    let shares = material.shares(&|text| measure.of(text));
     let chunks = |part: Part| {
         let (pieces, previous) = material.part(part);
-        let room = seat.room(brief, part, previous);
-        room.map_or(1, |room| pieces.chunks(0, room)).max(usize::from(!pieces.is_empty()))
+        if pieces.is_empty() {
+            return 0;
+        }
+        let share = if part == Part::History { shares.history } else { shares.prefix };
+        let (Some(room), Some(most)) = (seat.room(brief, part, previous), seat.most(brief, part, share)) else {
+            return 1;
+        };
+        let until = pieces.chunk(0, room).until;
+        // Half of what it may be.
+        let carried = (most as f64 / measure.factor.max(0.1) / 2.0) as u64;
+        let room = seat.room(brief, part, Some("")).unwrap_or(room).saturating_sub(carried).max(1);
+        1 + pieces.chunks(until, room)
     };
     chunks(Part::History) + chunks(Part::TurnPrefix) + 1
 }
@@ -234,6 +247,15 @@ impl<'a> Seat<'a> {
     /// Tokens that thinking may take beside the answer.
     pub(super) fn thinking(&self) -> u64 {
         if self.candidate.thinks { provider::Effort::Minimal.room() } else { 0 }
+    }
+
+    /// The most a part may have that this model writes, as the session counts, where `share` is allowed: what it can
+    /// answer, and no more than leaves room for what is yet to come when it is carried along. None where the window
+    /// leaves no room.
+    fn most(&self, brief: &Brief, part: Part, share: u64) -> Option<u64> {
+        let half = self.room(brief, part, Some(""))? / 2;
+        let half = tokens::scaled(half, self.measure.factor);
+        Some(share.min(self.answer(part)).min(half))
     }
 
     /// Room for a conversation, in estimated tokens; none where the window leaves none.
@@ -320,39 +342,70 @@ impl Work<'_> {
     /// One part of a candidate's summary, folded over its chunks; none where there is nothing of it.
     async fn part(&self, seat: &Seat<'_>, part: Part, shares: Shares, planned: usize) -> Result<Option<Accepted>, Out> {
         let Job { material, brief, measure, .. } = self.job;
-        let (pieces, previous) = material.part(part);
+        let raw = |text: &str| measure.raw(text);
+        let (pieces, mut previous) = material.part(part);
+        let mut pieces = Cow::Borrowed(pieces);
         let share = if part == Part::History { shares.history } else { shares.prefix };
         if pieces.is_empty() {
+            let Some(before) = previous else { return Ok(None) };
             // Nothing new: what is there stays, if it fits.
-            let kept = previous.map(|previous| Accepted::kept(previous, share, &|text| measure.of(text)));
-            return Ok(kept);
+            if let Some(kept) = Accepted::kept(before, share, &|text| measure.of(text)) {
+                if let Some(source) = chunk_source(part) {
+                    (self.tell)(Told::Begins(source));
+                    (self.tell)(Told::Text(source, kept.text().to_owned()));
+                }
+                return Ok(Some(kept));
+            }
+            pieces = Cow::Owned(pieces.behind(before, 0, &raw));
+            previous = None;
         }
-        let mut carried: Option<Accepted> = None;
+        let mut written: Option<Accepted> = None;
         let mut at = 0;
+        let mut spread_for = u64::MAX;
         while at < pieces.len() {
-            let previous = carried.as_ref().map(Accepted::text).or(previous);
-            let Some(room) = seat.room(brief, part, previous) else {
-                let why = format!("its window of {} tokens leaves no room", seat.window.load(Ordering::Relaxed));
-                self.reject(Some(seat.candidate.model.clone()), why, None);
-                return Err(Out);
+            let window = seat.window.load(Ordering::Relaxed);
+            let carried = written.as_ref().map(Accepted::text).or(previous);
+            let rooms = (seat.most(brief, part, share), seat.room(brief, part, Some("")));
+            let (Some(most), Some(empty)) = rooms else { return Err(self.no_room(seat)) };
+            let room = seat.room(brief, part, carried).filter(|room| carried.is_none() || *room >= empty / 3);
+            let room = match (room, carried) {
+                (Some(room), _) => room,
+                // What was written with more room is taken in bit by bit, once for each window.
+                (None, Some(carried)) if window < spread_for => {
+                    spread_for = window;
+                    pieces = Cow::Owned(pieces.behind(carried, at, &raw));
+                    (previous, written, at) = (None, None, 0);
+                    continue;
+                }
+                (None, _) => return Err(self.no_room(seat)),
             };
             let chunk = pieces.chunk(at, room);
-            let ask = Ask { part, conversation: &chunk.text, previous, most: share, refused: None };
+            let ask = Ask { part, conversation: &chunk.text, previous: carried, most, refused: None };
             // Too long after all? The window is smaller now, and so is the next chunk.
-            if let Some(accepted) = self.asked(seat, ask, share).await? {
+            if let Some(accepted) = self.asked(seat, ask).await? {
                 at = chunk.until;
-                carried = Some(accepted);
+                written = Some(accepted);
                 let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
                 (self.tell)(Told::Progress { done, total: planned.max(done + 1) });
             }
         }
-        Ok(carried)
+        Ok(written)
+    }
+
+    fn no_room(&self, seat: &Seat<'_>) -> Out {
+        let window = seat.window.load(Ordering::Relaxed);
+        let why =
+            format!("its window of {window} tokens leaves no room for a conversation beside the prompt and an answer");
+        self.reject(Some(seat.candidate.model.clone()), why, None);
+        Out
     }
 
     /// An answer to one request that passed the gate; none where the request was too long and the window is smaller now.
-    async fn asked(&self, seat: &Seat<'_>, ask: Ask<'_>, share: u64) -> Result<Option<Accepted>, Out> {
+    async fn asked(&self, seat: &Seat<'_>, ask: Ask<'_>) -> Result<Option<Accepted>, Out> {
         let Job { material, brief, measure, settings, .. } = self.job;
         let model = || Some(seat.candidate.model.clone());
+        // The other part may find out meanwhile that it is smaller.
+        let window = seat.window.load(Ordering::Relaxed);
         let mut refused: Option<String> = None;
         loop {
             let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
@@ -367,7 +420,7 @@ impl Work<'_> {
                         _ => None,
                     };
                     if let Some(overflow) = overflow
-                        && self.shrinks(seat, overflow.limit, estimate)
+                        && self.shrinks(seat, window, overflow.limit, estimate)
                     {
                         return Ok(None);
                     }
@@ -379,24 +432,20 @@ impl Work<'_> {
             let usage = answer.usage;
             (self.tell)(Told::Spent(Spent { purpose: purpose(ask.part), model: seat.candidate.model.clone(), usage }));
             let reported = usage.input + usage.cache_read + usage.cache_write;
-            if let Some(window) = overflow::truncated(reported, estimate) {
+            if let Some(served) = overflow::truncated(reported, estimate) {
                 let why = format!("it was sent about {estimate} tokens and read {reported}: its server cuts prompts");
                 self.reject(model(), why, None);
-                if self.shrinks(seat, Some(window), estimate) {
-                    return Ok(None);
-                }
-                return Err(Out);
+                return if self.shrinks(seat, window, Some(served), estimate) { Ok(None) } else { Err(Out) };
             }
-            let window = seat.window.load(Ordering::Relaxed);
             if overflow::silent(reported, usage.output, answer.stop == Ended::Length, window) {
                 self.reject(model(), format!("the request filled its window of {window} tokens"), None);
-                return if self.shrinks(seat, None, estimate) { Ok(None) } else { Err(Out) };
+                return if self.shrinks(seat, window, None, estimate) { Ok(None) } else { Err(Out) };
             }
             let expected = Expected {
                 part: ask.part,
                 prompt: brief.prompt(ask.part, ask.previous.is_some()),
                 replaces: material.replaces,
-                cap: share,
+                cap: ask.most,
                 script: material.script,
                 redact: settings.settings.redaction.enabled,
                 measure: &|text| measure.of(text),
@@ -416,12 +465,11 @@ impl Work<'_> {
         }
     }
 
-    /// Makes a window smaller after an overflow, by what was said or by half. False where nothing is left to make
-    /// smaller.
-    fn shrinks(&self, seat: &Seat<'_>, stated: Option<u64>, estimate: u64) -> bool {
+    /// Makes a window smaller after an overflow of a request that was planned for `before`, by what was said or by half.
+    /// False where nothing is left to make smaller.
+    fn shrinks(&self, seat: &Seat<'_>, before: u64, stated: Option<u64>, estimate: u64) -> bool {
         /// No window in use is smaller, in tokens.
         const LEAST: u64 = 1_024;
-        let before = seat.window.load(Ordering::Relaxed);
         let sent = tokens::scaled(estimate, seat.factor());
         // What was sent did not fit, whatever anybody said.
         let smaller = match stated {
@@ -433,8 +481,8 @@ impl Work<'_> {
         {
             self.job.means.keep_learned_soon();
         }
-        seat.window.fetch_min(smaller, Ordering::Relaxed);
-        smaller >= LEAST
+        // Both parts of a summary may meet the same limit: it is made smaller by the larger step, not twice.
+        seat.window.fetch_min(smaller, Ordering::Relaxed).min(smaller) >= LEAST
     }
 
     /// Two sentences for a person; where the model has none, those that were there before stay.

@@ -1,7 +1,7 @@
 //! What a summarizer is asked: the conversation in its frame, and the prompt behind it. What a person wants kept, and
 //! what hooks add, stand in every request, whichever part of the conversation it is about.
 
-use super::language::Language;
+use super::{language::Language, transcript::without_labels};
 use crate::prompts::{Prompt, Prompts, escape_tags};
 
 /// What all requests for one summary have in common.
@@ -68,13 +68,17 @@ impl Brief {
         let mut frame = |tag: &str, inside: &str| {
             text.push_str(&format!("<{tag}>\n{inside}\n</{tag}>\n\n"));
         };
-        frame("conversation", ask.conversation);
+        match ask.part {
+            // A summary that passed; it says nothing in the name of those it is about.
+            Part::Short => frame("conversation", &without_labels(ask.conversation)),
+            Part::History | Part::TurnPrefix => frame("conversation", ask.conversation),
+        }
         if let Some(previous) = ask.previous {
-            frame("previous-summary", previous);
+            frame("previous-summary", &without_labels(previous));
         }
         if !self.context.is_empty() {
-            let lines: Vec<String> = self.context.iter().map(|line| format!("- {}", escape_tags(line))).collect();
-            frame("additional-context", &lines.join("\n"));
+            let line = |line: &String| format!("- {}", without_labels(&escape_tags(line)));
+            frame("additional-context", &self.context.iter().map(line).collect::<Vec<_>>().join("\n"));
         }
         text.push_str(self.prompt(ask.part, ask.previous.is_some()));
         let mut add = |line: String| {
@@ -85,14 +89,14 @@ impl Brief {
             add("The record of the part before this one is in <previous-summary>. Write one record of both.".to_owned());
         }
         if let Some(instructions) = &self.instructions {
-            add(format!("Additional focus: {}", instructions.trim()));
+            add(format!("Additional focus: {}", escape_tags(instructions.trim())));
         }
         if let Some(Language { name, .. }) = self.language {
             add(format!("The user writes in {name}: write the text in it too, and only the headings in English."));
         }
         if ask.part != Part::Short {
-            // A word has about 1.4 tokens, and models overshoot. Nobody needs more than a few pages.
-            add(format!("Use at most {} words.", (ask.most / 2).clamp(60, 2_000)));
+            // A word has about 1.4 tokens, a Russian one two; models overshoot. Nobody needs more than a few pages.
+            add(format!("Use at most {} words.", (ask.most * 2 / 5).clamp(60, 2_000)));
         }
         if let Some(why) = ask.refused {
             add(format!("An earlier answer to this could not be used: {why}. Answer anew, and avoid that."));

@@ -18,14 +18,11 @@ use std::fmt;
 pub struct Accepted(String);
 
 impl Accepted {
-    /// A summary that passed when it was made and stays as it is; where it is over its limit now, its last lines go.
+    /// A summary that passed when it was made and stays as it is; none where it is over its limit now.
     #[must_use]
-    pub fn kept(summary: &str, cap: u64, measure: &dyn Fn(&str) -> u64) -> Self {
-        let mut lines: Vec<&str> = summary.trim().lines().collect();
-        while lines.len() > 1 && measure(&lines.join("\n")) > cap {
-            lines.truncate(lines.len() - lines.len().div_ceil(10));
-        }
-        Self(lines.join("\n"))
+    pub fn kept(summary: &str, cap: u64, measure: &dyn Fn(&str) -> u64) -> Option<Self> {
+        let summary = summary.trim();
+        (measure(summary) <= cap).then(|| Self(summary.to_owned()))
     }
 
     /// It.

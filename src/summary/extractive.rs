@@ -8,7 +8,8 @@ use super::{
     SPLIT_TURN,
     files::FileLists,
     ledger::{self, Ledger, Said, Speaker},
-    redact, salient,
+    material::without_files,
+    salient,
     sections::{self, Section},
     todo::State,
 };
@@ -90,10 +91,8 @@ pub fn summarize(request: &Request<'_>) -> Summary {
 }
 
 fn previous_summary(request: &Request<'_>) -> Option<String> {
-    let text = &request.plan.previous()?.compaction()?.summary;
-    let text = if request.settings.redaction.enabled { redact::redact(text) } else { text.into() };
-    // The file lists of the summary are read from its details; here their tags only mark what to skip.
-    Some(text.into_owned())
+    // The file lists of a summary are read from its details.
+    Some(request.clean(&without_files(&request.plan.previous()?.compaction()?.summary)))
 }
 
 /// Two sentences: what it was about, and how much of it there was.

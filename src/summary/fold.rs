@@ -26,6 +26,27 @@ impl Pieces {
         Self(texts.into_iter().map(|text| (measure(&text) + SEAM, text)).map(|(tokens, text)| (text, tokens)).collect())
     }
 
+    /// A summary that is too large to be carried along whole, as pieces before those from `from` on: each some lines of
+    /// it.
+    #[must_use]
+    pub fn behind(&self, summary: &str, from: usize, measure: &dyn Fn(&str) -> u64) -> Self {
+        /// Small enough for every window in use, in tokens.
+        const PIECE: u64 = 250;
+        let mut texts: Vec<String> = Vec::new();
+        let mut piece = String::new();
+        for line in summary.lines().filter(|line| !line.trim().is_empty()) {
+            if !piece.is_empty() && measure(&piece) + measure(line) > PIECE {
+                texts.push(std::mem::take(&mut piece));
+            }
+            piece.push_str(if piece.is_empty() { "[Summary of an earlier part]: " } else { "\n" });
+            piece.push_str(line);
+        }
+        texts.extend(Some(piece).filter(|piece| !piece.is_empty()));
+        let mut pieces = Self::measured(texts, measure);
+        pieces.0.extend_from_slice(&self.0[from.min(self.0.len())..]);
+        pieces
+    }
+
     /// How many messages there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -134,6 +155,17 @@ mod tests {
         let chunk = pieces(&[9_000]).chunk(0, 1_000);
         assert!(chunk.text.len() < 1_000, "{}", chunk.text.len());
         assert!(chunk.text.contains("the middle of this message was left out"));
+    }
+
+    #[test]
+    fn a_summary_that_is_too_large_goes_before_the_rest() {
+        let summary = (0..100).map(|at| format!("- line {at}\n")).collect::<String>();
+        let pieces = pieces(&[10, 10]).behind(&summary, 1, &|text| text.len() as u64 / 4);
+        assert!(pieces.len() > 1 && pieces.0.iter().all(|(_, tokens)| *tokens < 300), "{}", pieces.len());
+        let text = pieces.chunk(0, 10_000).text;
+        assert!(
+            (0..100).all(|at| text.contains(&format!("- line {at}\n")) || at == 99) && text.ends_with("xxxxxxxxxx")
+        );
     }
 
     #[test]

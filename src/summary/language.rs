@@ -41,7 +41,7 @@ pub fn of(texts: &[&str]) -> Option<Language> {
     let script = script(texts)?;
     let name = match script {
         Script::Latin => latin(texts)?,
-        Script::Cyrillic => "the language of the user, in Cyrillic script",
+        Script::Cyrillic => cyrillic(texts).unwrap_or("the language of the user, in Cyrillic script"),
         Script::Greek => "Greek",
         Script::Arabic => "the language of the user, in Arabic script",
         Script::Hebrew => "Hebrew",
@@ -117,6 +117,27 @@ fn of_char(char: char) -> Option<Script> {
     })
 }
 
+/// Letters that one language in Cyrillic script has and the others do not, and those that it never has.
+const LETTERS: &[(&str, &str, &str)] = &[
+    ("Ukrainian", "їєґ", "ыэёъў"),
+    ("Belarusian", "ў", "їєґъ"),
+    ("Serbian", "ђћјљњџ", "йыэщюя"),
+    ("Russian", "ыэё", "їєґўіђћјљњџөүәқң"),
+    ("Bulgarian", "ъ", "ыэёїєґўіђћјљњџ"),
+];
+
+/// The language of a text in Cyrillic script, if its letters tell.
+fn cyrillic(texts: &[&str]) -> Option<&'static str> {
+    let mut count = std::collections::HashMap::new();
+    for letter in texts.iter().flat_map(|text| text.chars()).flat_map(char::to_lowercase) {
+        *count.entry(letter).or_insert(0_usize) += 1;
+    }
+    let of = |letters: &str| letters.chars().filter_map(|letter| count.get(&letter)).sum::<usize>();
+    // A quoted word of another language changes nothing.
+    let fits = |(_, own, never): &&(_, &str, &str)| of(own) > 0 && of(never) * 10 <= of(own);
+    LETTERS.iter().find(fits).map(|(name, ..)| *name)
+}
+
 /// Words that are frequent in one language and in none of the others.
 const WORDS: &[(&str, &[&str])] = &[
     ("English", &["the", "and", "that", "with", "this", "is", "are", "you", "of", "it", "for", "please"]),
@@ -158,7 +179,10 @@ mod tests {
                 Some("Portuguese"),
             ),
             ("Arregla el archivo, pero no toques las pruebas, está en los módulos y hay más", Some("Spanish")),
-            ("Исправь парсер и запусти тесты, пожалуйста", Some("the language of the user, in Cyrillic script")),
+            ("Исправь парсер и запусти тесты, пожалуйста", Some("Russian")),
+            ("Виправ парсер і запусти тести, будь ласка, їх багато", Some("Ukrainian")),
+            ("Поправи парсъра и пусни тестовете, моля те", Some("Bulgarian")),
+            ("Поправи парсер и покрени тестове, молим", Some("the language of the user, in Cyrillic script")),
             ("请修复解析器并运行测试，不要修改 vendor 目录", Some("Chinese")),
             ("パーサーを修正してテストを実行してください", Some("Japanese")),
             ("파서를 고치고 테스트를 실행해 주세요", Some("Korean")),

@@ -26,8 +26,10 @@ pub struct Material {
     pub history: Pieces,
     /// The beginning of the turn whose end is kept.
     pub prefix: Pieces,
-    /// The summary before, without its lists of files.
+    /// The summary before, without its lists of files; where it has a part about the turn that goes on, without that.
     pub previous: Option<String>,
+    /// What the summary before says of the beginning of the turn that goes on: its rest is all that is new.
+    pub turn: Option<String>,
     /// What the user writes in, where it is clear and not English.
     pub language: Option<Language>,
     /// In which script, where it is clear.
@@ -77,6 +79,11 @@ impl Material {
         };
         let previous = plan.previous().and_then(|entry| Some(entry.compaction()?.summary.as_str()));
         let previous = previous.map(|text| clean(&without_files(text))).filter(|text| !text.trim().is_empty());
+        let rules_before = previous.clone();
+        let (previous, turn) = match previous {
+            Some(text) if history.is_empty() && !prefix.is_empty() => divided(text),
+            whole => (whole, None),
+        };
         let all: Vec<&Arc<Entry>> = history.iter().chain(&prefix).collect();
         let words: Vec<String> = all
             .iter()
@@ -93,14 +100,15 @@ impl Material {
             script: language::script(&words),
             replaces: crate::tokens::scaled(replaced, plan.demand.factor),
             cap,
-            rules: rules::rules(previous.as_deref(), &all, &clean, stop),
+            rules: rules::rules(rules_before.as_deref(), &all, &clean, stop),
             tags: files.tags_within(cap / 4, measure),
             previous,
+            turn,
         }
     }
 
     /// How the room is divided: the files have theirs, a part is for rules that may be lost, and the beginning of a turn
-    /// has two fifths of the rest, if there is more.
+    /// has two fifths of the rest, if there is more – or what a record that stays as it is leaves.
     #[must_use]
     pub fn shares(&self, measure: &dyn Fn(&str) -> u64) -> Shares {
         let room = self.cap.saturating_sub(measure(&self.tags) + 4);
@@ -110,7 +118,11 @@ impl Material {
         let (history, prefix) = match (self.has_history(), self.prefix.is_empty()) {
             (_, true) => (room, 0),
             (false, false) => (0, room),
-            (true, false) => (room - room * 2 / 5, room * 2 / 5),
+            (true, false) => {
+                let stays = self.previous.as_deref().filter(|_| self.history.is_empty()).map(measure);
+                let history = stays.map_or(room - room * 2 / 5, |record| (record + 1).min(room * 3 / 4));
+                (history, room - history)
+            }
         };
         Shares { history, prefix, rules }
     }
@@ -126,7 +138,7 @@ impl Material {
     pub fn part(&self, part: Part) -> (&Pieces, Option<&str>) {
         match part {
             Part::History => (&self.history, self.previous.as_deref()),
-            Part::TurnPrefix | Part::Short => (&self.prefix, None),
+            Part::TurnPrefix | Part::Short => (&self.prefix, self.turn.as_deref()),
         }
     }
 
@@ -161,18 +173,31 @@ impl Material {
     }
 }
 
-/// A summary without the lists of files at its end.
-fn without_files(summary: &str) -> String {
-    let mut kept = summary.to_owned();
-    for tag in ["read-files", "modified-files"] {
-        while let (Some(from), Some(end)) = (kept.find(&format!("<{tag}>")), kept.find(&format!("</{tag}>"))) {
-            if end < from {
-                break;
-            }
-            kept.replace_range(from..end + tag.len() + 3, "");
-        }
+/// What the summary before says of the whole turns, and what it says of the beginning of the turn that goes on.
+fn divided(summary: String) -> (Option<String>, Option<String>) {
+    if let Some((record, turn)) = summary.split_once(SPLIT_TURN) {
+        return (Some(record.to_owned()), Some(turn.to_owned()));
     }
-    kept.trim_end().to_owned()
+    let has = |heading: &str| summary.lines().any(|line| line.trim_end() == heading);
+    // There was nothing before that turn.
+    match has("## Original Request") && !has("## Goal") {
+        true => (None, Some(summary)),
+        false => (Some(summary), None),
+    }
+}
+
+/// A summary without the lists of files at its end. What merely looks like one further up was quoted.
+pub(super) fn without_files(summary: &str) -> String {
+    let mut kept = summary.trim_end();
+    while let Some(before) = ["read-files", "modified-files"].iter().find_map(|tag| {
+        let inside = kept.strip_suffix(&format!("</{tag}>"))?;
+        let open = format!("<{tag}>");
+        let at = inside.rfind(&open).filter(|at| *at == 0 || inside[..*at].ends_with('\n'))?;
+        Some(&kept[..at])
+    }) {
+        kept = before.trim_end();
+    }
+    kept.to_owned()
 }
 
 #[cfg(test)]
@@ -184,5 +209,18 @@ mod tests {
         let text = "## Goal\nx\n\n<read-files>\n/a\n</read-files>\n\n<modified-files>\n/b\n</modified-files>";
         assert_eq!(without_files(text), "## Goal\nx");
         assert_eq!(without_files("</read-files> <read-files>"), "</read-files> <read-files>");
+        let quoted = "it says <read-files>\n## Goal\nx\n\n<modified-files>\n/b\n</modified-files>\n";
+        assert_eq!(without_files(quoted), "it says <read-files>\n## Goal\nx");
+    }
+
+    #[test]
+    fn the_turn_that_goes_on_has_a_record_of_its_own() {
+        let of = |text: &str| divided(text.to_owned());
+        let owned = |text: &str| Some(text.to_owned());
+        assert_eq!(of(&format!("## Goal\nx{SPLIT_TURN}## Original Request\ny")), {
+            (owned("## Goal\nx"), owned("## Original Request\ny"))
+        });
+        assert_eq!(of("## Goal\nx"), (owned("## Goal\nx"), None));
+        assert_eq!(of("## Original Request\ny"), (None, owned("## Original Request\ny")));
     }
 }

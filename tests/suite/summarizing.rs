@@ -21,7 +21,7 @@ pub fn good_model(asked: &Asked) -> Step {
     let text = asked.text();
     let said = if text.contains("at most two sentences") {
         "Looked at the parts of the parser. The rest is to be done.".to_owned()
-    } else if text.contains("## Original Request") {
+    } else if text.contains("the beginning of one long turn") {
         "## Original Request\nlook at everything\n\n## Early Progress\n- read the first parts\n\n## Context for the Rest\n- none"
             .to_owned()
     } else {
@@ -42,7 +42,7 @@ pub fn settings(provider: &Provider, format: Format, more: Value) -> String {
     settings.to_string()
 }
 
-fn merge(into: &mut Value, more: Value) {
+pub fn merge(into: &mut Value, more: Value) {
     match (into, more) {
         (Value::Object(into), Value::Object(more)) => {
             for (key, value) in more {
@@ -69,7 +69,7 @@ pub fn compact(daemon: &mut Daemon, session: &str, more: Value) -> Value {
     daemon.ok("session/compact", params)
 }
 
-fn events<'a>(daemon: &'a Daemon, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+pub fn events<'a>(daemon: &'a Daemon, kind: &'a str) -> impl Iterator<Item = &'a Value> {
     daemon.events.iter().map(|frame| &frame["params"]["event"]).filter(move |event| event["type"] == kind)
 }
 
