@@ -11,6 +11,7 @@ mod editing;
 mod envelope;
 mod failing_disk;
 mod following;
+mod formats;
 mod json_schema;
 mod kills;
 mod mended;
