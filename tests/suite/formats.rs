@@ -315,6 +315,36 @@ fn a_session_of_ours_stays_valid_through_compactions_pins_and_prunings() {
     assert!(!old["body"].to_string().contains("Request 2:"), "as it was at an earlier entry");
 }
 
+/// What has no content of its own says what the edit says; what is sent to nobody is not sent edited either.
+#[test]
+fn an_edit_is_what_is_sent_whatever_it_is_about() {
+    let edit = |target: &str, content: &str| json!({"type": "context_edit", "targetId": target, "replacement": {"content": content}});
+    let lines = vec![
+        user("Go."),
+        json!({"role": "branchSummary", "summary": "old summary"}),
+        json!({"role": "bashExecution", "command": "old command", "output": "", "exitCode": 0}),
+        json!({"role": "bashExecution", "command": "x", "output": "", "exitCode": 0, "excludeFromContext": true}),
+        json!({"role": "system", "content": "An old prompt."}),
+        json!({"type": "session_info", "name": "x"}),
+        edit("n1", "new summary"),
+        edit("n2", "new command"),
+        edit("n3", "hidden"),
+        edit("n4", "hidden"),
+        edit("n5", "hidden"),
+    ];
+    let mut daemon = daemon();
+    let path = daemon.home.session("s.jsonl", &file("s", lines));
+    let session = load(&mut daemon, &path, "anthropic/claude-sonnet-4-5");
+    let body = body(&mut daemon, &session, Format::Anthropic);
+    let texts: Vec<&str> = body["messages"][0]["content"]
+        .as_array()
+        .expect("blocks")
+        .iter()
+        .filter_map(|it| it["text"].as_str())
+        .collect();
+    assert_eq!(texts, ["Go.", "new summary", "new command"]);
+}
+
 #[test]
 fn what_is_signed_goes_back_to_its_own_model_byte_for_byte_and_to_no_other() {
     let mut daemon = daemon();
@@ -647,7 +677,7 @@ fn any_reasoning() -> impl Strategy<Value = Reasoning> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_history_leads_to_a_request_that_is_refused(
