@@ -5,5 +5,7 @@ pub mod client;
 pub mod compact;
 pub mod demo;
 pub mod doctor;
+pub mod model;
+mod models;
 mod paint;
 pub mod schema;

@@ -1,7 +1,15 @@
 //! The command line.
 
-use abridged::{cli, transport::Framing};
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use abridged::{
+    cli::{self, model::Named},
+    ids::ModelRef,
+    provider::Api,
+    transport::Framing,
+};
+use clap::{
+    Args, CommandFactory, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use std::{
     io::{IsTerminal, Write},
     path::PathBuf,
@@ -27,8 +35,10 @@ enum Command {
         #[arg(long, value_enum, default_value_t = FramingArgument::Auto)]
         framing: FramingArgument,
     },
-    /// See the main job done, on a bundled session: no key, no network, nothing left behind.
+    /// See the main job done, on a bundled session: no key, no network, nothing left behind. With --model by a model.
     Demo {
+        #[command(flatten)]
+        model: ModelArguments,
         /// Print the raw dialogue instead of the picture.
         #[arg(long)]
         json: bool,
@@ -37,6 +47,8 @@ enum Command {
     Compact {
         /// The session file: pi's of every version, or oh-my-pi's.
         file: PathBuf,
+        #[command(flatten)]
+        model: ModelArguments,
         /// Only say what would be done.
         #[arg(long)]
         dry_run: bool,
@@ -52,6 +64,9 @@ enum Command {
     },
     /// Say where everything is, what holds in this folder and who says so, and what is wrong.
     Doctor {
+        /// Ask each model for a word. Without this nothing goes over the network.
+        #[arg(long)]
+        ask: bool,
         /// Print it as JSON.
         #[arg(long)]
         json: bool,
@@ -68,6 +83,32 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
+}
+
+#[derive(Args)]
+struct ModelArguments {
+    /// Who writes the summary: a known provider with its key in the environment, or a model of the settings.
+    #[arg(long, value_name = "PROVIDER/ID", value_parser = Named::parse_model)]
+    model: Option<ModelRef>,
+    /// Where the model is asked.
+    #[arg(long, value_name = "URL", requires = "model")]
+    base_url: Option<String>,
+    /// In which wire format; openai_chat where nothing says otherwise.
+    #[arg(long, requires = "model", value_parser = PossibleValuesParser::new(APIS).try_map(api))]
+    api: Option<Api>,
+}
+
+/// Those that can be asked from a shell.
+const APIS: [&str; 4] = ["anthropic", "openai_chat", "openai_responses", "google"];
+
+impl ModelArguments {
+    fn named(self) -> Option<Named> {
+        Some(Named { model: self.model?, base_url: self.base_url, api: self.api })
+    }
+}
+
+fn api(name: String) -> Result<Api, &'static str> {
+    Api::parse(&name).ok_or("no wire format")
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -101,11 +142,12 @@ fn main() -> ExitCode {
             FramingArgument::Ndjson => Some(Framing::Ndjson),
             FramingArgument::ContentLength => Some(Framing::ContentLength),
         }),
-        Command::Demo { json } => cli::demo::run(json),
-        Command::Compact { file, dry_run, instructions, keep, json } => {
-            cli::compact::run(&cli::compact::Request { file, dry_run, instructions, keep, json })
+        Command::Demo { model, json } => cli::demo::run(model.named().as_ref(), json),
+        Command::Compact { file, model, dry_run, instructions, keep, json } => {
+            let model = model.named();
+            cli::compact::run(&cli::compact::Request { file, model, dry_run, instructions, keep, json })
         }
-        Command::Doctor { json } => cli::doctor::run(json),
+        Command::Doctor { ask, json } => cli::doctor::run(ask, json),
         Command::Completions { shell } => Ok(completions(shell)),
         Command::Schema { out } => cli::schema::run(&out),
     };

@@ -6,7 +6,7 @@
 //! append before it, and appends that came meanwhile become the next write together.
 
 pub mod append;
-mod asking;
+pub mod asking;
 pub mod background;
 mod browse;
 mod compacting;
@@ -299,15 +299,25 @@ impl Session {
             && self.commands.is_empty()
             && self.reads == 0
             && self.waiting_for_index.is_empty()
+            && self.all_noted()
+    }
+
+    /// Whether what models cost is in the file, as far as it can be written.
+    fn all_noted(&self) -> bool {
+        self.spent.is_empty() || self.writable().is_err()
     }
 
     fn over(&self, mailbox: &mpsc::Receiver<Box<Command>>) -> bool {
+        // What was paid for is noted before anything ends.
+        if !self.spent.is_empty() && matches!(self.slot, Slot::Free) && self.writable().is_ok() {
+            return false;
+        }
         match self.ending {
             Ending::No => false,
             Ending::WhenIdle => self.idle() && mailbox.is_empty(),
             Ending::Now(_) => {
-                let all_noted = self.spent.is_empty() || self.writable().is_err();
-                self.listens() && matches!(self.slot, Slot::Free) && self.reads == 0 && !self.indexing && all_noted
+                let quiet = self.listens() && matches!(self.slot, Slot::Free) && self.reads == 0;
+                quiet && !self.indexing && self.all_noted()
             }
         }
     }
@@ -347,7 +357,7 @@ impl Session {
             self.commit(*draft);
             return true;
         }
-        if !self.spent.is_empty() && matches!(self.slot, Slot::Free) && self.writable().is_ok() {
+        if !self.all_noted() && matches!(self.slot, Slot::Free) {
             let spent = self.take_spent();
             self.write(Write::Spent(spent));
             return true;

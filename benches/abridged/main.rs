@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its numbers")]
 
+mod models;
 mod sessions;
 
 use abridged::{
@@ -41,6 +42,7 @@ const GROUPS: &[Group] = &[
     ("planning", planning),
     ("extracting", extracting),
     ("compaction", whole_compaction),
+    ("models", models::models),
     ("sizes", sessions::sizes),
     ("whole", sessions::without_compaction),
     ("idle", sessions::idle_sessions),

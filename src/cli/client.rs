@@ -23,16 +23,25 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts a daemon and greets it. With `home`, its settings and sessions are in there and nowhere else.
+    /// Starts a daemon and greets it. With `home`, its settings and sessions are in there and nowhere else; with `over`,
+    /// these settings lie over those of its files. They go by the environment: nobody else sees them, and they are
+    /// nowhere when it has ended.
     ///
     /// # Errors
     /// When it cannot be started or does not greet back.
-    pub fn start(home: Option<&Path>, watch: impl FnMut(char, &str) + 'static) -> Result<Self, String> {
+    pub fn start(
+        home: Option<&Path>,
+        over: Option<&Value>,
+        watch: impl FnMut(char, &str) + 'static,
+    ) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("this program cannot be found: {error}"))?;
         let mut command = Command::new(program);
         command.arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some(home) = home {
             command.env("ABRIDGED_DATA_DIR", home.join("data")).env("ABRIDGED_CONFIG_DIR", home.join("config"));
+        }
+        if let Some(over) = over {
+            command.env("ABRIDGED_SETTINGS", over.to_string());
         }
         let mut child = command.spawn().map_err(|error| format!("the daemon cannot be started: {error}"))?;
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {

@@ -1,16 +1,19 @@
 //! `abridged compact`: one session file from the shell.
 
-use super::client::Client;
+use super::{client::Client, model::Named};
+use crate::session::header;
 use serde_json::{Value, json};
 use std::{
     io::{IsTerminal, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// What is asked for.
 pub struct Request {
     /// The session file.
     pub file: PathBuf,
+    /// Who writes the summary, before those that the settings name.
+    pub model: Option<Named>,
     /// Only say what would be done.
     pub dry_run: bool,
     /// What to keep above all.
@@ -27,7 +30,12 @@ pub struct Request {
 /// When it is none, or there is nothing to compact: what to do next.
 pub fn run(request: &Request) -> Result<i32, String> {
     let file = std::path::absolute(&request.file).map_err(|error| error.to_string())?;
-    let mut client = Client::start(None, |_, _| {})?;
+    let over = match request.model.as_ref().map(|model| model.choose(&folder_of(&file))) {
+        None => None,
+        Some(Ok(chosen)) => Some(json!({ "models": chosen.models, "compaction": { "models": chosen.order } })),
+        Some(Err(why)) => return Ok(refused(&why)),
+    };
+    let mut client = Client::start(None, over.as_ref(), |_, _| {})?;
     let loaded = client.call("session/load", json!({ "path": file }))?;
     let session = &loaded["session"];
     let mut params = json!({ "sessionId": session["sessionId"], "dryRun": request.dry_run, "wait": !request.dry_run });
@@ -55,6 +63,17 @@ pub fn run(request: &Request) -> Result<i32, String> {
     Ok(if answer["outcome"].as_str().is_none_or(|outcome| outcome == "completed") { 0 } else { 1 })
 }
 
+/// The folder that a session is about; whose settings hold for it. That a file is none is said by the daemon.
+fn folder_of(file: &Path) -> PathBuf {
+    header::peek(file).map(|found| PathBuf::from(found.header.cwd)).unwrap_or_default()
+}
+
+/// Says why what was asked for on the command line cannot be; the exit code for that.
+pub(super) fn refused(why: &str) -> i32 {
+    eprintln!("abridged: {why}");
+    2
+}
+
 fn head(session: &Value, repairs: &Value) -> String {
     let path = session["path"].as_str().unwrap_or_default();
     let mut text = format!("{path}\n  {} entries\n", session["entryCount"]);
@@ -66,8 +85,12 @@ fn head(session: &Value, repairs: &Value) -> String {
 
 fn preparation(session: &Value, repairs: &Value, plan: &Value) -> String {
     let files = |name: &str| plan["fileOps"][name].as_array().map_or(0, Vec::len);
+    let summarizer = match plan["summarizer"].is_object() {
+        true => format!("Summary: by {}, in {} requests.\n", named(&plan["summarizer"]), plan["chunks"]),
+        false => String::new(),
+    };
     format!(
-        "{}Would summarize {} messages{}, keep everything from {} on.\nTokens: {} before, at most {} after.\nFiles: {} read, {} modified.\nNothing was changed.\n",
+        "{}Would summarize {} messages{}, keep everything from {} on.\nTokens: {} before, at most {} after.\n{summarizer}Files: {} read, {} modified.\nNothing was changed.\n",
         head(session, repairs),
         plan["messagesToSummarize"].as_u64().unwrap_or(0) + plan["turnPrefixMessages"].as_u64().unwrap_or(0),
         if plan["isSplitTurn"] == true { " (the cut falls inside a turn)" } else { "" },
@@ -87,11 +110,12 @@ fn result(session: &Value, repairs: &Value, answer: &Value) -> String {
             let before = result["tokensBefore"].as_u64().unwrap_or(0);
             let after = result["tokensAfter"].as_u64().unwrap_or(0);
             text.push_str(&format!(
-                "Compacted: {} → {} tokens ({} % freed), summary by {}.\n{}\nKept as it is from entry {} on; written as entry {}.\n",
+                "Compacted: {} → {} tokens ({} % freed), summary by {}.\n{}{}\nKept as it is from entry {} on; written as entry {}.\n",
                 grouped(&result["tokensBefore"]),
                 grouped(&result["tokensAfter"]),
                 (before.saturating_sub(after) * 100).checked_div(before).unwrap_or(0),
-                result["method"].as_str().unwrap_or_default(),
+                by(result),
+                rejected(result).iter().map(|line| format!("Not by {line}\n")).collect::<String>(),
                 result["shortSummary"].as_str().unwrap_or_default(),
                 result["firstKeptEntryId"].as_str().unwrap_or("–"),
                 result["entryId"].as_str().unwrap_or_default(),
@@ -100,6 +124,39 @@ fn result(session: &Value, repairs: &Value, answer: &Value) -> String {
         outcome => text.push_str(&format!("Not compacted ({}): {}\n", outcome.unwrap_or("?"), answer["error"])),
     }
     text
+}
+
+/// Who made a summary: a model, or the method.
+pub(super) fn by(result: &Value) -> String {
+    match result["model"].is_object() {
+        true => named(&result["model"]),
+        false => result["method"].as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+/// A model's name.
+pub(super) fn named(model: &Value) -> String {
+    let part = |name: &str| model[name].as_str().unwrap_or_default();
+    format!("{}/{}", part("provider"), part("id"))
+}
+
+/// Who did not make it and why, a line each.
+pub(super) fn rejected(result: &Value) -> Vec<String> {
+    let line = |it: &Value| {
+        let why = printable(it["why"].as_str().unwrap_or_default());
+        match (it["model"].is_object(), why.split_once(": ")) {
+            // An error of a provider names its model itself.
+            (true, Some((model, _))) if model == by(it) => why,
+            (true, _) => format!("{}: {why}", by(it)),
+            (false, _) => why,
+        }
+    };
+    result["rejected"].as_array().into_iter().flatten().map(line).collect()
+}
+
+/// A text from elsewhere for a terminal: what would move its cursor, or do worse, is gone.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().filter(|char| !char.is_control() || *char == '\n' || *char == '\t').collect()
 }
 
 /// 1234567 as 1,234,567.

@@ -1,9 +1,15 @@
 //! `abridged demo`: a newcomer's first minute. A daemon as a child, a session over its threshold, one compaction, and
-//! what it did as a picture.
+//! what it did as a picture. With a model, that model writes the summary and is watched at it.
 
-use super::{client::Client, compact::grouped, paint::Paint};
+use super::{
+    client::Client,
+    compact::{by, grouped, named, printable, refused, rejected},
+    model::{Chosen, Named},
+    paint::Paint,
+};
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeMap,
     fs,
     io::Write,
     path::{Path, PathBuf},
@@ -13,25 +19,32 @@ use std::{
 /// The session, bundled: retries for a program that sends webhooks.
 const SESSION: &str = include_str!("../../demo/session.jsonl");
 
-/// The window of the demo's model is small, so that a short session is over its threshold.
-fn settings() -> Value {
-    json!({
-        "models": [{ "provider": "demo", "id": "demo-24k", "contextWindow": 24_576 }],
-        "compaction": { "keepRecentTokens": 3_000 },
-    })
+/// The window of the demo's model is small, so that a short session is over its threshold. Whoever writes the summary is
+/// known by what the user's own settings say; nothing else of them holds in the demo.
+fn settings(chosen: Option<&Chosen>) -> Value {
+    let own = json!({ "provider": "demo", "id": "demo-24k", "contextWindow": 24_576 });
+    let models: Vec<Value> = chosen.and_then(|it| it.models.first().cloned()).into_iter().chain([own]).collect();
+    let order: Vec<String> = chosen.iter().map(|it| it.candidate.model.to_string()).collect();
+    json!({ "models": models, "compaction": { "keepRecentTokens": 3_000, "models": order } })
 }
 
-/// Runs the demo; with `raw` only the dialogue is printed.
+/// Runs the demo, with a model where one is named; with `raw` only the dialogue is printed.
 ///
 /// # Errors
 /// When something does not work: what.
-pub fn run(raw: bool) -> Result<i32, String> {
+pub fn run(model: Option<&Named>, raw: bool) -> Result<i32, String> {
+    let chosen = match model.map(|model| model.choose(&std::env::current_dir().unwrap_or_default())) {
+        None => None,
+        Some(Ok(chosen)) => Some(chosen),
+        Some(Err(why)) => return Ok(refused(&why)),
+    };
+    let settings = settings(chosen.as_ref());
     let home = Home::make()?;
     if raw {
         let print = |direction: char, line: &str| {
             let _ = writeln!(std::io::stdout(), "{direction} {line}");
         };
-        let mut client = Client::start(Some(&home.folder), print)?;
+        let mut client = Client::start(Some(&home.folder), Some(&settings), print)?;
         let loaded = load(&mut client, &home)?;
         compact(&mut client, &loaded, &mut |_| {})?;
         client.call("session/context", json!({ "sessionId": loaded["session"]["sessionId"] }))?;
@@ -39,11 +52,11 @@ pub fn run(raw: bool) -> Result<i32, String> {
         client.end()?;
         return Ok(0);
     }
-    show(&home)
+    show(&home, &settings, chosen.as_ref())
 }
 
 fn load(client: &mut Client, home: &Home) -> Result<Value, String> {
-    client.call("session/load", json!({ "path": home.session, "settings": settings() }))
+    client.call("session/load", json!({ "path": home.session }))
 }
 
 /// Compacts and hands each event on, to the one that says the session has settled.
@@ -62,9 +75,9 @@ fn compact(client: &mut Client, loaded: &Value, told: &mut dyn FnMut(&Value)) ->
     }
 }
 
-fn show(home: &Home) -> Result<i32, String> {
+fn show(home: &Home, settings: &Value, chosen: Option<&Chosen>) -> Result<i32, String> {
     let paint = Paint::for_stdout();
-    let mut client = Client::start(Some(&home.folder), |_, _| {})?;
+    let mut client = Client::start(Some(&home.folder), Some(settings), |_, _| {})?;
     let loaded = load(&mut client, home)?;
     let session = &loaded["session"];
     let id = json!({ "sessionId": session["sessionId"] });
@@ -82,34 +95,53 @@ fn show(home: &Home) -> Result<i32, String> {
     ));
     say(&format!("  {}", bar(&before["usage"], &paint)));
     say(&format!("  {}", usage["why"].as_str().unwrap_or_default()));
+    if let Some(chosen) = chosen {
+        say("");
+        say(&paint.bold("Who writes the summary"));
+        say(&format!("  {}", chosen.told()));
+        say("  It is sent the conversation as text, its secrets taken out. If it fails, the summary is extracted.");
+    }
     say("");
     say(&paint.bold("session/compact, and its events as they come"));
     let started = Instant::now();
+    let mut written = Lines::default();
     let mut tell = |event: &Value| {
+        let at = started.elapsed().as_millis();
+        if chosen.is_some() && written.take(event, &paint) {
+            return;
+        }
         if let Some(line) = event_line(event, &paint) {
-            say(&format!("  {:>6} ms  {line}", started.elapsed().as_millis()));
+            say(&format!("  {at:>6} ms  {line}"));
         }
     };
     let end = compact(&mut client, &loaded, &mut tell)?;
-    let after = client.call("session/context", id)?;
+    let after = client.call("session/context", id.clone())?;
     let result = &end["result"];
+    if chosen.is_some() {
+        say("");
+        say(&paint.bold("What came of it"));
+        outcome(&mut client, &id, result, &paint)?;
+    }
 
     say("");
     say(&paint.bold("What the model is sent"));
     picture(&before, &after, result, &paint);
     say(&format!("  before {}", bar(&before["usage"], &paint)));
     say(&format!("  after  {}", bar(&after["usage"], &paint)));
-    say("");
-    say(&paint.bold("The summary that stands for the rest"));
-    summary(result["summary"].as_str().unwrap_or_default(), &paint);
+    // What a model wrote was seen when it wrote it.
+    if result["method"] != "llm" {
+        say("");
+        say(&paint.bold("The summary that stands for the rest"));
+        summary(result["summary"].as_str().unwrap_or_default(), &paint);
+    }
     say("");
     say(&paint.bold("On disk"));
     let bytes_after = fs::read(&home.session).map_err(|error| error.to_string())?;
     let untouched = bytes_after.starts_with(&bytes_before);
     let lines = bytes_after[bytes_before.len().min(bytes_after.len())..].iter().filter(|byte| **byte == b'\n').count();
     say(&format!(
-        "  {} line was appended; the {} bytes before it are {}.",
-        lines,
+        "  {} appended; the {} bytes before it are {}.",
+        if lines == 1 { "1 line was".to_owned() } else { format!("{lines} lines were") },
         grouped(&json!(bytes_before.len())),
         if untouched { "what they were, byte for byte" } else { "NOT what they were" }
     ));
@@ -117,7 +149,9 @@ fn show(home: &Home) -> Result<i32, String> {
     client.call("shutdown", json!({}))?;
     client.end()?;
     say("");
-    say("Next: `abridged compact FILE` does the same to a session of yours; README.md has a client in 20 lines.");
+    let file = chosen.map_or_else(String::new, |it| format!(" --model {}", it.candidate.model));
+    say(&format!("Next: `abridged compact FILE{file}` does the same to a session of yours;"));
+    say("README.md has a client in 20 lines.");
     Ok(if untouched && end["outcome"] == "completed" { 0 } else { 1 })
 }
 
@@ -138,10 +172,18 @@ fn event_line(event: &Value, paint: &Paint) -> Option<String> {
             let full = usize::try_from(done * width / total).ok()?;
             format!("[{}{}] {}", "█".repeat(full), "░".repeat(usize::try_from(width).ok()? - full), text("stage"))
         }
+        "retry_start" => {
+            let what = printable(&text("errorMessage"));
+            format!("try {} of {} in {} ms: {what}", event["attempt"], event["maxAttempts"], event["delayMs"])
+        }
+        "retry_end" if event["success"] == true => "it worked".to_owned(),
+        "retry_end" => printable(&text("errorMessage")),
+        "notice" => printable(&format!("{}. {}", text("title"), text("detail"))),
         "summary_chunk" => {
             let words = text("text").split_whitespace().count();
             format!("{}, {words} words", text("source"))
         }
+        "entry_appended" if event["entry"]["type"] == "usage" => "what a request cost is on disk".to_owned(),
         "entry_appended" => "the compaction is on disk".to_owned(),
         "usage_updated" => format!("{} tokens", grouped(&event["usage"]["contextTokens"])),
         "compaction_end" => format!("{} in {} ms", text("outcome"), event["durationMs"]),
@@ -149,6 +191,102 @@ fn event_line(event: &Value, paint: &Paint) -> Option<String> {
         _ => return None,
     };
     Some(format!("{} {detail}", paint.dim(&format!("{kind:<20}"))))
+}
+
+/// A summary while a model writes it. Its two parts may be written at the same time, so it is shown by lines.
+#[derive(Default)]
+struct Lines {
+    /// By part: which try it is, and the line that has not ended.
+    open: BTreeMap<String, (u64, String)>,
+    /// No model writes any more: what comes now was extracted.
+    over: bool,
+}
+
+impl Lines {
+    /// Shows what a model writes. Whether the event was that.
+    fn take(&mut self, event: &Value, paint: &Paint) -> bool {
+        match event["type"].as_str() {
+            Some("summary_chunk") if !self.over => self.write(event, paint),
+            Some("compaction_progress") => {
+                self.over = event["done"] == event["total"];
+                if self.over {
+                    self.end(paint);
+                }
+                return false;
+            }
+            Some("compaction_end") => {
+                self.end(paint);
+                return false;
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn write(&mut self, event: &Value, paint: &Paint) {
+        let source = event["source"].as_str().unwrap_or_default();
+        let attempt = event["attempt"].as_u64().unwrap_or(1);
+        let (before, line) = self.open.entry(source.to_owned()).or_insert((attempt, String::new()));
+        if *before < attempt {
+            *before = attempt;
+            Self::say(source, &std::mem::take(line), paint);
+            Self::say(source, "– once more; what stands above of this part does not count –", paint);
+        }
+        line.push_str(&printable(event["text"].as_str().unwrap_or_default()));
+        while let Some((whole, rest)) = line.split_once('\n') {
+            Self::say(source, whole, paint);
+            *line = rest.to_owned();
+        }
+    }
+
+    fn end(&mut self, paint: &Paint) {
+        for (source, (_, line)) in &mut self.open {
+            if !line.is_empty() {
+                Self::say(source, &std::mem::take(line), paint);
+            }
+        }
+    }
+
+    fn say(source: &str, line: &str, paint: &Paint) {
+        let line = if line.starts_with('#') { paint.bold(line) } else { line.to_owned() };
+        say(&format!("  {} {line}", paint.dim(&format!("{source:>11} │"))));
+    }
+}
+
+/// Who made the summary and who did not, and what it cost.
+fn outcome(client: &mut Client, id: &Value, result: &Value, paint: &Paint) -> Result<(), String> {
+    let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
+    say(&format!("  {} by {}", paint.dim("summary "), by(result)));
+    say(&format!(
+        "  {} {} → {} tokens",
+        paint.dim("context "),
+        grouped(&result["tokensBefore"]),
+        grouped(&result["tokensAfter"])
+    ));
+    if result["method"] == "llm" {
+        say(&format!("  {} {}", paint.dim("in short"), printable(&text("shortSummary"))));
+    }
+    for line in rejected(result) {
+        say(&format!("  {} {line}", paint.red("not by  ")));
+    }
+    let session = id["sessionId"].clone();
+    let page = client.call("session/entries", json!({ "sessionId": session, "types": ["usage"] }))?;
+    for entry in page["entries"].as_array().into_iter().flatten() {
+        let usage = &entry["usage"];
+        let cached = match usage["cacheRead"].as_u64().unwrap_or(0) {
+            0 => String::new(),
+            read => format!(", {} from the cache", grouped(&json!(read))),
+        };
+        say(&format!(
+            "  {} {}, {}: {} tokens in{cached}, {} out",
+            paint.dim("cost    "),
+            entry["purpose"].as_str().unwrap_or_default(),
+            named(&json!({ "provider": entry["provider"], "id": entry["model"] })),
+            grouped(&usage["input"]),
+            grouped(&usage["output"])
+        ));
+    }
+    Ok(())
 }
 
 /// A window as a bar with its threshold.
@@ -214,7 +352,7 @@ fn summary(text: &str, paint: &Paint) {
     const WIDEST: usize = 110;
     let lines: Vec<&str> = text.lines().collect();
     for line in lines.iter().take(MOST_LINES) {
-        let line = crate::text::head(line, WIDEST);
+        let line = &printable(crate::text::head(line, WIDEST));
         let line = if line.starts_with('#') { paint.bold(line) } else { line.to_owned() };
         say(&format!("  {line}"));
     }

@@ -1,9 +1,17 @@
-//! `abridged doctor`: where everything is, what holds in this folder and who says so, and what is wrong. It only looks.
+//! `abridged doctor`: where everything is, what holds in this folder and who says so, and what is wrong. It only looks,
+//! and asks models only if it is told to.
 
-use super::{compact::grouped, paint::Paint};
+use super::{
+    compact::{grouped, printable},
+    models::{Model, models},
+    paint::Paint,
+};
 use crate::{
     daemon::Places,
-    models::catalog::{Known, ListedModel, catalog, without_credentials},
+    models::{
+        ModelRef,
+        catalog::{Known, ListedModel, without_credentials},
+    },
     settings::{
         Flaw, Sourced,
         files::{Overridden, SettingsFiles, project_file},
@@ -35,7 +43,7 @@ struct Findings {
     data: Data,
     values: Vec<Setting>,
     prompts: Vec<OwnPrompt>,
-    models: Vec<ListedModel>,
+    models: Vec<Model>,
     problems: Vec<Finding>,
 }
 
@@ -102,14 +110,14 @@ enum Weight {
     Odd,
 }
 
-/// Looks at everything and prints it. The value is 1 where something is broken.
+/// Looks at everything and prints it; with `ask` each model is asked for a word. The value is 1 where something is broken.
 ///
 /// # Errors
 /// When there is nowhere to look.
-pub fn run(as_json: bool) -> Result<i32, String> {
+pub fn run(ask: bool, as_json: bool) -> Result<i32, String> {
     let places = Places::from_environment()?;
     let folder = std::env::current_dir().map_err(|error| format!("this folder cannot be found: {error}"))?;
-    let findings = find(&places, folder);
+    let findings = find(&places, folder, ask)?;
     let text = match as_json {
         true => serde_json::to_string_pretty(&findings).map_err(|error| error.to_string())?,
         false => picture(&findings, &Paint::for_stdout()),
@@ -119,7 +127,7 @@ pub fn run(as_json: bool) -> Result<i32, String> {
     Ok(i32::from(findings.problems.iter().any(|problem| problem.weight == Weight::Broken)))
 }
 
-fn find(places: &Places, folder: PathBuf) -> Findings {
+fn find(places: &Places, folder: PathBuf, ask: bool) -> Result<Findings, String> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let place = |path: PathBuf, by: &'static str| {
         let path = std::path::absolute(&path).unwrap_or(path);
@@ -132,10 +140,11 @@ fn find(places: &Places, folder: PathBuf) -> Findings {
     let sessions = places.sessions();
     problems.extend([&places.config, &sessions].into_iter().filter_map(|folder| unwritable(folder)));
     let (count, bytes) = look_at_sessions(&sessions, &mut problems);
-    let models = catalog(&sourced, &|_| None, None);
+    let models = models(places, &sourced, ask)?;
     problems.extend(models.iter().flat_map(|model| of_model(model, &models, &variable)));
+    problems.extend(sourced.settings.compaction.models.iter().filter(|it| ModelRef::parse(it).is_none()).map(no_model));
     problems.sort_by_key(|problem| problem.weight != Weight::Broken);
-    Findings {
+    Ok(Findings {
         version: env!("CARGO_PKG_VERSION"),
         settings: place(places.settings(), "ABRIDGED_CONFIG_DIR"),
         project: Project { exists: project.exists(), path: project, trusted: files.trust(&folder) == Trust::Trusted },
@@ -145,7 +154,7 @@ fn find(places: &Places, folder: PathBuf) -> Findings {
         folder,
         models,
         problems,
-    }
+    })
 }
 
 fn own_prompt(own: Overridden<'_>) -> OwnPrompt {
@@ -209,21 +218,33 @@ fn stale(lock: &Path) -> Option<Finding> {
 }
 
 /// What of a model leads nowhere.
-fn of_model(model: &ListedModel, all: &[ListedModel], variable: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
-    let name = name_of(model);
-    let odd = |key: &str, what: String| Finding {
-        weight: Weight::Odd,
+fn of_model(model: &Model, all: &[Model], variable: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
+    let listed = &model.listed;
+    let name = name_of(listed);
+    let found = |weight: Weight, key: &str, what: String| Finding {
+        weight,
         file: None,
         line: None,
-        key: Some(format!("{name}: {key}")),
+        key: Some(if key.is_empty() { name.clone() } else { format!("{name}: {key}") }),
         what,
     };
-    let key = model.api_key_env.as_deref().filter(|it| variable(it).is_none());
+    let odd = |key: &str, what: String| found(Weight::Odd, key, what);
+    let key = listed.api_key_env.as_deref().filter(|it| variable(it).is_none());
     let key = key.map(|it| odd("apiKeyEnv", format!("the environment has no {it}; without a key it may not answer")));
-    let promoted = model.promote_to.as_ref().filter(|to| !all.iter().any(|it| name_of(it) == **to));
+    let promoted = listed.promote_to.as_ref().filter(|to| !all.iter().any(|it| name_of(&it.listed) == **to));
     let promoted =
         promoted.map(|to| odd("promoteTo", format!("{to} is not among the models; add it, or take this out")));
-    key.into_iter().chain(promoted).collect()
+    // Of the others their hosts ask them, and only their sizes matter here.
+    let unfit = model.asking.why.as_ref().filter(|_| model.summarizes && key.is_none());
+    let unfit = unfit.map(|why| odd("compaction.models", why.clone()));
+    let silent = model.answer.as_ref().and_then(|it| it.why.clone());
+    let silent = silent.map(|why| found(Weight::Broken, "", why));
+    [key, promoted, unfit, silent].into_iter().flatten().collect()
+}
+
+fn no_model(name: &String) -> Finding {
+    let what = format!("`{name}` is no model; write \"provider/id\"");
+    Finding { weight: Weight::Odd, file: None, line: None, key: Some("compaction.models".to_owned()), what }
 }
 
 fn name_of(model: &ListedModel) -> String {
@@ -231,10 +252,11 @@ fn name_of(model: &ListedModel) -> String {
 }
 
 /// Every value that is not a default. Models are told as `models/list` tells them, without secrets.
-fn values(sourced: &Sourced, models: &[ListedModel]) -> Vec<Setting> {
+fn values(sourced: &Sourced, models: &[Model]) -> Vec<Setting> {
     let settings = serde_json::to_value(&sourced.settings).unwrap_or_default();
+    let configured = |model: &&Model| sourced.settings.model(&model.listed.model()).is_some();
     let value = |key: &str| match key {
-        "models" => models.iter().map(name_of).collect(),
+        "models" => models.iter().filter(configured).map(|it| name_of(&it.listed)).collect(),
         _ => match settings.pointer(&format!("/{}", key.replace('.', "/"))) {
             Some(Value::String(text)) => Value::String(without_credentials(text)),
             other => other.cloned().unwrap_or_default(),
@@ -296,18 +318,9 @@ fn picture(findings: &Findings, paint: &Paint) -> String {
     if !prompts.is_empty() {
         part("Prompts", prompts);
     }
-    let models = findings.models.iter().map(|model| {
-        let Known { value, source } = model.context_window;
-        let window = format!("window {} from {}", grouped(&json!(value)), short(&json!(source)));
-        let default = if model.default { "the default" } else { "" };
-        let url = model.base_url.clone().unwrap_or_default();
-        vec![name_of(model), window, listed([&url, default])]
-    });
-    let models: Vec<_> = models.collect();
-    part(
-        "Models",
-        if models.is_empty() { nothing("none, and none is needed: summaries are extracted") } else { models },
-    );
+    let models: Vec<_> = findings.models.iter().flat_map(|model| rows_of(model, paint)).collect();
+    let none = "none is set; a session's own is asked if its key is there, and else summaries are extracted";
+    part("Models", if models.is_empty() { nothing(none) } else { models });
 
     text.push_str(&format!("\n{}\n", paint.bold("Problems")));
     for problem in &findings.problems {
@@ -327,13 +340,44 @@ fn picture(findings: &Findings, paint: &Paint) -> String {
     text
 }
 
+/// A model on two lines or three: how large it is, how it is asked, and what it said.
+fn rows_of(model: &Model, paint: &Paint) -> Vec<Vec<String>> {
+    let Model { listed: it, summarizes, asking, answer } = model;
+    let known = |what: &str, known: Known| {
+        let source = json!(known.source);
+        format!("{what} {} from {}", grouped(&json!(known.value)), source.as_str().unwrap_or_default())
+    };
+    let output = it.max_output_tokens.map_or_else(String::new, |output| known("output", output));
+    let default = if it.default { "the default" } else { "" };
+    let summarizes = if *summarizes { "writes summaries" } else { "" };
+    let sizes = listed([&known("window", it.context_window), &output]);
+    let mut rows = vec![vec![name_of(it), sizes, listed([default, summarizes])]];
+    let way = [asking.api.unwrap_or_default(), asking.base_url.as_deref().unwrap_or_default()].join(" ");
+    let how = match (&asking.why, asking.possible) {
+        (Some(why), _) => format!("not asked from here: {why}"),
+        (None, true) => format!("{}, key: {}", way.trim(), asking.key),
+        (None, false) => "asked by the client".to_owned(),
+    };
+    rows.push(vec![String::new(), how]);
+    if let Some(answer) = answer {
+        let said = match &answer.why {
+            None => format!("{} answers, after {} ms", paint.green("✓"), answer.duration_ms),
+            Some(why) => format!("{} {}", paint.red("✗"), printable(why)),
+        };
+        rows.push(vec![String::new(), said]);
+    }
+    rows
+}
+
 fn listed(parts: [&str; 2]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// Rows in columns; the last one is dim.
 fn aligned(rows: &[Vec<String>], paint: &Paint) -> String {
-    let width = |column: usize| rows.iter().filter_map(|row| Some(row.get(column)?.chars().count())).max().unwrap_or(0);
+    // What stands last in its row needs no room in the others.
+    let cells = |column: usize| rows.iter().filter(move |row| column + 1 < row.len()).map(move |row| &row[column]);
+    let width = |column: usize| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let line = |row: &Vec<String>| {
         let cells = row.iter().enumerate().map(|(column, cell)| match column {
             _ if column + 1 < row.len() => format!("{cell:<width$}", width = width(column)),

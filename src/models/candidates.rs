@@ -96,29 +96,34 @@ pub fn candidates(situation: &Situation<'_>) -> Vec<Result<Candidate, Unfit>> {
 }
 
 impl Situation<'_> {
-    /// How a model is asked; none where nobody expects that it can be.
-    fn resolve(&self, model: &ModelRef, named: Named) -> Option<Result<Candidate, Unfit>> {
-        let set = self.settings.model(model);
-        let way = match self.way(model, set) {
-            Ok(Some(way)) => way,
-            Ok(None) if self.client_runs_models => Way::Client,
-            // Its host asks it; the settings only say how large it is.
-            Ok(None) if named == Named::BySession => return None,
-            Ok(None) => {
-                let what = "nothing says where it is asked; give it an `api` and a `baseUrl` in models, or a provider \
-                            that is known, with its key in the environment";
-                return Some(Err(Unfit { model: model.to_string(), why: what.to_owned() }));
-            }
-            Err(why) => return Some(Err(Unfit { model: model.to_string(), why })),
+    /// How a model that somebody named is asked.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn candidate(&self, model: &ModelRef) -> Result<Candidate, Unfit> {
+        let unfit = |why: String| Unfit { model: model.to_string(), why };
+        let way = match self.way(model, self.settings.model(model)).map_err(unfit)? {
+            Some(way) => way,
+            None if self.client_runs_models => Way::Client,
+            None => return Err(unfit(nowhere(model))),
         };
         let window = window(self.settings, (self.learned)(model), Some(model));
-        Some(Ok(Candidate {
+        Ok(Candidate {
             model: model.clone(),
             window: window.tokens,
             output: output_limit(self.settings, model).map(|limit| limit.tokens),
             thinks: reasoning(self.settings, model).unwrap_or(false),
             way,
-        }))
+        })
+    }
+
+    /// How a model is asked; none where nobody expects that it can be.
+    fn resolve(&self, model: &ModelRef, named: Named) -> Option<Result<Candidate, Unfit>> {
+        // Its host asks it; the settings only say how large it is.
+        let by_its_host = named == Named::BySession
+            && !self.client_runs_models
+            && matches!(self.way(model, self.settings.model(model)), Ok(None));
+        (!by_its_host).then(|| self.candidate(model))
     }
 
     /// How a model is asked, as far as the settings and what everybody knows say.
@@ -159,6 +164,16 @@ impl Situation<'_> {
         };
         let headers = set.into_iter().flat_map(|set| &set.headers).map(|(name, value)| (name.clone(), value.clone()));
         Ok(Some(Way::Provider(Endpoint { api, base_url: url.to_owned(), key, headers: headers.collect() })))
+    }
+}
+
+/// Why a model of which nothing is set cannot be asked.
+fn nowhere(model: &ModelRef) -> String {
+    match known::provider(&model.provider) {
+        Some(known) => format!("its key is not set; put it into the environment as {}", known.key_env.join(" or ")),
+        None => "nothing says where it is asked; give it an `api` and a `baseUrl` in models, or a provider that is \
+                 known, with its key in the environment"
+            .to_owned(),
     }
 }
 
@@ -236,6 +251,8 @@ mod tests {
         assert_eq!(model(json!({})), "", "its host asks it");
         let named = json!({"compaction": {"models": ["p/m"]}});
         assert!(found(named, None, false, &[]).join("").contains("nothing says where"));
+        let known = json!({"compaction": {"models": ["anthropic/m"]}});
+        assert!(found(known, None, false, &[]).join("").contains("as ANTHROPIC_API_KEY"));
         assert!(model(json!({"api": "google"})).contains("no baseUrl"));
         assert!(model(json!({"baseUrl": "http://h", "apiKeyEnv": "UNSET"})).contains("UNSET"));
         assert!(

@@ -30,6 +30,14 @@ pub struct ListedModel {
     pub default: bool,
 }
 
+impl ListedModel {
+    /// Its name.
+    #[must_use]
+    pub fn model(&self) -> ModelRef {
+        ModelRef { provider: self.provider.clone(), id: self.id.clone() }
+    }
+}
+
 /// A value and who said so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Known {

@@ -24,6 +24,7 @@ transcripts! {
     "first-session",
     "compaction",
     "compaction-wait",
+    "llm-complete",
     "dry-run",
     "cancel",
     "cancel-request",

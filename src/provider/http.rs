@@ -1,6 +1,7 @@
 //! Asks a provider over HTTP. The only file that knows reqwest. Dropping a question closes its connection.
 
 use super::{Answer, Api, Delivery, Delta, Encoded, Endpoint, Request, Trouble, TroubleKind, codec, keys, sse};
+use crate::secret::Secret;
 use reqwest::{
     Client, Response, StatusCode,
     header::{HeaderMap, HeaderName, HeaderValue},
@@ -34,10 +35,23 @@ impl Http {
         stall: Duration,
         told: &mut (dyn FnMut(&Delta) + Send),
     ) -> Result<Answer, Trouble> {
-        let key = keys::key(&endpoint.key).await?;
+        let key = keys::key(&endpoint.key, stall).await?;
+        let asked = self.with_key(endpoint, key.as_ref(), request, stall, told).await;
+        // What a provider says may have in it what it was sent.
+        asked.map_err(|trouble| Trouble { said: without_secrets(trouble.said, endpoint, key.as_ref()), ..trouble })
+    }
+
+    async fn with_key(
+        &self,
+        endpoint: &Endpoint,
+        key: Option<&Secret>,
+        request: &Request,
+        stall: Duration,
+        told: &mut (dyn FnMut(&Delta) + Send),
+    ) -> Result<Answer, Trouble> {
         let Encoded { path, body } = codec::encode(endpoint.api, request, Delivery::Stream);
-        let url = address(&endpoint.base_url, &path);
-        let mut headers = headers(endpoint.api, key.as_ref().map(crate::secret::Secret::reveal))?;
+        let url = address(&endpoint.base_url, &path)?;
+        let mut headers = headers(endpoint.api, key.map(Secret::reveal))?;
         for (name, value) in &endpoint.headers {
             let (name, value) = (HeaderName::try_from(name.as_str()), secret_value(value.reveal()));
             if let (Ok(name), Ok(value)) = (name, value) {
@@ -55,7 +69,7 @@ impl Http {
     }
 
     fn client(&self, url: &str) -> Result<&Client, Trouble> {
-        let secure = url.starts_with("https://");
+        let secure = url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
         let client = if secure { &self.secure } else { &self.plain };
         let made = client.get_or_init(|| {
             let builder = Client::builder()
@@ -71,14 +85,22 @@ impl Http {
 }
 
 /// Base URL and path; what the base URL asks for behind a question mark stays behind everything.
-fn address(base_url: &str, path: &str) -> String {
-    let (base, query) = base_url.split_once('?').unwrap_or((base_url, ""));
+fn address(base_url: &str, path: &str) -> Result<String, Trouble> {
+    let no_address = |what: &dyn std::fmt::Display| {
+        Trouble::new(TroubleKind::NotFound, format!("the baseUrl is no address of a server ({what})"))
+    };
+    // Before the path is behind it: `http://` and a path would name a host.
+    let parsed = reqwest::Url::parse(base_url.trim()).map_err(|error| no_address(&error))?;
+    if !["http", "https"].contains(&parsed.scheme()) {
+        return Err(no_address(&"it begins neither with http:// nor with https://"));
+    }
+    let (base, query) = base_url.trim().split_once('?').unwrap_or((base_url.trim(), ""));
     let base = base.trim_end_matches('/');
-    match (query, path.contains('?')) {
+    Ok(match (query, path.contains('?')) {
         ("", _) => format!("{base}{path}"),
         (query, true) => format!("{base}{path}&{query}"),
         (query, false) => format!("{base}{path}?{query}"),
-    }
+    })
 }
 
 fn headers(api: Api, key: Option<&str>) -> Result<HeaderMap, Trouble> {
@@ -106,6 +128,23 @@ fn secret_value(text: &str) -> Result<HeaderValue, reqwest::header::InvalidHeade
     Ok(value)
 }
 
+/// A text without the key and whatever else an endpoint keeps to itself: headers, and what stands in its address beside
+/// host and path.
+fn without_secrets(text: String, endpoint: &Endpoint, key: Option<&Secret>) -> String {
+    /// What is shorter keeps nobody out, and would tear words apart.
+    const SHORTEST: usize = 8;
+    let (base, query) = endpoint.base_url.split_once('?').unwrap_or((&endpoint.base_url, ""));
+    let user = base.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map_or("", |(user, _)| user);
+    let address = query.split('&').chain(user.split(':')).map(|it| it.split_once('=').map_or(it, |(_, value)| value));
+    let headers = endpoint.headers.iter().map(|(_, value)| value.reveal());
+    // `Bearer …`: what is behind the word is the secret, wherever it is quoted.
+    let sent = key.map(Secret::reveal).into_iter().chain(headers.flat_map(str::split_whitespace)).chain(address);
+    let mut secrets: Vec<&str> = sent.filter(|secret| secret.len() >= SHORTEST).collect();
+    // The longest first: one may stand in another.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    secrets.into_iter().fold(text, |text, secret| text.replace(secret, "[REDACTED:key]"))
+}
+
 async fn within<T>(longest: Duration, work: impl Future<Output = T>) -> Result<T, Trouble> {
     let silent = |_| Trouble::new(TroubleKind::Stalled, format!("nothing came for {} s", longest.as_secs()));
     tokio::time::timeout(longest, work).await.map_err(silent)
@@ -116,12 +155,16 @@ async fn refused(mut response: Response, stall: Duration) -> Trouble {
     let status = response.status();
     let retry_after = retry_after(response.headers());
     let mut body = Vec::new();
-    while let Ok(Ok(Some(bytes))) = within(stall, response.chunk()).await {
-        body.extend_from_slice(&bytes);
-        if body.len() > LONGEST_ERROR {
-            break;
+    let whole = async {
+        while let Ok(Some(bytes)) = response.chunk().await {
+            body.extend_from_slice(&bytes);
+            if body.len() > LONGEST_ERROR {
+                break;
+            }
         }
-    }
+    };
+    // What there is of it then has to do.
+    let _ = within(stall, whole).await;
     body.truncate(LONGEST_ERROR);
     let body = String::from_utf8_lossy(&body);
     let said = match response.headers().get("location").and_then(|to| to.to_str().ok()) {
@@ -161,40 +204,41 @@ async fn read(
     stall: Duration,
     told: &mut (dyn FnMut(&Delta) + Send),
 ) -> Result<Answer, Trouble> {
-    /// No token has more bytes on the wire, with everything around it. What comes beyond does not end by itself.
-    const BYTES_OF_A_TOKEN: u64 = 2_048;
     let kind = response.headers().get("content-type").and_then(|it| it.to_str().ok()).unwrap_or_default();
     let kind = kind.to_ascii_lowercase();
     let status = response.status().as_u16();
-    let most = request.max_tokens.unwrap_or(64_000).max(1_024).saturating_mul(BYTES_OF_A_TOKEN);
+    let mut limit = Limit::of(request);
     let mut decoder = codec::Decoder::new(api);
     let mut events = sse::Parser::default();
-    let mut whole: Option<Vec<u8>> = None;
-    let mut length = 0_u64;
+    // What came before it was clear whether these are events.
+    let mut unclear = Vec::new();
+    let mut form = if kind.contains("event-stream") { Form::Events } else { Form::Unclear };
     let with_status = |trouble: Trouble| Trouble { status: trouble.status.or(Some(status)), ..trouble };
     while let Some(bytes) = within(stall, response.chunk()).await?.map_err(|error| broken_off(&error))? {
-        length += bytes.len() as u64;
-        if length > most {
-            let what = format!("{length} bytes came and no end");
-            return Err(with_status(Trouble::new(TroubleKind::Endless, what)));
-        }
-        if length == bytes.len() as u64 && !kind.contains("event-stream") && !looks_like_events(&bytes) {
-            whole = Some(Vec::new());
-        }
-        if let Some(whole) = &mut whole {
-            whole.extend_from_slice(&bytes);
-            continue;
-        }
+        limit.bytes(bytes.len()).map_err(with_status)?;
+        let bytes = if form == Form::Events {
+            bytes.to_vec()
+        } else {
+            unclear.extend_from_slice(&bytes);
+            form = if form == Form::Unclear { form_of(&unclear) } else { form };
+            if form != Form::Events {
+                continue;
+            }
+            std::mem::take(&mut unclear)
+        };
         let too_large = |_| Trouble::new(TroubleKind::Garbled, "an event of its stream has no end");
         for event in events.push(&bytes).map_err(too_large)? {
-            decoder.event(&event).map_err(with_status)?.iter().for_each(&mut *told);
+            for delta in decoder.event(&event).map_err(with_status)? {
+                limit.delta(&delta).map_err(with_status)?;
+                told(&delta);
+            }
         }
         if decoder.over() {
             break;
         }
     }
-    if let Some(whole) = whole {
-        let text = String::from_utf8_lossy(&whole);
+    if form != Form::Events {
+        let text = String::from_utf8_lossy(&unclear);
         if kind.contains("html") || text.trim_start().starts_with('<') {
             return Err(with_status(Trouble::of(Some(status), &text, None)).garbled());
         }
@@ -203,10 +247,63 @@ async fn read(
     decoder.finish().map_err(with_status)
 }
 
+/// How an answer comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Events,
+    Whole,
+    Unclear,
+}
+
 /// Some servers send events and call them something else.
-fn looks_like_events(bytes: &[u8]) -> bool {
-    let start = bytes.trim_ascii_start();
-    [&b"data:"[..], b"event:", b":", b"id:"].iter().any(|field| start.starts_with(field))
+fn form_of(start: &[u8]) -> Form {
+    const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b":", b"id:", b"retry:"];
+    let start = start.trim_ascii_start();
+    match () {
+        () if FIELDS.iter().any(|field| start.starts_with(field)) => Form::Events,
+        () if FIELDS.iter().any(|field| field.starts_with(start)) => Form::Unclear,
+        () => Form::Whole,
+    }
+}
+
+/// What no answer to a request goes beyond. What does, does not end by itself.
+struct Limit {
+    most_bytes: u64,
+    bytes: u64,
+    most_text: u64,
+    text: u64,
+}
+
+impl Limit {
+    fn of(request: &Request) -> Self {
+        /// No token has more bytes on the wire, with everything around it,
+        const BYTES_OF_A_TOKEN: u64 = 2_048;
+        /// and no text has more on an average. Thinking is not counted everywhere.
+        const TEXT_OF_A_TOKEN: u64 = 32;
+        let tokens = request.max_tokens.unwrap_or(64_000);
+        Self {
+            most_bytes: tokens.max(1_024).saturating_mul(BYTES_OF_A_TOKEN),
+            bytes: 0,
+            most_text: tokens.max(64).saturating_mul(TEXT_OF_A_TOKEN),
+            text: 0,
+        }
+    }
+
+    fn bytes(&mut self, more: usize) -> Result<(), Trouble> {
+        self.bytes += more as u64;
+        if self.bytes > self.most_bytes { Err(endless(self.bytes)) } else { Ok(()) }
+    }
+
+    fn delta(&mut self, delta: &Delta) -> Result<(), Trouble> {
+        if let Delta::Text(text) | Delta::Call(text) = delta {
+            self.text += text.len() as u64;
+        }
+        if self.text > self.most_text { Err(endless(self.text)) } else { Ok(()) }
+    }
+}
+
+fn endless(bytes: u64) -> Trouble {
+    Trouble::new(TroubleKind::Endless, format!("{bytes} bytes came and no end"))
 }
 
 /// Why nothing could be sent.
@@ -216,6 +313,8 @@ fn trouble(error: &reqwest::Error) -> Trouble {
     let certificate = ["certificate", "unknownissuer", "notvalidforname", "invalid peer", "handshake", "tls"];
     let kind = match () {
         () if error.is_builder() => TroubleKind::NotFound,
+        // TLS was spoken to who does not speak it, or the other way round.
+        () if lower.contains("corrupt message") || lower.contains("invalid http") => TroubleKind::Garbled,
         () if certificate.iter().any(|word| lower.contains(word)) => TroubleKind::Untrusted,
         () if error.is_connect() || error.is_timeout() => TroubleKind::Unreachable,
         () => TroubleKind::CutOff,
@@ -251,9 +350,49 @@ mod tests {
 
     #[test]
     fn a_path_goes_behind_the_base_and_before_its_query() {
-        assert_eq!(address("http://h/v1/", "/chat/completions"), "http://h/v1/chat/completions");
-        assert_eq!(address("https://h/o?api-version=1", "/x"), "https://h/o/x?api-version=1");
-        assert_eq!(address("https://h/v1beta?key=k", "/m:s?alt=sse"), "https://h/v1beta/m:s?alt=sse&key=k");
+        let row = |base: &str, path: &str, expected: &str| {
+            assert_eq!(address(base, path).expect("an address"), expected);
+        };
+        row("http://h/v1/", "/chat/completions", "http://h/v1/chat/completions");
+        row(" HTTPS://h/o?api-version=1", "/x", "HTTPS://h/o/x?api-version=1");
+        row("https://h/v1beta?key=k", "/m:s?alt=sse", "https://h/v1beta/m:s?alt=sse&key=k");
+    }
+
+    #[test]
+    fn what_is_no_address_is_asked_for_nothing() {
+        for base in ["", "nonsense", "h/v1", "localhost:11434/v1", "ftp://h", "http://", "http://?x", "file:///v1"] {
+            let trouble = address(base, "/chat/completions").expect_err(base);
+            assert_eq!(trouble.kind, TroubleKind::NotFound);
+            assert!(trouble.to_string().contains("baseUrl"), "{trouble}");
+        }
+    }
+
+    #[test]
+    fn events_are_known_by_their_beginning() {
+        for start in ["data: x", "event: x", "\n: ping", "id:1", "retry: 7"] {
+            assert_eq!(form_of(start.as_bytes()), Form::Events, "{start}");
+        }
+        for start in ["", "\r\n", "d", "ev", "retry"] {
+            assert_eq!(form_of(start.as_bytes()), Form::Unclear, "{start}");
+        }
+        for start in ["{", "<html>", "dat:", "[1"] {
+            assert_eq!(form_of(start.as_bytes()), Form::Whole, "{start}");
+        }
+    }
+
+    #[test]
+    fn what_was_sent_in_secret_is_not_told() {
+        let endpoint = Endpoint {
+            api: Api::Anthropic,
+            base_url: "https://somebody:pass-word@h/v1?token=in-the-address&v=1".to_owned(),
+            key: super::super::KeySource::None,
+            headers: vec![("x-proxy".to_owned(), Secret::from("Bearer for-the-proxy".to_owned()))],
+        };
+        let text = "wrong: key-of-theirs, for-the-proxy, in-the-address, pass-word, h, v1".to_owned();
+        let key = Secret::from("key-of-theirs".to_owned());
+        let told = without_secrets(text, &endpoint, Some(&key));
+        let gone = "[REDACTED:key]";
+        assert_eq!(told, format!("wrong: {gone}, {gone}, {gone}, {gone}, h, v1"));
     }
 
     #[test]

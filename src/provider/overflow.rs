@@ -292,7 +292,8 @@ fn decided(patterns: &[Regex], text: &str) -> Option<usize> {
     patterns.iter().position(|pattern| pattern.is_match(text))
 }
 
-fn stated_status(text: &str) -> Option<u16> {
+/// The status that an error's words begin with, or name.
+pub(super) fn stated_status(text: &str) -> Option<u16> {
     STATUS.captures(text)?.get(1)?.as_str().parse().ok()
 }
 

@@ -2,7 +2,8 @@
 
 use super::overflow::{self, Meaning, Overflow};
 use crate::text;
-use std::{fmt, time::Duration};
+use regex::Regex;
+use std::{fmt, sync::LazyLock, time::Duration};
 
 /// Why a model did not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub enum TroubleKind {
     Untrusted,
     /// No byte came for too long.
     Stalled,
+    /// The client did not answer in time.
+    Late,
     /// The answer broke off.
     CutOff,
     /// The answer went on and on.
@@ -63,7 +66,11 @@ impl Trouble {
     #[must_use]
     pub fn of(status: Option<u16>, body: &str, retry_after: Option<Duration>) -> Self {
         let html = looks_like_html(body);
-        let kind = match (overflow::meaning(status, body), status) {
+        let lower = body.to_ascii_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        // A library writes the status into its words.
+        let meant = status.or_else(|| overflow::stated_status(body));
+        let kind = match (overflow::meaning(status, body), meant) {
             (_, Some(401 | 403)) if !html => TroubleKind::Denied,
             (_, Some(404)) => TroubleKind::NotFound,
             (_, Some(407 | 500..=599)) if html => TroubleKind::Broken,
@@ -73,11 +80,15 @@ impl Trouble {
             (Meaning::Throttled, _) | (_, Some(429)) => TroubleKind::Throttled,
             (Meaning::PayloadTooLarge, _) | (_, Some(413)) => TroubleKind::TooLarge,
             (_, Some(408 | 409 | 425 | 500..=599)) => TroubleKind::Broken,
-            (_, None) if BROKEN.iter().any(|word| contains(body, word)) => TroubleKind::Broken,
-            (_, None) if DENIED.iter().any(|word| contains(body, word)) => TroubleKind::Denied,
+            (_, None | Some(200..=299)) if says(BROKEN) => TroubleKind::Broken,
             (_, Some(300..=399)) => TroubleKind::Garbled,
+            // A wrong key, or an unknown model, is a wrong argument to some.
+            _ if says(DENIED) => TroubleKind::Denied,
+            _ if says(MISSING) => TroubleKind::NotFound,
             (Meaning::Other, _) => TroubleKind::Refused,
         };
+        let later = matches!(kind, TroubleKind::Throttled | TroubleKind::Broken);
+        let retry_after = retry_after.or_else(|| stated_wait(body).filter(|_| later));
         Self { kind, status, said: body.to_owned(), retry_after }
     }
 
@@ -90,8 +101,21 @@ impl Trouble {
     /// Whether the same request may work in a moment.
     #[must_use]
     pub fn transient(&self) -> bool {
-        use TroubleKind::{Broken, CutOff, Stalled, Throttled, Unreachable};
-        matches!(self.kind, Throttled | Broken | Unreachable | CutOff | Stalled)
+        use TroubleKind::{Broken, CutOff, Late, Stalled, Throttled, Unreachable};
+        matches!(self.kind, Throttled | Broken | Unreachable | CutOff | Stalled | Late)
+    }
+
+    /// Whether asking again at once is worth a wait. Silence was long enough already.
+    #[must_use]
+    pub fn worth_a_retry(&self) -> bool {
+        self.transient() && !matches!(self.kind, TroubleKind::Stalled | TroubleKind::Late)
+    }
+
+    /// The same with other words for what was said: what may not be told is gone from all of it, not only from what is
+    /// quoted.
+    #[must_use]
+    pub fn said_as(&self, clean: impl FnOnce(&str) -> String) -> Self {
+        Self { said: clean(&stated(&self.said)), ..self.clone() }
     }
 
     /// What a person can do about it.
@@ -112,6 +136,7 @@ impl Trouble {
             TroubleKind::Unreachable => "check baseUrl, and that the server runs",
             TroubleKind::Untrusted => "check baseUrl; a proxy's own certificate can be trusted by SSL_CERT_FILE",
             TroubleKind::Stalled => "see whether the server still works, or raise compaction.stallSeconds",
+            TroubleKind::Late => "answer llm/complete sooner, or raise compaction.deadlineSeconds",
             TroubleKind::CutOff => "try again; a proxy may end long answers",
             TroubleKind::Endless => "see whether the model suits the work; it did not keep to its output limit",
             TroubleKind::Garbled => "check baseUrl and api: something else than this provider answers there",
@@ -127,7 +152,7 @@ impl fmt::Display for Trouble {
         let what = match self.kind {
             TroubleKind::Overflow(_) => "the request is too long for its window",
             TroubleKind::TooLarge => "the request is too large",
-            TroubleKind::Throttled => "it was asked too often",
+            TroubleKind::Throttled => "it takes no more requests for now",
             TroubleKind::OutOfQuota => "the quota is used up",
             TroubleKind::Denied => "the key is missing or not accepted",
             TroubleKind::NotFound => "there is no such model or address",
@@ -135,6 +160,7 @@ impl fmt::Display for Trouble {
             TroubleKind::Unreachable => "nobody answers there",
             TroubleKind::Untrusted => "the certificate cannot be trusted",
             TroubleKind::Stalled => "no byte came for too long",
+            TroubleKind::Late => "the client did not answer in time",
             TroubleKind::CutOff => "the answer broke off",
             TroubleKind::Endless => "the answer did not end",
             TroubleKind::Garbled => "what came is no answer of such a provider",
@@ -166,10 +192,40 @@ const BROKEN: &[&str] = &[
     "unavailable",
     "timeout",
 ];
-const DENIED: &[&str] = &["authentication_error", "invalid_api_key", "permission_error", "unauthorized"];
+const DENIED: &[&str] = &[
+    "authentication_error",
+    "invalid_api_key",
+    "api_key_invalid",
+    "api key not valid",
+    "api_key_service_blocked",
+    "permission_error",
+    "permission_denied",
+    "unauthenticated",
+    "unauthorized",
+];
+const MISSING: &[&str] = &["model_not_found", "not_found_error"];
 
-fn contains(body: &str, word: &str) -> bool {
-    body.to_ascii_lowercase().contains(word)
+/// When to ask again, where it stands in the body: Google has a field for it, OpenAI says "try again in 6m0s".
+fn stated_wait(body: &str) -> Option<Duration> {
+    static WAIT: LazyLock<Regex> = LazyLock::new(|| {
+        let time = r"(?:[0-9]+(?:\.[0-9]+)? ?(?:ms|milliseconds?|s|sec(?:ond)?s?|m|min(?:ute)?s?|h|hours?) ?)+";
+        let pattern = format!(r#"(?i)(?:"retryDelay" ?: ?"|(?:try again|retry) (?:in|after) )({time})"#);
+        Regex::new(&pattern).expect("the pattern is fixed and tested")
+    });
+    static PART: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"([0-9]+(?:\.[0-9]+)?) ?([a-zA-Z]+)").expect("the pattern is fixed and tested"));
+    let time = WAIT.captures(body)?.get(1)?.as_str();
+    let seconds = PART.captures_iter(time).filter_map(|part| {
+        let number: f64 = part[1].parse().ok()?;
+        let unit = part[2].to_ascii_lowercase();
+        Some(match unit.as_str() {
+            unit if unit.starts_with("ms") || unit.starts_with("milli") => number / 1_000.0,
+            unit if unit.starts_with('m') => number * 60.0,
+            unit if unit.starts_with('h') => number * 3_600.0,
+            _ => number,
+        })
+    });
+    Duration::try_from_secs_f64(seconds.sum()).ok()
 }
 
 /// The message in a JSON body; the body where there is none.
@@ -189,4 +245,65 @@ fn stated(body: &str) -> String {
 fn looks_like_html(body: &str) -> bool {
     let start = body.trim_start().get(..15.min(body.trim_start().len())).unwrap_or_default().to_ascii_lowercase();
     start.starts_with("<!doctype html") || start.starts_with("<html")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_answer_means() {
+        let row = |status: Option<u16>, body: &str, expected: TroubleKind| {
+            assert_eq!(Trouble::of(status, body, None).kind, expected, "{status:?} {body}");
+        };
+        let wrong_key =
+            r#"{"error": {"code": 400, "status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}}"#;
+        row(Some(400), wrong_key, TroubleKind::Denied);
+        row(Some(400), "API key not valid. Please pass a valid API key.", TroubleKind::Denied);
+        row(Some(401), "", TroubleKind::Denied);
+        row(None, "401 Unauthorized", TroubleKind::Denied);
+        row(None, "403 Forbidden", TroubleKind::Denied);
+        row(Some(200), r#"{"type": "authentication_error"}"#, TroubleKind::Denied);
+        row(Some(400), r#"{"error": {"code": "model_not_found"}}"#, TroubleKind::NotFound);
+        row(Some(404), "<html>", TroubleKind::NotFound);
+        row(Some(401), "<html>", TroubleKind::Garbled);
+        row(Some(200), "<!DOCTYPE html>", TroubleKind::Garbled);
+        row(Some(502), "<!DOCTYPE html>", TroubleKind::Broken);
+        row(Some(307), "", TroubleKind::Garbled);
+        row(Some(402), "", TroubleKind::OutOfQuota);
+        row(Some(413), "", TroubleKind::TooLarge);
+        row(Some(429), "", TroubleKind::Throttled);
+        row(Some(500), "", TroubleKind::Broken);
+        row(None, "500 Internal Server Error", TroubleKind::Broken);
+        row(Some(200), "api_error", TroubleKind::Broken);
+        row(Some(400), "no", TroubleKind::Refused);
+    }
+
+    #[test]
+    fn when_to_ask_again_may_stand_in_the_body() {
+        let row = |body: &str, expected: Option<u64>| {
+            let trouble = Trouble::of(Some(429), body, None);
+            assert_eq!(trouble.retry_after, expected.map(Duration::from_millis), "{body}");
+        };
+        row(r#"{"error": {"details": [{"retryDelay": "34s"}]}}"#, Some(34_000));
+        row(r#"{"error": {"details": [{"retryDelay":"0.847s"}]}}"#, Some(847));
+        row("Rate limit reached. Please try again in 1.2s. Visit", Some(1_200));
+        row("Please try again in 6m0s.", Some(360_000));
+        row("Please try again in 1h2m3s.", Some(3_723_000));
+        row("Please try again in 20ms.", Some(20));
+        row("Please retry after 20 seconds.", Some(20_000));
+        row("Please try again later.", None);
+        row("try again in May", None);
+        let header = Some(Duration::from_secs(2));
+        assert_eq!(Trouble::of(Some(429), "try again in 9s", header).retry_after, header, "the header counts");
+        assert_eq!(Trouble::of(Some(400), "try again in 9s", None).retry_after, Some(Duration::from_secs(9)));
+    }
+
+    #[test]
+    fn what_may_not_be_told_is_gone_before_anything_is_cut() {
+        let body = format!(r#"{{"error": {{"message": "{} hush hush"}}}}"#, "x ".repeat(149));
+        let trouble = Trouble::of(Some(400), &body, None);
+        assert!(trouble.to_string().contains("hu"));
+        assert!(!trouble.said_as(|said| said.replace("hush", "***")).to_string().contains("hu"));
+    }
 }

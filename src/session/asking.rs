@@ -3,6 +3,7 @@
 
 use super::summarizing::{Job, Seat, Told, Work};
 use crate::{
+    caller::Unanswered,
     ids::ModelRef,
     message::{self, Message, StopReason},
     models::candidates::Way,
@@ -31,19 +32,22 @@ impl Work<'_> {
         let most = if retry.enabled { u32::try_from(retry.max_retries).unwrap_or(u32::MAX) } else { 0 };
         let source = retry_source(part);
         let mut attempt = 0;
+        let mut again: Option<Again<'_>> = None;
         loop {
-            let asked = self.once(seat, part, text).await;
-            let failed = asked.as_ref().err().map(|trouble| failure(&seat.candidate.model, trouble));
-            if attempt > 0 {
-                (self.tell)(Told::RetryEnd { source, attempt, failure: failed.clone() });
-            }
-            let (trouble, failure) = match (asked, failed) {
-                (Err(trouble), Some(failure)) => (trouble, failure),
-                (Ok(answer), _) => return Ok(answer),
-                (Err(trouble), None) => return Err(trouble),
+            let trouble = match self.once(seat, part, text).await {
+                Ok(answer) => {
+                    if let Some(again) = again {
+                        again.ends(None);
+                    }
+                    return Ok(answer);
+                }
+                Err(trouble) => trouble,
             };
-            // Silence was long enough already.
-            if !trouble.transient() || trouble.kind == TroubleKind::Stalled || attempt == most {
+            let failure = failure(&seat.candidate.model, &trouble);
+            if let Some(again) = again.take() {
+                again.ends(Some(failure.clone()));
+            }
+            if !trouble.worth_a_retry() || attempt == most {
                 return Err(trouble);
             }
             let delay = delay(retry, attempt, trouble.retry_after);
@@ -52,6 +56,7 @@ impl Work<'_> {
             }
             attempt += 1;
             (self.tell)(Told::RetryStart { source, attempt, most, delay, failure });
+            again = Some(Again { tell: self.tell, source, attempt, over: false });
             tokio::time::sleep(delay).await;
         }
     }
@@ -101,7 +106,8 @@ impl Work<'_> {
 
     /// Lets the client ask the model.
     async fn by_client(&self, seat: &Seat<'_>, part: Part, text: &str, most: u64) -> Result<Answer, Trouble> {
-        let deadline = Duration::from_secs(self.job.settings.settings.compaction.deadline_seconds);
+        let longest = Duration::from_secs(self.job.settings.settings.compaction.deadline_seconds);
+        let deadline = self.left().map_or(longest, |left| left.min(longest));
         let params = LlmCompleteParams {
             session_id: self.job.session.clone(),
             operation_id: self.job.operation.clone(),
@@ -120,15 +126,47 @@ impl Work<'_> {
         let unwilling = |what: String| Trouble::new(TroubleKind::Unwilling, what);
         let call = self.job.means.caller.call::<LlmComplete>(&params);
         match tokio::time::timeout(deadline, call).await {
-            Err(_) => Err(Trouble::new(TroubleKind::Stalled, format!("no answer within {} s", deadline.as_secs()))),
+            Err(_) => Err(Trouble::new(TroubleKind::Late, format!("nothing within {} s", deadline.as_secs()))),
+            // Some say in the error what their provider said.
+            Ok(Err(Unanswered::Error(said))) => match Trouble::of(None, &said, None) {
+                Trouble { kind: TroubleKind::Refused, .. } => Err(unwilling(Unanswered::Error(said).to_string())),
+                trouble => Err(trouble),
+            },
             Ok(Err(unanswered)) => Err(unwilling(unanswered.to_string())),
             Ok(Ok(answer)) => answer_of(answer.message).map_err(unwilling)?,
         }
     }
 }
 
+/// A try again that was told: its end is told too, also where nobody waits for it any more.
+struct Again<'a> {
+    tell: &'a (dyn Fn(Told) + Send + Sync),
+    source: RetrySource,
+    attempt: u32,
+    over: bool,
+}
+
+impl Again<'_> {
+    fn ends(mut self, failure: Option<Failure>) {
+        self.over = true;
+        (self.tell)(Told::RetryEnd { source: self.source, attempt: self.attempt, failure });
+    }
+}
+
+impl Drop for Again<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            let failure = Some(Failure::Cancelled);
+            (self.tell)(Told::RetryEnd { source: self.source, attempt: self.attempt, failure });
+        }
+    }
+}
+
 /// A client's message as an answer; what its provider said where it is an error.
 fn answer_of(mut message: Value) -> Result<Result<Answer, Trouble>, String> {
+    if !message.is_object() {
+        return Err("`message` is no message".to_owned());
+    }
     if message.get("role").is_none() {
         message["role"] = "assistant".into();
     }
@@ -173,7 +211,7 @@ fn delay(retry: &RetrySettings, attempt: u32, after: Option<Duration>) -> Durati
 /// A model's trouble as clients are told of it.
 #[must_use]
 pub fn failure(model: &ModelRef, trouble: &Trouble) -> Failure {
-    let said = redact::redact(&trouble.to_string()).into_owned();
+    let said = trouble.said_as(|said| redact::redact(said).into_owned());
     Failure::Provider {
         provider: model.provider.clone(),
         model: model.id.clone(),

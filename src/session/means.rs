@@ -27,6 +27,18 @@ pub struct Means {
     kept_in: PathBuf,
 }
 
+/// What was learned of windows by daemons that keep their things in `data`. Blocks for a moment.
+#[must_use]
+pub fn learned(data: &Path) -> Learned {
+    let windows: Option<BTreeMap<String, u64>> =
+        fs::read(kept_in(data)).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    Learned::of(windows.unwrap_or_default())
+}
+
+fn kept_in(data: &Path) -> PathBuf {
+    data.join("learned-windows.json")
+}
+
 /// So many at the same time, however many that is allowed to be at the moment.
 #[derive(Debug, Default)]
 struct Turns {
@@ -49,16 +61,13 @@ impl Means {
     /// Those of a daemon that talks through `outbox` and keeps its things in `data`.
     #[must_use]
     pub fn new(outbox: Arc<Outbox>, data: &Path) -> Arc<Self> {
-        let kept_in = data.join("learned-windows.json");
-        let learned: BTreeMap<String, u64> =
-            fs::read(&kept_in).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         Arc::new(Self {
             http: Http::default(),
             caller: Arc::new(Caller::new(outbox)),
-            learned: Learned::of(learned),
+            learned: learned(data),
             turns: Turns::default(),
             client_runs_models: AtomicBool::new(false),
-            kept_in,
+            kept_in: kept_in(data),
         })
     }
 

@@ -34,7 +34,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// What is to be summarized, and by whom.
@@ -136,12 +136,19 @@ const MOST_TOO_LONG: usize = 3;
 
 /// Asks the candidates. The summary, if one of them wrote it, and how it came to be.
 pub async fn summarize(job: &Job, tell: &(dyn Fn(Told) + Send + Sync)) -> (Option<Written>, Made) {
-    let work = Work { job, tell, rejected: Mutex::default(), too_long: AtomicUsize::new(0), done: AtomicUsize::new(0) };
+    let work = Work {
+        job,
+        tell,
+        until: job.deadline.map(|deadline| Instant::now() + deadline),
+        rejected: Mutex::default(),
+        too_long: AtomicUsize::new(0),
+        done: AtomicUsize::new(0),
+    };
     let asked = async {
         let _turn = job.means.turn(job.settings.settings.compaction.max_concurrent).await;
         for candidate in &job.candidates {
             match candidate {
-                Err(Unfit { model, why }) => work.reject(ModelRef::parse(model), why.clone(), None),
+                Err(unfit) => work.cannot_ask(unfit),
                 Ok(candidate) => {
                     if let Ok(written) = work.by(candidate).await {
                         return Some((written, candidate.model.clone()));
@@ -186,6 +193,7 @@ struct Out;
 pub(super) struct Work<'a> {
     pub(super) job: &'a Job,
     pub(super) tell: &'a (dyn Fn(Told) + Send + Sync),
+    until: Option<Instant>,
     rejected: Mutex<Vec<Rejected>>,
     too_long: AtomicUsize,
     done: AtomicUsize,
@@ -263,6 +271,25 @@ impl Work<'_> {
     fn reject(&self, model: Option<ModelRef>, why: String, error: Option<Value>) {
         tracing::info!(model = model.as_ref().map(ToString::to_string), why, "no summary by this model");
         self.rejected().push(Rejected { model, why, error });
+    }
+
+    /// A candidate that nobody can ask is told like one that does not answer.
+    fn cannot_ask(&self, Unfit { model: name, why }: &Unfit) {
+        let model = ModelRef::parse(name);
+        let failure = model.as_ref().map(|model| Failure::Provider {
+            provider: model.provider.clone(),
+            model: model.id.clone(),
+            status: None,
+            retryable: false,
+            what: format!("{model}: {why}"),
+        });
+        let what = failure.as_ref().map_or_else(|| why.clone(), ToString::to_string);
+        self.reject(model, what, failure.and_then(|failure| serde_json::to_value(failure.data()).ok()));
+    }
+
+    /// The time that is left, where it is limited.
+    pub(super) fn left(&self) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(Instant::now()))
     }
 
     /// A candidate's summary.

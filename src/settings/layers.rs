@@ -162,12 +162,24 @@ impl Layers {
     }
 }
 
-/// The layer of the environment, if it says anything.
+/// The layer of the environment, if it says anything: settings as JSON in `ABRIDGED_SETTINGS`, and the switch.
 #[must_use]
 pub fn from_environment(environment: &dyn Fn(&str) -> Option<String>) -> Option<Value> {
+    let text = environment("ABRIDGED_SETTINGS").filter(|text| !text.trim().is_empty());
+    let said = text.and_then(|text| {
+        let (value, problems) = check(&text);
+        for Problem { key, what, .. } in problems {
+            tracing::warn!(key, what, "ABRIDGED_SETTINGS");
+        }
+        value
+    });
     match environment("ABRIDGED_DISABLE_AUTOCOMPACT").as_deref() {
-        None | Some("" | "0" | "false") => None,
-        Some(_) => Some(serde_json::json!({ "compaction": { "enabled": false } })),
+        None | Some("" | "0" | "false") => said,
+        Some(_) => {
+            let mut said = said.unwrap_or_else(|| Value::Object(Map::new()));
+            merge(&mut said, &serde_json::json!({ "compaction": { "enabled": false } }));
+            Some(said)
+        }
     }
 }
 

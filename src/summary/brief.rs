@@ -91,8 +91,8 @@ impl Brief {
             add(format!("The user writes in {name}: write the text in it too, and only the headings in English."));
         }
         if ask.part != Part::Short {
-            // A word has about 1.4 tokens; models overshoot.
-            add(format!("Use at most {} words.", (ask.most / 2).max(60)));
+            // A word has about 1.4 tokens, and models overshoot. Nobody needs more than a few pages.
+            add(format!("Use at most {} words.", (ask.most / 2).clamp(60, 2_000)));
         }
         if let Some(why) = ask.refused {
             add(format!("An earlier answer to this could not be used: {why}. Answer anew, and avoid that."));

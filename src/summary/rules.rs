@@ -24,11 +24,63 @@ pub fn rules(
         .collect();
     let heard = ledger::listen(entries, clean, stop);
     for rule in Ledger::of(&heard, &[], &[], clean).constraints {
-        if !rules.contains(&rule) {
+        if commands(&rule) && !rules.contains(&rule) {
             rules.push(rule);
         }
     }
     rules
+}
+
+/// Whether a sentence commands, rather than has a word in it that rules often have. What is put back into a summary
+/// that somebody thought about has to be worth it.
+fn commands(sentence: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "must",
+        "never",
+        "don't",
+        "dont",
+        "do not",
+        "always",
+        "not allowed",
+        "make sure",
+        "please use",
+        "niemals",
+        "immer",
+        "muss",
+        "jamais",
+        "toujours",
+        "il faut",
+        "nunca",
+        "siempre",
+        "sempre",
+        "debe",
+        "deve",
+        "никогда",
+        "всегда",
+        "нельзя",
+        "должен",
+        "必须",
+        "不要",
+        "禁止",
+        "总是",
+        "只能",
+        "必ず",
+        "しないで",
+        "常に",
+        "반드시",
+        "절대",
+        "항상",
+    ];
+    let lower = sentence.to_lowercase().replace('’', "'");
+    let word = |word: &&str| {
+        lower.match_indices(*word).any(|(at, _)| {
+            let before = lower[..at].chars().next_back();
+            let after = lower[at + word.len()..].chars().next();
+            !word.is_ascii()
+                || before.is_none_or(|char| !char.is_alphanumeric()) && after.is_none_or(|char| !char.is_alphanumeric())
+        })
+    };
+    ["use ", "no ", "only "].iter().any(|start| lower.starts_with(start)) || WORDS.iter().any(word)
 }
 
 /// A rule is a sentence, in characters.
@@ -128,6 +180,19 @@ mod tests {
 
     fn kept(rule: &str, summary: &str) -> bool {
         lost(&[rule.to_owned()], summary).is_empty()
+    }
+
+    #[test]
+    fn a_rule_commands() {
+        for rule in
+            ["You must never push", "use tabs", "don’t touch vendor", "必须使用中文回答", "only change src/lib.rs"]
+        {
+            assert!(commands(rule), "{rule}");
+        }
+        for other in ["ids were found without `tool_result` blocks immediately after", "mustard is yellow", "I used it"]
+        {
+            assert!(!commands(other), "{other}");
+        }
     }
 
     #[test]

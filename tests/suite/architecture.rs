@@ -140,7 +140,20 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("daemon", &["daemon", "daemon/files", "daemon/settings", "serve"]),
-    ("shell", &["cli", "cli/client", "cli/compact", "cli/demo", "cli/doctor", "cli/paint", "cli/schema"]),
+    (
+        "shell",
+        &[
+            "cli",
+            "cli/client",
+            "cli/compact",
+            "cli/demo",
+            "cli/doctor",
+            "cli/model",
+            "cli/models",
+            "cli/paint",
+            "cli/schema",
+        ],
+    ),
 ];
 
 /// Files that touch the world: disk, clock, threads, other processes.
@@ -179,6 +192,8 @@ const SHELL: &[&str] = &[
     "cli/compact",
     "cli/demo",
     "cli/doctor",
+    "cli/model",
+    "cli/models",
     "cli/paint",
     "cli/schema",
 ];

@@ -1,9 +1,11 @@
 //! The daemon from outside: the real binary over real pipes, and the pure core under properties.
 
 mod architecture;
+mod asking;
 mod broken_files;
 mod browsing;
 mod canaries;
+mod candidates;
 mod cli;
 mod compaction;
 mod conservation;

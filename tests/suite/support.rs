@@ -58,10 +58,7 @@ impl Home {
             .env("ABRIDGED_DATA_DIR", self.path("data"))
             .env("ABRIDGED_CONFIG_DIR", self.path("config"))
             .env_remove("ABRIDGED_DISABLE_AUTOCOMPACT");
-        // Keys of whoever runs the tests would let a daemon ask real models.
-        for (name, _) in std::env::vars().filter(|(name, _)| name.ends_with("_API_KEY") || name.ends_with("_TOKEN")) {
-            command.env_remove(name);
-        }
+        without_keys(&mut command);
         command
     }
 
@@ -71,6 +68,13 @@ impl Home {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         fs::write(&path, text).expect("a file");
         path
+    }
+}
+
+/// Keys of whoever runs the tests would let a daemon ask real models.
+pub fn without_keys(command: &mut Command) {
+    for (name, _) in std::env::vars().filter(|(name, _)| name.ends_with("_API_KEY") || name.ends_with("_TOKEN")) {
+        command.env_remove(name);
     }
 }
 

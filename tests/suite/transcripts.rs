@@ -10,7 +10,7 @@ use crate::{
 use abridged::protocol::{codes::CODES, schema, transcripts};
 use serde_json::{Value, json};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fs,
     path::{Path, PathBuf},
     time::Duration,
@@ -61,6 +61,8 @@ struct Dialogue {
     names: Names,
     sent: Vec<Value>,
     received: Vec<Value>,
+    /// What came before its turn.
+    early: VecDeque<Value>,
 }
 
 impl Dialogue {
@@ -68,7 +70,7 @@ impl Dialogue {
         let home = Home::new();
         home.settings(SETTINGS);
         let names = Names::of(lines, &home.0.path().canonicalize().expect("a folder"));
-        Self { daemon: Daemon::silent(home), names, sent: Vec::new(), received: Vec::new() }
+        Self { daemon: Daemon::silent(home), names, sent: Vec::new(), received: Vec::new(), early: VecDeque::new() }
     }
 
     /// Lays a session file where the dialogue needs one.
@@ -98,6 +100,22 @@ impl Dialogue {
         }
     }
 
+    /// The next request of the daemon, or the next frame that is none. Requests come by a way of their own: which of the
+    /// events around them they overtake is another one each time.
+    fn next(&mut self, request: bool) -> Value {
+        let wanted = |frame: &Value| asks(frame).is_some() == request;
+        if let Some(at) = self.early.iter().position(wanted) {
+            return self.early.remove(at).unwrap_or_default();
+        }
+        loop {
+            let frame = self.daemon.frame();
+            if wanted(&frame) {
+                return frame;
+            }
+            self.early.push_back(frame);
+        }
+    }
+
     /// What the daemon said, as it is written down.
     fn heard(&mut self, frame: Value) -> Value {
         let written = self.names.written(&frame);
@@ -123,8 +141,8 @@ impl Dialogue {
 
     /// Whether an answer, or the end of something that began, is still to come.
     fn expecting(&self) -> bool {
-        let requests =
-            requests(&self.sent).filter(|it| it.get("id").is_some_and(|id| id.is_string() || id.is_i64())).count();
+        let asks = |it: &&Value| it.get("id").is_some_and(|id| id.is_string() || id.is_i64());
+        let requests = requests(&self.sent).filter(asks).count();
         let answers = answers(&self.received).filter(|it| !it["id"].is_null()).count();
         let events = |kind: &str| self.received.iter().filter(|it| it["params"]["event"]["type"] == kind).count();
         answers < requests || events("settled") < events("compaction_start")
@@ -134,7 +152,8 @@ impl Dialogue {
     fn end(mut self, name: &str) {
         let (status, _) = self.daemon.end();
         assert!(status.success(), "{name}: the daemon ended with {status}");
-        assert!(self.daemon.events.is_empty(), "{name}: it said more: {:#?}", self.daemon.events);
+        let more = self.early.iter().chain(&self.daemon.events).collect::<Vec<_>>();
+        assert!(more.is_empty(), "{name}: it said more: {more:#?}");
         let schema = schema::schema();
         let errors: BTreeMap<String, Value> =
             answers(&self.received).map(|it| (it["id"].to_string(), it["error"]["data"]["code"].clone())).collect();
@@ -154,6 +173,7 @@ impl Dialogue {
                 _ => assert_eq!(problem, None, "{name}: {request}"),
             }
         }
+        self.end_of_client_requests(name, &schema);
         for frame in self.received.iter().flat_map(each) {
             assert_eq!(frame["jsonrpc"], "2.0", "{name}: {frame}");
             let (schema_of_it, value) = match (frame["method"].as_str(), frame.get("error")) {
@@ -175,6 +195,23 @@ impl Dialogue {
             assert_eq!(json_schema::problem(&schema, schema_of_it, value), None, "{name}: {frame}");
         }
     }
+
+    /// What the client answered is what the daemon asked for, and it asked for nothing that was not answered.
+    fn end_of_client_requests(&self, name: &str, schema: &Value) {
+        let asked = requests(&self.received).filter(|it| it.get("id").is_some());
+        let mut asked: BTreeMap<String, &str> =
+            asked.map(|it| (it["id"].to_string(), it["method"].as_str().unwrap_or_default())).collect();
+        for answer in answers(&self.sent) {
+            // An answer that nobody asked for is forgotten by the daemon too.
+            let Some(method) = asked.remove(&answer["id"].to_string()) else { continue };
+            if answer.get("error").is_none() {
+                let result = schema["properties"][method]["properties"].get("result");
+                let result = result.unwrap_or_else(|| panic!("{name}: no schema for {answer}"));
+                assert_eq!(json_schema::problem(schema, result, &answer["result"]), None, "{name}: {answer}");
+            }
+        }
+        assert!(asked.is_empty(), "{name}: nobody answered {asked:?}");
+    }
 }
 
 fn params_of<'a>(schema: &'a Value, method: &str) -> Option<&'a Value> {
@@ -187,7 +224,7 @@ fn each(frame: &Value) -> &[Value] {
 }
 
 fn requests(frames: &[Value]) -> impl Iterator<Item = &Value> {
-    frames.iter().flat_map(each)
+    frames.iter().flat_map(each).filter(|frame| frame.get("result").is_none() && frame.get("error").is_none())
 }
 
 fn answers(frames: &[Value]) -> impl Iterator<Item = &Value> {
@@ -307,7 +344,7 @@ fn play(name: &str, text: &str) {
             Some("setup") => dialogue.set_up(value),
             Some("client") => dialogue.say(value),
             Some("server") => {
-                let frame = dialogue.daemon.frame();
+                let frame = dialogue.next(asks(&value["frame"]).is_some());
                 let frame = dialogue.heard(frame);
                 let place = format!("{name}.jsonl, line {}", at + 1);
                 assert!(
@@ -322,11 +359,17 @@ fn play(name: &str, text: &str) {
     dialogue.end(name);
 }
 
-/// Whether a frame is what a client waits for: an event of this type, or any `answer`.
+/// The method of a frame that asks the client.
+fn asks(frame: &Value) -> Option<&str> {
+    frame["method"].as_str().filter(|_| frame.get("id").is_some())
+}
+
+/// Whether a frame is what a client waits for: an event of this type, a request of this name, or any `answer`.
 fn is(frame: &Value, awaited: &str) -> bool {
-    match frame["params"]["event"]["type"].as_str() {
-        Some(kind) => kind == awaited,
-        None => awaited == "answer",
+    match (asks(frame), frame["params"]["event"]["type"].as_str()) {
+        (Some(method), _) => method == awaited,
+        (None, Some(kind)) => kind == awaited,
+        (None, None) => awaited == "answer",
     }
 }
 

@@ -1,6 +1,6 @@
 //! A client for tests that kill: it reads frames as they come, and takes the end of the stream as an answer too.
 
-use crate::support::Home;
+use crate::support::{Home, without_keys};
 use serde_json::{Value, json};
 use std::{
     env,
@@ -25,6 +25,7 @@ pub fn command(home: &Home) -> Command {
         .env("ABRIDGED_DATA_DIR", home.path("data"))
         .env("ABRIDGED_CONFIG_DIR", home.path("config"))
         .env_remove("ABRIDGED_DISABLE_AUTOCOMPACT");
+    without_keys(&mut command);
     command
 }
 

@@ -1,0 +1,156 @@
+//! What the doctor says of models: how large each is and who says so, whether it can be asked and how, and, if a person
+//! wants to know it, whether it answers.
+
+use super::model::key;
+use crate::{
+    daemon::Places,
+    models::{
+        ModelRef,
+        candidates::{Candidate, Situation, Way},
+        catalog::{ListedModel, catalog, without_credentials},
+        known,
+        learned::Learned,
+    },
+    provider::{KeySource, Reasoning, Request, Turn, http::Http, keys},
+    session::{asking::failure, means},
+    settings::Sourced,
+};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// A model that the settings name.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Model {
+    #[serde(flatten)]
+    pub(super) listed: ListedModel,
+    /// Whether it is among those that summaries are asked of first.
+    pub(super) summarizes: bool,
+    pub(super) asking: Asking,
+    /// What it says, if it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) answer: Option<Answered>,
+}
+
+/// Whether a model can be asked from here, and how.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Asking {
+    pub(super) possible: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) api: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) base_url: Option<String>,
+    /// Where its key is, or should be; never the key.
+    pub(super) key: String,
+    /// Why it cannot be asked, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) why: Option<String>,
+}
+
+/// How a model answered.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Answered {
+    pub(super) ok: bool,
+    pub(super) duration_ms: u64,
+    /// What is wrong, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) why: Option<String>,
+}
+
+/// The models of the settings, the default one and those that write summaries, each once. They are asked only if `ask`.
+///
+/// # Errors
+/// When nothing can be asked at all.
+pub(super) fn models(places: &Places, sourced: &Sourced, ask: bool) -> Result<Vec<Model>, String> {
+    let learned = means::learned(&places.data);
+    let mut models = look(sourced, &learned);
+    if !ask {
+        return Ok(models.into_iter().map(|(model, _)| model).collect());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("nothing can be asked: {error}"))?;
+    let http = Http::default();
+    for (model, candidate) in &mut models {
+        if let Some(candidate) = candidate {
+            model.answer = runtime.block_on(answer(&http, candidate));
+        }
+    }
+    Ok(models.into_iter().map(|(model, _)| model).collect())
+}
+
+fn look(sourced: &Sourced, learned: &Learned) -> Vec<(Model, Option<Candidate>)> {
+    let window = |model: &ModelRef| learned.window(model);
+    let settings = &sourced.settings;
+    let mut listed = catalog(sourced, &window, None);
+    let named: Vec<ModelRef> = settings.compaction.models.iter().filter_map(|it| ModelRef::parse(it)).collect();
+    for model in &named {
+        if !listed.iter().any(|it| it.model() == *model) {
+            listed.extend(catalog(sourced, &window, Some(model)).pop());
+        }
+    }
+    let situation =
+        Situation { settings, session: None, client_runs_models: false, is_set: &keys::is_set, learned: &window };
+    let looked_at = listed.into_iter().map(|listed| {
+        let model = listed.model();
+        let (asking, candidate) = match situation.candidate(&model) {
+            Ok(candidate) => (asking(&candidate), Some(candidate)),
+            Err(unfit) => (not_asking(&listed, unfit.why), None),
+        };
+        (Model { summarizes: named.contains(&model), listed, asking, answer: None }, candidate)
+    });
+    looked_at.collect()
+}
+
+fn asking(candidate: &Candidate) -> Asking {
+    let Way::Provider(endpoint) = &candidate.way else {
+        return Asking { possible: false, api: None, base_url: None, key: "the client's".to_owned(), why: None };
+    };
+    Asking {
+        possible: true,
+        api: Some(endpoint.api.name()),
+        base_url: Some(without_credentials(&endpoint.base_url)),
+        key: match &endpoint.key {
+            KeySource::None => "none needed".to_owned(),
+            KeySource::Variable(name) => format!("set in {name}"),
+            KeySource::Command(_) => key(&endpoint.key).replace("key from the ", ""),
+        },
+        why: None,
+    }
+}
+
+fn not_asking(listed: &ListedModel, why: String) -> Asking {
+    let variables = match &listed.api_key_env {
+        Some(name) => vec![name.as_str()],
+        None => known::provider(&listed.provider).map_or(Vec::new(), |known| known.key_env.to_vec()),
+    };
+    let missing = variables.iter().all(|name| !keys::is_set(name)) && !variables.is_empty();
+    Asking {
+        possible: false,
+        api: listed.api.map(known::Api::name),
+        base_url: listed.base_url.clone(),
+        key: if missing { format!("missing: set {}", variables.join(" or ")) } else { "unknown".to_owned() },
+        why: Some(why),
+    }
+}
+
+/// A server that works says a word within this.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Asks for a word. Whatever comes is an answer: a model that thinks may have no room left to say it.
+async fn answer(http: &Http, candidate: &Candidate) -> Option<Answered> {
+    let Way::Provider(endpoint) = &candidate.way else { return None };
+    let request = Request {
+        model: candidate.model.id.clone(),
+        turns: vec![Turn::user("Say ok.")],
+        max_tokens: Some(16),
+        reasoning: if candidate.thinks { Reasoning::Off } else { Reasoning::Unsaid },
+        ..Request::default()
+    };
+    let started = Instant::now();
+    let answered = http.ask(endpoint, &request, LONGEST, &mut |_| {}).await;
+    let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let why = answered.err().map(|trouble| failure(&candidate.model, &trouble).to_string());
+    Some(Answered { ok: why.is_none(), duration_ms, why })
+}
