@@ -641,14 +641,29 @@ export interface ContextParams {
 }
 
 /** The form of a context. */
-export type ContextFormat = "messages";
+export type ContextFormat =
+  /** pi's messages. */
+  | "messages"
+  /** A request of Anthropic's Messages. */
+  | "anthropic"
+  /** A request of OpenAI's Chat Completions. */
+  | "openai_chat"
+  /** A request of OpenAI's Responses. */
+  | "openai_responses"
+  /** A request of Google's `generateContent`. The model's name is in its address, so not in the body. */
+  | "google";
 
 /** The result of `session/context`. */
 export interface ContextAnswer {
-  /** The messages, valid for a provider. */
-  messages: Message[];
+  /** The messages, valid for a provider; with the format `messages`. */
+  messages?: Message[] | null;
   /** The entry of each message; null for one that stands in for something missing. */
-  entryIds: (EntryId | null)[];
+  entryIds?: (EntryId | null)[] | null;
+  /**
+   * The body of a request to the model, valid for its provider; with the other formats. Whether the answer is streamed
+   * is not said in it.
+   */
+  body?: AnyObject | null;
   /** How full it is. */
   usage: Usage;
   /** The compaction it is seen through. */

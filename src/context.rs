@@ -280,10 +280,15 @@ fn message(entry: &Arc<Entry>, prompts: &Prompts) -> Option<ContextMessage> {
     }
 }
 
-/// The entry's message with another content.
+/// The entry's message with another content. What is not sent by itself is not sent edited either.
 fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMessage> {
-    let Some(json) = entry.message_json() else {
-        return ContextMessage::user(entry, Part::Message, replacement.content.clone());
+    if !entry.in_context() || entry.is_from(Role::System) {
+        return None;
+    }
+    let json = match entry.message_json() {
+        // These have no content of their own that could be another one.
+        Some(json) if !entry.is_from(Role::Summary) && !entry.is_from(Role::Execution) => json,
+        _ => return ContextMessage::user(entry, Part::Message, replacement.content.clone()),
     };
     let mut value: Value = serde_json::from_str(json).ok()?;
     let blocks_only = entry.is_from(Role::Assistant) || entry.is_from(Role::ToolResult);

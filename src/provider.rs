@@ -58,6 +58,19 @@ impl Api {
             Self::Client => "client",
         }
     }
+
+    /// The wire format that an answer came in, by what is written with it: our own names, and those of pi, which has one
+    /// for each way to the same format. What a provider signed in one of them it takes back in the other.
+    #[must_use]
+    pub fn written(name: &str) -> Option<Self> {
+        match name {
+            "anthropic-messages" => Some(Self::Anthropic),
+            "openai-completions" => Some(Self::OpenaiChat),
+            "openai-responses" | "openai-codex-responses" | "azure-openai-responses" => Some(Self::OpenaiResponses),
+            "google-generative-ai" | "google-gemini-cli" | "google-vertex" => Some(Self::Google),
+            name => Self::parse(name),
+        }
+    }
 }
 
 /// Where a model is asked.
@@ -99,6 +112,9 @@ pub struct Request {
     pub tool_choice: ToolChoice,
     /// The most it may answer, in tokens. Formats that need a number and get none take 8,192.
     pub max_tokens: Option<u64>,
+    /// The most that its thinking and its answer may take together, in tokens. Where nobody says so, a format that counts
+    /// both adds the room for thinking to `max_tokens`.
+    pub ceiling: Option<u64>,
     /// How much it thinks first.
     pub reasoning: Reasoning,
     /// Whether the request is the beginning of later ones.

@@ -26,6 +26,7 @@ pub mod open;
 pub mod operation;
 mod read;
 pub mod relayer;
+mod request;
 mod search;
 pub mod state;
 pub mod store;

@@ -36,7 +36,7 @@ pub struct Empty {}
 pub struct AnyJson(pub Value);
 
 /// An object, or `[]`, which is how an empty Lua table arrives.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Object(pub Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Object {

@@ -2,7 +2,7 @@
 
 use super::{
     Answer, Cache, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, reading, sse,
-    steps::{self, Call, Content, Ids, Returned, Said, Step},
+    steps::{self, Call, Content, Ids, Returned, Said, Step, Tool},
     trouble::{Trouble, TroubleKind},
 };
 use crate::message::Usage;
@@ -21,7 +21,7 @@ pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
         body["system"] = json!([{ "type": "text", "text": text }]);
         mark(&mut body["system"][0], cached);
     }
-    let given: Vec<Value> = request.tools.iter().map(tool).collect();
+    let given: Vec<Value> = steps::tools(&request.tools).map(tool).collect();
     let none_to_call = given.is_empty();
     // A conversation that uses tools is refused without them, so that stand-ins must do.
     let mut tools = if none_to_call { stand_ins(&steps) } else { given };
@@ -124,9 +124,10 @@ impl Model {
     /// How the request says how much to think. Before 3.7 nothing thinks; up to 4.5 thinking has a budget; from 4.6 on
     /// models find their own measure; from 5.0 on they think unasked, and only some of them can be told not to.
     fn thinking(&self, request: &Request, may_have_budget: bool) -> Thinking {
-        let max_tokens = request.max_tokens.unwrap_or(MAX_TOKENS);
+        let ceiling = request.ceiling.unwrap_or(u64::MAX);
+        let max_tokens = request.max_tokens.unwrap_or(MAX_TOKENS).min(ceiling);
         let plain = Thinking { max_tokens, thinking: None, effort: None };
-        let raised = |room: u64, most: u64| max_tokens.max(max_tokens.saturating_add(room).min(most));
+        let raised = |room: u64, most: u64| max_tokens.max(max_tokens.saturating_add(room).min(most)).min(ceiling);
         match (request.reasoning, self.version) {
             (Reasoning::Unsaid, _) => plain,
             (Reasoning::Effort(effort), Some(version)) if version >= (4, 6) => Thinking {
@@ -192,15 +193,10 @@ fn mark(block: &mut Value, cached: bool) {
     }
 }
 
-fn tool(tool: &Value) -> Value {
-    let name = steps::tool_name(tool["name"].as_str().unwrap_or_default());
-    let mut schema = match &tool["inputSchema"] {
-        schema @ Value::Object(_) => schema.clone(),
-        _ => json!({}),
-    };
+fn tool(tool: Tool<'_>) -> Value {
+    let mut schema = tool.schema.cloned().unwrap_or_else(|| json!({}));
     schema["type"] = "object".into();
-    let description = tool["description"].as_str().unwrap_or_default();
-    json!({ "name": name, "description": description, "input_schema": schema })
+    json!({ "name": tool.name, "description": tool.description, "input_schema": schema })
 }
 
 /// A tool for each name that is called in `steps`.
@@ -274,7 +270,7 @@ fn block(content: &Content<'_>) -> Value {
 
 fn answer(said: &[Said<'_>], model: &Model) -> Vec<Value> {
     let block = |said: &Said<'_>| match said {
-        Said::Text(text) => Some(json!({ "type": "text", "text": text })),
+        Said::Text { text, .. } => (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text })),
         Said::Thinking { .. } if !model.takes_its_thinking_back() => None,
         Said::Thinking { signature, redacted: true, .. } => {
             Some(json!({ "type": "redacted_thinking", "data": (*signature)? }))
@@ -288,7 +284,7 @@ fn answer(said: &[Said<'_>], model: &Model) -> Vec<Value> {
         }
     };
     // Thinking that nothing followed is not taken back.
-    let end = said.iter().rposition(|it| !matches!(it, Said::Thinking { .. })).map_or(0, |last| last + 1);
+    let end = said.iter().rposition(Said::is_something).map_or(0, |last| last + 1);
     said[..end].iter().filter_map(block).collect()
 }
 
@@ -508,7 +504,7 @@ fn failed(kind: &str, value: &Value, said: &str) -> Result<(), Trouble> {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        ToolOutcome, Turn,
+        Api, ToolOutcome, Turn,
         turns::{Target, turns},
     };
     use super::*;
@@ -781,9 +777,9 @@ mod tests {
 
     #[test]
     fn what_a_provider_signed_comes_back_as_it_was() {
-        let target = Target { api: "anthropic-messages", provider: "anthropic", model: "claude-opus-4-8" };
+        let target = Target { api: Api::Anthropic, provider: "anthropic", model: "claude-opus-4-8" };
         let answer = decode(recorded!("thinking_and_call.sse")).expect("an answer");
-        let message = answer.message(target.api, target.provider, target.model, 0).to_string();
+        let message = answer.message("anthropic-messages", target.provider, target.model, 0).to_string();
         let user = json!({ "role": "user", "content": "Go" }).to_string();
         let turns = turns([Cow::Owned(user), Cow::Owned(message)], &target);
         let request = Request { model: target.model.into(), turns, ..Request::default() };

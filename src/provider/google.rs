@@ -2,12 +2,12 @@
 //! summaries are for people and stay here.
 
 use super::{
-    Answer, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, ToolOutcome, Trouble,
-    TroubleKind, Turn, calls, counts, sse,
+    Answer, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, Trouble, TroubleKind, Turn,
+    calls, counts, sse,
+    steps::{self, Content, Ids, Returned, Said, Step, Tool},
 };
 use crate::message::Usage;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 
 /// A request in the words of `generateContent`.
 #[must_use]
@@ -17,14 +17,14 @@ pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
         body["systemInstruction"] = json!({ "parts": [{ "text": system }] });
     }
     if !request.tools.is_empty() {
-        let declarations: Vec<Value> = request.tools.iter().map(tool).collect();
+        let declarations: Vec<Value> = steps::tools(&request.tools).map(tool).collect();
         body["tools"] = json!([{ "functionDeclarations": declarations }]);
         if request.tool_choice == ToolChoice::None {
             body["toolConfig"] = json!({ "functionCallingConfig": { "mode": "NONE" } });
         }
     }
     if let Some(most) = request.max_tokens {
-        body["generationConfig"]["maxOutputTokens"] = most.into();
+        body["generationConfig"]["maxOutputTokens"] = most.min(request.ceiling.unwrap_or(u64::MAX)).into();
     }
     if let Some(thinking) = thinking(&request.model, request.reasoning) {
         body["generationConfig"]["thinkingConfig"] = thinking;
@@ -222,16 +222,12 @@ fn with_words(reason: &str, said: &str) -> String {
     if said.is_empty() { reason.to_owned() } else { format!("{reason}: {said}") }
 }
 
-/// Stands before an answer at the beginning, where only a user may speak.
-const GOES_ON: &str = "(The conversation goes on.)";
 /// Google's documented signature for calls that were made elsewhere; without one, Gemini 3 refuses the request.
 const FOREIGN_CALL: &str = "skip_thought_signature_validator";
 /// Images that may stand inside a result.
 const IN_RESULTS: &[&str] = &["image/png", "image/jpeg", "image/webp"];
 /// What a result says whose text is all in its images.
 const SEE_IMAGES: &str = "(see the image)";
-/// What a tool is called of which nobody knows the name.
-const UNNAMED: &str = "tool";
 
 fn path(model: &str, delivery: Delivery) -> String {
     let model = model.trim_start_matches('/');
@@ -259,71 +255,51 @@ fn percent_encoded(path: &str) -> String {
 
 /// `parameters` knows a dialect of its own and refuses what it does not know, such as `$schema` or `const`;
 /// `parametersJsonSchema` takes any JSON Schema.
-fn tool(tool: &Value) -> Value {
-    let mut declaration = json!({ "name": tool["name"], "description": str_of(tool, "description") });
-    if tool["inputSchema"].is_object() {
-        declaration["parametersJsonSchema"] = tool["inputSchema"].clone();
+fn tool(tool: Tool<'_>) -> Value {
+    let mut declaration = json!({ "name": tool.name, "description": tool.description });
+    if let Some(schema) = tool.schema {
+        declaration["parametersJsonSchema"] = schema.clone();
     }
     declaration
 }
 
 /// What one side says before the other one speaks.
-struct Content<'a> {
-    role: &'static str,
-    parts: Vec<Value>,
-    /// The ids of the calls in it.
-    calls: Vec<&'a str>,
+struct Turns {
+    contents: Vec<Value>,
+    /// What the user says now.
+    user: Vec<Value>,
+}
+
+impl Turns {
+    fn user_is_done(&mut self) {
+        if !self.user.is_empty() {
+            self.contents.push(json!({ "role": "user", "parts": std::mem::take(&mut self.user) }));
+        }
+    }
 }
 
 fn contents(model: &str, turns: &[Turn]) -> Value {
-    let generation = generation(model);
-    let mut contents: Vec<Content<'_>> = Vec::new();
-    let mut names: HashMap<&str, &str> = HashMap::new();
-    for turns in turns.chunk_by(|a, b| matches!((a, b), (Turn::Result(_), Turn::Result(_)))) {
-        let last = contents.last();
-        let content = match &turns[0] {
-            Turn::User(parts) => {
-                Content { role: "user", parts: parts.iter().filter_map(said).collect(), calls: vec![] }
+    // Since the third generation calls have names, signatures are asked for, and a result may show images.
+    let newer = generation(model).is_some_and(|it| it.major >= 3);
+    let mut taken = Turns { contents: Vec::new(), user: Vec::new() };
+    for step in steps::steps(turns, Ids::UpTo(64)) {
+        match step {
+            Step::User(content) => taken.user.extend(content.iter().map(said)),
+            Step::Answer { said, results: returned } => {
+                taken.user_is_done();
+                taken.contents.push(json!({ "role": "model", "parts": answered(&said, newer) }));
+                taken.user = results(&said, returned, newer);
             }
-            Turn::Assistant(parts) => {
-                let calls = parts.iter().filter_map(|part| match part {
-                    Part::Call { id, name, .. } => Some((id.as_str(), name.as_str())),
-                    _ => None,
-                });
-                let calls: Vec<_> = calls.collect();
-                names.extend(calls.iter().copied());
-                let first = last.is_none_or(|last| last.calls.is_empty());
-                let calls = calls.into_iter().map(|(id, _)| id).collect();
-                Content { role: "model", parts: answered(parts, generation, first), calls }
-            }
-            Turn::Result(_) => {
-                let calls = last.map_or(&[][..], |last| &last.calls);
-                Content { role: "user", parts: results(turns, calls, &names, generation), calls: vec![] }
-            }
-        };
-        if content.parts.is_empty() {
-            continue;
-        }
-        match contents.last_mut() {
-            Some(last) if last.role == content.role => {
-                last.parts.extend(content.parts);
-                last.calls.extend(content.calls);
-            }
-            None if content.role == "model" => {
-                contents.push(Content { role: "user", parts: vec![json!({ "text": GOES_ON })], calls: vec![] });
-                contents.push(content);
-            }
-            _ => contents.push(content),
         }
     }
-    contents.into_iter().map(|content| json!({ "role": content.role, "parts": content.parts })).collect()
+    taken.user_is_done();
+    taken.contents.into()
 }
 
-fn said(part: &Part) -> Option<Value> {
-    match part {
-        Part::Text { text, .. } if !text.is_empty() => Some(json!({ "text": text })),
-        Part::Image { mime, data } => Some(inline(mime, data)),
-        _ => None,
+fn said(content: &Content<'_>) -> Value {
+    match content {
+        Content::Text(text) => json!({ "text": text }),
+        Content::Image { mime, data } => inline(mime, data),
     }
 }
 
@@ -331,62 +307,50 @@ fn inline(mime: &str, data: &str) -> Value {
     json!({ "inlineData": { "mimeType": mime, "data": data } })
 }
 
-/// Only the first of parallel calls is signed by Google; `first` says whether it may be among these.
-fn answered(parts: &[Part], generation: Option<Generation>, first: bool) -> Vec<Value> {
-    let checked = generation.is_some_and(|it| it.major >= 3);
-    let mut first = first;
-    let piece = |part: &Part| {
-        let (mut json, signature) = match part {
-            Part::Text { text, signature } => (json!({ "text": text }), usable(signature.as_ref())),
-            Part::Thinking { text, signature, .. } => {
-                (json!({ "text": text, "thought": true }), Some(usable(signature.as_ref())?))
+/// Only the first of parallel calls is signed by Google.
+fn answered(said: &[Said<'_>], newer: bool) -> Vec<Value> {
+    let mut first = true;
+    let piece = |said: &Said<'_>| {
+        let (mut json, signature) = match said {
+            Said::Text { text, signature } => (json!({ "text": text }), usable(*signature)),
+            Said::Thinking { text, signature, .. } => {
+                (json!({ "text": text, "thought": true }), Some(usable(*signature)?))
             }
-            Part::Call { id, name, arguments, signature } => {
-                let mut call = json!({ "name": name, "args": calls::arguments(arguments) });
-                if checked {
-                    call["id"] = calls::id(id).into();
+            Said::Call(call) => {
+                let mut json = json!({ "name": call.name, "args": calls::arguments(call.arguments) });
+                if newer {
+                    json["id"] = call.id.as_str().into();
                 }
-                let foreign = (checked && std::mem::take(&mut first)).then_some(FOREIGN_CALL);
-                (json!({ "functionCall": call }), usable(signature.as_ref()).or(foreign))
+                let foreign = (newer && std::mem::take(&mut first)).then_some(FOREIGN_CALL);
+                (json!({ "functionCall": json }), usable(call.signature).or(foreign))
             }
-            Part::Image { .. } => return said(part),
         };
         match signature {
             Some(signature) => json["thoughtSignature"] = signature.into(),
-            None if json["text"] == "" => return None,
+            None if !said.is_something() => return None,
             None => {}
         }
         Some(json)
     };
-    parts.iter().filter_map(piece).collect()
+    said.iter().filter_map(piece).collect()
 }
 
 /// Signatures are bytes in base64; anything else would make the whole request a wrong one.
-fn usable(signature: Option<&String>) -> Option<&str> {
+fn usable(signature: Option<&str>) -> Option<&str> {
     let base64 = |char: char| char.is_ascii_alphanumeric() || "+/-_=".contains(char);
-    signature.map(String::as_str).filter(|it| !it.is_empty() && it.chars().all(base64))
+    signature.filter(|it| !it.is_empty() && it.chars().all(base64))
 }
 
 /// The results of one answer, in the order of its calls: where calls have no ids, that order is what tells them apart.
-fn results(turns: &[Turn], calls: &[&str], names: &HashMap<&str, &str>, generation: Option<Generation>) -> Vec<Value> {
-    let outcomes = turns.iter().filter_map(|turn| match turn {
-        Turn::Result(outcome) => Some(outcome),
-        _ => None,
-    });
-    let mut outcomes: Vec<&ToolOutcome> = outcomes.collect();
-    outcomes.sort_by_key(|outcome| calls.iter().position(|call| *call == outcome.call).unwrap_or(usize::MAX));
+fn results(said: &[Said<'_>], mut returned: Vec<Returned<'_>>, newer: bool) -> Vec<Value> {
     let mut images = Vec::new();
     let mut parts = Vec::new();
-    for outcome in outcomes {
-        let name = match (names.get(outcome.call.as_str()), outcome.name.as_str()) {
-            (Some(name), _) => name,
-            (None, "") => UNNAMED,
-            (None, name) => name,
-        };
-        let (part, beside) = result(outcome, name, generation.is_some_and(|it| it.major >= 3));
+    for call in steps::calls(said) {
+        let Some(at) = returned.iter().position(|it| it.id == call.id) else { continue };
+        let (part, beside) = result(&returned.swap_remove(at), &call.name, newer);
         parts.push(part);
         if !beside.is_empty() {
-            images.push(json!({ "text": format!("Images of {name}:") }));
+            images.push(json!({ "text": format!("Images of {}:", call.name) }));
             images.extend(beside);
         }
     }
@@ -395,27 +359,24 @@ fn results(turns: &[Turn], calls: &[&str], names: &HashMap<&str, &str>, generati
 }
 
 /// A result, and the images that only fit beside it.
-fn result(outcome: &ToolOutcome, name: &str, images_inside: bool) -> (Value, Vec<Value>) {
+fn result(returned: &Returned<'_>, name: &str, newer: bool) -> (Value, Vec<Value>) {
     let mut texts = Vec::new();
     let mut inside = Vec::new();
     let mut beside = Vec::new();
-    for part in &outcome.parts {
-        match part {
-            Part::Text { text, .. } if !text.is_empty() => texts.push(text.as_str()),
-            Part::Image { mime, data } if images_inside && IN_RESULTS.contains(&mime.as_str()) => {
-                inside.push(inline(mime, data));
-            }
-            Part::Image { mime, data } => beside.push(inline(mime, data)),
-            _ => {}
+    for content in &returned.content {
+        match content {
+            Content::Text(text) => texts.push(text.as_ref()),
+            Content::Image { mime, data } if newer && IN_RESULTS.contains(mime) => inside.push(inline(mime, data)),
+            Content::Image { mime, data } => beside.push(inline(mime, data)),
         }
     }
     if texts.is_empty() && !(inside.is_empty() && beside.is_empty()) {
         texts.push(SEE_IMAGES);
     }
-    let key = if outcome.is_error { "error" } else { "output" };
+    let key = if returned.is_error { "error" } else { "output" };
     let mut response = json!({ "name": name, "response": { key: texts.join("\n") } });
-    if images_inside {
-        response["id"] = calls::id(&outcome.call).into();
+    if newer {
+        response["id"] = returned.id.as_str().into();
     }
     if !inside.is_empty() {
         response["parts"] = inside.into();
@@ -522,6 +483,7 @@ fn str_of<'a>(value: &'a Value, key: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ToolOutcome;
     use super::*;
     use std::path::Path;
 
@@ -605,6 +567,7 @@ mod tests {
             })],
             tool_choice: ToolChoice::None,
             max_tokens: Some(300),
+            ceiling: None,
             reasoning: Reasoning::Effort(Effort::Medium),
             cache: super::super::Cache::Prefix("s".into()),
         };
@@ -693,9 +656,10 @@ mod tests {
             ),
             // Of a thought only the signature matters, and an empty text may carry one.
             (
-                vec![thought("hm", Some("AA==")), signed("", "BB=="), Part::text("")],
+                vec![thought("hm", Some("AA==")), Part::text("So"), signed("", "BB=="), Part::text("")],
                 json!([
                     { "text": "hm", "thought": true, "thoughtSignature": "AA==" },
+                    { "text": "So" },
                     { "text": "", "thoughtSignature": "BB==" },
                 ]),
             ),
@@ -740,17 +704,16 @@ mod tests {
             { "role": "model", "parts": [
                 { "text": "Reading." },
                 {
-                    "functionCall": { "name": "read", "args": {}, "id": "a_x" },
+                    "functionCall": { "name": "read", "args": {}, "id": "a" },
                     "thoughtSignature": "skip_thought_signature_validator",
                 },
                 { "functionCall": { "name": "look", "args": {}, "id": "b" } },
             ] },
             { "role": "user", "parts": [
-                { "functionResponse": { "name": "read", "response": { "error": "no\nfile" }, "id": "a_x" } },
+                { "functionResponse": { "name": "read", "response": { "error": "no\nfile" }, "id": "a" } },
                 { "functionResponse": {
                     "name": "look", "response": { "output": "(see the image)" }, "id": "b", "parts": [png],
                 } },
-                { "functionResponse": { "name": "tool", "response": { "output": "" }, "id": "_" } },
                 { "text": "Images of look:" }, gif, texts[0], texts[1], texts[2],
             ] },
         ]);
@@ -758,7 +721,6 @@ mod tests {
         let older = json!([
             { "functionResponse": { "name": "read", "response": { "error": "no\nfile" } } },
             { "functionResponse": { "name": "look", "response": { "output": "(see the image)" } } },
-            { "functionResponse": { "name": "tool", "response": { "output": "" } } },
             { "text": "Images of look:" }, png, gif, texts[0], texts[1], texts[2],
         ]);
         assert_eq!(contents_of("gemini-2.5-flash", turns)[2]["parts"], older);

@@ -5,7 +5,7 @@
 
 use super::{
     Answer, Cache, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, reading, sse,
-    steps::{self, Content, Ids, Returned, Said, Step},
+    steps::{self, Content, Ids, Returned, Said, Step, Tool},
     trouble::{Trouble, TroubleKind},
 };
 use crate::message::Usage;
@@ -16,9 +16,10 @@ use serde_json::{Value, json};
 pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
     let model = Model::of(&request.model);
     let effort = model.effort(request.reasoning, !request.tools.is_empty());
+    let ceiling = request.ceiling.unwrap_or(u64::MAX);
     let mut body = json!({ "model": request.model, "messages": messages(request, &model) });
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
+        body["tools"] = steps::tools(&request.tools).map(tool).collect();
         if request.tool_choice == ToolChoice::None {
             body["tool_choice"] = "none".into();
         }
@@ -27,9 +28,9 @@ pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
         match model.openai {
             Some(version) if version >= (5, 0) => {
                 let thinking = effort.map_or(0, |(_, room)| room);
-                body["max_completion_tokens"] = most.saturating_add(thinking).into();
+                body["max_completion_tokens"] = most.saturating_add(thinking).min(ceiling).into();
             }
-            _ => body["max_tokens"] = most.into(),
+            _ => body["max_tokens"] = most.min(ceiling).into(),
         }
     }
     if let Some((word, _)) = effort {
@@ -127,16 +128,11 @@ impl<'a> Model<'a> {
     }
 }
 
-fn tool(tool: &Value) -> Value {
-    let name = steps::tool_name(tool["name"].as_str().unwrap_or_default());
-    let parameters = match &tool["inputSchema"] {
-        schema @ Value::Object(_) => schema.clone(),
-        _ => json!({ "type": "object", "properties": {} }),
-    };
-    let description = tool["description"].as_str().unwrap_or_default();
+fn tool(tool: Tool<'_>) -> Value {
+    let parameters = tool.schema.cloned().unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
     json!({
         "type": "function",
-        "function": { "name": name, "description": description, "parameters": parameters },
+        "function": { "name": tool.name, "description": tool.description, "parameters": parameters },
     })
 }
 
@@ -200,7 +196,7 @@ fn texts<'a>(content: &'a [Content<'_>]) -> Vec<&'a str> {
 fn answer(said: &[Said<'_>], model: &Model<'_>) -> Value {
     let joined = |pick: fn(&Said<'_>) -> Option<String>| said.iter().filter_map(pick).collect::<Vec<_>>().join("\n");
     let text = joined(|it| match it {
-        Said::Text(text) => Some((*text).to_owned()),
+        Said::Text { text, .. } => (!text.trim().is_empty()).then(|| (*text).to_owned()),
         _ => None,
     });
     let mut message = json!({ "role": "assistant", "content": (!text.is_empty()).then_some(text) });

@@ -2,33 +2,37 @@
 //! Servers of others send only some of the events; what the last event holds stands in for those that never came.
 
 use super::{
-    Answer, Cache, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, ToolOutcome, Trouble,
-    TroubleKind, Turn, calls, counts, sse,
+    Answer, Cache, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, Trouble, TroubleKind,
+    Turn, counts, sse,
+    steps::{self, Call, Content, Ids, Returned, Said, Step, Tool},
 };
 use crate::message::Usage;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
+use std::collections::HashSet;
 
 /// A request in the words of Responses.
 #[must_use]
 pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
     let mut body = json!({
         "model": request.model,
-        "input": request.turns.iter().flat_map(items).collect::<Vec<_>>(),
+        "input": input(&request.turns),
         "store": false,
-        "stream": delivery == Delivery::Stream,
     });
+    if delivery == Delivery::Stream {
+        body["stream"] = true.into();
+    }
     if let Some(system) = request.system.as_deref().filter(|system| !system.is_empty()) {
         body["instructions"] = system.into();
     }
     if !request.tools.is_empty() {
-        body["tools"] = request.tools.iter().map(tool).collect();
+        body["tools"] = steps::tools(&request.tools).map(tool).collect();
         if request.tool_choice == ToolChoice::None {
             body["tool_choice"] = "none".into();
         }
     }
     if let Some(most) = request.max_tokens {
-        body["max_output_tokens"] = most.max(LEAST_OUTPUT).into();
+        body["max_output_tokens"] = most.min(request.ceiling.unwrap_or(u64::MAX)).max(LEAST_OUTPUT).into();
     }
     let efforts = efforts(&request.model);
     if let Some(effort) = effort(efforts, request.reasoning) {
@@ -296,53 +300,65 @@ const BETWEEN_SECTIONS: &str = "\n\n";
 /// What stands where a tool returned nothing.
 const NO_OUTPUT: &str = "(no output)";
 
-fn items(turn: &Turn) -> Vec<Value> {
-    match turn {
-        Turn::User(parts) => match content(parts) {
-            content if content.is_empty() => Vec::new(),
-            content => vec![json!({ "type": "message", "role": "user", "content": content })],
-        },
-        Turn::Assistant(parts) => answer(parts),
-        Turn::Result(outcome) => vec![result(outcome)],
+fn input(turns: &[Turn]) -> Vec<Value> {
+    let mut items = Vec::new();
+    // No item is taken twice, should one answer stand twice in a conversation.
+    let mut used = HashSet::new();
+    for step in steps::steps(turns, Ids::UpTo(LONGEST_ID)) {
+        match step {
+            Step::User(said) => items.push(json!({ "type": "message", "role": "user", "content": content(&said) })),
+            Step::Answer { said, results } => {
+                items.extend(answer(&said, &mut used));
+                items.extend(results.iter().map(result));
+            }
+        }
     }
+    items
 }
 
-fn content(parts: &[Part]) -> Vec<Value> {
-    let piece = |part: &Part| match part {
-        Part::Text { text, .. } if !text.is_empty() => Some(json!({ "type": "input_text", "text": text })),
-        Part::Image { mime, data } => {
+fn content(content: &[Content<'_>]) -> Vec<Value> {
+    let piece = |content: &Content<'_>| match content {
+        Content::Text(text) => json!({ "type": "input_text", "text": text }),
+        Content::Image { mime, data } => {
             let url = format!("data:{mime};base64,{data}");
-            Some(json!({ "type": "input_image", "image_url": url, "detail": "auto" }))
+            json!({ "type": "input_image", "image_url": url, "detail": "auto" })
         }
-        _ => None,
     };
-    parts.iter().filter_map(piece).collect()
+    content.iter().map(piece).collect()
 }
 
 /// Reasoning is only taken right before what it led to, and what it led to only with it, where both are named by their
 /// ids. So items are named where all their reasoning goes along, and reasoning that led to nothing stays behind.
-fn answer(parts: &[Part]) -> Vec<Value> {
-    let reasoning = |part: &Part| match part {
-        Part::Thinking { signature, .. } => Some(signature.as_deref().and_then(sendable)),
+fn answer(said: &[Said<'_>], used: &mut HashSet<String>) -> Vec<Value> {
+    let reasoning = |said: &Said<'_>| match said {
+        Said::Thinking { signature, .. } => {
+            let item = signature.and_then(sendable);
+            Some(item.filter(|item| item["id"].is_null() || used.insert(str_of(item, "id").to_owned())))
+        }
         _ => None,
     };
-    let thoughts: Vec<_> = parts.iter().filter_map(reasoning).collect();
+    let thoughts: Vec<_> = said.iter().filter_map(reasoning).collect();
     let named = !thoughts.is_empty() && thoughts.iter().all(Option::is_some);
     let mut thoughts = thoughts.into_iter();
     let mut items = Vec::new();
     let mut waiting = Vec::new();
-    for part in parts {
-        let item = match part {
-            Part::Thinking { .. } => {
+    for piece in said {
+        let item = match piece {
+            Said::Thinking { .. } => {
                 waiting.extend(thoughts.next().flatten());
                 continue;
             }
-            Part::Text { text, signature } if !text.is_empty() => message(text, signature.as_deref(), named),
-            Part::Call { id, name, arguments, .. } => call(id, name, arguments, named),
-            _ => continue,
+            Said::Text { text, signature } if piece.is_something() => message(text, *signature, named),
+            Said::Text { .. } => continue,
+            Said::Call(made) => call(made, named),
         };
         items.append(&mut waiting);
         items.push(item);
+    }
+    for item in items.iter_mut().filter(|item| item["type"] != "reasoning" && !item["id"].is_null()) {
+        if !used.insert(str_of(item, "id").to_owned()) {
+            item.as_object_mut().map(|item| item.shift_remove("id"));
+        }
     }
     items
 }
@@ -373,7 +389,7 @@ fn message(text: &str, signature: Option<&str>, named: bool) -> Value {
     item
 }
 
-/// The longest id of an item that is taken, in characters.
+/// The longest id of an item or a call that is taken, in characters.
 const LONGEST_ID: usize = 64;
 
 /// The id and the phase in pi's `textSignature`, which older versions wrote as the bare id.
@@ -397,46 +413,38 @@ fn write_signature(id: &str, phase: Option<String>) -> Option<String> {
     Some(json.to_string())
 }
 
-fn call(id: &str, name: &str, arguments: &str, named: bool) -> Value {
-    let (call, item_id) = id.split_once('|').unwrap_or((id, ""));
-    // What was cut is no JSON, and servers that look inside refuse it.
-    let whole = serde_json::from_str::<&RawValue>(arguments).is_ok();
-    let mut item = json!({
-        "type": "function_call",
-        "call_id": calls::id(call),
-        "name": name,
-        "arguments": if whole { arguments } else { "{}" },
-    });
-    if named && item_id.starts_with("fc_") && item_id.len() <= LONGEST_ID {
-        item["id"] = item_id.into();
+fn call(call: &Call<'_>, named: bool) -> Value {
+    let mut item =
+        json!({ "type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments });
+    let name = call.item.filter(|item| named && item.starts_with("fc_") && item.len() <= LONGEST_ID);
+    if let Some(name) = name {
+        item["id"] = name.into();
     }
     item
 }
 
-fn result(outcome: &ToolOutcome) -> Value {
-    let call = outcome.call.split('|').next().unwrap_or_default();
-    let content = content(&outcome.parts);
-    let text = |piece: &Value| piece["text"].as_str().map(std::borrow::ToOwned::to_owned);
-    let output: Value = match content.iter().map(text).collect::<Option<Vec<_>>>() {
+fn result(result: &Returned<'_>) -> Value {
+    let text = |content: &Content<'_>| match content {
+        Content::Text(text) => Some(text.to_string()),
+        Content::Image { .. } => None,
+    };
+    let output: Value = match result.content.iter().map(text).collect::<Option<Vec<_>>>() {
         Some(texts) if texts.is_empty() => NO_OUTPUT.into(),
         Some(texts) => texts.join("\n").into(),
-        None => content.into(),
+        None => content(&result.content).into(),
     };
-    json!({ "type": "function_call_output", "call_id": calls::id(call), "output": output })
+    json!({ "type": "function_call_output", "call_id": result.id, "output": output })
 }
 
-fn tool(tool: &Value) -> Value {
-    let mut parameters = tool["inputSchema"].clone();
-    if !parameters.is_object() {
-        parameters = json!({ "type": "object" });
-    }
+fn tool(tool: Tool<'_>) -> Value {
+    let mut parameters = tool.schema.cloned().unwrap_or_else(|| json!({ "type": "object" }));
     // An object of which nothing is said is refused.
     if parameters["type"] == "object" && parameters["properties"].is_null() {
         parameters["properties"] = json!({});
     }
-    let description = str_of(tool, "description");
     json!({
-        "type": "function", "name": tool["name"], "description": description, "parameters": parameters, "strict": false,
+        "type": "function", "name": tool.name, "description": tool.description, "parameters": parameters,
+        "strict": false,
     })
 }
 
@@ -661,6 +669,7 @@ fn str_of<'a>(value: &'a Value, key: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ToolOutcome;
     use super::*;
     use std::path::Path;
 
@@ -693,8 +702,15 @@ mod tests {
         encode(request, Delivery::Stream).body
     }
 
-    fn input(turns: Vec<Turn>) -> Value {
+    fn input_of(turns: Vec<Turn>) -> Value {
         body(&Request { model: "gpt-5.2".into(), turns, ..Request::default() })["input"].clone()
+    }
+
+    /// The items of an answer alone.
+    fn answered(parts: Vec<Part>) -> Value {
+        let items = input_of(vec![Turn::user("Go"), Turn::Assistant(parts)]);
+        let own = |item: &&Value| item["role"] != "user" && item["type"] != "function_call_output";
+        items.as_array().expect("items").iter().filter(own).cloned().collect()
     }
 
     fn thought(signature: Option<&str>) -> Part {
@@ -738,6 +754,7 @@ mod tests {
             tools: vec![json!({ "name": "read", "description": "Reads.", "inputSchema": { "type": "object" } })],
             tool_choice: ToolChoice::None,
             max_tokens: Some(3),
+            ceiling: None,
             reasoning: Reasoning::Effort(Effort::Highest),
             cache: Cache::Prefix("s".repeat(80)),
         };
@@ -762,7 +779,7 @@ mod tests {
         });
         let encoded = encode(&request, Delivery::Stream);
         assert_eq!(encoded, Encoded { path: "/responses".into(), body: expected });
-        assert_eq!(encode(&request, Delivery::Whole).body["stream"], false);
+        assert_eq!(encode(&request, Delivery::Whole).body.get("stream"), None);
     }
 
     #[test]
@@ -826,7 +843,6 @@ mod tests {
     fn reasoning_goes_back_as_it_came_and_only_before_what_it_led_to() {
         let key = r#"{"id":"rs_1","type":"reasoning","encrypted_content":"e","summary":[],"x":1}"#;
         let item: Value = serde_json::from_str(key).expect("JSON");
-        let turn = |parts| input(vec![Turn::Assistant(parts)]);
         let said = |more: Value| {
             let mut item = json!({
                 "type": "message", "role": "assistant",
@@ -857,7 +873,7 @@ mod tests {
             // What led to nothing stays behind, and what is empty is nothing.
             (vec![thought(Some(key))], json!([])),
             (vec![thought(Some(key)), Part::text("")], json!([])),
-            (vec![called("c|fc_1", "{}"), thought(Some(key))], json!([made(Some("fc_1"))])),
+            (vec![called("c|fc_1", "{}"), thought(Some(key))], json!([made(None)])),
             // Without its reasoning nothing has a name.
             (
                 vec![thought(None), signed("So", v1), called("c|fc_1", "{}")],
@@ -875,7 +891,7 @@ mod tests {
             (vec![thought(Some("EqQB")), Part::text("So")], json!([said(json!({}))])),
         ];
         for (parts, expected) in rows {
-            assert_eq!(turn(parts.clone()), expected, "{parts:?}");
+            assert_eq!(answered(parts.clone()), expected, "{parts:?}");
         }
     }
 
@@ -885,23 +901,29 @@ mod tests {
             Turn::Assistant(vec![Part::text("")]),
             Turn::Assistant(vec![called("a|fc_1", "{\"path\":"), called("functions.read:1", "{\"n\":1}")]),
             outcome("functions.read:1", vec![Part::text("two"), Part::text("")]),
-            outcome("a|fc_1", vec![]),
             outcome("a|fc_1", vec![image(), Part::text("one")]),
+            outcome("a|fc_1", vec![]),
+            Turn::Assistant(vec![called("a|fc_1", "{}")]),
+            outcome("a|fc_1", vec![]),
             Turn::User(vec![Part::text("")]),
             Turn::user("Go on"),
         ];
         let expected = json!([
+            { "type": "message", "role": "user", "content": [
+                { "type": "input_text", "text": "(The conversation goes on.)" },
+            ] },
             { "type": "function_call", "call_id": "a", "name": "read", "arguments": "{}" },
             { "type": "function_call", "call_id": "functions_read_1", "name": "read", "arguments": "{\"n\":1}" },
             { "type": "function_call_output", "call_id": "functions_read_1", "output": "two" },
-            { "type": "function_call_output", "call_id": "a", "output": "(no output)" },
             { "type": "function_call_output", "call_id": "a", "output": [
                 { "type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "auto" },
                 { "type": "input_text", "text": "one" },
             ] },
+            { "type": "function_call", "call_id": "a_2", "name": "read", "arguments": "{}" },
+            { "type": "function_call_output", "call_id": "a_2", "output": "(no output)" },
             { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Go on" }] },
         ]);
-        assert_eq!(input(turns), expected);
+        assert_eq!(input_of(turns), expected);
     }
 
     #[test]
@@ -941,7 +963,7 @@ mod tests {
             let answer = answer_of(recording);
             let last = recording.lines().rev().find_map(|line| line.strip_prefix("data: {")).expect("an event");
             let last: Value = serde_json::from_str(&format!("{{{last}")).expect("JSON");
-            let again = input(vec![Turn::Assistant(answer.parts)]);
+            let again = answered(answer.parts);
             let output = last["response"]["output"].as_array().expect("items");
             assert_eq!(again.as_array().map(Vec::len), Some(output.len()));
             for (ours, theirs) in again.as_array().expect("items").iter().zip(output) {

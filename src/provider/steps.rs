@@ -27,8 +27,11 @@ pub(super) enum Content<'a> {
 /// A piece of an answer.
 #[derive(Debug, PartialEq)]
 pub(super) enum Said<'a> {
-    /// Not blank.
-    Text(&'a str),
+    /// Blank only where it is signed.
+    Text {
+        text: &'a str,
+        signature: Option<&'a str>,
+    },
     Thinking {
         text: &'a str,
         signature: Option<&'a str>,
@@ -45,6 +48,9 @@ pub(super) struct Call<'a> {
     pub name: Cow<'a, str>,
     /// A JSON object.
     pub arguments: &'a str,
+    pub signature: Option<&'a str>,
+    /// What stands behind the bar of its id: OpenAI's name for the item.
+    pub item: Option<&'a str>,
     /// Its name in the conversation, until its result was found.
     open: Option<&'a str>,
 }
@@ -56,6 +62,27 @@ pub(super) struct Returned<'a> {
     pub id: String,
     pub content: Vec<Content<'a>>,
     pub is_error: bool,
+}
+
+/// A tool that a model may call.
+#[derive(Debug, PartialEq)]
+pub(super) struct Tool<'a> {
+    /// Allowed, and the only one of the request.
+    pub name: Cow<'a, str>,
+    pub description: &'a str,
+    /// A JSON object.
+    pub schema: Option<&'a Value>,
+}
+
+impl Said<'_> {
+    /// Whether a model reads it in an answer, where it stands for nothing but itself.
+    pub fn is_something(&self) -> bool {
+        match self {
+            Self::Text { text, .. } => !text.trim().is_empty(),
+            Self::Thinking { .. } => false,
+            Self::Call(_) => true,
+        }
+    }
 }
 
 /// What a provider takes for the name of a call.
@@ -85,10 +112,12 @@ pub(super) fn steps(turns: &[Turn], ids: Ids) -> Vec<Step<'_>> {
                 (content, _) => steps.push(Step::User(content)),
             },
             Turn::Assistant(parts) => {
-                let said = said(parts, ids, &mut used);
-                if said.iter().all(|it| matches!(it, Said::Thinking { .. })) {
+                let mut said = said(parts, ids, &mut used);
+                if !said.iter().any(Said::is_something) {
                     continue;
                 }
+                // What was thought last led to nothing, least of all to what another answer says.
+                while said.pop_if(|last| matches!(last, Said::Thinking { .. })).is_some() {}
                 match steps.last_mut() {
                     Some(Step::Answer { said: before, .. }) if calls(before).next().is_none() => before.extend(said),
                     _ => steps.push(Step::Answer { said, results: Vec::new() }),
@@ -119,6 +148,18 @@ pub(super) fn calls<'s, 'a>(said: &'s [Said<'a>]) -> impl Iterator<Item = &'s Ca
         Said::Call(call) => Some(call),
         _ => None,
     })
+}
+
+/// The tools of a request, each name once: of two that a provider could not tell apart, the first. A schema may stand
+/// where the formats themselves have it.
+pub(super) fn tools(tools: &[Value]) -> impl Iterator<Item = Tool<'_>> {
+    let mut known = HashSet::new();
+    let tools = tools.iter().map(|tool| Tool {
+        name: tool_name(tool["name"].as_str().unwrap_or_default()),
+        description: tool["description"].as_str().unwrap_or_default(),
+        schema: ["inputSchema", "input_schema", "parameters"].iter().map(|key| &tool[*key]).find(|it| it.is_object()),
+    });
+    tools.filter(move |tool| known.insert(tool.name.clone()))
 }
 
 /// The name of a tool as every provider takes it: at most 64 letters, digits, `_` and `-`.
@@ -156,14 +197,19 @@ fn image<'a>(mime: &str, data: &'a str) -> Content<'a> {
 
 fn said<'a>(parts: &'a [Part], ids: Ids, used: &mut HashSet<String>) -> Vec<Said<'a>> {
     let said = |part: &'a Part| match part {
-        Part::Text { text, .. } => (!text.trim().is_empty()).then_some(Said::Text(text)),
+        Part::Text { text, signature } => {
+            let said = Said::Text { text, signature: signature.as_deref() };
+            (said.is_something() || signature.is_some()).then_some(said)
+        }
         Part::Thinking { text, signature, redacted } => {
             Some(Said::Thinking { text, signature: signature.as_deref(), redacted: *redacted })
         }
-        Part::Call { id, name, arguments, .. } => Some(Said::Call(Call {
+        Part::Call { id, name, arguments, signature } => Some(Said::Call(Call {
             id: ids.name(id, used),
             name: tool_name(name),
             arguments: object(arguments),
+            signature: signature.as_deref(),
+            item: id.split_once('|').map(|(_, item)| item),
             open: Some(id),
         })),
         // No model answers with images that any provider would take back.
@@ -230,6 +276,7 @@ impl Ids {
 pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
 
     /// A conversation as bad as can be: calls without results and the reverse, ids that repeat, nothing said at all.
     pub(in crate::provider) fn any_conversation() -> impl Strategy<Value = Vec<Turn>> {
@@ -278,7 +325,7 @@ pub(super) mod tests {
             Step::User(shown) => format!("U {}", content(shown)),
             Step::Answer { said, results } => {
                 let said = said.iter().map(|it| match it {
-                    Said::Text(text) => (*text).to_owned(),
+                    Said::Text { text, .. } => (*text).to_owned(),
                     Said::Thinking { .. } => "thinking".to_owned(),
                     Said::Call(call) => format!("{}()", call.id),
                 });
@@ -333,6 +380,31 @@ pub(super) mod tests {
             drawn(&[Turn::User(parts)]),
             ["U image/jpeg+[An image of the type image/tiff, which cannot be shown here.]+[An image without content.]"],
         );
+    }
+
+    #[test]
+    fn what_was_thought_last_led_to_nothing() {
+        let thinking = || Part::Thinking { text: "hm".into(), signature: Some("s".into()), redacted: false };
+        let turns = [
+            Turn::user("a"),
+            Turn::Assistant(vec![thinking(), Part::text("b"), thinking()]),
+            Turn::Assistant(vec![Part::text("c")]),
+        ];
+        assert_eq!(drawn(&turns), ["U a", "A thinking b c"]);
+    }
+
+    #[test]
+    fn tools_are_told_apart() {
+        let schema = json!({ "type": "object" });
+        let given = [
+            json!({ "name": "a.b", "description": "first", "inputSchema": schema }),
+            json!({ "name": "a_b", "description": "second" }),
+            json!({ "name": "c", "parameters": schema }),
+            json!({ "input_schema": "none" }),
+        ];
+        let tool = |name: &'static str, description, schema| Tool { name: name.into(), description, schema };
+        let expected = [tool("a_b", "first", Some(&schema)), tool("c", "", Some(&schema)), tool("tool", "", None)];
+        assert_eq!(tools(&given).collect::<Vec<_>>(), expected);
     }
 
     #[test]

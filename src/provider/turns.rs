@@ -1,7 +1,7 @@
 //! From stored messages to what a model is asked. What only its own provider understands goes back to it byte for byte
 //! or not at all.
 
-use super::{Part, ToolOutcome, Turn};
+use super::{Api, Part, ToolOutcome, Turn};
 use crate::prompts::{self, Prompt};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -10,8 +10,8 @@ use std::borrow::Cow;
 /// Who will be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'a> {
-    /// The wire format, by pi's name for it.
-    pub api: &'a str,
+    /// The wire format.
+    pub api: Api,
     /// The provider.
     pub provider: &'a str,
     /// The model's name there.
@@ -74,7 +74,8 @@ fn answered(json: &str, message: &Value, target: &Target<'_>) -> Vec<Part> {
     if let Some(text) = message["content"].as_str() {
         return vec![Part::text(text)];
     }
-    let its_own = message["api"] == target.api && message["provider"] == target.provider;
+    let api = message["api"].as_str().and_then(Api::written);
+    let its_own = api == Some(target.api) && message["provider"] == target.provider;
     let its_own = its_own && message["model"] == target.model;
     let signature = |value: &Value| value.as_str().filter(|it| its_own && !it.is_empty()).map(str::to_owned);
     let written = arguments_as_written(json);
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const TARGET: Target<'_> = Target { api: "anthropic-messages", provider: "anthropic", model: "claude-opus-4-8" };
+    const TARGET: Target<'_> = Target { api: Api::Anthropic, provider: "anthropic", model: "claude-opus-4-8" };
 
     fn read(message: Value) -> Vec<Turn> {
         turns([Cow::Owned(message.to_string())], &TARGET)
@@ -225,6 +226,17 @@ mod tests {
             },
         ];
         assert_eq!(read(answer("claude-opus-4-8")), [Turn::Assistant(parts)]);
+    }
+
+    #[test]
+    fn a_format_has_several_names() {
+        let signed = |api: &str| {
+            let mut message = answer("claude-opus-4-8");
+            message["api"] = api.into();
+            matches!(&read(message)[0], Turn::Assistant(parts) if matches!(parts[0], Part::Thinking { .. }))
+        };
+        assert!(signed("anthropic-messages") && signed("anthropic"));
+        assert!(!signed("bedrock-converse-stream") && !signed("openai-completions") && !signed(""));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::{
     handle::Command,
     history::Wanted,
     read::{self, Page},
+    request,
     state::State,
 };
 use crate::{
@@ -157,17 +158,26 @@ impl Session {
             None => Some(self.state.path().clone()),
             Some(leaf) => self.state.path().up_to(leaf),
         };
+        let api = params.format.and_then(request::api);
         if let Some(path) = here {
-            return reply.pieces(read::Context::new(&self.state.view(), &path).pieces());
+            let view = self.state.view();
+            return match api {
+                None => reply.pieces(read::Context::new(&view, &path).pieces()),
+                Some(api) => {
+                    let session = self.state.id.clone();
+                    self.spawn_read(move || request::answer(&view, &path, &session, api, reply));
+                }
+            };
         }
         let (Some(library), Some(leaf)) = (self.state.history.library(), params.leaf_entry_id.clone()) else {
             return self.await_index(Command::Context(params, reply));
         };
-        let view = self.state.view();
-        self.spawn_read(move || match library.path_to(&leaf) {
-            Ok(Some(path)) => reply.pieces(read::Context::new(&view, &path).pieces()),
-            Ok(None) => reply.fail(&Failure::no_entry(&leaf)),
-            Err(error) => reply.fail(&error.into()),
+        let (view, session) = (self.state.view(), self.state.id.clone());
+        self.spawn_read(move || match (library.path_to(&leaf), api) {
+            (Ok(Some(path)), None) => reply.pieces(read::Context::new(&view, &path).pieces()),
+            (Ok(Some(path)), Some(api)) => request::answer(&view, &path, &session, api, reply),
+            (Ok(None), _) => reply.fail(&Failure::no_entry(&leaf)),
+            (Err(error), _) => reply.fail(&error.into()),
         });
     }
 }

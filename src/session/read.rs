@@ -19,7 +19,7 @@ const PAGE: usize = 1_000;
 /// Bytes of a page, if the client does not say.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// The result of `session/context`.
+/// The result of `session/context` with the format `messages`.
 pub struct Context {
     context: context::Context,
     usage: Usage,

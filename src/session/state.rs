@@ -18,7 +18,7 @@ use crate::{
         types::{self, SessionInfo, Status},
     },
     settings::{
-        Layers, Problem, Sourced,
+        Layers, Problem, Settings, Sourced,
         trust::{Trust, allowed},
     },
 };
@@ -112,6 +112,7 @@ pub struct View {
     data: Arc<SessionData>,
     model: Option<ModelRef>,
     model_in_header: Option<ModelRef>,
+    thinking_in_header: Option<String>,
     learned: Learned,
 }
 
@@ -278,6 +279,7 @@ impl State {
             data: self.data.clone(),
             model: self.model.clone(),
             model_in_header: in_header(),
+            thinking_in_header: text("thinkingLevel"),
             learned: self.learned.clone(),
         }
     }
@@ -321,7 +323,6 @@ impl State {
     #[must_use]
     pub fn info(&self, status: Status) -> SessionInfo {
         let path = self.path();
-        let in_header = || self.header.rest.get("thinkingLevel")?.as_str().map(str::to_owned);
         let newest = path.last().map(|entry| entry.timestamp.clone());
         SessionInfo {
             session_id: self.id.clone(),
@@ -334,7 +335,7 @@ impl State {
             leaf_entry_id: path.visible_leaf().cloned(),
             entry_count: self.history.entry_count(),
             model: self.model(path),
-            thinking_level: path.thinking_level().or_else(in_header).unwrap_or_else(|| "off".to_owned()),
+            thinking_level: self.view().thinking_level(path),
             status,
             usage: self.measure(path).usage,
         }
@@ -364,6 +365,24 @@ impl View {
             Some(own) if settings.model(&own).is_some() || default.is_none() => Some(own),
             _ => default,
         }
+    }
+
+    /// How much the model of a path thinks.
+    #[must_use]
+    pub fn thinking_level(&self, path: &Path) -> String {
+        path.thinking_level().or_else(|| self.thinking_in_header.clone()).unwrap_or_else(|| "off".to_owned())
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.sourced.settings
+    }
+
+    /// What is stored with the session, as far as it has no entry of its own.
+    #[must_use]
+    pub fn data(&self) -> &SessionData {
+        &self.data
     }
 
     /// How full a path is, as far as that is known without counting.

@@ -131,6 +131,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/operation",
             "session/read",
             "session/relayer",
+            "session/request",
             "session/state",
             "session/usage",
             "session/writing",

@@ -26,7 +26,7 @@ use std::{
 
 /// What may happen to a session.
 #[derive(Debug, Clone)]
-enum Step {
+pub enum Step {
     User(usize),
     /// An answer with so many calls, of which so many are answered, and whether it failed.
     Answer {
@@ -53,7 +53,7 @@ enum Step {
     Edit(prop::sample::Index),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub fn step() -> impl Strategy<Value = Step> {
     let size = 1_usize..900;
     prop_oneof![
         4 => size.clone().prop_map(Step::User),
@@ -73,7 +73,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A session without a file, and what each compaction of it covers.
 #[derive(Default)]
-struct World {
+pub struct World {
     entries: Vec<Arc<Entry>>,
     covered: HashMap<EntryId, HashSet<EntryId>>,
     leaf: Option<EntryId>,
@@ -82,7 +82,7 @@ struct World {
 }
 
 impl World {
-    fn add(&mut self, mut line: Value) -> EntryId {
+    pub fn add(&mut self, mut line: Value) -> EntryId {
         self.count += 1;
         let id = format!("e{}", self.count);
         line["id"] = json!(id);
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// The whole path from its root.
-    fn path(&self) -> Path {
+    pub fn path(&self) -> Path {
         let mut from_leaf = Vec::new();
         let mut next = self.leaf.clone();
         for entry in self.entries.iter().rev() {
@@ -128,7 +128,7 @@ impl World {
         self.add(json!({"type": "custom", "customType": format!("abridged.{name}"), "data": data}));
     }
 
-    fn take(&mut self, step: &Step) {
+    pub fn take(&mut self, step: &Step) {
         let text = |size: usize, n: usize| {
             format!("word_{n} must be in src/file_{n}.rs and error_{n} too. ").repeat(size / 50 + 1)
         };

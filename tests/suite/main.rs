@@ -14,6 +14,7 @@ mod envelope;
 mod failing_disk;
 mod folding;
 mod following;
+mod formats;
 mod gate;
 mod injection;
 mod json_schema;

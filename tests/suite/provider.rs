@@ -53,6 +53,16 @@ pub enum Format {
 impl Format {
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenAiChat, Self::OpenAiResponses, Self::Google];
 
+    /// Where a model is asked, behind the address of the server.
+    pub fn path(self, model: &str) -> String {
+        match self {
+            Self::Anthropic => "/v1/messages".to_owned(),
+            Self::OpenAiChat => "/v1/chat/completions".to_owned(),
+            Self::OpenAiResponses => "/v1/responses".to_owned(),
+            Self::Google => format!("/v1beta/models/{model}:generateContent"),
+        }
+    }
+
     /// What a model's `api` is called in the settings.
     pub fn api(self) -> &'static str {
         match self {
@@ -442,6 +452,24 @@ impl Shared {
         };
         (at, reply(&asked, &rules, step, at + 1))
     }
+}
+
+/// What a strict provider of this format has against a body, asked without a socket.
+pub fn objection(format: Format, model: &str, body: Value) -> Option<String> {
+    let headers = [("content-type", "application/json"), ("anthropic-version", "2023-06-01")];
+    let asked = Asked {
+        format,
+        method: "POST".to_owned(),
+        path: format.path(model),
+        headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        body,
+        at: Instant::now(),
+        connection: 0,
+        refused: None,
+        complete: false,
+        closed_early: false,
+    };
+    validity::check(&asked, None).err()
 }
 
 /// What the provider itself has against a request.

@@ -1,6 +1,6 @@
 //! Contexts and entries.
 
-use super::{Entry, Message, Usage};
+use super::{Entry, Message, Object, Usage};
 use crate::{
     ids::{EntryId, SessionId},
     models::ModelRef,
@@ -31,16 +31,30 @@ pub struct ContextParams {
 pub enum ContextFormat {
     /// pi's messages.
     Messages,
+    /// A request of Anthropic's Messages.
+    Anthropic,
+    /// A request of OpenAI's Chat Completions.
+    OpenaiChat,
+    /// A request of OpenAI's Responses.
+    OpenaiResponses,
+    /// A request of Google's `generateContent`. The model's name is in its address, so not in the body.
+    Google,
 }
 
 /// The result of `session/context`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextAnswer {
-    /// The messages, valid for a provider.
-    pub messages: Vec<Message>,
+    /// The messages, valid for a provider; with the format `messages`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<Message>>,
     /// The entry of each message; null for one that stands in for something missing.
-    pub entry_ids: Vec<Option<EntryId>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry_ids: Option<Vec<Option<EntryId>>>,
+    /// The body of a request to the model, valid for its provider; with the other formats. Whether the answer is streamed
+    /// is not said in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Object>,
     /// How full it is.
     pub usage: Usage,
     /// The compaction it is seen through.

@@ -57,7 +57,7 @@ export async function session(): Promise<string> {
   const appended = await call("session/append", { sessionId: id, messages });
   if (appended.next.type === "maintenance") console.log(appended.next.operationId, window);
   const context = await call("session/context", { sessionId: id, wait: true });
-  for (const message of context.messages) {
+  for (const message of context.messages ?? []) {
     if (message.role === "bashExecution") console.log(message.command.length);
   }
   const compacted = await call("session/compact", { sessionId: id, wait: true, keepRecentTokens: 1_000 });

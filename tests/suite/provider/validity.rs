@@ -47,6 +47,17 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
+/// Whether an image of OpenAI's is somewhere else, or one of the four kinds that are looked at.
+fn picture(url: &str) -> bool {
+    let Some(data) = url.strip_prefix("data:") else { return !url.is_empty() };
+    let (kind, data) = data.split_once(";base64,").unwrap_or_default();
+    ["image/png", "image/jpeg", "image/gif", "image/webp"].contains(&kind) && !data.is_empty()
+}
+
+fn unsupported() -> String {
+    "You uploaded an unsupported image. Please make sure your image has of one the following formats: ['png', 'jpeg', 'gif', 'webp'].".to_owned()
+}
+
 /// Letters, digits, `_` and `-`, at least one and at most so many.
 fn plain(name: &str, longest: usize) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

@@ -159,6 +159,7 @@ fn one(place: &str, role: &str, block: &Value) -> Verdict {
                 "messages: text content blocks must contain non-whitespace text".to_owned()
             })
         }
+        "image" => image(place, &block["source"]),
         "tool_use" => {
             require(role == "assistant", || {
                 "messages: `tool_use` blocks can only be in `assistant` messages".to_owned()
@@ -176,7 +177,9 @@ fn one(place: &str, role: &str, block: &Value) -> Verdict {
             id("tool_use_id")?;
             let full =
                 list(&block["content"]).iter().all(|part| part["type"] != "text" || !text(part, "text").is_empty());
-            require(full, || "messages: text content blocks must be non-empty".to_owned())
+            require(full, || "messages: text content blocks must be non-empty".to_owned())?;
+            let mut images = list(&block["content"]).iter().filter(|part| part["type"] == "image");
+            images.try_for_each(|part| image(place, &part["source"]))
         }
         "thinking" | "redacted_thinking" => {
             let needed: &[&str] = if kind == "thinking" { &["thinking", "signature"] } else { &["data"] };
@@ -189,6 +192,19 @@ fn one(place: &str, role: &str, block: &Value) -> Verdict {
         }
         _ => Ok(()),
     }
+}
+
+fn image(place: &str, source: &Value) -> Verdict {
+    if source["type"] != "base64" {
+        return Ok(());
+    }
+    let known = ["image/jpeg", "image/png", "image/gif", "image/webp"].contains(&text(source, "media_type"));
+    require(known, || {
+        format!(
+            "{place}.image.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'"
+        )
+    })?;
+    require(!text(source, "data").is_empty(), || format!("{place}.image.source.base64: image cannot be empty"))
 }
 
 /// Every call is answered in the very next message, before anything else in it, and nothing else is.

@@ -1,6 +1,6 @@
 //! OpenAI Chat Completions.
 
-use super::{Verdict, list, only, plain, require, text};
+use super::{Verdict, list, only, picture, plain, require, text, unsupported};
 use serde_json::{Map, Value};
 
 const FIELDS: &[&str] = &[
@@ -130,6 +130,8 @@ fn one(at: usize, message: &Value) -> Verdict {
                 "Invalid 'messages[{at}]'. Image URLs are only allowed for messages with role 'user', but this message with role '{role}' contains an image URL."
             )
         })?;
+        let url = text(&part["image_url"], "url");
+        require(kind != "image_url" || picture(url), unsupported)?;
         require(kind != "text" || part["text"].is_string(), || {
             format!("Missing required parameter: 'messages[{at}].content[{nth}].text'.")
         })?;

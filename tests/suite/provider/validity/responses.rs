@@ -1,7 +1,8 @@
 //! OpenAI Responses, without anything stored.
 
-use super::{Asked, Verdict, list, only, plain, require, text};
+use super::{Asked, Verdict, list, only, picture, plain, require, text, unsupported};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 const FIELDS: &[&str] = &[
     "model",
@@ -59,6 +60,12 @@ pub fn check(asked: &Asked, body: &Map<String, Value>, limit: Option<u64>) -> Ve
     })?;
     for (at, item) in items.iter().enumerate() {
         one(items, at, item)?;
+    }
+    let mut ids = BTreeSet::new();
+    for id in items.iter().filter_map(|item| item["id"].as_str()) {
+        require(ids.insert(id), || {
+            format!("Duplicate item found with id {id}. Remove duplicate items from your input and try again.")
+        })?;
     }
     pairs(items)
 }
@@ -130,6 +137,7 @@ fn one(items: &[Value], at: usize, item: &Value) -> Verdict {
             for part in list(&item["content"]) {
                 let kind = text(part, "type");
                 require(known.contains(&kind), || format!("Invalid value: '{kind}'. Supported values are: {names}."))?;
+                require(kind != "input_image" || picture(text(part, "image_url")), unsupported)?;
             }
             Ok(())
         }
@@ -151,7 +159,11 @@ fn one(items: &[Value], at: usize, item: &Value) -> Verdict {
                 format!("Invalid type for '{place}.arguments': expected a string, but got an object instead.")
             })
         }
-        "function_call_output" => ["call_id", "output"].into_iter().try_for_each(needs),
+        "function_call_output" => {
+            ["call_id", "output"].into_iter().try_for_each(needs)?;
+            let mut images = list(&item["output"]).iter().filter(|part| part["type"] == "input_image");
+            require(images.all(|part| picture(text(part, "image_url"))), unsupported)
+        }
         "reasoning" => {
             begins("rs")?;
             needs("summary")?;
