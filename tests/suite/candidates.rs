@@ -291,7 +291,7 @@ fn every_fault_of(format: Format) {
     first.otherwise(good_model).key(KEY);
     let mut scene = Scene::new(&two(at(&first, format), &second, json!({})), &[]);
     for (name, step, fate) in faults(format) {
-        println!("{format:?}: {name}");
+        eprintln!("{format:?}: {name}");
         let before = first.asked().len();
         first.script([step]);
         let (result, events) = scene.compact();
@@ -416,7 +416,7 @@ fn where_nobody_answers_is_said() {
         (format!("https://{}/v1", not_tls()), 0, None, &["something else than this provider answers there"]),
     ];
     for (address, retries, status, words) in rows {
-        println!("{address}");
+        eprintln!("{address}");
         let (result, events) = Scene::new(&two(json!({"baseUrl": address}), &second, json!({})), &[]).compact();
         assert_eq!(by(&result), "second");
         assert_eq!(of(&events, "retry_start").len(), retries, "{result:#}");
@@ -575,7 +575,7 @@ fn a_key_comes_from_a_program() {
         (shell("printf 'a\\001b'".to_owned()), "second", "characters that no key has"),
     ];
     for (command, expected, says) in rows {
-        println!("{command}");
+        eprintln!("{command}");
         let mut model = at(&first, Format::OpenAiResponses);
         merge(&mut model, json!({"apiKeyCommand": command}));
         let mut settings = two(model, &second, json!({"compaction": {"stallSeconds": 1}}));
@@ -854,7 +854,7 @@ fn what_a_client_says_instead_is_typed() {
     ];
     let mut scene = by_client(&second, json!({}));
     for (response, retryable, words) in rows {
-        println!("{response}");
+        eprintln!("{response}");
         let (session, _) = scene.session();
         let id = scene.begin(&session);
         let request = asked(&mut scene);
