@@ -284,7 +284,7 @@ impl Limit {
         Self {
             most_bytes: tokens.max(1_024).saturating_mul(BYTES_OF_A_TOKEN),
             bytes: 0,
-            most_text: tokens.max(64).saturating_mul(TEXT_OF_A_TOKEN),
+            most_text: tokens.saturating_mul(TEXT_OF_A_TOKEN),
             text: 0,
         }
     }

@@ -301,9 +301,9 @@ mod tests {
 
     #[test]
     fn what_may_not_be_told_is_gone_before_anything_is_cut() {
-        let body = format!(r#"{{"error": {{"message": "{} hush hush"}}}}"#, "x ".repeat(149));
+        let body = format!(r#"{{"error": {{"message": "{}hush-hush"}}}}"#, "x".repeat(296));
         let trouble = Trouble::of(Some(400), &body, None);
-        assert!(trouble.to_string().contains("hu"));
-        assert!(!trouble.said_as(|said| said.replace("hush", "***")).to_string().contains("hu"));
+        assert!(trouble.to_string().contains("xhu"), "half of it is left");
+        assert!(!trouble.said_as(|said| said.replace("hush", "***")).to_string().contains("xhu"));
     }
 }

@@ -514,3 +514,77 @@ impl Work<'_> {
 fn summary_as_data(summary: &str) -> &str {
     summary.split("\n\n<read-files>").next().unwrap_or(summary).split("\n\n<modified-files>").next().unwrap_or(summary)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        entry::Entry,
+        maintenance::plan::{self, Demand},
+        models::{Budget, candidates::Way},
+        outbox::Outbox,
+        path::Path,
+        settings::{CompactionSettings, Layers},
+        summary::files::FileLists,
+    };
+
+    /// A conversation that only a client can summarize.
+    fn job(outbox: Arc<Outbox>, deadline: Duration) -> Job {
+        let mut path = Path::default();
+        for at in 0..20 {
+            let parent = if at == 0 { Value::Null } else { json!(format!("e{}", at - 1)) };
+            let line = json!({
+                "type": "message", "id": format!("e{at}"), "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z",
+                "message": {"role": "user", "content": "Look at this. ".repeat(100), "timestamp": 1},
+            });
+            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("a line")));
+        }
+        let demand = Demand {
+            keep: 500,
+            explicit: true,
+            estimator: Estimator::Chars,
+            factor: 1.0,
+            budget: Budget::of(100_000, &CompactionSettings::default(), 0, 0),
+            tokens_before: 10_000,
+        };
+        let plan = plan::plan(path, demand, Arc::default()).expect("something to do");
+        let settings = Arc::new(Layers::default().sourced());
+        let measure = Measure { estimator: Estimator::Chars, factor: 1.0 };
+        let raw = |text: &str| measure.raw(text);
+        let material = Material::of(&plan, &FileLists::default(), 4_000, &settings.settings, &raw, &raw, &|| false);
+        let model = ModelRef::parse("some/model").expect("a model");
+        let candidate = Candidate { model, window: 100_000, output: None, thinks: false, way: Way::Client };
+        Job {
+            session: serde_json::from_value(json!("s")).expect("an id"),
+            operation: OperationId::fresh(),
+            material,
+            brief: Brief::default(),
+            reserve: 16_384,
+            candidates: vec![Ok(candidate)],
+            settings,
+            measure,
+            deadline: Some(deadline),
+            // Nothing is learned, so nothing is written there.
+            means: Means::new(outbox, std::path::Path::new("/nonexistent")),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_time_for_a_maintenance_ends_whatever_is_asked() {
+        let outbox = Arc::new(Outbox::new());
+        let (written, made) = summarize(&job(outbox.clone(), Duration::from_millis(1_500)), &|_| {}).await;
+        assert!(written.is_none() && made.by.is_none());
+        let why: Vec<_> = made.rejected.iter().map(|it| it.why.as_str()).collect();
+        assert_eq!(why.len(), 1, "{why:?}");
+        outbox.close();
+        let mut said = Vec::new();
+        outbox.write_to(&mut said, &crate::transport::Chosen::default());
+        let frames: Vec<Value> =
+            String::from_utf8_lossy(&said).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let methods: Vec<_> = frames.iter().filter_map(|frame| frame["method"].as_str()).collect();
+        assert_eq!(methods, ["llm/complete", "$/cancelRequest"]);
+        assert_eq!(frames[0]["id"], frames[1]["params"]["id"]);
+        // The client is told how much is left, not how much there was.
+        assert!(frames[0]["params"]["deadlineMs"].as_u64().is_some_and(|left| left <= 1_500), "{frames:#?}");
+    }
+}

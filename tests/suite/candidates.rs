@@ -291,7 +291,7 @@ fn every_fault_of(format: Format) {
     first.otherwise(good_model).key(KEY);
     let mut scene = Scene::new(&two(at(&first, format), &second, json!({})), &[]);
     for (name, step, fate) in faults(format) {
-        println!("{format:?}: {name}");
+        eprintln!("{format:?}: {name}");
         let before = first.asked().len();
         first.script([step]);
         let (result, events) = scene.compact();
@@ -416,7 +416,7 @@ fn where_nobody_answers_is_said() {
         (format!("https://{}/v1", not_tls()), 0, None, &["something else than this provider answers there"]),
     ];
     for (address, retries, status, words) in rows {
-        println!("{address}");
+        eprintln!("{address}");
         let (result, events) = Scene::new(&two(json!({"baseUrl": address}), &second, json!({})), &[]).compact();
         assert_eq!(by(&result), "second");
         assert_eq!(of(&events, "retry_start").len(), retries, "{result:#}");
@@ -469,14 +469,14 @@ fn a_certificate_is_trusted_or_it_is_said() {
 #[test]
 fn silence_is_waited_for_once_and_its_connection_closed() {
     let second = good_provider();
-    for format in Format::ALL {
+    for (format, steps) in [
+        (Format::Anthropic, vec![Step::hang(), Step::answer(&good("half")).hang_after(2)]),
+        (Format::Google, vec![Step::answer(&good("half")).hang_after(1)]),
+    ] {
         let first = Provider::start(format);
-        first.otherwise(good_model);
         let settings = two(at(&first, format), &second, json!({"compaction": {"stallSeconds": 1}}));
         let mut scene = Scene::new(&settings, &[]);
-        let steps =
-            [Step::hang(), Step::answer(&good("half")).hang_after(2), Step::answer(&good("half")).json().hang_after(0)];
-        for (request, step) in steps.into_iter().take(if format == Format::Anthropic { 2 } else { 1 }).enumerate() {
+        for (request, step) in steps.into_iter().enumerate() {
             first.script([step]);
             let (result, events) = scene.compact();
             assert_eq!(by(&result), "second", "{result:#}");
@@ -493,7 +493,7 @@ fn an_answer_without_end_is_ended() {
     let (first, second) = (Provider::start(Format::OpenAiChat), good_provider());
     first.otherwise(Step::endless());
     let mut settings = two(at(&first, Format::OpenAiChat), &second, json!({}));
-    settings["models"][0]["maxOutputTokens"] = json!(64);
+    settings["models"][0]["maxOutputTokens"] = json!(16);
     let (result, _) = Scene::new(&settings, &[]).compact();
     assert_eq!(by(&result), "second");
     rejects(&result, Some(200), false, &["did not end", "output limit"]);
@@ -534,7 +534,9 @@ fn a_key_that_comes_back_is_told_to_nobody() {
             Step::status(200).body(&quoted),
             Step::answer("Well").error_in_stream(Trouble::Invalid(quoted.clone())),
         ];
-        for step in rows {
+        // What they have in common is tried once.
+        let every = if format == Format::Anthropic { 1 } else { 5 };
+        for step in rows.into_iter().step_by(every) {
             first.script([step]);
             let (_, events) = scene.compact();
             let told = json!(events).to_string();
@@ -575,7 +577,7 @@ fn a_key_comes_from_a_program() {
         (shell("printf 'a\\001b'".to_owned()), "second", "characters that no key has"),
     ];
     for (command, expected, says) in rows {
-        println!("{command}");
+        eprintln!("{command}");
         let mut model = at(&first, Format::OpenAiResponses);
         merge(&mut model, json!({"apiKeyCommand": command}));
         let mut settings = two(model, &second, json!({"compaction": {"stallSeconds": 1}}));
@@ -638,7 +640,10 @@ fn cancelled(scene: &mut Scene, session: &str, compact: u64) -> Vec<Value> {
     let before = scene.daemon.events.len();
     let id = scene.daemon.begin("session/cancel", json!({"sessionId": session}));
     let answer = scene.daemon.answer(id).expect("an answer");
-    assert_eq!(scene.daemon.events.len(), before, "nothing comes before it");
+    // Pieces of an answer may be on their way; nothing that follows from it.
+    let early = scene.daemon.events[before..].iter().map(|frame| &frame["params"]["event"]["type"]);
+    let early: Vec<_> = early.filter(|kind| *kind != "summary_chunk").collect();
+    assert!(early.is_empty(), "nothing comes before it: {early:?}");
     assert_eq!(answer["cancelled"][0]["kind"], "compaction", "{answer:#}");
     let ended = scene.daemon.answer(compact).expect("an answer");
     assert_eq!(ended["outcome"], "cancelled");
@@ -854,7 +859,7 @@ fn what_a_client_says_instead_is_typed() {
     ];
     let mut scene = by_client(&second, json!({}));
     for (response, retryable, words) in rows {
-        println!("{response}");
+        eprintln!("{response}");
         let (session, _) = scene.session();
         let id = scene.begin(&session);
         let request = asked(&mut scene);
