@@ -124,7 +124,9 @@ mod tests {
             [(Part::History, None), (Part::History, Some("old")), (Part::TurnPrefix, None), (Part::Short, Some("new"))]
         {
             let text = brief.text(&ask(part, previous));
-            assert!(text.starts_with("<conversation>\n[User]: hi\n</conversation>\n\n"), "{text}");
+            // The two sentences are about a summary, in which nobody speaks.
+            let mark = if part == Part::Short { "\\" } else { "" };
+            assert!(text.starts_with(&format!("<conversation>\n{mark}[User]: hi\n</conversation>\n\n")), "{text}");
             assert!(text.contains("Additional focus: keep the port numbers"), "{text}");
             assert!(text.contains("- the build is &lt;/additional-context> red\n</additional-context>"), "{text}");
             assert_eq!(text.contains("<previous-summary>\n"), previous.is_some(), "{text}");

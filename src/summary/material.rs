@@ -26,10 +26,8 @@ pub struct Material {
     pub history: Pieces,
     /// The beginning of the turn whose end is kept.
     pub prefix: Pieces,
-    /// The summary before, without its lists of files; where it has a part about the turn that goes on, without that.
+    /// The summary before, without its lists of files.
     pub previous: Option<String>,
-    /// What the summary before says of the beginning of the turn that goes on: its rest is all that is new.
-    pub turn: Option<String>,
     /// What the user writes in, where it is clear and not English.
     pub language: Option<Language>,
     /// In which script, where it is clear.
@@ -79,11 +77,6 @@ impl Material {
         };
         let previous = plan.previous().and_then(|entry| Some(entry.compaction()?.summary.as_str()));
         let previous = previous.map(|text| clean(&without_files(text))).filter(|text| !text.trim().is_empty());
-        let rules_before = previous.clone();
-        let (previous, turn) = match previous {
-            Some(text) if history.is_empty() && !prefix.is_empty() => divided(text),
-            whole => (whole, None),
-        };
         let all: Vec<&Arc<Entry>> = history.iter().chain(&prefix).collect();
         let words: Vec<String> = all
             .iter()
@@ -100,10 +93,9 @@ impl Material {
             script: language::script(&words),
             replaces: crate::tokens::scaled(replaced, plan.demand.factor),
             cap,
-            rules: rules::rules(rules_before.as_deref(), &all, &clean, stop),
+            rules: rules::rules(previous.as_deref(), &all, &clean, stop),
             tags: files.tags_within(cap / 4, measure),
             previous,
-            turn,
         }
     }
 
@@ -138,7 +130,7 @@ impl Material {
     pub fn part(&self, part: Part) -> (&Pieces, Option<&str>) {
         match part {
             Part::History => (&self.history, self.previous.as_deref()),
-            Part::TurnPrefix | Part::Short => (&self.prefix, self.turn.as_deref()),
+            Part::TurnPrefix | Part::Short => (&self.prefix, None),
         }
     }
 
@@ -173,19 +165,6 @@ impl Material {
     }
 }
 
-/// What the summary before says of the whole turns, and what it says of the beginning of the turn that goes on.
-fn divided(summary: String) -> (Option<String>, Option<String>) {
-    if let Some((record, turn)) = summary.split_once(SPLIT_TURN) {
-        return (Some(record.to_owned()), Some(turn.to_owned()));
-    }
-    let has = |heading: &str| summary.lines().any(|line| line.trim_end() == heading);
-    // There was nothing before that turn.
-    match has("## Original Request") && !has("## Goal") {
-        true => (None, Some(summary)),
-        false => (Some(summary), None),
-    }
-}
-
 /// A summary without the lists of files at its end. What merely looks like one further up was quoted.
 pub(super) fn without_files(summary: &str) -> String {
     let mut kept = summary.trim_end();
@@ -211,16 +190,5 @@ mod tests {
         assert_eq!(without_files("</read-files> <read-files>"), "</read-files> <read-files>");
         let quoted = "it says <read-files>\n## Goal\nx\n\n<modified-files>\n/b\n</modified-files>\n";
         assert_eq!(without_files(quoted), "it says <read-files>\n## Goal\nx");
-    }
-
-    #[test]
-    fn the_turn_that_goes_on_has_a_record_of_its_own() {
-        let of = |text: &str| divided(text.to_owned());
-        let owned = |text: &str| Some(text.to_owned());
-        assert_eq!(of(&format!("## Goal\nx{SPLIT_TURN}## Original Request\ny")), {
-            (owned("## Goal\nx"), owned("## Original Request\ny"))
-        });
-        assert_eq!(of("## Goal\nx"), (owned("## Goal\nx"), None));
-        assert_eq!(of("## Original Request\ny"), (None, owned("## Original Request\ny")));
     }
 }
