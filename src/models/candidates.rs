@@ -147,7 +147,7 @@ impl Situation<'_> {
         let Some(url) = base_url.or(known_url) else {
             return Err(format!("it has an api ({}) and no baseUrl; give it one in models", api.name()));
         };
-        let key = match set.and_then(|set| Some((set.api_key_command.as_ref(), set.api_key_env.as_ref(), set))) {
+        let key = match set.map(|set| (set.api_key_command.as_ref(), set.api_key_env.as_ref(), set)) {
             Some((Some(command), ..)) => KeySource::Command(command.clone()),
             Some((None, Some(variable), _)) if (self.is_set)(variable) => KeySource::Variable(variable.clone()),
             Some((None, Some(variable), _)) => return Err(format!("the variable {variable} with its key is not set")),
