@@ -224,4 +224,4 @@ def check(holds, what):
 
 
 with tempfile.TemporaryDirectory() as home:
-    asyncio.run(asyncio.wait_for(main(home), 30))
+    asyncio.run(asyncio.wait_for(main(home), 60))

@@ -58,8 +58,8 @@ process buffer until there is more output."
     (if failure (error "%s: %s" method (plist-get failure :message)) result)))
 
 (defun abridged-wait (condition)
-  "Take what comes until CONDITION holds, for at most half a minute."
-  (with-timeout (30 (error "Waited in vain for the daemon"))
+  "Take what comes until CONDITION holds, for at most a minute."
+  (with-timeout (60 (error "Waited in vain for the daemon"))
     (while (not (funcall condition))
       (accept-process-output nil 0.1))))
 

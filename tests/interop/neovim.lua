@@ -207,7 +207,7 @@ local function finish(...) finished, ok, failure = true, ... end
 -- Callbacks of requests that are open when the daemon ends are never called.
 local function on_exit(code) finish(false, ('neovim: the daemon ended with %d'):format(code)) end
 coroutine.wrap(function() finish(pcall(main, home, on_exit)) end)()
-vim.wait(30000, function() return finished end, 10)
+vim.wait(60000, function() return finished end, 10)
 vim.fn.delete(home, 'rf')
 if not ok then io.stderr:write((failure or 'neovim: not finished in time'), '\n') end
 vim.cmd(ok and 'qall!' or 'cquit 1')

@@ -331,7 +331,7 @@ fn check(holds: bool, what: &str) -> Result<(), Failure> {
 async fn main() -> ExitCode {
     let home = env::temp_dir().join(format!("abridged-{}", process::id()));
     let result = match fs::create_dir(&home) {
-        Ok(()) => timeout(Duration::from_secs(30), interop(&home)).await.unwrap_or_else(|late| Err(late.into())),
+        Ok(()) => timeout(Duration::from_secs(60), interop(&home)).await.unwrap_or_else(|late| Err(late.into())),
         Err(error) => Err(error.into()),
     };
     let _ = fs::remove_dir_all(&home);
