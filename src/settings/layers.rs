@@ -372,6 +372,22 @@ mod tests {
     }
 
     #[test]
+    fn the_environment_holds_settings_and_the_switch() {
+        let layer = |settings: &str, switch: &str| {
+            from_environment(&|name| match name {
+                "ABRIDGED_SETTINGS" => Some(settings.to_owned()),
+                "ABRIDGED_DISABLE_AUTOCOMPACT" => Some(switch.to_owned()),
+                _ => None,
+            })
+        };
+        let own = r#"{"compaction": {"models": ["a/b"]}}"#;
+        assert_eq!(layer(own, "0"), Some(json!({"compaction": {"models": ["a/b"]}})));
+        assert_eq!(layer(own, "1"), Some(json!({"compaction": {"models": ["a/b"], "enabled": false}})));
+        assert_eq!(layer("", ""), None);
+        assert_eq!(layer("{ broken", ""), None, "what is wrong holds nowhere");
+    }
+
+    #[test]
     fn later_layers_win_and_say_so() {
         let global = json!({"compaction": {"reserveTokens": 1, "strategy": "context-full", "speculative": false}});
         let project = json!({"compaction": {"strategy": "off"}});

@@ -10,22 +10,23 @@ from asyncio.subprocess import PIPE
 
 
 class Abridged:
-    """A daemon of our own. `on_event` is called with the params of each `session/event`, in their order."""
+    """A daemon of our own. `on_event` is called with the params of each `session/event`, in their order; `complete` is a
+    coroutine function that runs a model for the params of `llm/complete`."""
 
-    def __init__(self, process, on_event):
-        self.process, self.on_event = process, on_event
-        self.ids, self.waiting = itertools.count(1), {}
+    def __init__(self, process, on_event, complete):
+        self.process, self.on_event, self.complete = process, on_event, complete
+        self.ids, self.waiting, self.asked = itertools.count(1), {}, {}
         self.reading = asyncio.create_task(self.read())
 
     @classmethod
-    async def start(cls, on_event, env=None):
+    async def start(cls, on_event, complete, env=None):
         # The default limit of 64 KiB a line is enough: an event stays under 60 KiB, and long answers are asked for in
         # pages. Whoever wants more in one answer, a full context say, gives `limit=` here.
         program = os.environ.get("ABRIDGED_BIN", "abridged")
         process = await asyncio.create_subprocess_exec(program, "serve", stdin=PIPE, stdout=PIPE, env=env)
-        self = cls(process, on_event)
+        self = cls(process, on_event, complete)
         await self.call("initialize", protocolVersion=1, clientInfo={"name": "asyncio", "version": "1"},
-                        processId=os.getpid())
+                        processId=os.getpid(), capabilities={"llm": {}})
         return self
 
     async def call(self, method, **params):
@@ -46,9 +47,16 @@ class Abridged:
         try:
             async for line in self.process.stdout:
                 frame = json.loads(line)
-                if "method" in frame:
+                if "method" in frame and "id" in frame:
+                    # Not awaited: models take their time, and events and other requests come meanwhile.
+                    task = asyncio.create_task(self.answer(frame))
+                    self.asked[frame["id"]] = task
+                    task.add_done_callback(lambda _, id=frame["id"]: self.asked.pop(id))
+                elif "method" in frame:
                     if frame["method"] == "session/event":
                         self.on_event(frame["params"])
+                    elif frame["method"] == "$/cancelRequest" and frame["params"]["id"] in self.asked:
+                        self.asked[frame["params"]["id"]].cancel()
                 elif not (answer := self.waiting.pop(frame["id"])).done():
                     if "error" in frame:
                         answer.set_exception(RuntimeError(frame["error"]["message"]))
@@ -59,6 +67,15 @@ class Abridged:
             for answer in self.waiting.values():
                 if not answer.done():
                     answer.set_exception(ConnectionError("the daemon is gone"))
+
+    async def answer(self, request):
+        if request["method"] != "llm/complete":
+            return self.send(id=request["id"], error={"code": -32601, "message": "no such request"})
+        try:
+            self.send(id=request["id"], result={"message": await self.complete(request["params"])})
+        except Exception as error:
+            # The daemon goes on to the next model, or to the summary that needs none.
+            self.send(id=request["id"], error={"code": -32603, "message": str(error)})
 
     async def end(self):
         await self.call("shutdown")
@@ -73,6 +90,26 @@ def turn(number):
     usage = {"input": 100 * number, "output": 50, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 100 * number + 50}
     answer = {"role": "assistant", "content": [{"type": "text", "text": text}], "usage": usage, "stopReason": "stop"}
     return [{"role": "user", "content": f"What is step {number}?"}, answer]
+
+
+SUMMARIES = {
+    "compaction": "## Goal\nGo through the steps.\n\n## Progress\n### Done\n- [x] the first ones",
+    "turn_prefix": "## Original Request\nThe next step.\n\n## Early Progress\n- begun",
+    "short_summary": "The first steps are done. More will come.",
+}
+
+
+async def complete(params):
+    """Runs a model; this one writes summaries and nothing else."""
+    check(params["model"] == {"provider": "editor", "id": "writer"}, f"another model is asked: {params['model']}")
+    said = params["messages"][0]["content"][0]["text"]
+    check("Step 1: " in said or params["purpose"] != "compaction", "the conversation does not come with the request")
+    await asyncio.sleep(0)
+    # What the provider reported; left out where nobody knows. Much less than was sent would mean that it was cut.
+    read = len(params["system"] + said) // 3
+    usage = {"input": read, "output": 40, "cacheRead": 0, "cacheWrite": 0, "totalTokens": read + 40}
+    text = [{"type": "text", "text": SUMMARIES[params["purpose"]]}]
+    return {"role": "assistant", "content": text, "usage": usage, "stopReason": "stop"}
 
 
 # Its tokens take a while to count, and a compaction waits for that: long enough to change one's mind.
@@ -93,7 +130,7 @@ async def main(home):
 
     env = os.environ | {"ABRIDGED_DATA_DIR": f"{home}/data", "ABRIDGED_CONFIG_DIR": f"{home}/config",
                         "ABRIDGED_DISABLE_AUTOCOMPACT": "1"}
-    daemon = await Abridged.start(on_event, env)
+    daemon = await Abridged.start(on_event, complete, env)
     session = (await daemon.call("session/new", cwd=home))["session"]["sessionId"]
     for number in range(80):
         await daemon.call("session/append", sessionId=session, messages=turn(number))
@@ -140,8 +177,20 @@ async def main(home):
     other = (await daemon.call("session/load", path=path))["session"]["sessionId"]
     await daemon.call("session/append", sessionId=other, messages=turn(1))
 
+    # A session whose model only we can run: its summary is asked of us.
+    ours = (await daemon.call("session/new", cwd=home, model="editor/writer"))["session"]["sessionId"]
+    for number in range(20):
+        await daemon.call("session/append", sessionId=ours, messages=turn(number))
+    answer = await daemon.call("session/compact", sessionId=ours, keepRecentTokens=1000, wait=True)
+    result = answer["result"]
+    check(result["method"] == "llm" and not result["rejected"], f"no summary of ours: {result}")
+    check("Go through the steps." in result["summary"], f"another summary than ours: {result['summary']}")
+    check(result["shortSummary"] == SUMMARIES["short_summary"], f"another short one: {result['shortSummary']}")
+    spent = (await daemon.call("session/entries", sessionId=ours, types=["usage"]))["entries"]
+    check({entry["purpose"] for entry in spent} >= {"compaction", "short_summary"}, f"its cost is not noted: {spent}")
+
     check(await daemon.end() == 0, "the daemon did not end well")
-    check_events(events, session, operation)
+    check_events(events, session, [operation, answer["operationId"]])
     print(f"asyncio: ok, {len(events)} events")
 
 
@@ -158,10 +207,10 @@ def check_events(events, session, completed):
             open_operations.remove(params["operationId"])
             ends.append((params["operationId"], params["event"]["outcome"]))
     check(not open_operations, f"starts without an end: {open_operations}")
-    check(len(last) == 2, f"events of two sessions, not of {last}")
+    check(len(last) == 3, f"events of three sessions, not of {last}")
     # The request that was taken back ends as cancelled, or never began.
-    check([outcome for _, outcome in ends] in (["cancelled"] * n + ["completed"] for n in (1, 2)), f"ends: {ends}")
-    check(ends[-1][0] == completed, "another compaction was completed")
+    check([outcome for _, outcome in ends] in (["cancelled"] * n + ["completed"] * 2 for n in (1, 2)), f"ends: {ends}")
+    check([operation for operation, _ in ends[-2:]] == completed, "other compactions were completed")
     types = [params["event"]["type"] for params in events if params["sessionId"] == session]
     check(types[-2:] == ["status_changed", "settled"], f"the last events are {types[-2:]}")
     entries = [params["event"] for params in events if params["event"]["type"] == "entry_appended"]
@@ -175,4 +224,4 @@ def check(holds, what):
 
 
 with tempfile.TemporaryDirectory() as home:
-    asyncio.run(asyncio.wait_for(main(home), 30))
+    asyncio.run(asyncio.wait_for(main(home), 60))

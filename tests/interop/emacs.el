@@ -7,8 +7,9 @@
 (require 'cl-lib)
 (require 'jsonrpc)
 
-(defun abridged-start (on-event &optional environment)
+(defun abridged-start (on-event complete &optional environment)
   "Start a daemon; ON-EVENT is called with the params of each `session/event'.
+COMPLETE runs a model for the params of `llm/complete'.
 ENVIRONMENT is added to the environment of the daemon."
   (let* ((process-environment (append environment process-environment))
          (daemon
@@ -27,13 +28,20 @@ ENVIRONMENT is added to the environment of the daemon."
                                     :stderr (get-buffer-create "*abridged stderr*")))
            ;; Its own log of all messages costs more time than the messages.
            :events-buffer-scrollback-size 0
+           ;; What is returned is the answer. After an error the daemon goes on without us.
+           :request-dispatcher (lambda (_daemon method params)
+                                 (if (eq method 'llm/complete)
+                                     (list :message (funcall complete params))
+                                   (jsonrpc-error :code -32601 :message "no such request")))
            :notification-dispatcher (lambda (_daemon method params)
                                       (when (eq method 'session/event)
                                         (funcall on-event params))))))
     (abridged-call daemon 'initialize
                    `( :protocolVersion 1
                       :clientInfo (:name "emacs" :version ,emacs-version)
-                      :processId ,(emacs-pid)))
+                      :processId ,(emacs-pid)
+                      ;; A vector without elements: a plist without them would be null.
+                      :capabilities (:llm [])))
     daemon))
 
 (defun abridged-call (daemon method &optional params)
@@ -50,8 +58,8 @@ process buffer until there is more output."
     (if failure (error "%s: %s" method (plist-get failure :message)) result)))
 
 (defun abridged-wait (condition)
-  "Take what comes until CONDITION holds, for at most half a minute."
-  (with-timeout (30 (error "Waited in vain for the daemon"))
+  "Take what comes until CONDITION holds, for at most a minute."
+  (with-timeout (60 (error "Waited in vain for the daemon"))
     (while (not (funcall condition))
       (accept-process-output nil 0.1))))
 
@@ -73,6 +81,20 @@ process buffer until there is more output."
                  :totalTokens ,(+ 50 (* 100 number)))
         :stopReason "stop")]))
 
+(defconst summaries
+  '(("compaction" . "## Goal\nGo through the steps.\n\n## Progress\n### Done\n- [x] the first ones")
+    ("turn_prefix" . "## Original Request\nThe next step.\n\n## Early Progress\n- begun")
+    ("short_summary" . "The first steps are done. More will come."))
+  "What the model below writes, by purpose.")
+
+(defun complete (params)
+  "Run a model for PARAMS; this one writes summaries and nothing else."
+  (check (equal (plist-get params :model) '(:provider "editor" :id "writer")) "another model is asked")
+  `( :role "assistant"
+     :content [(:type "text" :text ,(cdr (assoc (plist-get params :purpose) summaries)))]
+     ;; No usage: nobody knows it here. What the provider reported stands there otherwise.
+     :stopReason "stop"))
+
 (defun large ()
   "A message whose tokens take a while to count.
 A compaction waits for that, long enough to change one's mind."
@@ -84,7 +106,7 @@ A compaction waits for that, long enough to change one's mind."
 
 (defun check-events (events session completed)
   "Check EVENTS: no gaps, one end for each start, and of SESSION what its last events were.
-COMPLETED is the one compaction that was."
+COMPLETED are the compactions that were."
   (let ((last (make-hash-table :test #'equal)) (whole 0) (announced 0) open ends types)
     (dolist (params events)
       (cl-destructuring-bind (&key sessionId epoch seq operationId event &allow-other-keys) params
@@ -96,7 +118,7 @@ COMPLETED is the one compaction that was."
                  (check (member operationId open) (format "an end without its start, or a second: %S" params))
                  (setq open (delete operationId open))
                  (push (plist-get event :outcome) ends)
-                 (check (eq (equal (car ends) "completed") (equal operationId completed))
+                 (check (eq (equal (car ends) "completed") (and (member operationId completed) t))
                         "the wrong one was completed")))
           (when (equal sessionId session) (push type types))
           (let ((content (abridged-get event :entry :message :content)))
@@ -105,9 +127,10 @@ COMPLETED is the one compaction that was."
           (when (and (equal type "entry_appended") (not (plist-get event :entry)))
             (cl-incf announced)))))
     (check (null open) "a start without an end")
-    (check (= (hash-table-count last) 2) "events of two sessions")
+    (check (= (hash-table-count last) 3) "not the events of three sessions")
     ;; The request that was taken back ends as cancelled, or never began.
-    (check (member (reverse ends) '(("cancelled" "completed") ("cancelled" "cancelled" "completed")))
+    (check (member (reverse ends) '(("cancelled" "completed" "completed")
+                                     ("cancelled" "cancelled" "completed" "completed")))
            (format "they ended as %S" (reverse ends)))
     (check (equal (seq-take types 2) '("settled" "status_changed"))
            (format "the last events are %S" (seq-take types 2)))
@@ -118,6 +141,7 @@ COMPLETED is the one compaction that was."
   "Go through everything with a daemon whose things are in HOME."
   (let* ((events '())
          (daemon (abridged-start (lambda (params) (push params events))
+                                 #'complete
                                  (list (concat "ABRIDGED_DATA_DIR=" home "/data")
                                        (concat "ABRIDGED_CONFIG_DIR=" home "/config")
                                        "ABRIDGED_DISABLE_AUTOCOMPACT=1")))
@@ -183,6 +207,20 @@ COMPLETED is the one compaction that was."
                   "\n"))
         (let ((other (abridged-get (abridged-call daemon 'session/load `(:path ,file)) :session :sessionId)))
           (funcall append other (turn 1))))
+
+      ;; A session whose model only we can run: its summary is asked of us.
+      (let* ((new (abridged-call daemon 'session/new `(:cwd ,home :model "editor/writer")))
+             (ours (abridged-get new :session :sessionId)))
+        (dotimes (number 20)
+          (funcall append ours (turn number)))
+        (let* ((answer (abridged-call daemon 'session/compact `(:sessionId ,ours :keepRecentTokens 1000 :wait t)))
+               (result (plist-get answer :result))
+               (spent (abridged-call daemon 'session/entries `(:sessionId ,ours :types ["usage"]))))
+          (check (equal (plist-get result :method) "llm") (format "no summary of ours: %S" result))
+          (check (string-match-p "Go through the steps\\." (plist-get result :summary)) "another summary than ours")
+          (check (equal (plist-get result :shortSummary) (cdr (assoc "short_summary" summaries))) "another short one")
+          (check (>= (length (plist-get spent :entries)) 2) "its requests are not noted")
+          (setq operation (list operation (plist-get answer :operationId)))))
 
       ;; `jsonrpc-shutdown' would kill it: it is asked to go first.
       (abridged-call daemon 'shutdown)

@@ -2,12 +2,21 @@
 
 local rpc = require('vim.lsp.rpc')
 
---- Starts a daemon; `on_event` is called with the params of each `session/event`, in their order.
-local function start(on_event, on_exit, env)
+--- Starts a daemon; `on_event` is called with the params of each `session/event`, in their order, and `complete` runs a
+--- model for the params of `llm/complete`.
+local function start(on_event, complete, on_exit, env)
   local program = vim.env.ABRIDGED_BIN or 'abridged'
   local dispatchers = {
     notification = function(method, params)
       if method == 'session/event' then on_event(params) end
+    end,
+    -- What is returned is the answer, so the editor stands still until it is there. An error is a table with a code of
+    -- LSP's; after it the daemon goes on without us.
+    server_request = function(method, params)
+      if method ~= 'llm/complete' then
+        return nil, rpc.rpc_response_error(vim.lsp.protocol.ErrorCodes.MethodNotFound)
+      end
+      return { message = complete(params) }
     end,
     on_exit = on_exit,
   }
@@ -43,6 +52,24 @@ local function turn(number)
   }
 end
 
+local summaries = {
+  compaction = '## Goal\nGo through the steps.\n\n## Progress\n### Done\n- [x] the first ones',
+  turn_prefix = '## Original Request\nThe next step.\n\n## Early Progress\n- begun',
+  short_summary = 'The first steps are done. More will come.',
+}
+
+--- Runs a model; this one writes summaries and nothing else.
+local function complete(params)
+  assert(params.model.provider == 'editor' and params.model.id == 'writer', 'another model is asked')
+  local said = params.messages[1].content[1].text
+  assert(said:find('Step 1: ', 1, true) or params.purpose ~= 'compaction', 'the conversation does not come')
+  -- What the provider reported; left out where nobody knows. Much less than was sent would mean that it was cut.
+  local input = math.floor(#(params.system .. said) / 4)
+  local usage = { input = input, output = 40, cacheRead = 0, cacheWrite = 0, totalTokens = input + 40 }
+  local content = { { type = 'text', text = summaries[params.purpose] } }
+  return { role = 'assistant', content = content, usage = usage, stopReason = 'stop' }
+end
+
 -- Its tokens take a while to count, and a compaction waits for that: long enough to change one's mind.
 local large = { role = 'user', content = ('Größe, 東京, 🚢\n'):rep(200000) }
 
@@ -64,7 +91,7 @@ local function check_events(events, session, completed)
       check(open[params.operationId], 'an end without its start, or a second one, of ' .. params.operationId)
       open[params.operationId] = nil
       table.insert(ends, event.outcome)
-      check(event.outcome ~= 'completed' or params.operationId == completed, 'another compaction was completed')
+      check(event.outcome ~= 'completed' or completed[params.operationId], 'another compaction was completed')
     end
     if params.sessionId == session then table.insert(types, event.type) end
     local content = event.entry and event.entry.message and event.entry.message.content
@@ -72,10 +99,11 @@ local function check_events(events, session, completed)
     if event.type == 'entry_appended' and not event.entry then announced = announced + 1 end
   end
   check(vim.tbl_isempty(open), 'a start without an end')
-  check(sessions == 2, ('events of two sessions, not of %d'):format(sessions))
+  check(sessions == 3, ('events of three sessions, not of %d'):format(sessions))
   -- The request that was taken back ends as cancelled, or never began.
   local outcomes = table.concat(ends, ' ')
-  check(outcomes == 'cancelled completed' or outcomes == 'cancelled cancelled completed', 'they ended as ' .. outcomes)
+  local right = { ['cancelled completed completed'] = true, ['cancelled cancelled completed completed'] = true }
+  check(right[outcomes], 'they ended as ' .. outcomes)
   check(types[#types - 1] == 'status_changed' and types[#types] == 'settled', 'the last event is ' .. types[#types])
   check(whole == 1, '45,000 characters did not come as a whole')
   check(announced == 2, 'the large messages are not announced by their type alone')
@@ -95,9 +123,11 @@ local function main(home, on_exit)
 
   local env = { ABRIDGED_DATA_DIR = home .. '/data', ABRIDGED_CONFIG_DIR = home .. '/config' }
   env.ABRIDGED_DISABLE_AUTOCOMPACT = '1'
-  local daemon = start(on_event, vim.schedule_wrap(function(code) on_exit(code) end), env)
+  local daemon = start(on_event, complete, vim.schedule_wrap(function(code) on_exit(code) end), env)
   local info = { name = 'neovim', version = tostring(vim.version()) }
-  call(daemon, 'initialize', { protocolVersion = 1, clientInfo = info, processId = vim.fn.getpid() })
+  -- An empty table has no kind and is sent as []; it is taken as {}.
+  local hello = { protocolVersion = 1, clientInfo = info, processId = vim.fn.getpid(), capabilities = { llm = {} } }
+  call(daemon, 'initialize', hello)
   call(daemon, 'ping', {}) -- sent as [], for an empty table has no kind; it is taken as {}
   local session = call(daemon, 'session/new', { cwd = home }).session.sessionId
   for number = 0, 79 do
@@ -148,13 +178,26 @@ local function main(home, on_exit)
   local other = call(daemon, 'session/load', { path = path }).session.sessionId
   call(daemon, 'session/append', { sessionId = other, messages = turn(1) })
 
+  -- A session whose model only we can run: its summary is asked of us.
+  local ours = call(daemon, 'session/new', { cwd = home, model = 'editor/writer' }).session.sessionId
+  for number = 0, 19 do
+    call(daemon, 'session/append', { sessionId = ours, messages = turn(number) })
+  end
+  local wrote = call(daemon, 'session/compact', { sessionId = ours, keepRecentTokens = 1000, wait = true })
+  local result = wrote.result
+  check(result.method == 'llm' and #result.rejected == 0, 'no summary of ours: ' .. vim.inspect(result))
+  check(result.summary:find('Go through the steps.', 1, true), 'another summary than ours: ' .. result.summary)
+  check(result.shortSummary == summaries.short_summary, 'another short one')
+  local spent = call(daemon, 'session/entries', { sessionId = ours, types = { 'usage' } }).entries
+  check(#spent >= 2, 'its cost is not noted')
+
   call(daemon, 'shutdown')
   local code = await(function(done)
     on_exit = done
     daemon.notify('exit')
   end)
   check(code == 0, 'the daemon did not end well')
-  check_events(events, session, operation)
+  check_events(events, session, { [operation] = true, [wrote.operationId] = true })
   io.stdout:write(('neovim: ok, %d events\n'):format(#events))
 end
 
@@ -164,7 +207,7 @@ local function finish(...) finished, ok, failure = true, ... end
 -- Callbacks of requests that are open when the daemon ends are never called.
 local function on_exit(code) finish(false, ('neovim: the daemon ended with %d'):format(code)) end
 coroutine.wrap(function() finish(pcall(main, home, on_exit)) end)()
-vim.wait(30000, function() return finished end, 10)
+vim.wait(60000, function() return finished end, 10)
 vim.fn.delete(home, 'rf')
 if not ok then io.stderr:write((failure or 'neovim: not finished in time'), '\n') end
 vim.cmd(ok and 'qall!' or 'cquit 1')

@@ -197,8 +197,9 @@ fn the_doctor_says_how_each_model_is_asked() {
     assert_eq!(code, Some(0));
     let model = |name: &str| {
         let models = found["models"].as_array().expect("models");
-        let of = |it: &&Value| format!("{}/{}", it["provider"].as_str().unwrap(), it["id"].as_str().unwrap()) == name;
-        models.iter().find(of).unwrap_or_else(|| panic!("{name} is missing in {found:#}")).clone()
+        let (provider, id) = name.split_once('/').expect("a model");
+        let model = models.iter().find(|it| it["provider"] == provider && it["id"] == id);
+        model.unwrap_or_else(|| panic!("{name} is missing in {found:#}")).clone()
     };
     let local = model("local/qwen");
     assert_eq!(

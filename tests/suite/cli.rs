@@ -82,10 +82,10 @@ fn help_and_version_are_there() {
         (vec!["--version"], "abridged 0."),
         (vec!["--help"], "JSON-RPC"),
         (vec!["serve", "--help"], "content-length"),
-        (vec!["demo", "--help"], "--json"),
+        (vec!["demo", "--help"], "--base-url"),
         (vec!["compact", "--help"], "--dry-run"),
         (vec!["schema", "--help"], "--out"),
-        (vec!["doctor", "--help"], "--json"),
+        (vec!["doctor", "--help"], "--ask"),
         (vec!["completions", "bash"], "doctor"),
         (vec!["completions", "zsh"], "#compdef abridged"),
         (vec!["completions", "fish"], "doctor"),
@@ -167,13 +167,64 @@ fn the_doctor_names_what_is_broken() {
     assert_eq!(seen, expected, "{found:#}");
 }
 
+/// A block of the README, by what stands behind its fence.
+fn block(fence: &str) -> &'static str {
+    let readme = include_str!("../../README.md");
+    let Some((_, after)) = readme.split_once(fence) else { panic!("README.md has no {fence}") };
+    let (code, _) = after.trim_start_matches(|char| char != '\n').split_once("```").expect("a fence ends");
+    code
+}
+
+/// What the README says a client adds to run models, in the client that it says it of.
+#[test]
+fn the_client_of_the_readme_runs_models() {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: python3 is not installed");
+        return;
+    }
+    let events = "        if \"method\" in frame:\n";
+    let client = block("```python client");
+    assert!(client.contains(events));
+    let model = "def run_model(system, prompt):\n    return 'It is Rotterdam.' if 'two sentences' in prompt else '## Goal\\nName the largest harbour.'\n\n";
+    let client = client
+        .replace(
+            events,
+            &format!("{}        elif \"method\" in frame:\n", block("```python model").trim_start_matches('\n')),
+        )
+        .replace("protocolVersion=1", "protocolVersion=1, capabilities={'llm': {}}")
+        .replace("cwd=\"/tmp\"", "cwd=\"/tmp\", model=\"editor/writer\"")
+        .replace("\"Rotterdam.\"", "\"Rotterdam. \" * 500");
+    let home = Home::new();
+    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_abridged")).parent().expect("a folder");
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
+    fs::write(home.path("client"), format!("{model}{client}")).expect("a file");
+    let mut command = std::process::Command::new("python3");
+    command
+        .arg(home.path("client"))
+        .env("PATH", path)
+        .env("ABRIDGED_DATA_DIR", home.path("data"))
+        .env("ABRIDGED_CONFIG_DIR", home.path("config"));
+    let (code, out, err) = run(command);
+    assert_eq!(code, Some(0), "{out}\n{err}");
+    assert!(out.contains("'method': 'llm'") && out.contains("Name the largest harbour."), "{out}\n{err}");
+}
+
+/// The settings of the README are settings.
+#[test]
+fn the_settings_of_the_readme_are_right() {
+    let home = Home::new();
+    home.settings(block("```json settings"));
+    let (_, found) = doctor(&home);
+    let broken = found["problems"].as_array().expect("problems").iter().filter(|it| it["weight"] == "broken");
+    assert_eq!(broken.count(), 0, "{found:#}");
+    assert_eq!(found["models"][0]["asking"]["key"], "command pass …");
+}
+
 /// The clients of the README, run as they stand there.
 #[test]
 fn the_clients_of_the_readme_work() {
-    let readme = include_str!("../../README.md");
     for (program, fence) in [("bash", "```sh client"), ("python3", "```python client")] {
-        let Some((_, after)) = readme.split_once(fence) else { panic!("README.md has no {fence}") };
-        let (code, _) = after.trim_start_matches(|char| char != '\n').split_once("```").expect("a fence ends");
+        let code = block(fence);
         if std::process::Command::new(program).arg("--version").output().is_err() {
             eprintln!("SKIPPED: {program} is not installed");
             continue;

@@ -18,15 +18,22 @@ class Abridged(JsonRPCClient):
         self.exit_code = server.returncode
 
 
-async def start(on_event, env=None):
-    """Starts a daemon; `on_event` is called with the params of each `session/event`, in their order."""
+async def start(on_event, complete, env=None):
+    """Starts a daemon; `on_event` is called with the params of each `session/event`, in their order, and the coroutine
+    function `complete` runs a model for the params of `llm/complete`."""
     # By its own converter pygls makes named tuples of all objects, at any depth, and changes keys that are no names of
     # Python; without it they stay dicts, and a message can be given back as it came.
     client = Abridged(converter_factory=get_converter)
     client.feature("session/event")(on_event)
+
+    # What it raises is answered as an error, and the daemon goes on without us.
+    @client.feature("llm/complete")
+    async def answer(params):
+        return {"message": await complete(params)}
+
     await client.start_io(os.environ.get("ABRIDGED_BIN", "abridged"), "serve", env=env)
     await call(client, "initialize", protocolVersion=1, clientInfo={"name": "pygls", "version": "2"},
-               processId=os.getpid())
+               processId=os.getpid(), capabilities={"llm": {}})
     return client
 
 
@@ -49,6 +56,25 @@ def turn(number):
     return [{"role": "user", "content": f"What is step {number}?"}, answer]
 
 
+SUMMARIES = {
+    "compaction": "## Goal\nGo through the steps.\n\n## Progress\n### Done\n- [x] the first ones",
+    "turn_prefix": "## Original Request\nThe next step.\n\n## Early Progress\n- begun",
+    "short_summary": "The first steps are done. More will come.",
+}
+
+
+async def complete(params):
+    """Runs a model; this one writes summaries and nothing else."""
+    check(params["model"] == {"provider": "editor", "id": "writer"}, f"another model is asked: {params['model']}")
+    said = params["messages"][0]["content"][0]["text"]
+    check("Step 1: " in said or params["purpose"] != "compaction", "the conversation does not come with the request")
+    # What the provider reported; left out where nobody knows. Much less than was sent would mean that it was cut.
+    read = len(params["system"] + said) // 3
+    usage = {"input": read, "output": 40, "cacheRead": 0, "cacheWrite": 0, "totalTokens": read + 40}
+    text = [{"type": "text", "text": SUMMARIES[params["purpose"]]}]
+    return {"role": "assistant", "content": text, "usage": usage, "stopReason": "stop"}
+
+
 # Its tokens take a while to count, and a compaction waits for that: long enough to change one's mind.
 LARGE = {"role": "user", "content": "Größe, 東京, 🚢\n" * 200_000}
 
@@ -67,7 +93,7 @@ async def main(home):
 
     env = os.environ | {"ABRIDGED_DATA_DIR": f"{home}/data", "ABRIDGED_CONFIG_DIR": f"{home}/config",
                         "ABRIDGED_DISABLE_AUTOCOMPACT": "1"}
-    client = await start(on_event, env)
+    client = await start(on_event, complete, env)
     session = (await call(client, "session/new", cwd=home))["session"]["sessionId"]
     for number in range(80):
         await call(client, "session/append", sessionId=session, messages=turn(number))
@@ -110,8 +136,20 @@ async def main(home):
     other = (await call(client, "session/load", path=path))["session"]["sessionId"]
     await call(client, "session/append", sessionId=other, messages=turn(1))
 
+    # A session whose model only we can run: its summary is asked of us.
+    ours = (await call(client, "session/new", cwd=home, model="editor/writer"))["session"]["sessionId"]
+    for number in range(20):
+        await call(client, "session/append", sessionId=ours, messages=turn(number))
+    answer = await call(client, "session/compact", sessionId=ours, keepRecentTokens=1000, wait=True)
+    result = answer["result"]
+    check(result["method"] == "llm" and not result["rejected"], f"no summary of ours: {result}")
+    check("Go through the steps." in result["summary"], f"another summary than ours: {result['summary']}")
+    check(result["shortSummary"] == SUMMARIES["short_summary"], f"another short one: {result['shortSummary']}")
+    spent = (await call(client, "session/entries", sessionId=ours, types=["usage"]))["entries"]
+    check({entry["purpose"] for entry in spent} >= {"compaction", "short_summary"}, f"its cost is not noted: {spent}")
+
     check(await end(client) == 0, "the daemon did not end well")
-    check_events(events, session, operation)
+    check_events(events, session, [operation, answer["operationId"]])
     print(f"pygls: ok, {len(events)} events")
 
 
@@ -128,10 +166,10 @@ def check_events(events, session, completed):
             open_operations.remove(params["operationId"])
             ends.append((params["operationId"], params["event"]["outcome"]))
     check(not open_operations, f"starts without an end: {open_operations}")
-    check(len(last) == 2, f"events of two sessions, not of {last}")
+    check(len(last) == 3, f"events of three sessions, not of {last}")
     # The request that was taken back ends as cancelled, or never began.
-    check([outcome for _, outcome in ends] in (["cancelled"] * n + ["completed"] for n in (1, 2)), f"ends: {ends}")
-    check(ends[-1][0] == completed, "another compaction was completed")
+    check([outcome for _, outcome in ends] in (["cancelled"] * n + ["completed"] * 2 for n in (1, 2)), f"ends: {ends}")
+    check([operation for operation, _ in ends[-2:]] == completed, "other compactions were completed")
     types = [params["event"]["type"] for params in events if params["sessionId"] == session]
     check(types[-2:] == ["status_changed", "settled"], f"the last events are {types[-2:]}")
     entries = [params["event"] for params in events if params["event"]["type"] == "entry_appended"]
@@ -145,4 +183,4 @@ def check(holds, what):
 
 
 with tempfile.TemporaryDirectory() as home:
-    asyncio.run(asyncio.wait_for(main(home), 30))
+    asyncio.run(asyncio.wait_for(main(home), 60))

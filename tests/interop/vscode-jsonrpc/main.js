@@ -7,16 +7,23 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as rpc from "vscode-jsonrpc/node";
 
-/** Starts a daemon; `onEvent` is called with the params of each `session/event`, in their order. */
-async function start(onEvent, env) {
+/**
+ * Starts a daemon; `onEvent` is called with the params of each `session/event`, in their order, and `complete` runs a
+ * model for the params of `llm/complete`.
+ */
+async function start(onEvent, complete, env) {
   // stderr is the daemon's log. A pipe that nobody reads would fill up and stop it, so it goes where ours goes.
   const child = spawn(process.env.ABRIDGED_BIN ?? "abridged", ["serve"], { env, stdio: ["pipe", "pipe", "inherit"] });
   const connection = rpc.createMessageConnection(
     new rpc.StreamMessageReader(child.stdout), new rpc.StreamMessageWriter(child.stdin));
   connection.onNotification("session/event", onEvent);
+  // May return a promise. What it throws is answered as an error, and the daemon goes on without us. The second argument
+  // is a token that is cancelled when nobody waits any more.
+  connection.onRequest("llm/complete", async (params, _token) => ({ message: await complete(params) }));
   connection.listen();
   const clientInfo = { name: "vscode-jsonrpc", version: "1" };
-  await connection.sendRequest("initialize", { protocolVersion: 1, clientInfo, processId: process.pid });
+  const hello = { protocolVersion: 1, clientInfo, processId: process.pid, capabilities: { llm: {} } };
+  await connection.sendRequest("initialize", hello);
   return { child, connection };
 }
 
@@ -38,6 +45,23 @@ function turn(number) {
   return [{ role: "user", content: `What is step ${number}?` }, answer];
 }
 
+const summaries = {
+  compaction: "## Goal\nGo through the steps.\n\n## Progress\n### Done\n- [x] the first ones",
+  turn_prefix: "## Original Request\nThe next step.\n\n## Early Progress\n- begun",
+  short_summary: "The first steps are done. More will come.",
+};
+
+/** Runs a model; this one writes summaries and nothing else. */
+async function complete({ purpose, model, system, messages }) {
+  check(model.provider === "editor" && model.id === "writer", `another model is asked: ${model.provider}/${model.id}`);
+  const said = messages[0].content[0].text;
+  check(said.includes("Step 1: ") || purpose !== "compaction", "the conversation does not come with the request");
+  // What the provider reported; left out where nobody knows. Much less than was sent would mean that it was cut.
+  const input = Math.floor((system + said).length / 3);
+  const usage = { input, output: 40, cacheRead: 0, cacheWrite: 0, totalTokens: input + 40 };
+  return { role: "assistant", content: [{ type: "text", text: summaries[purpose] }], usage, stopReason: "stop" };
+}
+
 // Its tokens take a while to count, and a compaction waits for that: long enough to change one's mind.
 const large = { role: "user", content: "Größe, 東京, 🚢\n".repeat(200_000) };
 
@@ -51,7 +75,7 @@ async function main(home) {
   };
 
   const folders = { ABRIDGED_DATA_DIR: join(home, "data"), ABRIDGED_CONFIG_DIR: join(home, "config") };
-  const daemon = await start(onEvent, { ...process.env, ...folders, ABRIDGED_DISABLE_AUTOCOMPACT: "1" });
+  const daemon = await start(onEvent, complete, { ...process.env, ...folders, ABRIDGED_DISABLE_AUTOCOMPACT: "1" });
   // An undefined token would count as a second parameter, and the two would be sent as an array: so none is passed on.
   const call = (method, params, ...token) => daemon.connection.sendRequest(method, params, ...token);
   const { session: { sessionId } } = await call("session/new", { cwd: home });
@@ -100,8 +124,21 @@ async function main(home) {
   const { session: other } = await call("session/load", { path });
   await call("session/append", { sessionId: other.sessionId, messages: turn(1) });
 
+  // A session whose model only we can run: its summary is asked of us.
+  const ours = (await call("session/new", { cwd: home, model: "editor/writer" })).session.sessionId;
+  for (let number = 0; number < 20; number++) {
+    await call("session/append", { sessionId: ours, messages: turn(number) });
+  }
+  const answer = await call("session/compact", { sessionId: ours, keepRecentTokens: 1000, wait: true });
+  const { method, summary, shortSummary, rejected } = answer.result;
+  check(method === "llm" && rejected.length === 0, `no summary of ours: ${JSON.stringify(answer.result)}`);
+  check(summary.includes("Go through the steps."), `another summary than ours: ${summary}`);
+  check(shortSummary === summaries.short_summary, `another short one: ${shortSummary}`);
+  const { entries: spent } = await call("session/entries", { sessionId: ours, types: ["usage"] });
+  check(spent.some(({ purpose }) => purpose === "compaction"), "its cost is not noted");
+
   check((await end(daemon)) === 0, "the daemon did not end well");
-  checkEvents(events, sessionId, operationId);
+  checkEvents(events, sessionId, [operationId, answer.operationId]);
   console.log(`vscode-jsonrpc: ok, ${events.length} events`);
 }
 
@@ -119,9 +156,10 @@ function checkEvents(events, sessionId, completed) {
     ends.push(event.outcome === "completed" ? operationId : event.outcome);
   }
   check(open.size === 0, "a start without an end");
-  check(last.size === 2, `events of two sessions, not of ${last.size}`);
+  check(last.size === 3, `events of three sessions, not of ${last.size}`);
   // The request that was taken back ends as cancelled, or never began.
-  check(/^(cancelled,){1,2}op-/.test(ends.join()) && ends.at(-1) === completed, `the compactions ended as ${ends}`);
+  const right = [1, 2].map((cancelled) => [...Array(cancelled).fill("cancelled"), ...completed].join());
+  check(right.includes(ends.join()), `the compactions ended as ${ends}`);
   const types = events.filter((params) => params.sessionId === sessionId).map((params) => params.event.type);
   check(types.slice(-2).join() === "status_changed,settled", `the last events are ${types.slice(-2)}`);
   const whole = events.filter(({ event }) => event.entry?.message?.content?.[0]?.text === "x".repeat(45_000));

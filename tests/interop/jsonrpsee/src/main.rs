@@ -10,18 +10,21 @@ use std::{
     env, error, fs, io,
     path::Path,
     process::{self, ExitCode, Stdio},
+    sync::Arc,
     time::Duration,
 };
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
     process::{Child, ChildStdin, ChildStdout, Command},
-    sync::watch,
+    sync::{Mutex, watch},
     time::timeout,
 };
 
-/// The daemon's stdin.
+/// The daemon's stdin. Requests go into it, and our answers to the daemon's.
+type Stdin = Arc<Mutex<ChildStdin>>;
+
 struct Sender {
-    to: ChildStdin,
+    to: Stdin,
     /// The id of the newest request: jsonrpsee keeps it to itself, and who takes a request back must know it.
     newest: watch::Sender<Value>,
 }
@@ -32,7 +35,7 @@ impl TransportSenderT for Sender {
     async fn send(&mut self, mut message: String) -> io::Result<()> {
         let id = serde_json::from_str::<Value>(&message)?["id"].take();
         message.push('\n');
-        self.to.write_all(message.as_bytes()).await?;
+        self.to.lock().await.write_all(message.as_bytes()).await?;
         if !id.is_null() {
             self.newest.send_replace(id);
         }
@@ -40,17 +43,59 @@ impl TransportSenderT for Sender {
     }
 }
 
-/// The daemon's stdout.
-struct Receiver(Lines<BufReader<ChildStdout>>);
+/// The daemon's stdout. jsonrpsee's client takes a request for a notification and never answers, so the daemon's requests
+/// are taken out here.
+struct Receiver {
+    from: Lines<BufReader<ChildStdout>>,
+    to: Stdin,
+}
 
 impl TransportReceiverT for Receiver {
     type Error = io::Error;
 
     async fn receive(&mut self) -> io::Result<ReceivedMessage> {
-        let line = self.0.next_line().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        Ok(ReceivedMessage::Text(line))
+        loop {
+            let line = self.from.next_line().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
+            let frame: Value = serde_json::from_str(&line)?;
+            if frame.get("method").is_none() || frame.get("id").is_none() {
+                return Ok(ReceivedMessage::Text(line));
+            }
+            // In a task of its own: a model takes its time, and more comes meanwhile.
+            let to = self.to.clone();
+            tokio::spawn(async move {
+                let answer = format!("{}\n", answer(&frame).await);
+                // A daemon that is gone waits for no answer.
+                let _ = to.lock().await.write_all(answer.as_bytes()).await;
+            });
+        }
     }
 }
+
+/// Our answer to a request of the daemon.
+async fn answer(request: &Value) -> Value {
+    match request["method"].as_str() {
+        Some("llm/complete") => {
+            let message = complete(&request["params"]).await;
+            json!({ "jsonrpc": "2.0", "id": request["id"], "result": { "message": message } })
+        }
+        _ => {
+            let error = json!({ "code": -32601, "message": "no such request" });
+            json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })
+        }
+    }
+}
+
+/// Runs a model; this one writes summaries and nothing else. Usage is left out, as nobody knows it here.
+async fn complete(params: &Value) -> Value {
+    let text = match params["purpose"].as_str() {
+        Some("compaction") => "## Goal\nGo through the steps.\n\n## Progress\n### Done\n- [x] the first ones",
+        Some("turn_prefix") => "## Original Request\nThe next step.\n\n## Early Progress\n- begun",
+        _ => SHORT,
+    };
+    json!({ "role": "assistant", "content": [{ "type": "text", "text": text }], "stopReason": "stop" })
+}
+
+const SHORT: &str = "The first steps are done. More will come.";
 
 /// A daemon of our own.
 struct Abridged {
@@ -74,14 +119,16 @@ impl Abridged {
             return Err("the daemon has no pipes".into());
         };
         let (sender, newest) = watch::channel(Value::Null);
+        let to = Arc::new(Mutex::new(to));
+        let receiver = Receiver { from: BufReader::new(from).lines(), to: to.clone() };
         let client = ClientBuilder::new()
             // A subscription that holds more events than this, because nobody reads them, is closed without a word.
             .max_buffer_capacity_per_subscription(4096)
-            .build_with_tokio(Sender { to, newest: sender }, Receiver(BufReader::new(from).lines()));
+            .build_with_tokio(Sender { to, newest: sender }, receiver);
         let events = client.subscribe_to_method("session/event").await?;
         let daemon = Self { child, client, newest };
         let info = json!({ "name": "jsonrpsee", "version": "0.26" });
-        let hello = json!({ "protocolVersion": 1, "clientInfo": info, "processId": process::id() });
+        let hello = json!({ "protocolVersion": 1, "clientInfo": info, "processId": process::id(), "capabilities": { "llm": {} } });
         daemon.call("initialize", hello).await?;
         Ok((daemon, events))
     }
@@ -216,13 +263,27 @@ async fn interop(home: &Path) -> Result<usize, Failure> {
     let other = daemon.call("session/load", json!({ "path": path })).await?["session"]["sessionId"].take();
     daemon.call("session/append", json!({ "sessionId": other, "messages": turn(1) })).await?;
 
+    // A session whose model only we can run: its summary is asked of us.
+    let new = json!({ "cwd": home, "model": "editor/writer" });
+    let ours = daemon.call("session/new", new).await?["session"]["sessionId"].take();
+    for number in 0..20 {
+        daemon.call("session/append", json!({ "sessionId": ours, "messages": turn(number) })).await?;
+    }
+    let compact = json!({ "sessionId": ours, "keepRecentTokens": 1000, "wait": true });
+    let answer = daemon.call("session/compact", compact).await?;
+    let result = &answer["result"];
+    check(result["method"] == "llm" && result["rejected"] == json!([]), &format!("no summary of ours: {result}"))?;
+    let summary = result["summary"].as_str().unwrap_or_default();
+    check(summary.contains("Go through the steps."), &format!("another summary than ours: {summary}"))?;
+    check(result["shortSummary"] == SHORT, "another short one")?;
+
     check(daemon.end().await?.success(), "the daemon did not end well")?;
     let events = events.all().await?;
-    check_events(&events, &session, &operation)?;
+    check_events(&events, &session, &[&operation, &answer["operationId"]])?;
     Ok(events.len())
 }
 
-fn check_events(events: &[Value], session: &Value, completed: &Value) -> Result<(), Failure> {
+fn check_events(events: &[Value], session: &Value, completed: &[&Value]) -> Result<(), Failure> {
     let mut last = HashMap::new();
     let mut open = HashSet::new();
     let mut ends = Vec::new();
@@ -237,7 +298,7 @@ fn check_events(events: &[Value], session: &Value, completed: &Value) -> Result<
                 check(open.remove(&operation), &format!("an end without its start, or a second one: {params}"))?;
                 ends.push(event["outcome"].as_str().unwrap_or_default());
                 check(
-                    (event["outcome"] == "completed") == (params["operationId"] == *completed),
+                    (event["outcome"] == "completed") == completed.contains(&&params["operationId"]),
                     "the wrong one ended",
                 )?;
             }
@@ -245,10 +306,11 @@ fn check_events(events: &[Value], session: &Value, completed: &Value) -> Result<
         }
     }
     check(open.is_empty(), "a start without an end")?;
-    check(last.len() == 2, "events of two sessions are there")?;
+    check(last.len() == 3, "events of three sessions are there")?;
     // The request that was taken back ends as cancelled, or never began.
     let outcomes = ends.join(" ");
-    let right = ["cancelled completed", "cancelled cancelled completed"].contains(&outcomes.as_str());
+    let right =
+        ["cancelled completed completed", "cancelled cancelled completed completed"].contains(&outcomes.as_str());
     check(right, &format!("they ended as {outcomes}"))?;
     let of_session = events.iter().rev().filter(|params| params["sessionId"] == *session);
     let types: Vec<_> = of_session.map(|params| &params["event"]["type"]).take(2).collect();
@@ -269,7 +331,7 @@ fn check(holds: bool, what: &str) -> Result<(), Failure> {
 async fn main() -> ExitCode {
     let home = env::temp_dir().join(format!("abridged-{}", process::id()));
     let result = match fs::create_dir(&home) {
-        Ok(()) => timeout(Duration::from_secs(30), interop(&home)).await.unwrap_or_else(|late| Err(late.into())),
+        Ok(()) => timeout(Duration::from_secs(60), interop(&home)).await.unwrap_or_else(|late| Err(late.into())),
         Err(error) => Err(error.into()),
     };
     let _ = fs::remove_dir_all(&home);
