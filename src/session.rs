@@ -70,7 +70,6 @@ use summarizing::{Spent, Told};
 use tokio::sync::mpsc;
 
 /// A result of work.
-#[expect(clippy::large_enum_variant, reason = "it is boxed in its channel")]
 enum Input {
     /// What was done with the file.
     Back { home: Home, done: Done },

@@ -40,7 +40,6 @@ pub struct Drafting {
 }
 
 /// What comes back from a draft being made.
-#[expect(clippy::large_enum_variant, reason = "it is boxed in its channel")]
 pub enum Report {
     /// Something happened on the way.
     Told(Told),
