@@ -41,11 +41,12 @@ impl Caller {
         Self { outbox, next: AtomicU64::new(1), gone: AtomicBool::new(false), waiting: Mutex::default() }
     }
 
-    /// Asks, and waits for the answer. Dropped before, the client is told that nobody waits any more.
+    /// Asks, and waits for the answer, which has at most `largest` bytes. Dropped before, the client is told that nobody
+    /// waits any more.
     ///
     /// # Errors
     /// When the client does not answer with what was asked for.
-    pub async fn call<R: ClientRequest>(&self, params: &R::Params) -> Result<R::Answer, Unanswered> {
+    pub async fn call<R: ClientRequest>(&self, params: &R::Params, largest: usize) -> Result<R::Answer, Unanswered> {
         let id = format!("srv-{}", self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, answer) = oneshot::channel();
         self.waiting().insert(id.clone(), sender);
@@ -58,6 +59,9 @@ impl Caller {
         self.outbox.request(frame.to_string());
         let answer = answer.await.unwrap_or(Err(Unanswered::Gone))?;
         drop(asked);
+        if answer.len() > largest {
+            return Err(Unanswered::Garbled(format!("it has {} bytes, and {largest} are enough", answer.len())));
+        }
         serde_json::from_str(&answer).map_err(|error| Unanswered::Garbled(error.to_string()))
     }
 

@@ -14,7 +14,8 @@ pub struct Learned(Arc<Mutex<BTreeMap<String, u64>>>);
 impl Learned {
     /// What was learned before.
     #[must_use]
-    pub fn of(windows: BTreeMap<String, u64>) -> Self {
+    pub fn of(mut windows: BTreeMap<String, u64>) -> Self {
+        windows.retain(|_, window| plausible(*window));
         Self(Arc::new(Mutex::new(windows)))
     }
 
@@ -24,9 +25,9 @@ impl Learned {
         self.windows().get(&model.to_string()).copied()
     }
 
-    /// Learns a window. Whether that is news.
+    /// Learns a window. Whether that is news; what can be no window is none.
     pub fn learn(&self, model: &ModelRef, window: u64) -> bool {
-        self.windows().insert(model.to_string(), window) != Some(window)
+        plausible(window) && self.windows().insert(model.to_string(), window) != Some(window)
     }
 
     /// All of them, by `"provider/id"`.
@@ -38,4 +39,10 @@ impl Learned {
     fn windows(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a number can be a window that an agent works in, in tokens. A smaller one would leave a session stuck, on the
+/// word of one server.
+fn plausible(window: u64) -> bool {
+    (1_024..=20_000_000).contains(&window)
 }

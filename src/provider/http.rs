@@ -1,13 +1,14 @@
 //! Asks a provider over HTTP. The only file that knows reqwest. Dropping a question closes its connection.
 
-use super::{Answer, Api, Delivery, Delta, Encoded, Endpoint, Request, Trouble, TroubleKind, codec, keys, sse};
-use crate::secret::Secret;
+use super::{Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Request, Trouble, TroubleKind, codec, keys, sse};
+use crate::{secret::Secret, text};
 use reqwest::{
     Client, Response, StatusCode,
     header::{HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
 use std::{error::Error as _, sync::OnceLock, time::Duration};
+use tokio::time::Instant;
 
 /// Asks providers. Connections are kept and used again.
 #[derive(Debug, Default)]
@@ -19,6 +20,9 @@ pub struct Http {
 
 /// A server that does not even take the connection is not there.
 const LONGEST_CONNECT: Duration = Duration::from_secs(15);
+
+/// So much of what went wrong is kept, in characters.
+const LONGEST_SAID: usize = 16 * 1024;
 
 /// So much of an error's body is read, in bytes.
 const LONGEST_ERROR: usize = 64 * 1024;
@@ -36,9 +40,25 @@ impl Http {
         told: &mut (dyn FnMut(&Delta) + Send),
     ) -> Result<Answer, Trouble> {
         let key = keys::key(&endpoint.key, stall).await?;
-        let asked = self.with_key(endpoint, key.as_ref(), request, stall, told).await;
+        let key = key.as_ref();
+        let mut guarded = Guarded { endpoint, key, held: String::new(), told };
+        let asked = self.with_key(endpoint, key, request, stall, &mut |delta| guarded.take(delta)).await;
         // What a provider says may have in it what it was sent.
-        asked.map_err(|trouble| Trouble { said: without_secrets(trouble.said, endpoint, key.as_ref()), ..trouble })
+        match asked {
+            Ok(mut answer) => {
+                guarded.tell(String::new());
+                for part in &mut answer.parts {
+                    if let Part::Text { text, .. } = part {
+                        *text = without_secrets_as_it_stands(std::mem::take(text), endpoint, key);
+                    }
+                }
+                Ok(answer)
+            }
+            // Nobody reads more of it, and what is long takes long to look through.
+            Err(trouble) => {
+                Err(trouble.said_as(|said| without_secrets(text::head(said, LONGEST_SAID).to_owned(), endpoint, key)))
+            }
+        }
     }
 
     async fn with_key(
@@ -131,6 +151,12 @@ fn secret_value(text: &str) -> Result<HeaderValue, reqwest::header::InvalidHeade
 /// A text without the key and whatever else an endpoint keeps to itself: headers, and what stands in its address beside
 /// host and path.
 fn without_secrets(text: String, endpoint: &Endpoint, key: Option<&Secret>) -> String {
+    // What was escaped on its way is the same secret.
+    let text = if text.contains('\\') { unescaped(&text) } else { text };
+    without_secrets_as_it_stands(text, endpoint, key)
+}
+
+fn without_secrets_as_it_stands(text: String, endpoint: &Endpoint, key: Option<&Secret>) -> String {
     /// What is shorter keeps nobody out, and would tear words apart.
     const SHORTEST: usize = 8;
     let (base, query) = endpoint.base_url.split_once('?').unwrap_or((&endpoint.base_url, ""));
@@ -143,6 +169,58 @@ fn without_secrets(text: String, endpoint: &Endpoint, key: Option<&Secret>) -> S
     // The longest first: one may stand in another.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     secrets.into_iter().fold(text, |text, secret| text.replace(secret, "[REDACTED:key]"))
+}
+
+/// A text without JSON's escapes, however often it was escaped.
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = rest[at..].trim_start_matches('\\');
+        let code = rest.strip_prefix('u').and_then(|rest| rest.get(..4));
+        match code.and_then(|code| char::from_u32(u32::from_str_radix(code, 16).ok()?)) {
+            Some(char) => {
+                out.push(char);
+                rest = &rest[5..];
+            }
+            None if rest.starts_with(['n', 'r', 't']) => {
+                out.push(' ');
+                rest = &rest[1..];
+            }
+            None => {}
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// An answer piece by piece, without what an endpoint keeps to itself: told line by line, so that no piece of it is half
+/// of a secret.
+struct Guarded<'a> {
+    endpoint: &'a Endpoint,
+    key: Option<&'a Secret>,
+    held: String,
+    told: &'a mut (dyn FnMut(&Delta) + Send),
+}
+
+impl Guarded<'_> {
+    fn take(&mut self, delta: &Delta) {
+        let Delta::Text(text) = delta else { return (self.told)(delta) };
+        self.held.push_str(text);
+        if let Some(end) = self.held.rfind('\n') {
+            let rest = self.held.split_off(end + 1);
+            self.tell(rest);
+        }
+    }
+
+    /// Tells what is held; `rest` is held from here on.
+    fn tell(&mut self, rest: String) {
+        let text = std::mem::replace(&mut self.held, rest);
+        if !text.is_empty() {
+            (self.told)(&Delta::Text(without_secrets_as_it_stands(text, self.endpoint, self.key)));
+        }
+    }
 }
 
 async fn within<T>(longest: Duration, work: impl Future<Output = T>) -> Result<T, Trouble> {
@@ -214,7 +292,13 @@ async fn read(
     let mut unclear = Vec::new();
     let mut form = if kind.contains("event-stream") { Form::Events } else { Form::Unclear };
     let with_status = |trouble: Trouble| Trouble { status: trouble.status.or(Some(status)), ..trouble };
+    // A server may say for long that it is still there; not for ever.
+    let mut progress = Instant::now();
     while let Some(bytes) = within(stall, response.chunk()).await?.map_err(|error| broken_off(&error))? {
+        if progress.elapsed() > stall.saturating_mul(MOST_STALLS) {
+            let what = format!("nothing but signs of life came for {} s", progress.elapsed().as_secs());
+            return Err(with_status(Trouble::new(TroubleKind::Stalled, what)));
+        }
         limit.bytes(bytes.len()).map_err(with_status)?;
         let bytes = if form == Form::Events {
             bytes.to_vec()
@@ -222,6 +306,7 @@ async fn read(
             unclear.extend_from_slice(&bytes);
             form = if form == Form::Unclear { form_of(&unclear) } else { form };
             if form != Form::Events {
+                progress = Instant::now();
                 continue;
             }
             std::mem::take(&mut unclear)
@@ -230,6 +315,7 @@ async fn read(
         for event in events.push(&bytes).map_err(too_large)? {
             for delta in decoder.event(&event).map_err(with_status)? {
                 limit.delta(&delta).map_err(with_status)?;
+                progress = Instant::now();
                 told(&delta);
             }
         }
@@ -246,6 +332,9 @@ async fn read(
     }
     decoder.finish().map_err(with_status)
 }
+
+/// Comments and pings keep an answer alive for so many times the silence that would end it: a model may think that long.
+const MOST_STALLS: u32 = 10;
 
 /// How an answer comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

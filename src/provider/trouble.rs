@@ -171,7 +171,8 @@ impl fmt::Display for Trouble {
         if let Some(status) = self.status {
             write!(f, " (status {status})")?;
         }
-        let said = text::one_line(&stated(&self.said), LONGEST_QUOTE);
+        let said = stated(&self.said).replace(char::is_control, " ");
+        let said = text::one_line(&said, LONGEST_QUOTE);
         if !said.is_empty() {
             write!(f, ": {said}")?;
         }

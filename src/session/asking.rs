@@ -18,6 +18,7 @@ use crate::{
         brief::Part,
         redact::{self, Stream},
     },
+    text,
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -124,7 +125,7 @@ impl Work<'_> {
             deadline_ms: u64::try_from(deadline.as_millis()).ok(),
         };
         let unwilling = |what: String| Trouble::new(TroubleKind::Unwilling, what);
-        let call = self.job.means.caller.call::<LlmComplete>(&params);
+        let call = self.job.means.caller.call::<LlmComplete>(&params, LARGEST_ANSWER);
         match tokio::time::timeout(deadline, call).await {
             Err(_) => Err(Trouble::new(TroubleKind::Late, format!("nothing within {} s", deadline.as_secs()))),
             // Some say in the error what their provider said.
@@ -202,16 +203,22 @@ fn answer_of(mut message: Value) -> Result<Result<Answer, Trouble>, String> {
 /// How long to wait before asking again: twice as long each time, and not all at the same moment.
 fn delay(retry: &RetrySettings, attempt: u32, after: Option<Duration>) -> Duration {
     let base = retry.base_delay_ms.saturating_mul(1 << attempt.min(20)).min(retry.max_delay_ms);
-    // Somewhere in the last quarter.
-    let jitter = base / 4 * u64::from(uuid::Uuid::new_v4().as_bytes()[0]) / 255;
-    let own = Duration::from_millis(base - base / 4 + jitter);
-    after.map_or(own, |after| after.max(own.min(Duration::from_millis(retry.base_delay_ms))))
+    let jitter = base / 4 / 255 * u64::from(uuid::Uuid::new_v4().as_bytes()[0]);
+    let own = Duration::from_millis(base.saturating_add(jitter));
+    after.filter(|after| !after.is_zero()).unwrap_or(own)
 }
+
+/// No summary is larger, in bytes, with everything around it.
+const LARGEST_ANSWER: usize = 1 << 20;
+
+/// So much of what went wrong is looked through for secrets, in characters: many times what is quoted.
+const LONGEST_LOOKED_THROUGH: usize = 8_192;
 
 /// A model's trouble as clients are told of it.
 #[must_use]
 pub fn failure(model: &ModelRef, trouble: &Trouble) -> Failure {
-    let said = trouble.said_as(|said| redact::redact(said).into_owned());
+    // Only its beginning is quoted; what is long takes long to look through.
+    let said = trouble.said_as(|said| redact::redact(text::head(said, LONGEST_LOOKED_THROUGH)).into_owned());
     Failure::Provider {
         provider: model.provider.clone(),
         model: model.id.clone(),

@@ -13,9 +13,16 @@ use crate::{
     models::candidates::{Candidate, Unfit},
     protocol::errors::Failure,
     settings::Sourced,
-    summary::{brief::Brief, files::FileLists, material::Material, redact},
+    summary::{
+        brief::Brief,
+        files::FileLists,
+        made::{Made, Rejected},
+        material::Material,
+        redact,
+    },
 };
 use std::{sync::Arc, time::Duration};
+use tokio::task::JoinSet;
 
 /// What is to be drafted, and with whom.
 pub struct Drafting {
@@ -39,6 +46,9 @@ pub struct Drafting {
     pub stop: Stop,
 }
 
+/// Where it is told what happens.
+type Tell = Arc<dyn Fn(Told) + Send + Sync>;
+
 /// What comes back from a draft being made.
 pub enum Report {
     /// Something happened on the way.
@@ -51,7 +61,8 @@ pub enum Report {
 pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone + 'static) {
     tokio::spawn(async move {
         let tell = report.clone();
-        let work = tokio::spawn(async move { draft(drafting, &|told| tell(Report::Told(told))).await });
+        let tell: Tell = Arc::new(move |told| tell(Report::Told(told)));
+        let work = tokio::spawn(draft(drafting, tell));
         report(Report::Drafted(Box::new(work.await.unwrap_or_else(|_| Err(NoDraft::Failed(defect()))))));
     });
 }
@@ -60,7 +71,7 @@ pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone +
 ///
 /// # Errors
 /// When it was stopped, or nothing that could be written fits the window.
-pub async fn draft(drafting: Drafting, tell: &(dyn Fn(Told) + Send + Sync)) -> Result<Draft, NoDraft> {
+pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, NoDraft> {
     let Drafting { session, operation, plan, instructions, candidates, settings, deadline, means, stop } = drafting;
     let measure = Measure { estimator: plan.demand.estimator, factor: plan.demand.factor };
     let reserve = plan.demand.budget.reserve;
@@ -90,11 +101,25 @@ pub async fn draft(drafting: Drafting, tell: &(dyn Fn(Told) + Send + Sync)) -> R
     let job = Job { session, operation, material, brief, reserve, candidates, settings, measure, deadline, means };
     let (written, made) = tokio::select! { biased;
         () = stop.wait() => return Err(NoDraft::Stopped),
-        made = summarize(&job, tell) => made,
+        made = apart(job, tell) => made,
     };
     match written {
         Some(Written { text, short }) => blocking(move || Ok(floor.with_summary(text, short, made))).await?,
         None => Ok(Draft { made, ..floor }),
+    }
+}
+
+/// Asks the models in a task of its own, which ends with this one. A panic in there is a defect, and costs no more than
+/// their summary.
+async fn apart(job: Job, tell: Tell) -> (Option<Written>, Made) {
+    let mut task = JoinSet::new();
+    task.spawn(async move { summarize(&job, &*tell).await });
+    match task.join_next().await {
+        Some(Ok(made)) => made,
+        _ => {
+            let why = defect().to_string();
+            (None, Made { by: None, rejected: vec![Rejected { model: None, why, error: None }] })
+        }
     }
 }
 

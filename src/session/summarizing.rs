@@ -11,7 +11,7 @@ use crate::{
     entry,
     ids::{EntryId, ModelRef, OperationId, SessionId},
     message,
-    models::candidates::{Candidate, Unfit},
+    models::candidates::{Candidate, Unfit, Way},
     protocol::{
         errors::Failure,
         events::{ChunkSource, RetrySource},
@@ -197,6 +197,20 @@ pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserv
         1 + pieces.chunks(until, room)
     };
     chunks(Part::History) + chunks(Part::TurnPrefix) + 1
+}
+
+/// The short summary has so much time.
+const LONGEST_FOR_SHORT: Duration = Duration::from_secs(30);
+
+/// What is known of a window after a request was too long for it.
+#[derive(Clone, Copy)]
+enum Found {
+    /// Nothing but that.
+    Nothing,
+    /// The provider said how large it is, in tokens.
+    Stated(u64),
+    /// So much of the request was read, in tokens.
+    Guessed(u64),
 }
 
 /// A candidate is out; why is noted.
@@ -420,7 +434,7 @@ impl Work<'_> {
                         _ => None,
                     };
                     if let Some(overflow) = overflow
-                        && self.shrinks(seat, window, overflow.limit, estimate)
+                        && self.shrinks(seat, window, overflow.limit.map_or(Found::Nothing, Found::Stated), estimate)
                     {
                         return Ok(None);
                     }
@@ -432,14 +446,16 @@ impl Work<'_> {
             let usage = answer.usage;
             (self.tell)(Told::Spent(Spent { purpose: purpose(ask.part), model: seat.candidate.model.clone(), usage }));
             let reported = usage.input + usage.cache_read + usage.cache_write;
-            if let Some(served) = overflow::truncated(reported, estimate) {
+            // A client may leave out what was read from a cache.
+            let at_provider = matches!(seat.candidate.way, Way::Provider(_));
+            if at_provider && let Some(served) = self.truncated(reported, estimate, &text) {
                 let why = format!("it was sent about {estimate} tokens and read {reported}: its server cuts prompts");
                 self.reject(model(), why, None);
-                return if self.shrinks(seat, window, Some(served), estimate) { Ok(None) } else { Err(Out) };
+                return if self.shrinks(seat, window, Found::Guessed(served), estimate) { Ok(None) } else { Err(Out) };
             }
             if overflow::silent(reported, usage.output, answer.stop == Ended::Length, window) {
                 self.reject(model(), format!("the request filled its window of {window} tokens"), None);
-                return if self.shrinks(seat, window, None, estimate) { Ok(None) } else { Err(Out) };
+                return if self.shrinks(seat, window, Found::Nothing, estimate) { Ok(None) } else { Err(Out) };
             }
             let expected = Expected {
                 part: ask.part,
@@ -465,19 +481,38 @@ impl Work<'_> {
         }
     }
 
-    /// Makes a window smaller after an overflow of a request that was planned for `before`, by what was said or by half.
+    /// The window that a server really has, where it cut a request of about `estimate` tokens and read so many.
+    fn truncated(&self, reported: u64, estimate: u64, text: &str) -> Option<u64> {
+        let served = overflow::truncated(reported, estimate)?;
+        match self.job.measure.estimator {
+            Estimator::Tiktoken => Some(served),
+            // A quarter of the characters is far too many for blanks: this is worth a count.
+            Estimator::Chars => overflow::truncated(reported, u64::from(tokens::of_text(text))),
+        }
+    }
+
+    /// Makes a window smaller after an overflow of a request that was planned for `before`, by what was found or by half.
     /// False where nothing is left to make smaller.
-    fn shrinks(&self, seat: &Seat<'_>, before: u64, stated: Option<u64>, estimate: u64) -> bool {
+    fn shrinks(&self, seat: &Seat<'_>, before: u64, found: Found, estimate: u64) -> bool {
         /// No window in use is smaller, in tokens.
         const LEAST: u64 = 1_024;
         let sent = tokens::scaled(estimate, seat.factor());
         // What was sent did not fit, whatever anybody said.
-        let smaller = match stated {
-            Some(stated) if stated < before => stated,
+        let smaller = match found {
+            Found::Stated(window) | Found::Guessed(window) if window < before => window,
             _ => before.min(sent + seat.answer(Part::History)) / 2,
         };
-        if let Some(stated) = stated.filter(|_| self.job.settings.settings.tokens.learn_window)
-            && self.job.means.learned.learn(&seat.candidate.model, stated)
+        let settings = &self.job.settings.settings;
+        let model = &seat.candidate.model;
+        let set = settings.model(model).is_some_and(|model| model.context_window.is_some());
+        let lesson = match found {
+            Found::Stated(window) => Some(window),
+            // A person who set a window knows better than a guess.
+            Found::Guessed(window) => Some(window).filter(|_| !set),
+            Found::Nothing => None,
+        };
+        if let Some(window) = lesson.filter(|_| settings.tokens.learn_window)
+            && self.job.means.learned.learn(model, window)
         {
             self.job.means.keep_learned_soon();
         }
@@ -492,7 +527,10 @@ impl Work<'_> {
         let Job { brief, measure, settings, .. } = self.job;
         let ask =
             Ask { part: Part::Short, conversation: summary_as_data(summary), previous: None, most: 512, refused: None };
-        let answer = self.once(seat, Part::Short, &brief.text(&ask)).await.ok()?;
+        // The summary is there: nobody waits long for a line about it.
+        let longest = Duration::from_secs(settings.settings.compaction.stall_seconds).min(LONGEST_FOR_SHORT);
+        let text = brief.text(&ask);
+        let answer = tokio::time::timeout(longest, self.once(seat, Part::Short, &text)).await.ok()?.ok()?;
         let spent = Spent { purpose: Purpose::ShortSummary, model: seat.candidate.model.clone(), usage: answer.usage };
         (self.tell)(Told::Spent(spent));
         let expected = Expected {

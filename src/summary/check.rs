@@ -11,7 +11,7 @@ use crate::{
     provider::{Answer, Part as Piece, Stop},
     text,
 };
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// A text that passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,6 +145,8 @@ pub fn check(answer: &Answer, expected: &Expected<'_>) -> Result<Accepted, Rejec
     if answer.stop == Stop::Length {
         return Err(Rejection::CutOff);
     }
+    let said = with_quoted_tags_escaped(said);
+    let said = said.as_ref();
     reads_like_a_summary(said, expected)?;
     fits(said, expected)?;
     if let Some(script) = expected.script
@@ -174,7 +176,9 @@ fn reads_like_a_summary(said: &str, expected: &Expected<'_>) -> Result<(), Rejec
     let has = |line: &str| wanted.iter().any(|heading| line.eq_ignore_ascii_case(heading));
     let found = headings(said).into_iter().filter(|heading| has(heading)).count();
     let lower = said.to_lowercase();
-    if (found == 0 || expected.part == Part::Short) && starts_with_any(&lower, REFUSALS) {
+    // Under a heading it is one all the same.
+    let first = contents(&lines).next().unwrap_or_default();
+    if starts_with_any(&lower, REFUSALS) || starts_with_any(&first, REFUSALS) {
         return Err(Rejection::Refusal);
     }
     if nothing_said(&lines) {
@@ -189,7 +193,7 @@ fn reads_like_a_summary(said: &str, expected: &Expected<'_>) -> Result<(), Rejec
     if unfilled(&lines, expected.prompt) {
         return Err(Rejection::Unfilled);
     }
-    if goes_on_at_the_end(said) {
+    if goes_on(said) {
         return Err(Rejection::ContinuesTheTask);
     }
     if repeats(&lines) { Err(Rejection::Repeats) } else { Ok(()) }
@@ -213,10 +217,10 @@ fn without_thoughts(text: &str) -> (&str, bool) {
             return (inside.split_once(close).map_or("", |(_, after)| after), true);
         }
     }
-    // Some servers cut the opening tag off.
+    // Some servers cut the opening tag off. Behind a heading it is only spoken of.
     match text.split_once("</think>") {
-        Some((_, after)) => (after, true),
-        None => (text, false),
+        Some((before, after)) if headings(before).is_empty() => (after, true),
+        _ => (text, false),
     }
 }
 
@@ -297,7 +301,12 @@ fn writes_a_call(said: &str) -> bool {
         "<function=",
         "to=functions.",
     ];
-    if CALLS.iter().any(|call| said.contains(call)) {
+    // Between backticks it is only spoken of; a block of a tool's own begins with them.
+    let called = |call: &&str| match call.starts_with('`') {
+        true => said.contains(*call),
+        false => said.split('`').step_by(2).any(|prose| prose.contains(*call)),
+    };
+    if CALLS.iter().any(called) {
         return true;
     }
     let json = said.starts_with(['{', '[']).then(|| serde_json::from_str::<serde_json::Value>(said).ok()).flatten();
@@ -325,15 +334,8 @@ fn heading(line: &str) -> Option<&str> {
 /// Nothing but headings and words for nothing.
 fn nothing_said(lines: &[&str]) -> bool {
     const NOTHING: &[&str] = &["(none)", "none", "n/a", "-", "(empty)", "nothing", "no prior history", "…", "..."];
-    let content = |line: &&str| !(line.starts_with('#') || line.starts_with("**") && line.ends_with("**"));
-    let bare = |line: &str| {
-        let line = line.trim_start_matches(|char: char| "-*[]x0123456789. ".contains(char));
-        line.trim_end_matches('.').to_lowercase()
-    };
-    let mut content = lines.iter().filter(|line| content(line)).map(|line| bare(line)).peekable();
-    if content.peek().is_none() {
-        return true;
-    }
+    let mut content = contents(lines).peekable();
+    let Some(first) = content.peek().cloned() else { return true };
     let whole = lines.join(" ").to_lowercase();
     const SENTENCES: &[&str] = &[
         "no prior history",
@@ -345,7 +347,16 @@ fn nothing_said(lines: &[&str]) -> bool {
         "nothing to summarize",
     ];
     content.all(|line| line.is_empty() || NOTHING.contains(&line.as_str()))
-        || whole.len() < 200 && SENTENCES.iter().any(|sentence| whole.contains(sentence))
+        || SENTENCES.iter().any(|sentence| first.starts_with(sentence) || whole.len() < 200 && whole.contains(sentence))
+}
+
+/// What stands under the headings, line by line, without marks and in small letters.
+fn contents<'a>(lines: &'a [&str]) -> impl Iterator<Item = String> + 'a {
+    let content = |line: &&&str| !(line.starts_with('#') || line.starts_with("**") && line.ends_with("**"));
+    lines.iter().filter(content).map(|line| {
+        let line = line.trim_start_matches(|char: char| "-*[]x0123456789. ".contains(char));
+        line.trim_end_matches('.').to_lowercase()
+    })
 }
 
 /// The prompt's own explanations under its headings.
@@ -357,13 +368,29 @@ fn unfilled(lines: &[&str], prompt: &str) -> bool {
     copied > 0 && copied * 2 > said
 }
 
-/// Its last words are about what comes next, outside of any list.
-fn goes_on_at_the_end(said: &str) -> bool {
-    let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let in_list = last.starts_with([' ', '-', '*', '#', '|']) || last.starts_with(|char: char| char.is_ascii_digit());
-    let lower = last.to_lowercase().replace('’', "'");
-    const ENDS: &[&str] = &["now let me", "let me ", "now i'll", "now i will", "i'll now", "i will now", "next, i'll"];
-    !in_list && ENDS.iter().any(|start| lower.starts_with(start))
+/// Outside of any list somebody says what they do now; or does so in the last words.
+fn goes_on(said: &str) -> bool {
+    const DOES: &[&str] =
+        &["now let me", "let me now", "now i'll", "now i will", "i'll now", "i will now", "next, i'll"];
+    let in_list = |line: &str| {
+        line.starts_with([' ', '\t', '-', '*', '#', '|', '>']) || line.starts_with(|char: char| char.is_ascii_digit())
+    };
+    let own = || said.lines().filter(|line| !line.trim().is_empty() && !in_list(line));
+    let plain = |line: &str| line.to_lowercase().replace('’', "'");
+    let last = said.lines().rev().find(|line| !line.trim().is_empty()).filter(|line| !in_list(line)).map(plain);
+    // "Let me know" is only polite.
+    let ends = last.is_some_and(|last| last.starts_with("let me ") && !last.starts_with("let me know"));
+    ends || own().map(plain).any(|line| DOES.iter().any(|start| line.starts_with(start)))
+}
+
+/// A tag that is quoted, between backticks, is spoken of and meant to frame nothing: it is escaped as it is in what a
+/// model is given.
+fn with_quoted_tags_escaped(said: &str) -> Cow<'_, str> {
+    if !said.contains('`') {
+        return Cow::Borrowed(said);
+    }
+    let part = |(at, part): (usize, &str)| if at % 2 == 1 { escape_tags(part).into_owned() } else { part.to_owned() };
+    Cow::Owned(said.split('`').enumerate().map(part).collect::<Vec<_>>().join("`"))
 }
 
 /// A model that has lost its way writes the same line, or the same few words, for ever.
@@ -444,9 +471,17 @@ mod tests {
             "## Goal\nfix it\n\n## Next Steps\n1. let me know when it is done\n2. Let me see",
             "## Goal\nUse `<summary-x>` and [REDACTED:openai-key]",
             "## GOAL\nshout",
+            "## Goal\nfix it\n\n### Blocked\n- the tag </think> is not closed\n\n## Next Steps\n1. close it",
+            "## Goal\nteach it to write `<tool_call>`\n\n## Next Steps\n1. try\n\nLet me know if you need anything else.",
         ] {
             assert_eq!(accepted(text).as_deref(), Ok(text));
         }
+    }
+
+    #[test]
+    fn a_tag_that_is_spoken_of_is_escaped() {
+        let accepted = verdict("## Goal\nescape `</summary>` and `<conversation>` in data").expect("a summary");
+        assert_eq!(accepted.text(), "## Goal\nescape `&lt;/summary>` and `&lt;conversation>` in data");
     }
 
     /// Each degenerate answer is refused for its own reason.
@@ -473,6 +508,19 @@ mod tests {
             ("[{\"tool\": \"read\", \"path\": \"/x\"}]".into(), ToolCall),
             ("<tool_call>{\"name\":\"ls\"}</tool_call>".into(), ToolCall),
             ("I'm sorry, but I can't help with that.".into(), Refusal),
+            ("## Goal\nI'm sorry, but I cannot help with that request.\n## Next Steps\n(none)".into(), Refusal),
+            ("I'm sorry, I can't share that.\n\n## Goal\n(none)".into(), Refusal),
+            (
+                format!(
+                    "## Goal\nNo prior history.\n\n## Next Steps\n1. {}",
+                    "give me the conversation, please; ".repeat(9)
+                ),
+                NothingSaid,
+            ),
+            (
+                "## Next Steps\nI'll now edit the file. Here is the code:\n```rust\nfn a() {}\n```\nDone!".into(),
+                ContinuesTheTask,
+            ),
             ("I cannot summarize this conversation because it contains…".into(), Refusal),
             ("As an AI language model, I do not have access".into(), Refusal),
             ("很抱歉，我无法提供这个内容".into(), Refusal),

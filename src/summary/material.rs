@@ -78,11 +78,20 @@ impl Material {
         let previous = plan.previous().and_then(|entry| Some(entry.compaction()?.summary.as_str()));
         let previous = previous.map(|text| clean(&without_files(text))).filter(|text| !text.trim().is_empty());
         let all: Vec<&Arc<Entry>> = history.iter().chain(&prefix).collect();
-        let words: Vec<String> = all
+        // What is kept was said by the same user, and more lately.
+        let mut words: Vec<String> = all
             .iter()
+            .copied()
+            .chain(plan.kept())
             .filter(|entry| entry.is_from(Role::User))
             .filter_map(|entry| entry.message().map(Message::text))
             .collect();
+        let says_enough =
+            |words: &[String]| language::script(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_some();
+        if !says_enough(&words) {
+            // "Yes" is no language; the summary before is in theirs.
+            words.extend(previous.clone());
+        }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let tokens = |entry: &Arc<Entry>| u64::from(entry.tokens(plan.demand.estimator));
         let replaced: u64 = plan.summarized().into_iter().map(tokens).sum::<u64>() + plan.previous().map_or(0, tokens);
