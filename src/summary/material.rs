@@ -78,18 +78,16 @@ impl Material {
         let previous = plan.previous().and_then(|entry| Some(entry.compaction()?.summary.as_str()));
         let previous = previous.map(|text| clean(&without_files(text))).filter(|text| !text.trim().is_empty());
         let all: Vec<&Arc<Entry>> = history.iter().chain(&prefix).collect();
-        // What is kept was said by the same user, and more lately.
-        let mut words: Vec<String> = all
-            .iter()
-            .copied()
-            .chain(plan.kept())
-            .filter(|entry| entry.is_from(Role::User))
-            .filter_map(|entry| entry.message().map(Message::text))
-            .collect();
+        let said_by_user = |entry: &&Arc<Entry>| entry.is_from(Role::User);
+        let text = |entry: &Arc<Entry>| entry.message().map(Message::text);
         let says_enough =
             |words: &[String]| language::script(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_some();
+        let mut words: Vec<String> = all.iter().copied().filter(said_by_user).filter_map(text).collect();
+        // "Yes" is no language. What is kept was said by the same user, and the summary before is in their language.
         if !says_enough(&words) {
-            // "Yes" is no language; the summary before is in theirs.
+            words.extend(plan.kept().iter().filter(said_by_user).filter_map(text));
+        }
+        if !says_enough(&words) {
             words.extend(previous.clone());
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

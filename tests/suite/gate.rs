@@ -475,7 +475,7 @@ fn a_summary_is_in_the_language_of_the_user() {
         assert_eq!(answer["result"]["method"], "llm", "{name}: {answer:#}");
         let asked = provider.asked();
         for asked in &asked {
-            assert!(asked.text().contains(&format!("The user writes in {name}: ")), "{name}");
+            assert!(asked.text().contains(&format!("The user writes in {name}: ")), "{name}: {}", asked.text());
         }
         let whys = whys(&answer);
         assert_eq!(whys.len(), usize::from(by_script), "{name}: {whys:?}");
