@@ -131,7 +131,8 @@ pub(super) fn listen(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, st
     said
 }
 
-fn with_images(blocks: &[Block]) -> String {
+/// The texts, and a word for each image.
+pub(super) fn with_images(blocks: &[Block]) -> String {
     let part = |block: &Block| match block {
         Block::Text(text) => Some(text.clone()),
         Block::Image(image) => Some(format!("[Image: {}]", image.mime)),
@@ -449,6 +450,11 @@ pub(super) fn is_constraint(sentence: &str) -> bool {
         "항상",
     ];
     let lower = sentence.to_lowercase();
+    has_word(&lower, WORDS) || lower.starts_with("use ") || lower.starts_with("no ") || lower.contains(". use ")
+}
+
+/// Whether one of the words stands in a text by itself, both in small letters. Writing without spaces has no "by itself".
+pub(super) fn has_word(lower: &str, words: &[&str]) -> bool {
     let word = |word: &&str| {
         lower.match_indices(*word).any(|(at, _)| {
             let before = lower[..at].chars().next_back();
@@ -458,7 +464,7 @@ pub(super) fn is_constraint(sentence: &str) -> bool {
                 && after.is_none_or(|char| !char.is_alphanumeric() || word.ends_with(' '))
         })
     };
-    WORDS.iter().any(word) || lower.starts_with("use ") || lower.starts_with("no ") || lower.contains(". use ")
+    words.iter().any(word)
 }
 
 /// Whether a sentence of the agent settles something.

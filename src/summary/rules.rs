@@ -72,15 +72,7 @@ fn commands(sentence: &str) -> bool {
         "항상",
     ];
     let lower = sentence.to_lowercase().replace('’', "'");
-    let word = |word: &&str| {
-        lower.match_indices(*word).any(|(at, _)| {
-            let before = lower[..at].chars().next_back();
-            let after = lower[at + word.len()..].chars().next();
-            !word.is_ascii()
-                || before.is_none_or(|char| !char.is_alphanumeric()) && after.is_none_or(|char| !char.is_alphanumeric())
-        })
-    };
-    ["use ", "no ", "only "].iter().any(|start| lower.starts_with(start)) || WORDS.iter().any(word)
+    ["use ", "no ", "only "].iter().any(|start| lower.starts_with(start)) || ledger::has_word(&lower, WORDS)
 }
 
 /// A rule is a sentence, in characters.

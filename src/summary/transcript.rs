@@ -1,6 +1,7 @@
 //! A conversation as a text that a summarizer reads: one piece for each message, so that it can be divided between them.
 //! Secrets are gone and our tags are harmless before anything is clipped, because half of a secret looks like none.
 
+use super::ledger::with_images;
 use crate::{
     entry::{Body, Entry},
     message::{self, Block, Message, ToolCall},
@@ -110,15 +111,6 @@ fn label(line: &str) -> Option<usize> {
         .collect();
     let seen = seen.to_lowercase();
     LABELS.iter().any(|label| seen.starts_with(label)).then_some(line.len() - start.len())
-}
-
-fn with_images(blocks: &[Block]) -> String {
-    let part = |block: &Block| match block {
-        Block::Text(text) => Some(text.clone()),
-        Block::Image(image) => Some(format!("[Image: {}]", image.mime)),
-        _ => None,
-    };
-    blocks.iter().filter_map(part).collect::<Vec<_>>().join("\n")
 }
 
 /// `name(argument="value"; …)`, each value as JSON.
