@@ -84,6 +84,7 @@ impl Work<'_> {
                         Some(most) => (answer + seat.thinking()).min(most),
                         None => answer + seat.thinking(),
                     }),
+                    ceiling: seat.candidate.output,
                     reasoning: if seat.candidate.thinks { Reasoning::Off } else { Reasoning::Unsaid },
                     ..Request::default()
                 };
