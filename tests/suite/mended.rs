@@ -1,7 +1,9 @@
 //! Promises that were broken once, each as small as it could be made.
 
 use crate::{
-    support::{Home, assistant, session_of, text_of, turns, user},
+    provider::{Asked, Format, Provider, Step},
+    summarizing::{compact, good, good_model, session, settings},
+    support::{Daemon, Home, assistant, session_of, text_of, turns, user},
     wire::{Peer, command},
 };
 use serde_json::{Value, json};
@@ -99,4 +101,68 @@ fn a_last_line_that_another_program_spoils_is_seen_by_its_owner() {
     let error = peer.call("session/append", append).expect_err("the last line is spoiled");
     assert_eq!(error["data"]["code"], "storage_error");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("load it again")), "{error}");
+}
+
+/// A provider that quotes the key it was sent may escape it as JSON allows, and a model may write it into its answer.
+#[test]
+fn a_key_that_comes_back_in_other_letters_is_gone_too() {
+    const KEY: &str = "mykey/abcdef/123456";
+    let provider = Provider::start(Format::OpenAiChat);
+    let refused = |body: &str| Step::status(401).header("content-type", "application/json").body(body);
+    provider
+        .script([
+            refused(r#"{"error":{"message":"wrong key: mykey\/abcdef\/123456"}}"#),
+            refused(r#"{"error":{"message":"wrong key: \u006dykey/abcdef/123456"}}"#),
+            refused(r#"{"error":"{\"message\":\"wrong key: mykey\\\/abcdef\\\/123456\"}"}"#),
+        ])
+        .otherwise(Step::answer(&format!("{}\n- the key is {KEY}", good("KEY"))));
+    let mut set: Value = serde_json::from_str(&settings(&provider, Format::OpenAiChat, json!({}))).expect("JSON");
+    set["models"][0]["apiKeyCommand"] = json!(["printf", "%s", KEY]);
+    let (mut daemon, id, path) = session(&set.to_string(), &turns(20));
+    for _ in 0..4 {
+        compact(&mut daemon, &id, json!({}));
+        daemon.ok("session/append", json!({"sessionId": id, "messages": turns(10)}));
+    }
+    let told = serde_json::to_string(&daemon.events).expect("JSON");
+    let kept = std::fs::read_to_string(path).expect("a file");
+    for text in [&told, &kept] {
+        assert!(!text.contains("abcdef") && text.contains("[REDACTED:key]"), "{text}");
+    }
+}
+
+/// Neither a result nor an error is an answer too, and nobody waits for a better one.
+#[test]
+fn an_answer_with_nothing_in_it_is_an_answer() {
+    let home = Home::new();
+    let path = session_of(&home, "s", &turns(12));
+    let mut daemon = Daemon::silent(home);
+    daemon.ok("initialize", json!({"capabilities": {"llm": {}}}));
+    let model = json!({"path": path, "model": "some/model"});
+    let session = daemon.ok("session/load", model)["session"]["sessionId"].clone();
+    let id = daemon.begin("session/compact", json!({"sessionId": session, "keepRecentTokens": 300, "wait": true}));
+    let asked = loop {
+        let frame = daemon.frame();
+        if frame["method"] == "llm/complete" {
+            break frame["id"].clone();
+        }
+    };
+    daemon.send(&json!({"jsonrpc": "2.0", "id": asked}));
+    let result = daemon.answer(id).expect("an answer")["result"].clone();
+    assert_eq!(result["method"], "extractive");
+    assert_eq!(result["rejected"][0]["error"]["code"], "provider_error");
+}
+
+/// The summary is there; a model that never writes the line about it holds nothing back.
+#[test]
+fn a_short_summary_that_does_not_come_is_not_waited_for() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(|asked: &Asked| match asked.text().contains("at most two sentences") {
+        true => Step::hang(),
+        false => good_model(asked),
+    });
+    let settings = settings(&provider, Format::Anthropic, json!({"compaction": {"stallSeconds": 1}}));
+    let (mut daemon, id, _) = session(&settings, &turns(20));
+    let result = compact(&mut daemon, &id, json!({}))["result"].clone();
+    assert_eq!(result["method"], "llm");
+    assert!(result["shortSummary"].as_str().expect("a text").starts_with("Work on: "), "{result:#}");
 }
