@@ -146,7 +146,7 @@ fn serve(connection: std::net::TcpStream) {
             return;
         }
         let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let short = asked.to_string().contains("at most two sentences");
+        let short = asked["max_tokens"].as_u64().is_some_and(|most| most <= 512);
         let said = if short { "Went on with the work. More is to come." } else { SUMMARY };
         let answer = json!({
             "choices": [{"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}],
