@@ -65,11 +65,11 @@ impl Caller {
         serde_json::from_str(&answer).map_err(|error| Unanswered::Garbled(error.to_string()))
     }
 
-    /// An answer of the client. One that nobody waits for is forgotten.
-    pub fn answered(&self, id: &RawValue, result: Option<&RawValue>, error: Option<&RawValue>) {
+    /// An answer of the client. One that nobody waits for is forgotten. Whether somebody did.
+    pub fn answered(&self, id: &RawValue, result: Option<&RawValue>, error: Option<&RawValue>) -> bool {
         let Some(waiting) = serde_json::from_str::<String>(id.get()).ok().and_then(|id| self.waiting().remove(&id))
         else {
-            return;
+            return false;
         };
         let answer = match (error.filter(|error| error.get() != "null"), result) {
             (Some(error), _) => Err(Unanswered::Error(message_of(error))),
@@ -77,6 +77,7 @@ impl Caller {
             (None, None) => Err(Unanswered::Garbled("neither a result nor an error".to_owned())),
         };
         let _ = waiting.send(answer);
+        true
     }
 
     /// There will be no more answers.

@@ -331,10 +331,10 @@ impl<C: Send + Sync + 'static> Service<C> {
             return self.refuse_to(id, &Failure::InvalidRequest("`jsonrpc` must be \"2.0\"".to_owned()), sink());
         }
         let Some(method) = frame.method else {
-            // Ours begin so: without a result it is an answer all the same, and somebody waits for it.
-            let ours = id.is_some_and(|id| id.get().starts_with("\"srv-"));
-            if frame.result.is_some() || frame.error.is_some() || ours {
-                return id.map_or((), |id| self.caller.answered(id, frame.result, frame.error));
+            // With neither it is an answer all the same, if somebody waits for it.
+            let waited_for = id.is_some_and(|id| self.caller.answered(id, frame.result, frame.error));
+            if waited_for || frame.result.is_some() || frame.error.is_some() {
+                return;
             }
             return self.refuse_to(id, &Failure::InvalidRequest("`method` is missing".to_owned()), sink());
         };
