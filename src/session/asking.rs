@@ -205,7 +205,8 @@ fn answer_of(mut message: Value) -> Result<Result<Answer, Trouble>, String> {
 fn delay(retry: &RetrySettings, attempt: u32, after: Option<Duration>) -> Duration {
     let base = retry.base_delay_ms.saturating_mul(1 << attempt.min(20)).min(retry.max_delay_ms);
     let jitter = base / 4 / 255 * u64::from(uuid::Uuid::new_v4().as_bytes()[0]);
-    let own = Duration::from_millis(base.saturating_add(jitter));
+    // Not longer, by chance, than anybody waits.
+    let own = Duration::from_millis(base.saturating_add(jitter)).min(LONGEST_WAIT.max(Duration::from_millis(base)));
     after.filter(|after| !after.is_zero()).unwrap_or(own)
 }
 
@@ -251,5 +252,25 @@ fn retry_source(part: Part) -> RetrySource {
         Part::History => RetrySource::History,
         Part::TurnPrefix => RetrySource::TurnPrefix,
         Part::Short => RetrySource::ShortSummary,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_and_keep_to_what_was_said() {
+        let retry = |base_delay_ms| RetrySettings { base_delay_ms, max_delay_ms: u64::MAX, ..RetrySettings::default() };
+        let seconds = Duration::from_secs;
+        for attempt in 0..3 {
+            let own = delay(&retry(2_000), attempt, None);
+            assert!(own >= seconds(2 << attempt) && own <= seconds(2 << attempt).mul_f64(1.25), "{own:?}");
+        }
+        assert!(delay(&retry(29_000), 0, None) <= LONGEST_WAIT, "chance does not make it too long");
+        assert!(delay(&retry(31_000), 0, None) > LONGEST_WAIT);
+        assert_eq!(delay(&retry(2_000), 0, Some(seconds(1))), seconds(1));
+        assert!(delay(&retry(2_000), 0, Some(Duration::ZERO)) >= seconds(2));
+        assert!(delay(&retry(u64::MAX), 20, None) > LONGEST_WAIT, "and no number is too large");
     }
 }
