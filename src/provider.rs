@@ -2,9 +2,7 @@
 //! body, the bytes of an answer become an `Answer` or a `Trouble`. Who sends them is in `http`.
 
 pub mod anthropic;
-pub mod calls;
 pub mod codec;
-pub mod counts;
 pub mod google;
 pub mod http;
 pub mod keys;

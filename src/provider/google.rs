@@ -3,7 +3,7 @@
 
 use super::{
     Answer, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, Trouble, TroubleKind, Turn,
-    calls, counts, sse,
+    reading, sse,
     steps::{self, Content, Ids, Returned, Said, Step, Tool},
 };
 use crate::message::Usage;
@@ -120,7 +120,7 @@ impl Decoder {
 
     fn chunk(&mut self, chunk: &Value, deltas: &mut Vec<Delta>) -> Result<(), Trouble> {
         if !chunk["error"].is_null() {
-            let status = counts::at(chunk, "/error/code").and_then(|code| u16::try_from(code).ok());
+            let status = reading::count_at(chunk, "/error/code").and_then(|code| u16::try_from(code).ok());
             return Err(Trouble::of(status, &json!({ "error": chunk["error"] }).to_string(), None));
         }
         if let Some(id) = chunk["responseId"].as_str() {
@@ -186,7 +186,7 @@ impl Decoder {
             return given.to_owned();
         }
         let number = calls.count() + 1;
-        if self.id.is_empty() { format!("call_{number}") } else { calls::id(&format!("call_{}_{number}", self.id)) }
+        if self.id.is_empty() { format!("call_{number}") } else { format!("call_{}_{number}", self.id) }
     }
 }
 
@@ -200,7 +200,7 @@ impl Tokens {
             (&mut self.thoughts, "/thoughtsTokenCount"),
             (&mut self.total, "/totalTokenCount"),
         ] {
-            *count = counts::at(metadata, pointer).unwrap_or(*count);
+            *count = reading::count_at(metadata, pointer).unwrap_or(*count);
         }
     }
 }
@@ -317,7 +317,7 @@ fn answered(said: &[Said<'_>], newer: bool) -> Vec<Value> {
                 (json!({ "text": text, "thought": true }), Some(usable(*signature)?))
             }
             Said::Call(call) => {
-                let mut json = json!({ "name": call.name, "args": calls::arguments(call.arguments) });
+                let mut json = json!({ "name": call.name, "args": reading::object(call.arguments) });
                 if newer {
                     json["id"] = call.id.as_str().into();
                 }

@@ -3,7 +3,7 @@
 
 use super::{
     Answer, Cache, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, Trouble, TroubleKind,
-    Turn, counts, sse,
+    Turn, reading, sse,
     steps::{self, Call, Content, Ids, Returned, Said, Step, Tool},
 };
 use crate::message::Usage;
@@ -177,7 +177,7 @@ impl Decoder {
     /// The item an event speaks of, among those that have not ended. Ids are the second choice: there are servers that
     /// give the same item another one in every event.
     fn open(&mut self, kind: Kind, event: &Value) -> &mut Item {
-        let place = counts::at(event, "/output_index");
+        let place = reading::count_at(event, "/output_index");
         let id = [&event["item_id"], &event["item"]["id"]].into_iter().find_map(Value::as_str).unwrap_or_default();
         let meant = |item: &Item| match (place, item.place) {
             (Some(place), Some(at)) => place == at,
@@ -193,7 +193,7 @@ impl Decoder {
 
     fn begins(&mut self, event: &Value) -> Option<Delta> {
         let json = &event["item"];
-        let mut item = Item::new(Kind::of(json)?, counts::at(event, "/output_index"), str_of(json, "id"));
+        let mut item = Item::new(Kind::of(json)?, reading::count_at(event, "/output_index"), str_of(json, "id"));
         item.call = (str_of(json, "call_id").to_owned(), str_of(json, "name").to_owned());
         item.text.push_str(str_of(json, "arguments"));
         self.items.push(item);
@@ -202,7 +202,9 @@ impl Decoder {
 
     fn grows(&mut self, kind: Kind, event: &Value) -> Option<String> {
         let more = event["delta"].as_str().filter(|more| !more.is_empty())?;
-        let section = counts::at(event, "/summary_index").or(counts::at(event, "/content_index")).unwrap_or_default();
+        let section = reading::count_at(event, "/summary_index")
+            .or(reading::count_at(event, "/content_index"))
+            .unwrap_or_default();
         let item = self.open(kind, event);
         let apart = kind == Kind::Reasoning && section != item.section && !item.text.is_empty();
         let more = if apart { format!("{BETWEEN_SECTIONS}{more}") } else { more.to_owned() };
@@ -233,7 +235,7 @@ impl Decoder {
             _ => Stop::Done,
         };
         let deltas = self.compare(exact);
-        let count = |pointer| counts::at(&response["usage"], pointer).unwrap_or_default();
+        let count = |pointer| reading::count_at(&response["usage"], pointer).unwrap_or_default();
         let cache_read = count("/input_tokens_details/cached_tokens");
         let cache_write = count("/input_tokens_details/cache_write_tokens");
         let usage = Usage {

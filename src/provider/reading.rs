@@ -16,6 +16,11 @@ pub(super) fn count(value: &Value) -> Option<u64> {
     Some(if number < MOST { number as u64 } else { 0 })
 }
 
+/// The count at a JSON pointer; nothing where there is none.
+pub(super) fn count_at(json: &Value, pointer: &str) -> Option<u64> {
+    json.pointer(pointer).and_then(count)
+}
+
 /// The JSON of an event or a body.
 pub(super) fn json(text: &str) -> Result<Value, Trouble> {
     serde_json::from_str(text).map_err(|_| Trouble::new(TroubleKind::Garbled, text))
@@ -26,6 +31,11 @@ pub(super) fn failure(error: &Value, said: &str) -> Trouble {
     let codes = [&error["code"], &error["status_code"], &error["status"]];
     let status = codes.into_iter().filter_map(count).find(|code| (400..600).contains(code));
     Trouble::of(status.and_then(|status| u16::try_from(status).ok()), said, None)
+}
+
+/// The arguments of a call as an object; an empty one where they are none, as in a call that was cut.
+pub(super) fn object(text: &str) -> Map<String, Value> {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 /// The arguments of a call, or none where they are no object: they broke off, or the model wrote nonsense.

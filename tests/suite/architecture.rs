@@ -11,9 +11,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "provider",
             "provider/anthropic",
-            "provider/calls",
             "provider/codec",
-            "provider/counts",
             "provider/google",
             "provider/http",
             "provider/keys",

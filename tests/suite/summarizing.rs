@@ -5,7 +5,10 @@ use crate::{
     support::{Daemon, Home, entries, header, session_of, turns, user},
 };
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 /// A summary as a good model writes it, with a word by which it is known again.
 pub fn good(word: &str) -> String {
@@ -116,8 +119,10 @@ fn a_window_that_a_failed_answer_states_is_learned() {
     assert_eq!(models[0]["contextWindow"], json!({"value": 8192, "source": "learned"}));
     // The next daemon knows it too.
     let kept = daemon.home.path("data/learned-windows.json");
+    let end = Instant::now() + Duration::from_secs(20);
     while !kept.exists() {
-        std::thread::yield_now();
+        assert!(Instant::now() < end, "what was learned is not kept");
+        std::thread::sleep(Duration::from_millis(5));
     }
     let home = std::mem::replace(&mut daemon.home, Home::new());
     drop(daemon);
