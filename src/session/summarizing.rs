@@ -396,7 +396,7 @@ impl Work<'_> {
             let chunk = pieces.chunk(at, room);
             let ask = Ask { part, conversation: &chunk.text, previous: carried, most, refused: None };
             // Too long after all? The window is smaller now, and so is the next chunk.
-            if let Some(accepted) = self.asked(seat, ask).await? {
+            if let Some(accepted) = self.asked(seat, ask, chunk.tokens).await? {
                 at = chunk.until;
                 written = Some(accepted);
                 let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -414,16 +414,19 @@ impl Work<'_> {
         Out
     }
 
-    /// An answer to one request that passed the gate; none where the request was too long and the window is smaller now.
-    async fn asked(&self, seat: &Seat<'_>, ask: Ask<'_>) -> Result<Option<Accepted>, Out> {
+    /// An answer to one request, with a conversation of so many tokens, that passed the gate; none where the request was
+    /// too long and the window is smaller now.
+    async fn asked(&self, seat: &Seat<'_>, ask: Ask<'_>, tokens: u64) -> Result<Option<Accepted>, Out> {
         let Job { material, brief, measure, settings, .. } = self.job;
         let model = || Some(seat.candidate.model.clone());
         // The other part may find out meanwhile that it is smaller.
         let window = seat.window.load(Ordering::Relaxed);
+        // The conversation was measured already, and is nearly all of it.
+        let around = brief.text(&Ask { conversation: "", ..ask });
+        let estimate = tokens + measure.raw(&around) + measure.raw(&brief.system());
         let mut refused: Option<String> = None;
         loop {
             let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
-            let estimate = measure.raw(&text) + measure.raw(&brief.system());
             let answer = match self.with_retries(seat, ask.part, &text).await {
                 Ok(answer) => answer,
                 Err(trouble) => {

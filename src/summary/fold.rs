@@ -12,6 +12,8 @@ pub struct Pieces(Vec<(String, u64)>);
 pub struct Chunk {
     /// The messages, blank lines between.
     pub text: String,
+    /// Its size in tokens, as its messages were measured.
+    pub tokens: u64,
     /// The first message behind it.
     pub until: usize,
 }
@@ -74,7 +76,8 @@ impl Pieces {
             Some((text, tokens)) if *tokens > room => clipped(text, *tokens, room),
             _ => texts.join("\n\n"),
         };
-        Chunk { text, until }
+        let tokens = self.0[from..until].iter().map(|(_, tokens)| tokens).sum::<u64>().min(room);
+        Chunk { text, tokens, until }
     }
 
     /// How many requests it takes from `from` on.
