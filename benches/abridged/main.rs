@@ -1,9 +1,12 @@
 //! `cargo bench`: the numbers the project is held to, measured on the real binary over real pipes and on the pure core.
-//! `cargo bench -- --json` prints them for machines.
+//! `cargo bench -- --json` prints them for machines. `cargo bench -- --against OLD` alternates this binary with the one at
+//! OLD and prints the median of the ratios, which holds on a machine whose speed drifts.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its numbers")]
 
+mod daemon;
 mod models;
+mod pairs;
 mod sessions;
 
 use abridged::{
@@ -20,12 +23,14 @@ use abridged::{
     summary::extractive,
     tokens::{self, Estimator},
 };
+use daemon::Daemon;
 use serde_json::{Value, json};
 use std::{
     fs,
     hint::black_box,
-    io::{BufRead, BufReader, BufWriter, Write},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    io::{BufRead, BufReader, Write},
+    path::PathBuf,
+    process::{Command, Stdio},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -50,11 +55,20 @@ const GROUPS: &[Group] = &[
 ];
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let against = arguments.iter().position(|argument| argument == "--against").map(|at| {
+        let rest: Vec<String> = arguments.drain(at..).skip(1).collect();
+        let old = PathBuf::from(rest.first().expect("--against needs the path of another abridged binary"));
+        arguments.extend(rest.into_iter().skip(1));
+        old
+    });
     let as_json = arguments.iter().any(|argument| argument == "--json");
     let named = |name: &str| arguments.iter().all(|it| it.starts_with('-')) || arguments.iter().any(|it| it == name);
     let mut report = Report { rows: Vec::new(), as_json };
-    GROUPS.iter().filter(|(name, _)| named(name)).for_each(|(_, measure)| measure(&mut report));
+    match against {
+        Some(old) => pairs::measure(&mut report, &old, &named),
+        None => GROUPS.iter().filter(|(name, _)| named(name)).for_each(|(_, measure)| measure(&mut report)),
+    }
     report.end();
 }
 
@@ -101,79 +115,6 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1_000.0
 }
 
-/// A daemon over pipes.
-struct Daemon {
-    child: Child,
-    to: BufWriter<ChildStdin>,
-    from: BufReader<ChildStdout>,
-    line: String,
-    _home: tempfile::TempDir,
-}
-
-impl Daemon {
-    fn start() -> Self {
-        Self::at(tempfile::tempdir().expect("a folder"))
-    }
-
-    /// Another one in the same place, after this one.
-    fn again(mut self) -> Self {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let empty = tempfile::tempdir().expect("a folder");
-        Self::at(std::mem::replace(&mut self._home, empty))
-    }
-
-    fn at(home: tempfile::TempDir) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_abridged"))
-            .env("ABRIDGED_DATA_DIR", home.path().join("data"))
-            .env("ABRIDGED_CONFIG_DIR", home.path().join("config"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the binary starts");
-        let to = BufWriter::new(child.stdin.take().expect("a pipe"));
-        let from = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut daemon = Self { child, to, from, line: String::new(), _home: home };
-        daemon.call("initialize", json!({}));
-        daemon
-    }
-
-    fn send(&mut self, id: u64, method: &str, params: &Value) {
-        writeln!(self.to, "{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
-            .expect("it reads");
-    }
-
-    fn read(&mut self) -> &str {
-        self.line.clear();
-        self.from.read_line(&mut self.line).expect("it writes");
-        &self.line
-    }
-
-    /// The next answer; events are passed over.
-    fn answer(&mut self) -> Value {
-        loop {
-            let frame: Value = serde_json::from_str(self.read()).expect("JSON");
-            if frame.get("method").is_none() {
-                assert!(frame.get("error").is_none(), "{frame}");
-                return frame["result"].clone();
-            }
-        }
-    }
-
-    fn call(&mut self, method: &str, params: Value) -> Value {
-        self.send(1, method, &params);
-        self.to.flush().expect("it reads");
-        self.answer()
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 fn first_answer(report: &mut Report) {
     let times = (0..31)
         .map(|_| {
@@ -217,7 +158,8 @@ fn pings(report: &mut Report) {
     let started = Instant::now();
     for _ in 0..SERIAL {
         let begun = Instant::now();
-        daemon.to.write_all(ping).and_then(|()| daemon.to.flush()).expect("it reads");
+        daemon.write(ping);
+        daemon.flush();
         daemon.read();
         times.push(begun.elapsed());
     }
@@ -230,9 +172,9 @@ fn pings(report: &mut Report) {
     let started = Instant::now();
     for _ in 0..PIPELINED / WINDOW {
         for _ in 0..WINDOW {
-            daemon.to.write_all(ping).expect("it reads");
+            daemon.write(ping);
         }
-        daemon.to.flush().expect("it reads");
+        daemon.flush();
         for _ in 0..WINDOW {
             daemon.read();
         }
@@ -263,7 +205,7 @@ fn appends(report: &mut Report) {
         for id in 0..TOGETHER {
             daemon.send(id, "session/append", &params);
         }
-        daemon.to.flush().expect("it reads");
+        daemon.flush();
         for _ in 0..TOGETHER {
             daemon.answer();
         }
@@ -394,7 +336,7 @@ fn whole_compaction(report: &mut Report) {
     let (mut loads, mut compactions) = (Vec::new(), Vec::new());
     for _ in 0..7 {
         let mut daemon = Daemon::start();
-        let file = daemon._home.path().join("bench.jsonl");
+        let file = daemon.home().join("bench.jsonl");
         fs::write(&file, &text).expect("a file");
         let started = Instant::now();
         daemon.call("session/load", json!({"path": file}));

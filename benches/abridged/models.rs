@@ -104,7 +104,7 @@ fn whole(report: &mut Report) {
     for _ in 0..7 {
         for (method, times) in ["llm", "extractive"].into_iter().zip(&mut times) {
             let mut daemon = Daemon::start();
-            let file = daemon._home.path().join("bench.jsonl");
+            let file = daemon.home().join("bench.jsonl");
             fs::write(&file, &text).expect("a file");
             let load = json!({"path": file, "settings": settings});
             daemon.call("session/load", load);

@@ -86,7 +86,8 @@ impl Writer {
     }
 }
 
-fn session(path: &Path, bytes: u64, compacted: bool) {
+/// Writes a session of so many bytes with the id `bench`, whose end is compacted or not.
+pub fn session(path: &Path, bytes: u64, compacted: bool) {
     let mut writer = Writer::new(path, "bench");
     writer.turns(if compacted { bytes.saturating_sub(TAIL) } else { bytes });
     if compacted {
@@ -94,9 +95,14 @@ fn session(path: &Path, bytes: u64, compacted: bool) {
     }
 }
 
+/// Writes a session of so many bytes without a compaction.
+pub fn named_session(path: &Path, id: &str, bytes: u64) {
+    Writer::new(path, id).turns(bytes);
+}
+
 /// Resident memory and its peak, in MB.
 fn memory(daemon: &Daemon) -> (f64, f64) {
-    let status = fs::read_to_string(format!("/proc/{}/status", daemon.child.id())).unwrap_or_default();
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.id())).unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
         line.trim_start_matches(':')
@@ -122,21 +128,26 @@ fn settled(daemon: &mut Daemon) -> (f64, f64) {
     }
 }
 
-struct Opened {
+/// A session that was opened, and the times since its load was sent.
+pub struct Opened {
     daemon: Daemon,
     load: Duration,
-    context: Duration,
-    index: Duration,
+    pub context: Duration,
+    pub index: Duration,
     bytes: usize,
 }
 
 fn open(file: &Path) -> Opened {
-    let mut daemon = Daemon::start();
+    open_with(Daemon::start(), file)
+}
+
+/// Opens the session of a file read-only, asks for its context and waits for its index.
+pub fn open_with(mut daemon: Daemon, file: &Path) -> Opened {
     let started = Instant::now();
     let loaded = daemon.call("session/load", json!({"path": file, "readOnly": true}));
     let load = started.elapsed();
     daemon.send(1, "session/context", &json!({"sessionId": "bench"}));
-    daemon.to.flush().expect("it reads");
+    daemon.flush();
     let mut bytes = 0;
     let mut index = if loaded["indexed"] == true { Some(load) } else { None };
     let mut context = None;
@@ -281,7 +292,7 @@ pub fn idle_sessions(report: &mut Report) {
 pub fn listing(report: &mut Report) {
     let mut daemon = Daemon::start();
     for folder in 0..50 {
-        let folder = daemon._home.path().join(format!("data/sessions/--project-{folder}--"));
+        let folder = daemon.home().join(format!("data/sessions/--project-{folder}--"));
         fs::create_dir_all(&folder).expect("a folder");
         for at in 0..100 {
             let mut writer = Writer::new(&folder.join(format!("{at}.jsonl")), &format!("listed-{at}"));
