@@ -1408,7 +1408,13 @@ export interface Sourced {
   sources: Record<string, Source>;
 }
 
-/** All settings with their defaults. Token counts are in tokens, times in the unit their name ends with. */
+/**
+ * All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
+ *
+ * `x-project` is the range of a number in the file of a project that is not trusted. With `x-outOfRange: "clamped"`
+ * the
+ * nearest number of the range is used; any other number outside of its range is not used.
+ */
 export interface Settings {
   /** `"provider/id"` of the model for sessions whose own is not configured. */
   defaultModel: string | null;
@@ -1495,7 +1501,7 @@ export interface CompactionSettings {
   idleTimeoutSeconds: number;
   /** Whether summaries are made ahead. */
   speculative: Speculative;
-  /** Without a byte for so long, the next candidate is asked. */
+  /** The next candidate is asked after this time without progress of an answer. */
   stallSeconds: number;
   /** An automatic maintenance ends after this. */
   deadlineSeconds: number;
@@ -1587,7 +1593,7 @@ export interface PromotionSettings {
 export interface RetrySettings {
   /** Whether it is done. */
   enabled: boolean;
-  /** How often. */
+  /** How often one request is sent again. */
   maxRetries: number;
   /** The first wait. */
   baseDelayMs: number;
@@ -1990,7 +1996,13 @@ export interface ErrorObject {
   data: ErrorData;
 }
 
-/** All settings with their defaults. Token counts are in tokens, times in the unit their name ends with. */
+/**
+ * All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
+ *
+ * `x-project` is the range of a number in the file of a project that is not trusted. With `x-outOfRange: "clamped"`
+ * the
+ * nearest number of the range is used; any other number outside of its range is not used.
+ */
 export interface SettingsInput {
   /** `"provider/id"` of the model for sessions whose own is not configured. */
   defaultModel?: string | null;
@@ -2074,7 +2086,7 @@ export interface CompactionSettingsInput {
   idleTimeoutSeconds?: number;
   /** Whether summaries are made ahead. */
   speculative?: Speculative;
-  /** Without a byte for so long, the next candidate is asked. */
+  /** The next candidate is asked after this time without progress of an answer. */
   stallSeconds?: number;
   /** An automatic maintenance ends after this. */
   deadlineSeconds?: number;
@@ -2122,7 +2134,7 @@ export interface PromotionSettingsInput {
 export interface RetrySettingsInput {
   /** Whether it is done. */
   enabled?: boolean;
-  /** How often. */
+  /** How often one request is sent again. */
   maxRetries?: number;
   /** The first wait. */
   baseDelayMs?: number;

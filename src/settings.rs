@@ -1,9 +1,12 @@
-//! Settings: what there is to set, and what holds where nothing is set. Where values come from is in `layers`.
+//! Settings: their types, defaults and ranges. `layers` says where values come from, `ranges` reads the range that stands
+//! beside the field of a number.
 
+pub mod checked;
 pub mod files;
 pub mod layers;
 pub mod patch;
 pub mod prompt_files;
+pub mod ranges;
 pub mod trust;
 
 pub use crate::secret::Secret;
@@ -16,6 +19,9 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
+///
+/// `x-project` is the range of a number in the file of a project that is not trusted. With `x-outOfRange: "clamped"` the
+/// nearest number of the range is used; any other number outside of its range is not used.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Settings {
@@ -64,10 +70,10 @@ pub struct ModelSettings {
     #[serde(deserialize_with = "headers")]
     pub headers: BTreeMap<String, Secret>,
     /// Size of the window, in tokens.
-    #[serde(deserialize_with = "positive")]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub context_window: Option<u64>,
     /// The most it answers, in tokens.
-    #[serde(deserialize_with = "positive")]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub max_output_tokens: Option<u64>,
     /// Whether it thinks before it answers. Left out: what the catalog says.
     pub reasoning: Option<bool>,
@@ -92,13 +98,16 @@ pub struct CompactionSettings {
     /// What is done.
     pub strategy: Strategy,
     /// Room kept for the next answer.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub reserve_tokens: u64,
     /// What is kept as it is; 0 keeps nothing.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub keep_recent_tokens: u64,
     /// Threshold as a percentage of the window; −1: not used.
-    #[serde(deserialize_with = "percent")]
+    #[schemars(range(min = -1, max = 99), extend("x-outOfRange" = "clamped"))]
     pub threshold_percent: i64,
     /// Threshold in tokens; −1: not used.
+    #[schemars(range(min = -1, max = 1_000_000_000), extend("x-project" = within(-1, 10_000_000)))]
     pub threshold_tokens: i64,
     /// Whether a daemon-driven session goes on by itself afterwards.
     pub auto_continue: bool,
@@ -111,17 +120,21 @@ pub struct CompactionSettings {
     /// Whether it happens when the user is away.
     pub idle_enabled: bool,
     /// Not below this.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(1_000, 10_000_000)))]
     pub idle_threshold_tokens: u64,
     /// How long the user must be away.
-    #[serde(deserialize_with = "idle_seconds")]
+    #[schemars(range(min = 1, max = 86_400), extend("x-project" = within(60, 3_600)))]
     pub idle_timeout_seconds: u64,
     /// Whether summaries are made ahead.
     pub speculative: Speculative,
-    /// Without a byte for so long, the next candidate is asked.
+    /// The next candidate is asked after this time without progress of an answer.
+    #[schemars(range(min = 1, max = 3_600), extend("x-project" = within(10, 600)))]
     pub stall_seconds: u64,
     /// An automatic maintenance ends after this.
+    #[schemars(range(min = 1, max = 86_400), extend("x-project" = within(30, 3_600)))]
     pub deadline_seconds: u64,
     /// Summaries at the same time, over all sessions.
+    #[schemars(range(min = 1, max = 64), extend("x-project" = within(1, 4)))]
     pub max_concurrent: u64,
     /// `"provider/id"`s to summarize with, in order.
     pub models: Vec<String>,
@@ -172,8 +185,10 @@ pub enum Speculative {
 #[serde(rename_all = "camelCase", default)]
 pub struct PruneSettings {
     /// The newest results of this size stay.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub protect_tokens: u64,
     /// Not for less than this.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub minimum_savings: u64,
     /// Tools whose results always stay.
     pub protected_tools: Vec<String>,
@@ -222,6 +237,7 @@ pub struct BranchSummarySettings {
     /// What an omitted `summarize` means.
     pub enabled: bool,
     /// Room kept in the summarizer's window.
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub reserve_tokens: u64,
 }
 
@@ -239,11 +255,14 @@ pub struct PromotionSettings {
 pub struct RetrySettings {
     /// Whether it is done.
     pub enabled: bool,
-    /// How often.
+    /// How often one request is sent again.
+    #[schemars(range(min = 0, max = 10), extend("x-project" = within(0, 3)))]
     pub max_retries: u64,
     /// The first wait.
+    #[schemars(range(min = 100, max = 600_000), extend("x-project" = within(1_000, 60_000)))]
     pub base_delay_ms: u64,
     /// The longest wait.
+    #[schemars(range(min = 100, max = 3_600_000), extend("x-project" = within(1_000, 600_000)))]
     pub max_delay_ms: u64,
 }
 
@@ -376,31 +395,9 @@ impl<'de> Deserialize<'de> for CompactionPatch {
     }
 }
 
-fn percent<'de, D: Deserializer<'de>>(reader: D) -> Result<i64, D::Error> {
-    match i64::deserialize(reader)? {
-        value @ -1..=100 => Ok(value),
-        other => Err(serde::de::Error::custom(format!("{other} is no percentage; expected -1 (off) or 1 to 99"))),
-    }
-}
-
-fn idle_seconds<'de, D: Deserializer<'de>>(reader: D) -> Result<u64, D::Error> {
-    match u64::deserialize(reader)? {
-        value @ 1..=86_400 => Ok(value),
-        other => Err(serde::de::Error::custom(format!("{other} seconds; expected 1 to 86400"))),
-    }
-}
-
-fn positive<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<u64>, D::Error> {
-    match Option::<u64>::deserialize(reader)? {
-        Some(0) => {
-            Err(serde::de::Error::custom("0 tokens; expected at least 1, or leave the key out if it is unknown"))
-        }
-        // Far above any model, and far below where sums of windows would overflow.
-        Some(tokens @ 1_000_000_001..) => {
-            Err(serde::de::Error::custom(format!("{tokens} tokens; expected at most 1,000,000,000")))
-        }
-        value => Ok(value),
-    }
+/// A tighter range for the file of a project that is not trusted, as it stands in the schema.
+fn within(minimum: i64, maximum: i64) -> Value {
+    serde_json::json!({ "minimum": minimum, "maximum": maximum })
 }
 
 fn command<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<String>>, D::Error> {

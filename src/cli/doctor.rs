@@ -13,7 +13,7 @@ use crate::{
         catalog::{Known, ListedModel, without_credentials},
     },
     settings::{
-        Flaw, Sourced,
+        Sourced,
         files::{Overridden, SettingsFiles, project_file},
         trust::Trust,
     },
@@ -163,7 +163,7 @@ fn own_prompt(own: Overridden<'_>) -> OwnPrompt {
 
 fn of_settings(problem: &crate::settings::Problem) -> Finding {
     Finding {
-        weight: if problem.flaw == Flaw::Broken { Weight::Broken } else { Weight::Odd },
+        weight: if problem.is_fatal() { Weight::Broken } else { Weight::Odd },
         file: problem.file.clone(),
         line: problem.line,
         key: Some(problem.key.clone()).filter(|key| !key.is_empty()),

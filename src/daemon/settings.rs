@@ -202,12 +202,16 @@ impl LiveSettings {
             return;
         }
         for problem in untold.drain(..) {
-            let severity = if problem.flaw == Flaw::Broken { Severity::Error } else { Severity::Warning };
+            let severity = if problem.is_fatal() { Severity::Error } else { Severity::Warning };
             let title = match (problem.subject, problem.flaw) {
                 (Subject::Settings, Flaw::Broken) => "A settings file is broken; what it said before holds",
+                (Subject::Settings, Flaw::Invalid) => "A setting is invalid; its old value or its default holds",
+                (Subject::Settings, Flaw::Clamped) => "A setting is out of its range; the nearest value holds",
                 (Subject::Settings, Flaw::Unknown) => "A setting is not known",
                 (Subject::Settings, Flaw::Untrusted) => "A project is not trusted with a setting",
-                (Subject::Prompts, Flaw::Broken) => "A prompt cannot be used; what was there before holds",
+                (Subject::Prompts, Flaw::Broken | Flaw::Invalid | Flaw::Clamped) => {
+                    "A prompt cannot be used; what was there before holds"
+                }
                 (Subject::Prompts, Flaw::Unknown) => "A prompt is not known",
                 (Subject::Prompts, Flaw::Untrusted) => "A project is not trusted with prompts",
             };

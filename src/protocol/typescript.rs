@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 const WIDTH: usize = 120;
 
 /// Keywords that make no difference to a type.
-const SILENT: [&str; 10] = [
+const SILENT: [&str; 12] = [
     "description",
     "default",
     "format",
@@ -21,6 +21,8 @@ const SILENT: [&str; 10] = [
     "maxItems",
     "uniqueItems",
     "minLength",
+    "x-project",
+    "x-outOfRange",
 ];
 
 /// What stands before everything.

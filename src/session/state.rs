@@ -19,11 +19,12 @@ use crate::{
     },
     settings::{
         Layers, Problem, Settings, Sourced,
+        checked::{Checked, check, tighten},
         trust::{Trust, allowed},
     },
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::{path::PathBuf, sync::Arc};
 
 /// What is stored with a session as an `abridged.session` entry.
@@ -414,9 +415,21 @@ impl From<&Repair> for types::Repair {
 fn stored(path: &Path, trust: Trust) -> SessionData {
     let mut data: SessionData =
         path.session_data().and_then(|value| SessionData::deserialize(value).ok()).unwrap_or_default();
-    data.settings = data.settings.map(|settings| match trust {
-        Trust::Trusted => settings,
-        Trust::Untrusted => allowed(&settings, trust).0,
+    data.settings = data.settings.map(|settings| {
+        // Another version may have had other ranges: the rest of what is stored holds.
+        let Checked { value, problems } = check(&settings.to_string(), None);
+        for problem in problems {
+            tracing::warn!(%problem, "a setting stored with the session is not used as it stands");
+        }
+        let settings = value.unwrap_or_else(|| Value::Object(Map::new()));
+        match trust {
+            Trust::Trusted => settings,
+            Trust::Untrusted => {
+                let mut settings = allowed(&settings, trust).0;
+                tighten(&mut settings, trust);
+                settings
+            }
+        }
     });
     data
 }

@@ -2,9 +2,11 @@
 //! before, and everything that is wrong is told once.
 
 use super::{
-    layers::{Flaw, Layers, Problem, Source, check, from_environment, line_of},
+    checked::{Checked, check, line_of, tighten},
+    layers::{Flaw, Layers, Problem, Source, from_environment},
     patch::patched_text,
     prompt_files::PromptFolder,
+    ranges::Outside,
     trust::{Trust, allowed},
 };
 use crate::prompts::{Prompt, Prompts};
@@ -24,7 +26,7 @@ pub struct SettingsFiles {
     global: Layer,
     /// The user's prompts.
     prompts: PromptFolder,
-    environment: Option<Value>,
+    environment: Checked,
     /// For `~/` in trusted folders.
     home: Option<PathBuf>,
     /// By the folder they are about.
@@ -110,13 +112,14 @@ impl SettingsFiles {
     #[must_use]
     pub fn read(global: PathBuf, environment: &dyn Fn(&str) -> Option<String>) -> Self {
         let global = std::path::absolute(&global).unwrap_or(global);
+        let environment_layer = from_environment(environment);
         let mut files = Self {
             prompts: PromptFolder::of_user(&global),
             global: Layer::at(global),
-            environment: from_environment(environment),
+            untold: environment_layer.problems.clone(),
+            environment: environment_layer,
             home: environment("HOME").map(PathBuf::from),
             projects: HashMap::new(),
-            untold: Vec::new(),
             unheard: false,
         };
         files.reread();
@@ -136,7 +139,7 @@ impl SettingsFiles {
         let layers = [
             (Source::Global, self.global.value.clone()),
             (Source::Project, project),
-            (Source::Environment, self.environment.clone()),
+            (Source::Environment, self.environment.value.clone()),
         ];
         let layers = Layers::of(layers.into_iter().filter_map(|(source, value)| Some((source, value?))).collect());
         let mut prompts = Prompts::default();
@@ -223,7 +226,8 @@ impl SettingsFiles {
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         let projects = self.projects.values();
         let projects = projects.flat_map(|it| it.layer.problems.iter().chain(&it.refused).chain(it.prompts.problems()));
-        self.global.problems.iter().chain(self.prompts.problems()).chain(projects)
+        let of_user = self.environment.problems.iter().chain(&self.global.problems);
+        of_user.chain(self.prompts.problems()).chain(projects)
     }
 
     /// Changes a file by a patch, in which null takes a key out.
@@ -246,11 +250,20 @@ impl SettingsFiles {
                     "a link stands in its place, and a project's links are not followed; change what it leads to";
                 return Err(NotChanged::File(Problem { file: Some(file), ..Problem::broken(what.to_owned()) }));
             }
-            let (_, refused) = allowed(&super::layers::without_nulls(patch), self.trust(cwd));
+            let trust = self.trust(cwd);
+            let patch = super::layers::without_nulls(patch);
+            let (mut kept, refused) = allowed(&patch, trust);
             // What is no setting at all is said below.
-            let known = |key: &String| !check(&patch.to_string()).1.iter().any(|problem| problem.key == *key);
+            let problems = check(&patch.to_string(), None).problems;
+            let known = |key: &String| !problems.iter().any(|problem| problem.key == *key);
             if let Some(key) = refused.into_iter().find(known) {
                 let what = untrusted(&key, cwd);
+                return Err(NotChanged::Patch(Problem { key, flaw: Flaw::Untrusted, ..Problem::broken(what) }));
+            }
+            // A number that nobody may set is refused below, with the range for everybody.
+            let outside = tighten(&mut kept, trust).into_iter().find(|outside| known(&outside.place.to_string()));
+            if let Some(outside) = outside {
+                let (key, what) = (outside.place.to_string(), out_of_range(&outside, cwd));
                 return Err(NotChanged::Patch(Problem { key, flaw: Flaw::Untrusted, ..Problem::broken(what) }));
             }
         }
@@ -274,11 +287,17 @@ impl SettingsFiles {
             self.untold.extend(layer.problems.iter().cloned());
         }
         let value = layer.value.as_ref().map(|value| allowed(value, trust));
-        let (taken, refused) = value.map_or_else(Default::default, |(taken, refused)| (Some(taken), refused));
+        let (mut taken, refused) = value.map_or_else(Default::default, |(taken, refused)| (Some(taken), refused));
+        let outside = taken.as_mut().map(|taken| tighten(taken, trust)).unwrap_or_default();
         let text = layer.seen.as_deref().unwrap_or_default();
         let unknown = |key: &String| layer.problems.iter().any(|problem| problem.key == *key);
         let refused = refused.into_iter().filter(|key| !unknown(key)).map(|key| {
-            let (file, line, what) = (Some(layer.file.clone()), line_of(text, &key), untrusted(&key, cwd));
+            let what = untrusted(&key, cwd);
+            (key, what)
+        });
+        let outside = outside.iter().map(|it| (it.place.to_string(), out_of_range(it, cwd)));
+        let refused = refused.chain(outside).map(|(key, what)| {
+            let (file, line) = (Some(layer.file.clone()), line_of(text, &key));
             Problem { file, key, line, flaw: Flaw::Untrusted, ..Problem::broken(what) }
         });
         let refused: Vec<Problem> = refused.collect();
@@ -318,7 +337,7 @@ impl Layer {
         Self { file, seen: None, value: None, problems: Vec::new() }
     }
 
-    /// Reads the file again. Broken, it keeps what it said.
+    /// Reads the file again. A file that cannot be used keeps its old values; an invalid value falls back by itself.
     fn look(&mut self) -> Reread {
         let broken = |what| vec![Problem { file: Some(self.file.clone()), ..Problem::broken(what) }];
         match text_of(&self.file) {
@@ -327,7 +346,7 @@ impl Layer {
                 (self.value, self.problems, self.seen) = (None, Vec::new(), None);
             }
             Ok(Some(text)) => {
-                let (value, problems) = check(&text);
+                let Checked { value, problems } = check(&text, self.value.as_ref());
                 let of_file = |problem| Problem { file: Some(self.file.clone()), ..problem };
                 self.problems = problems.into_iter().map(of_file).collect();
                 self.value = value.or(self.value.take());
@@ -376,6 +395,16 @@ fn untrusted(key: &str, cwd: &Path) -> String {
             cwd.display()
         ),
     }
+}
+
+/// Why a number is not taken from a project.
+fn out_of_range(outside: &Outside, cwd: &Path) -> String {
+    let Outside { found, range, .. } = outside;
+    format!(
+        "{found}; a project may set {range}; ignored. If you trust it, add \"{}\" to trustedProjects in the global \
+         settings file",
+        cwd.display()
+    )
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {
@@ -435,6 +464,7 @@ fn write(file: &Path, text: &str, target: Target<'_>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::ranges::{Effect, numbers};
     use serde_json::json;
 
     fn files(home: &Path) -> SettingsFiles {
@@ -501,6 +531,94 @@ mod tests {
         files.reread();
         assert_eq!(files.take_problems()[0].key, "trustedProjects");
         assert_eq!(reserve(&files.read_project(Path::new("relative"))), 16_384);
+    }
+
+    /// Every number that an untrusted project may set, below, at and above its range, and above that of a trusted one.
+    #[test]
+    fn every_number_of_a_project_is_held_within_its_range() {
+        let home = tempfile::tempdir().expect("a folder");
+        let project = home.path().join("project");
+        let mut watched = files(home.path());
+        let with =
+            |keys: &[String], value: i64| keys.iter().rev().fold(json!(value), |inner, key| json!({ key: inner }));
+        let mut tried = 0;
+        for number in numbers() {
+            let pointer = format!("/{}", number.keys.join("/"));
+            let whole = with(&number.keys, 1);
+            if allowed(&whole, Trust::Untrusted).0.pointer(&pointer).is_none() {
+                continue;
+            }
+            tried += 1;
+            let range = number.range(Trust::Untrusted);
+            let default = json!(crate::settings::Settings::default()).pointer(&pointer).cloned();
+            let mut held = |value: i64| {
+                // Without an old value to fall back to.
+                put(&project_file(&project), "{}");
+                watched.read_project(&project);
+                put(&project_file(&project), &with(&number.keys, value).to_string());
+                let settings = json!(watched.read_project(&project).sourced().settings);
+                (settings.pointer(&pointer).cloned(), watched.take_problems())
+            };
+            for inside in [range.least, range.most] {
+                assert_eq!(held(inside), (Some(json!(inside)), vec![]), "{pointer}");
+            }
+            for outside in [range.least - 1, range.most + 1] {
+                let (value, told) = held(outside);
+                let clamped = number.effect == Effect::Clamped;
+                let expected =
+                    if clamped { Some(json!(outside.clamp(range.least, range.most))) } else { default.clone() };
+                assert_eq!((value, told.len()), (expected, 1), "{pointer}: {outside}: {told:?}");
+                assert_eq!(told[0].key, number.keys.join("."));
+                let set = refused_key(&mut files(home.path()), &project, &with(&number.keys, outside));
+                assert_eq!(set, if clamped { None } else { Some(number.keys.join(".")) });
+            }
+        }
+        assert_eq!(tried, 14);
+    }
+
+    /// The key that a change of a project's file is refused for.
+    fn refused_key(files: &mut SettingsFiles, project: &Path, patch: &Value) -> Option<String> {
+        fs::remove_file(project_file(project)).expect("a file");
+        match files.change(Target::Project(project), patch) {
+            Ok(()) => None,
+            Err(NotChanged::Patch(problem)) => Some(problem.key),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_trusted_project_has_the_ranges_of_everybody() {
+        let home = tempfile::tempdir().expect("a folder");
+        let project = home.path().join("project");
+        put(&project_file(&project), r#"{"retry": {"maxRetries": 9}}"#);
+        let mut files = files(home.path());
+        assert_eq!(files.read_project(&project).sourced().settings.retry.max_retries, 3);
+        let told = files.take_problems();
+        assert!(told[0].to_string().contains("line 1: retry.maxRetries: 9; a project may set 0 to 3"), "{told:?}");
+        put(&home.path().join("settings.json"), &json!({"trustedProjects": [&project]}).to_string());
+        files.reread();
+        assert_eq!(files.layers_of(Some(&project)).sourced().settings.retry.max_retries, 9);
+    }
+
+    #[test]
+    fn one_invalid_value_leaves_the_rest_of_a_file_alone() {
+        let home = tempfile::tempdir().expect("a folder");
+        let global = home.path().join("settings.json");
+        put(&global, "{\"defaultModel\": \"a/b\",\n\"compaction\": {\"reserveTokens\": 5, \"stallSeconds\": 0}}");
+        let mut files = files(home.path());
+        let at_start = files.layers().sourced().settings;
+        assert_eq!((at_start.default_model.as_deref(), at_start.compaction.reserve_tokens), (Some("a/b"), 5));
+        assert_eq!(at_start.compaction.stall_seconds, 90);
+        assert_eq!(files.take_problems()[0].line, Some(2));
+        put(&global, "{\"defaultModel\": \"c/d\", \"compaction\": {\"reserveTokens\": -5, \"stallSeconds\": 7}}");
+        files.reread();
+        let now = files.layers().sourced().settings;
+        assert_eq!((now.default_model.as_deref(), now.compaction.reserve_tokens), (Some("c/d"), 5));
+        assert_eq!(now.compaction.stall_seconds, 7);
+        // A file with an invalid value can be changed elsewhere, and mended.
+        files.change(Target::Global, &json!({"prune": {"minimumSavings": 3}})).expect("written");
+        files.change(Target::Global, &json!({"compaction": {"reserveTokens": 6}})).expect("written");
+        assert_eq!((files.reread(), reserve(&files.layers())), (Reread::Changed, 6));
     }
 
     #[test]

@@ -4,7 +4,10 @@
 //! A layer is checked when it is read, against the same types that are used, so a wrong value names its key and line
 //! and never reaches a session.
 
-use super::Settings;
+use super::{
+    Settings,
+    checked::{Checked, all_valid, check},
+};
 use crate::prompts::Prompts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,8 +79,12 @@ pub enum Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flaw {
-    /// The layer is not used.
+    /// The layer is not used: it is no JSON object, or cannot be read.
     Broken,
+    /// The value is not used; its old value or its default is, and the rest of the layer holds.
+    Invalid,
+    /// The nearest value of its range is used instead.
+    Clamped,
     /// A key nobody knows is left out.
     Unknown,
     /// What a project may not say is left out.
@@ -97,6 +104,12 @@ impl Problem {
     #[must_use]
     pub fn broken(what: String) -> Self {
         Self { file: None, key: String::new(), line: None, what, flaw: Flaw::Broken, subject: Subject::Settings }
+    }
+
+    /// Whether something that was set is not used.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        matches!(self.flaw, Flaw::Broken | Flaw::Invalid)
     }
 }
 
@@ -136,13 +149,11 @@ impl Layers {
         let mut value = serde_json::to_value(Settings::default()).unwrap_or_default();
         let mut sources = BTreeMap::new();
         // In a patch null means "back to what it is without me".
-        let patch = patch.map(without_nulls);
-        if let Some(patch) = &patch {
-            let (_, problems) = check(&patch.to_string());
-            if let Some(problem) = problems.into_iter().find(|problem| problem.flaw == Flaw::Broken) {
-                return Err(Problem { line: None, ..problem });
-            }
-        }
+        let patch = match patch.map(without_nulls) {
+            // A number may have been clamped.
+            Some(patch) => Some(all_valid(&patch)?),
+            None => None,
+        };
         let session = patch.as_ref().map(|patch| (Source::Session, patch));
         for (source, layer) in self.layers.iter().map(|(source, layer)| (*source, layer)).chain(session) {
             merge(&mut value, layer);
@@ -162,112 +173,26 @@ impl Layers {
     }
 }
 
-/// The layer of the environment, if it says anything: settings as JSON in `ABRIDGED_SETTINGS`, and the switch.
+/// The variable with settings as JSON.
+const VARIABLE: &str = "ABRIDGED_SETTINGS";
+
+/// The layer of the environment: settings as JSON in `ABRIDGED_SETTINGS`, and the switch
+/// `ABRIDGED_DISABLE_AUTOCOMPACT`. Its value is none where neither is set.
 #[must_use]
-pub fn from_environment(environment: &dyn Fn(&str) -> Option<String>) -> Option<Value> {
-    let text = environment("ABRIDGED_SETTINGS").filter(|text| !text.trim().is_empty());
-    let said = text.and_then(|text| {
-        let (value, problems) = check(&text);
-        for Problem { key, what, .. } in problems {
-            tracing::warn!(key, what, "ABRIDGED_SETTINGS");
-        }
-        value
-    });
+pub fn from_environment(environment: &dyn Fn(&str) -> Option<String>) -> Checked {
+    let text = environment(VARIABLE).filter(|text| !text.trim().is_empty());
+    let mut layer = text.map_or(Checked { value: None, problems: Vec::new() }, |text| check(&text, None));
+    for problem in &mut layer.problems {
+        problem.file = Some(VARIABLE.into());
+    }
     match environment("ABRIDGED_DISABLE_AUTOCOMPACT").as_deref() {
-        None | Some("" | "0" | "false") => said,
+        None | Some("" | "0" | "false") => {}
         Some(_) => {
-            let mut said = said.unwrap_or_else(|| Value::Object(Map::new()));
-            merge(&mut said, &serde_json::json!({ "compaction": { "enabled": false } }));
-            Some(said)
+            let value = layer.value.get_or_insert_with(|| Value::Object(Map::new()));
+            merge(value, &serde_json::json!({ "compaction": { "enabled": false } }));
         }
     }
-}
-
-/// Reads one layer against the types; unknown keys are worth a word, wrong values are fatal.
-#[must_use]
-pub fn check(text: &str) -> (Option<Value>, Vec<Problem>) {
-    let broken = |key: String, line: usize, what: String| {
-        let problem = Problem { key, line: Some(line), ..Problem::broken(what) };
-        (None, vec![problem])
-    };
-    let value: Value = match serde_json::from_str(text) {
-        Ok(value @ Value::Object(_)) => value,
-        Ok(_) => return broken(String::new(), 1, "expected an object of settings".to_owned()),
-        Err(error) => {
-            let what = format!("not JSON: {}", crate::message::without_position(&error.to_string()));
-            return broken(String::new(), error.line(), what);
-        }
-    };
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let mut unknown = Vec::new();
-    let mut track = serde_path_to_error::Track::new();
-    let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
-    let read: Result<Settings, _> = serde_ignored::deserialize(tracked, |path| unknown.push(path.to_string()));
-    if let Err(error) = read {
-        let what = crate::message::without_position(&error.to_string());
-        return broken(track.path().to_string(), error.line(), what);
-    }
-    let unknown = unknown.into_iter().map(|key| {
-        // serde_ignored marks an Option it went through with a "?".
-        let key = key.replace(".?", "");
-        let (line, what) = (line_of(text, &key), "unknown key, ignored".to_owned());
-        Problem { key, line, flaw: Flaw::Unknown, ..Problem::broken(what) }
-    });
-    (Some(value), unknown.collect())
-}
-
-/// The line of a dotted key in a text that is JSON.
-#[must_use]
-pub fn line_of(text: &str, key: &str) -> Option<usize> {
-    enum At<'a> {
-        Key(&'a str),
-        Item(usize),
-    }
-    let wanted: Vec<&str> = key.split(['.', '[', ']']).filter(|part| !part.is_empty()).collect();
-    let is_wanted = |path: &[At<'_>]| {
-        let same = |(at, part): (&At<'_>, &&str)| match at {
-            At::Key(key) => key == part,
-            At::Item(number) => number.to_string() == **part,
-        };
-        path.len() == wanted.len() && path.iter().zip(&wanted).all(same)
-    };
-    let mut path: Vec<At<'_>> = Vec::new();
-    let mut line = 1;
-    let mut key_follows = false;
-    let mut chars = text.char_indices();
-    while let Some((start, char)) = chars.next() {
-        match char {
-            '\n' => line += 1,
-            '{' => {
-                path.push(At::Key(""));
-                key_follows = true;
-            }
-            '[' => path.push(At::Item(0)),
-            '}' | ']' => drop(path.pop()),
-            ':' => key_follows = false,
-            ',' => match path.last_mut() {
-                Some(At::Item(number)) => *number += 1,
-                _ => key_follows = true,
-            },
-            '"' => {
-                let mut escaped = false;
-                let closes = |&(_, char): &(usize, char)| {
-                    let closes = char == '"' && !escaped;
-                    escaped = char == '\\' && !escaped;
-                    closes
-                };
-                let (end, _) = chars.find(closes)?;
-                if let (true, Some(At::Key(key))) = (key_follows, path.last_mut()) {
-                    *key = &text[start + 1..end];
-                    if is_wanted(&path) {
-                        return Some(line);
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    None
+    layer
 }
 
 pub(super) fn without_nulls(value: &Value) -> Value {
@@ -319,58 +244,6 @@ mod tests {
     use crate::{models::ModelRef, settings::Speculative};
     use serde_json::json;
 
-    fn problem(text: &str) -> String {
-        let (_, problems) = check(text);
-        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-    }
-
-    #[test]
-    fn a_wrong_value_names_its_key_its_line_and_what_was_expected() {
-        let found = problem("{\n  \"compaction\": {\n    \"reserveTokens\": \"many\"\n  }\n}");
-        assert_eq!(found, "line 3: compaction.reserveTokens: invalid type: string \"many\", expected u64");
-        let found = problem("{\n  \"compaction\": { \"thresholdPercent\": 250 } }");
-        assert!(found.starts_with("line 2: compaction.thresholdPercent: 250 is no percentage"), "{found}");
-        let found = problem("{\n\"models\": [ { \"provider\": \"a\", \"id\": \"b\", \"contextWindow\": 0 } ] }");
-        assert!(found.contains("line 2: models[0].contextWindow: 0 tokens"), "{found}");
-        assert!(problem("{ \"compaction\": ").starts_with("line 1: not JSON"));
-        for (model, expected) in [
-            (
-                r#""api": "openai""#,
-                "line 2: models[0].api: unknown variant `openai`, expected one of `anthropic`, `openai_chat`, \
-                 `openai_responses`, `google`, `client`",
-            ),
-            (
-                r#""apiKeyCommand": "pass show key""#,
-                "line 2: models[0].apiKeyCommand: invalid type: string \"pass show key\", expected a sequence",
-            ),
-            (
-                r#""apiKeyCommand": []"#,
-                "line 2: models[0].apiKeyCommand: no program; expected its name, then its arguments",
-            ),
-            (
-                r#""headers": {"X-Key": "***"}"#,
-                "line 2: models[0].headers.X-Key: *** stands for a value that is not told; expected the value itself",
-            ),
-            (r#""headers": {"X Key": "a"}"#, "line 2: models[0].headers: \"X Key\" is no name of a header"),
-            (
-                r#""headers": {"X-Key": "hush\nhush"}"#,
-                "line 2: models[0].headers: the value of X-Key has a line break or the like in it",
-            ),
-        ] {
-            assert_eq!(problem(&format!("{{ \"models\":\n[ {{ {model} }} ] }}")), expected);
-        }
-    }
-
-    #[test]
-    fn an_unknown_key_is_worth_a_word_and_no_more() {
-        let (value, problems) = check("{\"compaction\":\n{\"reserve\":1,\"midTurn\":false}}");
-        assert!(value.is_some());
-        assert_eq!(problems[0].to_string(), "line 2: compaction.reserve: unknown key, ignored");
-        assert_eq!(problems[0].flaw, Flaw::Unknown);
-        let nested = problem("{\"models\":[\n{\"id\":\"a\"},\n{\"id\":\"\\\"size\\\": {\",\n\"size\":1}]}");
-        assert_eq!(nested, "line 4: models.1.size: unknown key, ignored");
-    }
-
     #[test]
     fn the_environment_holds_settings_and_the_switch() {
         let layer = |settings: &str, switch: &str| {
@@ -381,10 +254,13 @@ mod tests {
             })
         };
         let own = r#"{"compaction": {"models": ["a/b"]}}"#;
-        assert_eq!(layer(own, "0"), Some(json!({"compaction": {"models": ["a/b"]}})));
-        assert_eq!(layer(own, "1"), Some(json!({"compaction": {"models": ["a/b"], "enabled": false}})));
-        assert_eq!(layer("", ""), None);
-        assert_eq!(layer("{ broken", ""), None, "what is wrong holds nowhere");
+        let value = |settings: &str, switch: &str| layer(settings, switch).value;
+        assert_eq!(value(own, "0"), Some(json!({"compaction": {"models": ["a/b"]}})));
+        assert_eq!(value(own, "1"), Some(json!({"compaction": {"models": ["a/b"], "enabled": false}})));
+        assert_eq!(layer("", ""), Checked { value: None, problems: vec![] });
+        let broken = layer("{ broken", "");
+        assert_eq!(broken.value, None);
+        assert!(broken.problems[0].to_string().starts_with("ABRIDGED_SETTINGS: line 1: not JSON"), "{broken:?}");
     }
 
     #[test]

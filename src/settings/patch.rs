@@ -1,7 +1,10 @@
 //! Patches: what a client wants changed, where null takes a key out. Checked before anything is written, so that what
 //! is on disk is never what no daemon would read.
 
-use super::layers::{Flaw, Problem, check, without_nulls};
+use super::{
+    checked::check,
+    layers::{Flaw, Problem, without_nulls},
+};
 use serde::Serialize;
 use serde_json::{Map, Value, ser::PrettyFormatter};
 
@@ -11,18 +14,21 @@ use serde_json::{Map, Value, ser::PrettyFormatter};
 /// When the patch is wrong; its key is that of the patch.
 pub fn patched(current: Option<&Value>, patch: &Value) -> Result<Value, Problem> {
     // A typo in a file is somebody else's business; in a patch it is this client's, who would wait for an effect.
-    let (_, problems) = check(&without_nulls(patch).to_string());
-    if let Some(problem) = problems.into_iter().next() {
+    let problems = check(&without_nulls(patch).to_string(), None).problems;
+    if let Some(problem) = problems.into_iter().find(|problem| problem.flaw != Flaw::Clamped) {
         let what = match problem.flaw {
             Flaw::Unknown => "there is no such setting; protocol/schema.json lists those there are".to_owned(),
-            Flaw::Broken | Flaw::Untrusted => problem.what,
+            Flaw::Broken | Flaw::Invalid | Flaw::Clamped | Flaw::Untrusted => problem.what,
         };
         return Err(Problem { line: None, what, ..problem });
     }
     let mut value = current.cloned().unwrap_or_else(|| Value::Object(Map::new()));
     apply(&mut value, patch);
-    let (_, problems) = check(&value.to_string());
-    match problems.into_iter().find(|problem| problem.flaw == Flaw::Broken) {
+    // A value that was invalid before stays as it is: the file may be changed in another place.
+    let before = current.map(|current| check(&current.to_string(), None).problems).unwrap_or_default();
+    let new = |problem: &Problem| !before.iter().any(|old| (&old.key, &old.what) == (&problem.key, &problem.what));
+    let problems = check(&value.to_string(), None).problems;
+    match problems.into_iter().find(|problem| problem.is_fatal() && new(problem)) {
         Some(problem) => Err(Problem { line: None, ..problem }),
         None => Ok(value),
     }

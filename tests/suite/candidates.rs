@@ -115,7 +115,7 @@ fn two(first: Value, second: &Provider, more: Value) -> Value {
         ],
         "compaction": {"models": ["first/model", "second/model"]},
         "tokens": {"estimator": "chars"},
-        "retry": {"baseDelayMs": 20},
+        "retry": {"baseDelayMs": 100},
     });
     merge(&mut settings["models"][0], first);
     merge(&mut settings, more);

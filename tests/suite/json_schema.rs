@@ -18,6 +18,8 @@ fn check(root: &Value, schema: &Map<String, Value>, keyword: &str, argument: &Va
         "description" | "title" | "default" | "$schema" | "$defs" => None,
         // Sizes of integers: JSON has one kind.
         "format" => None,
+        // How the daemon treats a number of the settings; no rule about frames.
+        "x-project" | "x-outOfRange" => None,
         "$ref" => {
             let path = argument.as_str().expect("a reference").trim_start_matches('#');
             let target = root.pointer(path).unwrap_or_else(|| panic!("{path} leads nowhere"));

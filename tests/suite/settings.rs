@@ -43,7 +43,7 @@ fn every_value_says_where_it_comes_from() {
 }
 
 #[test]
-fn a_wrong_file_is_told_with_key_and_line_and_the_defaults_hold() {
+fn an_invalid_value_at_start_is_reported_and_the_rest_of_the_file_holds() {
     let home = Home::new();
     home.settings("{\n  \"compaction\": {\n    \"keepRecentTokens\": \"all\"\n  }\n}\n");
     let mut daemon = Daemon::at(home);
@@ -55,6 +55,28 @@ fn a_wrong_file_is_told_with_key_and_line_and_the_defaults_hold() {
         "{said:?}"
     );
     assert_eq!(daemon.ok("settings/get", json!({}))["settings"]["compaction"]["keepRecentTokens"], 20_000);
+
+    let home = Home::new();
+    home.settings(
+        "{\n\"models\": [{ \"provider\": \"local\", \"id\": \"qwen\", \"contextWindow\": 32768 }],\n\"compaction\": \
+         { \"thresholdPercent\": 150,\n\"reserveTokens\": \"a lot\" },\n\"retry\": { \"maxRetries\": 1000000 } }",
+    );
+    let mut daemon = Daemon::at(home);
+    let said = notices(&mut daemon);
+    for (at, expected) in [
+        "warning: $settings.json: line 3: compaction.thresholdPercent: 150; expected -1 to 99; 99 is used",
+        "error: $settings.json: line 5: retry.maxRetries: 1000000; expected 0 to 10",
+        "error: $settings.json: line 4: compaction.reserveTokens: invalid type: string \"a lot\", expected u64",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let (begin, end) = expected.split_once('$').expect("a place for the folder");
+        assert!(said[at].starts_with(begin) && said[at].ends_with(end), "{expected} in {said:?}");
+    }
+    let held = daemon.ok("settings/get", json!({}))["settings"].clone();
+    assert_eq!(held["models"][0]["contextWindow"], 32_768);
+    assert_eq!((&held["compaction"]["thresholdPercent"], &held["retry"]["maxRetries"]), (&json!(99), &json!(3)));
 
     let home = Home::new();
     home.settings("{ \"compaction\": { \"keepRecent\": 5 } }");
@@ -156,6 +178,8 @@ fn a_wrong_change_is_refused_and_nothing_is_written() {
         (json!({"compaction": {"reserveTokens": "many"}}), "patch.compaction.reserveTokens"),
         (json!({"compaction": {"reserve": 1}}), "patch.compaction.reserve"),
         (json!({"prune": 1}), "patch.prune"),
+        (json!({"defaultModel": "a/b", "retry": {"maxRetries": 11}}), "patch.retry.maxRetries"),
+        (json!({"defaultModel": "a/b", "retry": {"baseDelayMs": 99}}), "patch.retry.baseDelayMs"),
     ] {
         let error = daemon.err("settings/set", json!({"scope": "global", "patch": patch}));
         assert_eq!(
@@ -194,8 +218,15 @@ fn a_client_changes_the_settings_of_a_project() {
     let error = daemon.err("settings/set", set(json!({"models": []})));
     assert_eq!(error["data"]["path"], "patch.models");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("trustedProjects")), "{error}");
+    let error = daemon.err("settings/set", set(json!({"compaction": {"midTurn": false}, "retry": {"maxRetries": 4}})));
+    assert_eq!(error["data"]["path"], "patch.retry.maxRetries");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("a project may set 0 to 3")), "{error}");
     let answer = daemon.ok("settings/set", set(json!({"compaction": null})));
     assert_eq!(answer["sources"], json!({}));
+    let own = json!({"scope": "session", "sessionId": id_of(&session), "patch": {"retry": {"maxRetries": 11}}});
+    assert_eq!(daemon.err("settings/set", own)["data"]["path"], "patch.retry.maxRetries");
+    let own = json!({"cwd": folder, "settings": {"compaction": {"stallSeconds": 0}}});
+    assert_eq!(daemon.err("session/new", own)["data"]["path"], "settings.compaction.stallSeconds");
     let nowhere = daemon.ok("session/new", json!({"cwd": "/there/is/no/such/folder"}))["session"].clone();
     let set = json!({"scope": "project", "sessionId": id_of(&nowhere), "patch": {"prune": {"minimumSavings": 1}}});
     assert_eq!(daemon.err("settings/set", set)["data"]["code"], "storage_error");

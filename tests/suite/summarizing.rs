@@ -39,7 +39,7 @@ pub fn settings(provider: &Provider, format: Format, more: Value) -> String {
         "defaultModel": "test/model",
         "models": [{"provider": "test", "id": "model", "api": format.api(), "baseUrl": provider.base_url(), "contextWindow": 100_000}],
         "tokens": {"estimator": "chars"},
-        "retry": {"baseDelayMs": 20},
+        "retry": {"baseDelayMs": 100},
     });
     merge(&mut settings, more);
     settings.to_string()

@@ -1,0 +1,256 @@
+//! The range of every number in the settings, read from the JSON Schema of their types, where it stands beside its field.
+//! A project that is not trusted has tighter ranges.
+
+use super::{Settings, trust::Trust};
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+use std::{fmt, sync::OnceLock};
+
+/// One step of the way to a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// A member of an object.
+    Key(String),
+    /// An item of a list.
+    Item(usize),
+}
+
+/// The way to a value, from the root of a settings file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place(pub Vec<Step>);
+
+/// The values that a number may have, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The smallest.
+    pub least: i64,
+    /// The largest.
+    pub most: i64,
+}
+
+/// The effect of a number outside of its range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It is not used.
+    Refused,
+    /// The nearest number of the range is used.
+    Clamped,
+}
+
+/// A number of the settings.
+#[derive(Debug, Clone)]
+pub struct Number {
+    /// Its keys from the root; every item of a list on the way is meant.
+    pub keys: Vec<String>,
+    range: Range,
+    of_projects: Range,
+    /// The effect of a value outside of its range.
+    pub effect: Effect,
+}
+
+/// A number outside of its range.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outside {
+    /// Its place.
+    pub place: Place,
+    /// The number that was found.
+    pub found: serde_json::Number,
+    /// The range of its layer.
+    pub range: Range,
+    /// What follows.
+    pub effect: Effect,
+}
+
+impl Number {
+    /// The range for layers of this trust.
+    #[must_use]
+    pub fn range(&self, trust: Trust) -> Range {
+        match trust {
+            Trust::Trusted => self.range,
+            Trust::Untrusted => self.of_projects,
+        }
+    }
+}
+
+impl Range {
+    /// The number of the range that is nearest to `found`, where `found` is a whole number outside of it.
+    fn nearest(self, found: &serde_json::Number) -> Option<i64> {
+        let found = found.as_i64().map(i128::from).or_else(|| found.as_u64().map(i128::from))?;
+        match () {
+            () if found < i128::from(self.least) => Some(self.least),
+            () if found > i128::from(self.most) => Some(self.most),
+            () => None,
+        }
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", self.least, self.most)
+    }
+}
+
+impl Outside {
+    /// The number of the range that is nearest to the one that was found.
+    #[must_use]
+    pub fn nearest(&self) -> i64 {
+        self.range.nearest(&self.found).unwrap_or(self.range.least)
+    }
+}
+
+impl fmt::Display for Place {
+    /// As `models[0].contextWindow`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Key(key) if at == 0 => f.write_str(key)?,
+                Step::Key(key) => write!(f, ".{key}")?,
+                Step::Item(item) => write!(f, "[{item}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// The value at this place.
+    #[must_use]
+    pub fn of<'a>(&self, root: &'a Value) -> Option<&'a Value> {
+        self.0.iter().try_fold(root, |value, step| match step {
+            Step::Key(key) => value.get(key),
+            Step::Item(item) => value.get(*item),
+        })
+    }
+
+    /// The value at this place, to be changed.
+    pub fn of_mut<'a>(&self, root: &'a mut Value) -> Option<&'a mut Value> {
+        self.0.iter().try_fold(root, |value, step| match step {
+            Step::Key(key) => value.get_mut(key),
+            Step::Item(item) => value.get_mut(*item),
+        })
+    }
+}
+
+/// Every number of the settings.
+#[must_use]
+pub fn numbers() -> &'static [Number] {
+    static NUMBERS: OnceLock<Vec<Number>> = OnceLock::new();
+    NUMBERS.get_or_init(|| {
+        let root = SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<Settings>();
+        let mut found = Vec::new();
+        collect(root.as_value(), root.as_value(), &mut Vec::new(), &mut found);
+        found
+    })
+}
+
+/// The numbers of `settings` that are outside of the range that this trust allows.
+#[must_use]
+pub fn outside(settings: &Value, trust: Trust) -> Vec<Outside> {
+    let mut found = Vec::new();
+    for number in numbers() {
+        look(settings, number, &number.keys, number.range(trust), &mut Place::default(), &mut found);
+    }
+    found
+}
+
+fn look(value: &Value, number: &Number, keys: &[String], range: Range, at: &mut Place, found: &mut Vec<Outside>) {
+    match (value, keys) {
+        (Value::Array(items), _) => {
+            for (item, value) in items.iter().enumerate() {
+                at.0.push(Step::Item(item));
+                look(value, number, keys, range, at, found);
+                at.0.pop();
+            }
+        }
+        (Value::Object(map), [key, rest @ ..]) => {
+            if let Some(value) = map.get(key) {
+                at.0.push(Step::Key(key.clone()));
+                look(value, number, rest, range, at, found);
+                at.0.pop();
+            }
+        }
+        (Value::Number(value), []) if range.nearest(value).is_some() => {
+            found.push(Outside { place: at.clone(), found: value.clone(), range, effect: number.effect });
+        }
+        _ => {}
+    }
+}
+
+/// The numbers below `schema`, each by its keys.
+fn collect(root: &Value, schema: &Value, keys: &mut Vec<String>, found: &mut Vec<Number>) {
+    if let Some(target) = schema["$ref"].as_str().and_then(|path| root.pointer(path.trim_start_matches('#'))) {
+        collect(root, target, keys, found);
+    }
+    for part in ["anyOf", "oneOf", "allOf"].iter().filter_map(|it| schema[*it].as_array()).flatten() {
+        collect(root, part, keys, found);
+    }
+    if let items @ Value::Object(_) = &schema["items"] {
+        collect(root, items, keys, found);
+    }
+    for (key, schema) in schema["properties"].as_object().into_iter().flatten() {
+        keys.push(key.clone());
+        collect(root, schema, keys, found);
+        keys.pop();
+    }
+    let types = [&schema["type"]].into_iter().chain(schema["type"].as_array().into_iter().flatten());
+    if types.into_iter().any(|it| it == "integer" || it == "number") {
+        let end = |schema: &Value, name: &str, without: i64| schema[name].as_f64().map_or(without, |end| end as i64);
+        let read = |schema: &Value, wider: Range| Range {
+            least: end(schema, "minimum", wider.least),
+            most: end(schema, "maximum", wider.most),
+        };
+        let range = read(schema, Range { least: i64::MIN, most: i64::MAX });
+        let effect = if schema["x-outOfRange"] == "clamped" { Effect::Clamped } else { Effect::Refused };
+        found.push(Number { keys: keys.clone(), range, of_projects: read(&schema["x-project"], range), effect });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_has_two_ends_and_a_project_never_more_room() {
+        let rows: Vec<String> = numbers()
+            .iter()
+            .map(|it| {
+                let (all, project) = (it.range(Trust::Trusted), it.range(Trust::Untrusted));
+                assert!(all.least >= -1 && all.most <= 1_000_000_000, "{:?}: {all}", it.keys);
+                assert!(project.least >= all.least && project.most <= all.most && project.least <= project.most);
+                it.keys.join(".")
+            })
+            .collect();
+        let of_compaction = [
+            "reserveTokens",
+            "keepRecentTokens",
+            "thresholdPercent",
+            "thresholdTokens",
+            "idleThresholdTokens",
+            "idleTimeoutSeconds",
+            "stallSeconds",
+            "deadlineSeconds",
+            "maxConcurrent",
+        ];
+        let mut expected = vec!["models.contextWindow".to_owned(), "models.maxOutputTokens".to_owned()];
+        expected.extend(of_compaction.iter().map(|key| format!("models.compaction.{key}")));
+        expected.extend(of_compaction.iter().map(|key| format!("compaction.{key}")));
+        let others = [
+            "prune.protectTokens",
+            "prune.minimumSavings",
+            "branchSummary.reserveTokens",
+            "retry.maxRetries",
+            "retry.baseDelayMs",
+            "retry.maxDelayMs",
+        ];
+        expected.extend(others.map(str::to_owned));
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn the_defaults_are_in_range_for_everybody() {
+        let defaults = serde_json::to_value(Settings::default()).expect("settings are JSON");
+        for trust in [Trust::Trusted, Trust::Untrusted] {
+            assert_eq!(outside(&defaults, trust), []);
+        }
+    }
+}
