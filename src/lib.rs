@@ -15,6 +15,7 @@ pub mod path;
 pub mod prompts;
 pub mod protocol;
 pub mod provider;
+pub mod regular;
 pub mod rpc;
 pub mod secret;
 pub mod serve;

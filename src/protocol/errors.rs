@@ -212,9 +212,10 @@ impl From<StoreError> for Failure {
             StoreError::Locked { pid } => Self::Locked { pid, what },
             StoreError::Missing(_) => Self::NotFound { kind: "session", what },
             StoreError::Foreign { .. } => Self::params("path", what),
-            StoreError::Io { path, .. } | StoreError::ReadOnly { path, .. } | StoreError::Changed { path, .. } => {
-                Self::Storage { path: path.display().to_string(), errno, what }
-            }
+            StoreError::Io { path, .. }
+            | StoreError::Planted { path, .. }
+            | StoreError::ReadOnly { path, .. }
+            | StoreError::Changed { path, .. } => Self::Storage { path: path.display().to_string(), errno, what },
         }
     }
 }

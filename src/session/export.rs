@@ -12,6 +12,7 @@ use crate::{
         errors::Failure,
         types::{ExportAnswer, ExportFormat, ExportParams},
     },
+    regular,
 };
 use std::{
     fs,
@@ -55,13 +56,13 @@ impl Job {
             move |error| Failure::from(StoreError::io(&path, what)(error))
         };
         let taken = "cannot be made; give the path of a file that is not there yet, in a folder that is";
-        if path.exists() {
+        // A link counts as a file that is there, wherever it leads.
+        if path.symlink_metadata().is_ok() {
             return Err(failed(taken)(io::ErrorKind::AlreadyExists.into()));
         }
         // Under another name until it is whole: half an export is worse than none.
-        let new = store::beside(&path, "new");
-        let _ = fs::remove_file(&new);
-        let file = store::create_private(&new).map_err(failed(taken))?;
+        let made = regular::make_first_free(store::names_beside(&path, "new"));
+        let (new, file) = made.map_err(failed(taken))?;
         let mut out = BufWriter::new(file);
         let written = || -> Result<(), Failure> {
             let io = failed("could not be written; it is incomplete");

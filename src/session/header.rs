@@ -1,10 +1,10 @@
 //! The first line of a session file, by which it is known to be one.
 
 use super::store::StoreError;
-use crate::entry::Header;
+use crate::{entry::Header, regular};
 use serde_json::Value;
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read},
     path::Path,
 };
@@ -41,7 +41,7 @@ pub fn peek(path: &Path) -> Result<Found, StoreError> {
     if !metadata.is_file() {
         return Err(StoreError::Foreign { path: path.to_owned(), what: "it is a device or a pipe".to_owned() });
     }
-    let mut file = File::open(path).map_err(StoreError::io(path, "cannot be read"))?;
+    let mut file = regular::open(path, regular::Links::Followed).map_err(StoreError::io(path, "cannot be read"))?;
     let mut head = Vec::new();
     // Nearly every header is in the first four kilobytes.
     for most in [4 << 10, LONGEST] {

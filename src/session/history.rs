@@ -16,6 +16,7 @@ use crate::{
     index::{Head, Index, Oddity, Place, Spot},
     message::outline::Role,
     path::{self, Path},
+    regular,
 };
 use std::{fs::File, io, ops::ControlFlow, path::PathBuf, sync::Arc};
 
@@ -125,8 +126,14 @@ impl Source {
     /// # Errors
     /// When it cannot be opened.
     pub fn open(path: PathBuf, header: &Found) -> Result<Self, StoreError> {
-        let file = File::open(&path).map_err(StoreError::io(&path, "cannot be read"))?;
-        Ok(Self { path, file: Arc::new(file), floor: header.end, header_lines: header.lines })
+        let file = regular::open(&path, regular::Links::Followed).map_err(StoreError::io(&path, "cannot be read"))?;
+        Ok(Self::of(path, Arc::new(file), header))
+    }
+
+    /// A file that is open already, whose entries begin behind this header.
+    #[must_use]
+    pub fn of(path: PathBuf, file: Arc<File>, header: &Found) -> Self {
+        Self { path, file, floor: header.end, header_lines: header.lines }
     }
 
     /// Its name.

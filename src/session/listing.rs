@@ -9,13 +9,13 @@ use crate::{
     ids::SessionId,
     message::{self, Message},
     protocol::types::{ListAnswer, ListParams, ListedSession},
-    text,
+    regular, text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
     collections::{HashMap, HashSet},
-    fs::{self, File},
+    fs,
     io::{self, Read},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
@@ -31,6 +31,9 @@ const HEADS: [usize; 2] = [8 * 1024, 64 * 1024];
 
 /// How much of its end is looked at for a later name, in bytes.
 const TAIL: usize = 16 * 1024;
+
+/// The most bytes of the kept list that are read: a hundred thousand sessions. A larger one is made anew.
+const LARGEST_CACHE: u64 = 64 << 20;
 
 /// So many files have to be read anew before what was read is written down.
 const WORTH_WRITING: usize = 50;
@@ -145,20 +148,15 @@ impl Catalog {
 
     /// What was read is only a help: where it cannot be written it is read again.
     fn write_cache(&self, known: &Known) {
-        let new = self.cache.with_extension(format!("{}.new", std::process::id()));
-        let written = serde_json::to_vec(known).map_err(io::Error::from).and_then(|bytes| {
-            fs::write(&new, bytes)?;
-            fs::rename(&new, &self.cache)
-        });
-        if let Err(error) = written {
+        let written = serde_json::to_vec(known).map_err(io::Error::from);
+        if let Err(error) = written.and_then(|bytes| regular::replace(&self.cache, &bytes)) {
             tracing::debug!(%error, "the list of sessions could not be kept");
-            let _ = fs::remove_file(&new);
         }
     }
 }
 
 fn read_cache(cache: &Path) -> Known {
-    fs::read(cache).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    regular::read(cache, LARGEST_CACHE).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
 /// A file that is there.
@@ -206,7 +204,7 @@ fn rfc3339(nanoseconds: u64) -> String {
 
 /// What the beginning and the end of a file say; none where it is no session.
 fn face(path: &Path, size: u64) -> io::Result<Option<Face>> {
-    let mut file = File::open(path)?;
+    let mut file = regular::open(path, regular::Links::Followed)?;
     let mut head = Vec::new();
     let mut found = None;
     for most in HEADS {

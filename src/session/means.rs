@@ -1,6 +1,6 @@
 //! What sessions ask models with: providers over HTTP, the client, and what was learned of windows. One for a daemon.
 
-use crate::{caller::Caller, models::learned::Learned, outbox::Outbox, provider::http::Http};
+use crate::{caller::Caller, models::learned::Learned, outbox::Outbox, provider::http::Http, regular};
 use std::{
     collections::BTreeMap,
     fs,
@@ -11,6 +11,9 @@ use std::{
     },
 };
 use tokio::sync::Notify;
+
+/// The most bytes of the file of learned windows that are read. A window takes less than a hundred.
+const LARGEST: u64 = 1 << 20;
 
 /// What models are asked with.
 pub struct Means {
@@ -30,8 +33,8 @@ pub struct Means {
 /// What was learned of windows by daemons that keep their things in `data`. Blocks for a moment.
 #[must_use]
 pub fn learned(data: &Path) -> Learned {
-    let windows: Option<BTreeMap<String, u64>> =
-        fs::read(kept_in(data)).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let text = regular::read(&kept_in(data), LARGEST).ok();
+    let windows: Option<BTreeMap<String, u64>> = text.and_then(|text| serde_json::from_slice(&text).ok());
     Learned::of(windows.unwrap_or_default())
 }
 
@@ -108,9 +111,8 @@ impl Means {
 
     fn keep_learned(&self) {
         let text = serde_json::to_string_pretty(&self.learned.all()).unwrap_or_default();
-        let new = self.kept_in.with_extension(format!("{}.new", std::process::id()));
         let written = self.kept_in.parent().map_or(Ok(()), fs::create_dir_all);
-        let written = written.and_then(|()| fs::write(&new, text)).and_then(|()| fs::rename(&new, &self.kept_in));
+        let written = written.and_then(|()| regular::replace(&self.kept_in, text.as_bytes()));
         if let Err(error) = written {
             tracing::debug!(%error, "what was learned of windows is not kept");
         }

@@ -11,18 +11,20 @@ use super::{
     lock::{Lock, Unfinished as LeftBehind},
     migrate,
 };
-use crate::{entry::Header, ids::EntryId, index::Spot, path};
+use crate::{entry::Header, ids::EntryId, index::Spot, path, regular};
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// The right to append to one session file.
 #[derive(Debug)]
 pub struct Log {
     path: PathBuf,
-    file: File,
+    /// The descriptor that `source` reads with too.
+    file: Arc<File>,
     source: Source,
     /// Everything before this is on disk and ends with a newline, unless `unfinished` says otherwise.
     durable: u64,
@@ -137,6 +139,9 @@ pub enum StoreError {
     /// The operating system refused.
     #[error("{}: {what} ({source})", .path.display())]
     Io { path: PathBuf, what: &'static str, source: io::Error },
+    /// Something else lies where a file of ours would be.
+    #[error("{}: {what}; nothing was written. Remove it, then try again; to look at the session, load it with readOnly: true", .path.display())]
+    Planted { path: PathBuf, what: String },
     /// It is not what it was when it was opened.
     #[error("{} was changed by another program ({what}); close the session and load it again", .path.display())]
     Changed { path: PathBuf, what: String },
@@ -160,16 +165,15 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// A name beside the file that is not taken yet.
-fn free_beside(path: &Path, suffix: &str) -> PathBuf {
-    let plain = beside(path, suffix);
-    if !plain.exists() {
-        return plain;
-    }
-    (2..).map(|n| beside(path, &format!("{suffix}.{n}"))).find(|path| !path.exists()).unwrap_or(plain)
+/// The names that a file beside this one may get, in order: `session.jsonl.torn`, `session.jsonl.torn.2` and so on.
+pub(super) fn names_beside(path: &Path, suffix: &str) -> impl Iterator<Item = PathBuf> {
+    /// More are a defect, or somebody's joke.
+    const MOST: u32 = 10_000;
+    let numbered = (2..MOST).map(move |n| format!("{suffix}.{n}"));
+    std::iter::once(suffix.to_owned()).chain(numbered).map(|suffix| beside(path, &suffix))
 }
 
-/// Opens a file for reading and appending.
+/// Opens a file for reading and appending. Its path must not end in a link; a caller resolves links before.
 ///
 /// # Errors
 /// When it is missing, no session, somebody else's at the moment, or the operating system refuses.
@@ -178,14 +182,12 @@ pub fn open(path: &Path) -> Result<Opened<Log>, StoreError> {
     header::peek(path)?;
     let mut lock = Lock::take(path)?;
     let left_behind = lock.left_behind();
-    let file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .open(path)
+    let file = regular::open_to_append(path)
         .map_err(StoreError::io(path, "cannot be written; to look at it, load it with readOnly: true"))?;
+    let file = Arc::new(file);
     // Once more, now that nobody can replace it any more.
     let found = header::peek(path)?;
-    let source = Source::open(path.to_owned(), &found)?;
+    let source = Source::of(path.to_owned(), file.clone(), &found);
     let Loaded { history, repairs, durable, tail } = source.clone().load(&found)?;
     let unfinished = match tail {
         Tail::Old { entries } => Unfinished::Old { known: entries },
@@ -220,10 +222,10 @@ pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Log, So
     let folder = path.parent().unwrap_or(Path::new("."));
     create_private_folder(folder)?;
     let lock = Lock::take(path)?;
-    let file = create_private(path).map_err(StoreError::io(path, "cannot be made"))?;
+    let file = Arc::new(regular::make(path).map_err(StoreError::io(path, "cannot be made"))?);
     let line = header_line(header);
     let found = header::Found { header: header.clone(), title: None, end: line.len() as u64 + 1, lines: 1 };
-    let source = Source::open(path.to_owned(), &found)?;
+    let source = Source::of(path.to_owned(), file.clone(), &found);
     let mut log = Log {
         path: path.to_owned(),
         file,
@@ -245,18 +247,6 @@ pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Log, So
     Ok((log, source))
 }
 
-/// Makes a file that is not there yet and that only its owner reads.
-///
-/// # Errors
-/// Those of the operating system.
-pub fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
 /// Deletes a session file with what we put beside it. Nobody may have it open.
 ///
 /// # Errors
@@ -264,8 +254,11 @@ pub fn create_private(path: &Path) -> io::Result<File> {
 pub fn delete(path: &Path) -> Result<(), StoreError> {
     let _lock = Lock::take(path)?;
     let failed = || StoreError::io(path, "cannot be deleted");
-    fs::remove_file(path).map_err(failed())?;
-    // As `free_beside` names them.
+    fs::remove_file(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => StoreError::Missing(path.to_owned()),
+        _ => failed()(error),
+    })?;
+    // As `names_beside` has them.
     let ours = |name: &str| {
         let (kind, number) = name.split_once('.').unwrap_or((name, "2"));
         ["torn", "v1", "v2", "new"].contains(&kind) && number.parse::<u32>().is_ok()
@@ -274,7 +267,8 @@ pub fn delete(path: &Path) -> Result<(), StoreError> {
     let beside = fs::read_dir(path.parent().unwrap_or(Path::new("."))).map_err(failed())?;
     for file in beside.flatten() {
         let name = file.file_name().to_string_lossy().into_owned();
-        if name.strip_prefix(&base).and_then(|rest| rest.strip_prefix('.')).is_some_and(ours) {
+        let is_folder = file.file_type().is_ok_and(|kind| kind.is_dir());
+        if !is_folder && name.strip_prefix(&base).and_then(|rest| rest.strip_prefix('.')).is_some_and(ours) {
             fs::remove_file(file.path()).map_err(failed())?;
         }
     }
@@ -361,7 +355,7 @@ impl Log {
             bytes.extend_from_slice(line.as_bytes());
             bytes.push(b'\n');
         }
-        if let Err(error) = self.file.write_all(&bytes) {
+        if let Err(error) = (&*self.file).write_all(&bytes) {
             self.take_back(&bytes);
             let what = "could not be written; nothing was changed. Make room, then try again";
             return Err(StoreError::io(&self.path, what)(error));
@@ -393,7 +387,7 @@ impl Log {
         self.broken = Some("another program wrote into a line of ours; load the session again".to_owned());
         let again = [b"\n", ours].concat();
         let failed = StoreError::io(&self.path, "another program wrote into a line of ours; load it again");
-        self.file.write_all(&again).and_then(|()| self.file.sync_data()).map_err(failed)?;
+        (&*self.file).write_all(&again).and_then(|()| self.file.sync_data()).map_err(failed)?;
         self.broken = None;
         let behind = self.behind(self.length()?)?;
         match memchr::memmem::rfind(&behind, ours).filter(|at| *at > 0 && behind[at - 1] == b'\n') {
@@ -509,7 +503,7 @@ impl Log {
         // Some programs write the newline before a line and not behind it.
         let length = self.length()?;
         if length > self.durable && self.source.ends_with_entry(self.durable, length)? {
-            self.file
+            (&*self.file)
                 .write_all(b"\n")
                 .map_err(StoreError::io(&self.path, "could not be written; nothing was changed"))?;
             return self.read_on();
@@ -532,15 +526,13 @@ impl Log {
 
     /// The piece of a line at the end goes to a `.torn` file.
     fn move_aside(&mut self, piece: &[u8]) -> Result<(), StoreError> {
-        let torn = free_beside(&self.path, "torn");
-        let failed = "could not be written; nothing was changed. Make room, then try again";
-        let write = || -> io::Result<()> {
-            let mut file = File::create(&torn)?;
-            file.set_permissions(self.file.metadata()?.permissions())?;
-            file.write_all(piece)?;
-            file.sync_all()
-        };
-        write().map_err(StoreError::io(&torn, failed))?;
+        let failed = "its incomplete last line could not be kept in a .torn file; nothing was changed. Make room, then try again";
+        let kept = regular::make_first_free(names_beside(&self.path, "torn")).and_then(|(torn, mut file)| {
+            let written = file.write_all(piece).and_then(|()| file.sync_all());
+            written.inspect_err(|_| drop(fs::remove_file(&torn)))?;
+            Ok(torn)
+        });
+        let torn = kept.map_err(StoreError::io(&self.path, failed))?;
         // Whoever wrote it may be there yet and have gone on.
         if self.behind(self.length()?)? != piece {
             return fs::remove_file(&torn).map_err(StoreError::io(&torn, "cannot be removed"));
@@ -577,7 +569,9 @@ impl Log {
             // Another program has written on; whether its newline is there is seen when that is read.
             return Ok(());
         }
-        self.file.write_all(b"\n").map_err(StoreError::io(&self.path, "could not be written; nothing was changed"))?;
+        (&*self.file)
+            .write_all(b"\n")
+            .map_err(StoreError::io(&self.path, "could not be written; nothing was changed"))?;
         self.durable += 1;
         Ok(())
     }
@@ -592,8 +586,7 @@ impl Log {
         let length = old.file().metadata().map_err(StoreError::io(&self.path, "cannot be looked at"))?.len();
         let (entries, _) =
             migrate::read(old.file(), &found, length).map_err(StoreError::io(&self.path, "cannot be read"))?;
-        let kept = free_beside(&self.path, &format!("v{}", found.header.version));
-        let new = free_beside(&self.path, "new");
+        let version = format!("v{}", found.header.version);
         let header = migrate::to_header(&found.header);
         let mut bytes = header_line(&header);
         bytes.push('\n');
@@ -602,33 +595,44 @@ impl Log {
             bytes.push_str(entry.line());
             bytes.push('\n');
         }
-        let write_new = || -> io::Result<()> {
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true);
-            let mut file = options.open(&new)?;
-            file.set_permissions(self.file.metadata()?.permissions())?;
-            file.write_all(bytes.as_bytes())?;
-            file.sync_all()?;
-            // A hard link keeps the old bytes under their new name even if we die between the two steps.
-            fs::hard_link(&self.path, &kept).or_else(|_| fs::copy(&self.path, &kept).map(|_| ()))?;
-            fs::rename(&new, &self.path)
-        };
-        if let Err(error) = write_new() {
-            let _ = fs::remove_file(&new);
-            return Err(StoreError::io(&self.path, failed)(error));
-        }
+        let failed = StoreError::io(&self.path, failed);
+        let made = regular::make_first_free(names_beside(&self.path, "new")).and_then(|(new, mut file)| {
+            let mut write_new = || -> io::Result<()> {
+                // It takes the place of the old file, for the same readers.
+                file.set_permissions(self.file.metadata()?.permissions())?;
+                file.write_all(bytes.as_bytes())?;
+                file.sync_all()?;
+                keep_old(&self.path, &version)?;
+                fs::rename(&new, &self.path)
+            };
+            write_new().inspect_err(|_| drop(fs::remove_file(&new)))?;
+            Ok(file)
+        });
+        self.file = Arc::new(made.map_err(failed)?);
         sync_folder(self.path.parent().unwrap_or(Path::new(".")));
-        self.file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .open(&self.path)
-            .map_err(StoreError::io(&self.path, "cannot be opened after it was replaced; load the session again"))?;
-        self.source = Source::open(self.path.clone(), &found)?;
+        self.source = Source::of(self.path.clone(), self.file.clone(), &found);
         self.reached(bytes.len() as u64)?;
         // The session keeps the entries of an old file in memory, so that nobody asks for their places.
         let nowhere = Spot { offset: 0, length: 0 };
         Ok(entries.into_iter().skip(known).map(|entry| (entry, nowhere)).collect())
     }
+}
+
+/// Keeps the bytes of a file that is to be replaced under the first free name with this suffix.
+fn keep_old(path: &Path, suffix: &str) -> io::Result<()> {
+    for kept in names_beside(path, suffix) {
+        // A hard link keeps them also where the process dies between this step and the next.
+        match fs::hard_link(path, &kept) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Ok(()) => return Ok(()),
+            // Not every file system has hard links.
+            Err(_) => break,
+        }
+    }
+    let mut old = regular::open(path, regular::Links::Refused)?;
+    let (_, mut kept) = regular::make_first_free(names_beside(path, suffix))?;
+    io::copy(&mut old, &mut kept)?;
+    kept.sync_all()
 }
 
 impl Follower {

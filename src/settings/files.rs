@@ -9,12 +9,15 @@ use super::{
     ranges::Outside,
     trust::{Trust, allowed},
 };
-use crate::prompts::{Prompt, Prompts};
+use crate::{
+    prompts::{Prompt, Prompts},
+    regular,
+};
 use serde_json::Value;
 use std::{
     collections::HashMap,
     fs::{self, File, OpenOptions},
-    io::{self, Read as _, Write as _},
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -367,20 +370,8 @@ impl Layer {
 /// What is in a file; none where there is none.
 fn text_of(file: &Path) -> io::Result<Option<String>> {
     let missing = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-    let about = match fs::metadata(file) {
-        Ok(about) => about,
-        Err(error) if missing(&error) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    // Opening a pipe would wait for somebody to write to it.
-    if !about.is_file() {
-        return Err(io::Error::other("it is no file"));
-    }
-    let mut text = String::new();
-    let read = File::open(file).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
-    match read {
-        Ok(_) if text.len() as u64 > LARGEST => Err(io::Error::other("it is larger than 1 MiB")),
-        Ok(_) => Ok(Some(text)),
+    match regular::read(file, LARGEST) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| io::Error::other("it is not UTF-8")),
         Err(error) if missing(&error) => Ok(None),
         Err(error) => Err(error),
     }
@@ -501,7 +492,7 @@ mod tests {
         assert_eq!(files.take_problems(), vec![]);
         fs::create_dir(&global).expect("a folder");
         assert_eq!(files.reread(), Reread::Changed);
-        assert!(files.take_problems()[0].to_string().contains("it is no file"));
+        assert!(files.take_problems()[0].to_string().contains("not a regular file"));
         assert_eq!(files.reread(), Reread::Same);
     }
 

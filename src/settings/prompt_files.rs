@@ -6,10 +6,13 @@ use super::{
     layers::{Flaw, Problem, Subject},
     trust::Trust,
 };
-use crate::prompts::{LONGEST, Prompt, Prompts};
+use crate::{
+    prompts::{LONGEST, Prompt, Prompts},
+    regular::{self, Links},
+};
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
 };
@@ -192,14 +195,9 @@ fn text_of(path: &Path, owner: &Owner) -> Result<String, String> {
     if matches!(owner, Owner::Project(_)) && is_link(path) {
         return Err(LINK.to_owned());
     }
-    // Opening a pipe would wait for somebody to write to it.
-    match fs::metadata(path) {
-        Ok(about) if about.is_file() => {}
-        Ok(_) => return Err("it is no file".to_owned()),
-        Err(error) => return Err(unreadable(&error)),
-    }
+    let links = if matches!(owner, Owner::Project(_)) { Links::Refused } else { Links::Followed };
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST as u64 + 1).read_to_end(&mut bytes));
+    let read = regular::open(path, links).and_then(|file| file.take(LONGEST as u64 + 1).read_to_end(&mut bytes));
     read.map_err(|error| unreadable(&error))?;
     if bytes.len() > LONGEST {
         return Err(format!("it has more than {LONGEST} bytes"));
@@ -326,7 +324,7 @@ mod tests {
             assert_eq!(case.text(Prompt::HandoffContext), Some("A: {{document}}"));
         }
         fs::remove_file(&file).and_then(|()| fs::create_dir(&file)).expect("a folder");
-        assert!(case.broken().what.contains("no file"));
+        assert!(case.broken().what.contains("not a regular file"));
         assert_eq!(case.text(Prompt::HandoffContext), Some("A: {{document}}"));
         fs::remove_dir(&file).expect("removed");
         case.put("handoff-context.md", "A: {{document}}");

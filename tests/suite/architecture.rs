@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 /// Rooms from the ground up. A file may use what is in its own room or below it.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("words", &["ids", "text", "prompts", "secret", "watch"]),
+    ("words", &["ids", "text", "prompts", "regular", "secret", "watch"]),
     ("entries", &["tokens", "message", "message/outline", "entry", "entry/preserved"]),
     (
         "providers",
@@ -158,6 +158,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 /// Files that touch the world: disk, clock, threads, other processes.
 const SHELL: &[&str] = &[
+    "regular",
     "provider/http",
     "provider/keys",
     "caller",

@@ -22,6 +22,7 @@ mod kills;
 mod mended;
 mod mutations;
 mod mutator;
+mod planted;
 mod prompts;
 mod proof;
 mod provider;

@@ -1,0 +1,210 @@
+//! Opens regular files and nothing else. A FIFO, a device, a folder or a socket in the place of a file is an error; no
+//! open waits for the other end of a FIFO, no read is longer than its bound, and no write goes through a symbolic link
+//! unless the caller asks for that.
+
+use rustix::fs::OFlags;
+use std::{
+    fs::{self, File, Metadata, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+/// `errno` of `ELOOP`, `EMLINK` (FreeBSD): the last part of a path is a symbolic link and `O_NOFOLLOW` was given.
+const LINK_REFUSED: [i32; 2] = [rustix::io::Errno::LOOP.raw_os_error(), rustix::io::Errno::MLINK.raw_os_error()];
+
+/// Whether the last part of a path may be a symbolic link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// The file that the link leads to is opened.
+    Followed,
+    /// A link is an error.
+    Refused,
+}
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// Those of the operating system, and where the path leads to anything but a regular file.
+pub fn open(path: &Path, links: Links) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path, links)
+}
+
+/// Opens a regular file that is there for reading and appending. The path must not be a link.
+///
+/// # Errors
+/// As those of `open`.
+pub fn open_to_append(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true).append(true), path, Links::Refused)
+}
+
+/// Opens a regular file for reading and writing, and makes it with mode 0600 where there is none. The path must not be a
+/// link, and nothing of the content changes.
+///
+/// # Errors
+/// As those of `open`.
+pub fn open_or_make(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600), path, Links::Refused)
+}
+
+/// Makes a file that is not there yet, mode 0600, for reading and appending. A dangling link counts as a file.
+///
+/// # Errors
+/// Those of the operating system; `AlreadyExists` where the name is taken.
+pub fn make(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Reads a regular file of at most `most` bytes. Links are followed.
+///
+/// # Errors
+/// As those of `open`; `FileTooLarge` where the file has more bytes.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path, Links::Followed)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {most} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Puts these bytes in the place of a file of ours, all or nothing, with mode 0600. A link in its place is replaced, not
+/// followed.
+///
+/// # Errors
+/// Those of the operating system; then the old file is there as it was.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let fresh = path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()));
+    let written = make(&fresh).and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&fresh, path));
+    written.inspect_err(|_| drop(fs::remove_file(&fresh)))
+}
+
+/// Makes a file of the first of these names that is free.
+///
+/// # Errors
+/// Those of the operating system but `AlreadyExists`.
+pub fn make_first_free(names: impl IntoIterator<Item = PathBuf>) -> io::Result<(PathBuf, File)> {
+    for path in names {
+        match make(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|file| (path, file)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Whether a path, without following it, is the very file that is open.
+#[must_use]
+pub fn is_at(file: &File, path: &Path) -> bool {
+    let same = |a: &Metadata, b: &Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+    matches!((file.metadata(), path.symlink_metadata()), (Ok(a), Ok(b)) if same(&a, &b))
+}
+
+fn open_with(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<File> {
+    let (flags, about) = match links {
+        Links::Followed => (OFlags::NONBLOCK, path.metadata()),
+        Links::Refused => (OFlags::NONBLOCK | OFlags::NOFOLLOW, path.symlink_metadata()),
+    };
+    // Before opening, because opening some devices has effects. What counts is the check of the open file.
+    if let Ok(about) = about {
+        is_regular(&about)?;
+    }
+    let flags = i32::try_from((flags | OFlags::NOCTTY).bits()).unwrap_or_default();
+    let file = options.custom_flags(flags).open(path).map_err(|error| match error.raw_os_error() {
+        Some(errno) if links == Links::Refused && LINK_REFUSED.contains(&errno) => link(),
+        _ => error,
+    })?;
+    is_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn is_regular(about: &Metadata) -> io::Result<()> {
+    let kind = about.file_type();
+    if kind.is_file() {
+        return Ok(());
+    }
+    if kind.is_symlink() {
+        return Err(link());
+    }
+    let what = if kind.is_dir() {
+        "a folder"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    };
+    Err(io::Error::other(format!("it is {what}, not a regular file")))
+}
+
+fn link() -> io::Error {
+    io::Error::other("it is a symbolic link, not a regular file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn fifo(path: &Path) {
+        assert!(std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+    }
+
+    #[test]
+    fn only_regular_files_are_opened_and_no_fifo_is_waited_for() {
+        let home = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| home.path().join(name);
+        fs::write(at("file"), "text").expect("a file");
+        fifo(&at("fifo"));
+        symlink(at("file"), at("link")).expect("a link");
+        symlink(at("fifo"), at("link-to-fifo")).expect("a link");
+        symlink("/dev/zero", at("link-to-device")).expect("a link");
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).expect("a socket");
+        for name in ["fifo", "link-to-fifo", "link-to-device", "socket", "."] {
+            assert!(open(&at(name), Links::Followed).is_err(), "{name}");
+            assert!(open_to_append(&at(name)).is_err(), "{name}");
+            assert!(open_or_make(&at(name)).is_err(), "{name}");
+        }
+        assert!(open(&at("link"), Links::Followed).is_ok());
+        let refused = open(&at("link"), Links::Refused).expect_err("a link is refused");
+        assert_eq!(refused.to_string(), "it is a symbolic link, not a regular file");
+        assert!(open_to_append(&at("link")).is_err() && open_or_make(&at("link")).is_err());
+        assert!(open_to_append(&at("none")).is_err());
+    }
+
+    #[test]
+    fn a_read_is_bounded() {
+        let home = tempfile::tempdir().expect("a folder");
+        let path = home.path().join("sparse");
+        fs::File::create(&path).and_then(|file| file.set_len(6 << 30)).expect("a sparse file");
+        assert_eq!(read(&path, 100).expect_err("too large").kind(), io::ErrorKind::FileTooLarge);
+        fs::write(&path, [b'x'; 100]).expect("a file");
+        assert_eq!(read(&path, 100).expect("small enough").len(), 100);
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_a_link_is_not_followed() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (theirs, ours) = (home.path().join("theirs"), home.path().join("ours"));
+        fs::write(&theirs, "precious").and_then(|()| symlink(&theirs, &ours)).expect("a link");
+        replace(&ours, b"new").expect("replaced");
+        assert_eq!(fs::read_to_string(&theirs).expect("a file"), "precious");
+        assert_eq!(fs::read_to_string(&ours).expect("a file"), "new");
+        let about = ours.symlink_metadata().expect("a file");
+        assert!(about.is_file() && about.permissions().mode() & 0o777 == 0o600);
+        assert_eq!(fs::read_dir(home.path()).expect("a folder").count(), 2, "nothing else is left");
+    }
+
+    #[test]
+    fn a_dangling_link_is_a_name_that_is_taken() {
+        let home = tempfile::tempdir().expect("a folder");
+        let names = ["a", "b"].map(|name| home.path().join(name));
+        symlink(home.path().join("elsewhere"), &names[0]).expect("a link");
+        let (made, _) = make_first_free(names.clone()).expect("made");
+        assert_eq!(made, names[1]);
+        assert!(!home.path().join("elsewhere").exists());
+        assert!(make_first_free(names).is_err());
+    }
+}

@@ -1,0 +1,223 @@
+//! Files in a folder of a stranger: nothing in the place of a file of ours is followed, waited for, read whole or
+//! written over.
+
+use crate::support::{Daemon, Home, session_of, turns, user};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    os::unix::fs::{FileTypeExt, PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A file of the user that nobody may touch.
+struct Precious(PathBuf);
+
+impl Precious {
+    const TEXT: &str = "ssh-ed25519 AAAA user@host\n";
+
+    fn new(home: &Home) -> Self {
+        let path = home.path("authorized_keys");
+        fs::write(&path, Self::TEXT).expect("a file");
+        Self(path)
+    }
+
+    fn is_as_it_was(&self) -> bool {
+        fs::read_to_string(&self.0).is_ok_and(|text| text == Self::TEXT)
+    }
+}
+
+fn fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    PathBuf::from(format!("{}.{suffix}", path.display()))
+}
+
+/// Ways to plant something where the lock of a session would be.
+type Plant = fn(&Path, &Precious);
+
+const PLANTS: &[(&str, Plant)] = &[
+    ("a link to a file", |lock, precious| symlink(&precious.0, lock).expect("a link")),
+    ("a link to nothing", |lock, precious| symlink(precious.0.with_extension("none"), lock).expect("a link")),
+    ("a link to a device", |lock, _| symlink("/dev/zero", lock).expect("a link")),
+    ("a hard link", |lock, precious| fs::hard_link(&precious.0, lock).expect("a link")),
+    ("a FIFO", |lock, _| fifo(lock)),
+    ("a folder", |lock, _| fs::create_dir(lock).expect("a folder")),
+    ("other content", |lock, _| fs::write(lock, "dear diary").expect("a file")),
+    ("a sparse file of 6 GB", |lock, _| {
+        fs::File::create(lock).and_then(|file| file.set_len(6 << 30)).expect("a sparse file");
+    }),
+    ("a long file that begins as a lock", |lock, _| {
+        fs::write(lock, format!("{{\"pid\":1}}{}", "x".repeat(20_000))).expect("a file");
+    }),
+];
+
+#[test]
+fn a_planted_lock_is_refused_and_the_session_can_be_looked_at() {
+    let mut daemon = Daemon::start();
+    let precious = Precious::new(&daemon.home);
+    for (at, (name, plant)) in PLANTS.iter().enumerate() {
+        let id = format!("planted{at}");
+        let path = session_of(&daemon.home, &id, &turns(1));
+        let lock = beside(&path, "lock");
+        plant(&lock, &precious);
+        let before = fs::symlink_metadata(&lock).expect("it is there");
+        for method in ["session/load", "session/load"] {
+            let error = daemon.err(method, json!({"path": path}));
+            assert_eq!(error["data"]["code"], "storage_error", "{name}: {error}");
+            assert_eq!(error["data"]["path"], json!(lock), "{name}");
+            assert_eq!(error["data"]["retryable"], false, "{name}");
+            let text = error["message"].as_str().expect("a text");
+            assert!(text.contains("readOnly: true") && text.contains("emove it"), "{name}: {text}");
+        }
+        let loaded = daemon.ok("session/load", json!({"path": path, "readOnly": true}));
+        assert_eq!(loaded["session"]["entryCount"], 4, "{name}");
+        daemon.ok("session/close", json!({"sessionId": id}));
+        let after = fs::symlink_metadata(&lock).expect("it is still there");
+        assert_eq!((before.len(), before.modified().ok()), (after.len(), after.modified().ok()), "{name}");
+        assert!(precious.is_as_it_was(), "{name}");
+        assert!(!precious.0.with_extension("none").exists(), "{name}");
+    }
+    daemon.ok("ping", json!({}));
+}
+
+#[test]
+fn a_lock_that_a_crash_left_is_taken() {
+    let mut daemon = Daemon::start();
+    for (at, left) in
+        ["", "{\"pid\":1}", "{\"pid\":1}\"startedAt\":\"now\"}}", "{\"pid\":1,\"oper", "\0\0\0\0"].iter().enumerate()
+    {
+        let id = format!("left{at}");
+        let path = session_of(&daemon.home, &id, &turns(1));
+        let lock = beside(&path, "lock");
+        fs::write(&lock, left).expect("a file");
+        daemon.load(&path);
+        let note: Value = serde_json::from_slice(&fs::read(&lock).expect("a lock")).expect("JSON");
+        assert_eq!(note["pid"], daemon.pid(), "{left:?}");
+        daemon.ok("session/close", json!({"sessionId": id}));
+        assert!(!lock.exists(), "{left:?}");
+    }
+}
+
+#[test]
+fn files_of_ours_are_for_their_owner_alone() {
+    let mut daemon = Daemon::start();
+    let cwd = daemon.home.path("work");
+    let session = daemon.ok("session/new", json!({"cwd": cwd}))["session"].clone();
+    let file = PathBuf::from(session["path"].as_str().expect("a path"));
+    let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+    assert_eq!(mode(&file), 0o600);
+    assert_eq!(mode(&beside(&file, "lock")), 0o600);
+    let torn = session_of(&daemon.home, "torn", &turns(1));
+    let whole = fs::read(&torn).expect("a file");
+    fs::write(&torn, [&whole[..], b"{\"type\":\"mess"].concat()).expect("a file");
+    daemon.load(&torn);
+    daemon.ok("session/append", json!({"sessionId": "torn", "messages": [user("on")]}));
+    assert_eq!(mode(&beside(&torn, "torn")), 0o600);
+    let export = daemon.home.path("out.md");
+    daemon.ok("session/export", json!({"sessionId": "torn", "format": "markdown", "path": export}));
+    assert_eq!(mode(&export), 0o600);
+}
+
+/// A dangling link has no file behind it, and a file that is made at its name would be made where it leads.
+#[test]
+fn nothing_is_made_behind_a_dangling_link() {
+    let mut daemon = Daemon::start();
+    let elsewhere = daemon.home.path("elsewhere");
+    let torn = session_of(&daemon.home, "torn", &turns(1));
+    let whole = fs::read(&torn).expect("a file");
+    fs::write(&torn, [&whole[..], b"{\"type\":\"mess"].concat()).expect("a file");
+    symlink(&elsewhere, beside(&torn, "torn")).expect("a link");
+    daemon.load(&torn);
+    daemon.ok("session/append", json!({"sessionId": "torn", "messages": [user("on")]}));
+    assert_eq!(fs::read(beside(&torn, "torn.2")).expect("the piece"), b"{\"type\":\"mess");
+
+    let old = daemon.home.session(
+        "old.jsonl",
+        &[
+            json!({"type": "session", "id": "old", "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/p"}),
+            json!({"type": "message", "timestamp": "2025-01-01T00:00:00.000Z", "message": user("one")}),
+        ],
+    );
+    let bytes = fs::read(&old).expect("a file");
+    for suffix in ["v1", "new"] {
+        symlink(&elsewhere, beside(&old, suffix)).expect("a link");
+    }
+    daemon.load(&old);
+    daemon.ok("session/append", json!({"sessionId": "old", "messages": [user("on")]}));
+    assert_eq!(fs::read(beside(&old, "v1.2")).expect("the old file"), bytes);
+
+    let export = daemon.home.path("export.jsonl");
+    symlink(&elsewhere, &export).expect("a link");
+    let error = daemon.err("session/export", json!({"sessionId": "old", "format": "jsonl", "path": export}));
+    assert_eq!(error["data"]["code"], "storage_error");
+    assert!(!elsewhere.exists());
+}
+
+#[test]
+fn an_export_takes_no_file_away() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "kept", &turns(1));
+    daemon.load(&path);
+    let export = daemon.home.path("notes");
+    fs::write(beside(&export, "new"), "mine").expect("a file");
+    daemon.ok("session/export", json!({"sessionId": "kept", "format": "markdown", "path": export}));
+    assert!(fs::read_to_string(&export).expect("the export").starts_with('#'));
+    assert_eq!(fs::read_to_string(beside(&export, "new")).expect("a file"), "mine");
+}
+
+#[test]
+fn a_session_that_is_no_regular_file_is_refused_at_once() {
+    let mut daemon = Daemon::start();
+    let pipe = daemon.home.path("pipe.jsonl");
+    fifo(&pipe);
+    let link = daemon.home.path("link.jsonl");
+    symlink(&pipe, &link).expect("a link");
+    for path in [&pipe, &link] {
+        for read_only in [false, true] {
+            let error = daemon.err("session/load", json!({"path": path, "readOnly": read_only}));
+            assert_eq!(error["data"]["code"], "invalid_params", "{error}");
+        }
+    }
+    assert!(fs::symlink_metadata(&pipe).expect("a FIFO").file_type().is_fifo());
+    assert!(!beside(&pipe, "lock").exists());
+}
+
+/// A link to a session file is the file that it leads to: the lock is beside that, and every daemon finds it.
+#[test]
+fn a_link_to_a_session_is_the_session_it_leads_to() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "real", &turns(1));
+    let folder = daemon.home.path("folder");
+    fs::create_dir(&folder).expect("a folder");
+    let link = folder.join("link.jsonl");
+    symlink(&path, &link).expect("a link");
+    let loaded = daemon.ok("session/load", json!({"path": link}));
+    let real = path.canonicalize().expect("a path");
+    assert_eq!(loaded["session"]["path"], json!(real));
+    assert!(beside(&real, "lock").exists() && !beside(&link, "lock").exists());
+    let mut second = Daemon::start();
+    assert_eq!(second.err("session/load", json!({"path": path}))["data"]["code"], "locked");
+    daemon.ok("session/append", json!({"sessionId": "real", "messages": [user("on")]}));
+    assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
+}
+
+/// Caches are of ours alone. What lies in their place is replaced or ignored, and never followed.
+#[test]
+fn a_cache_in_whose_place_something_else_lies_is_ignored() {
+    let home = Home::new();
+    let precious = Precious::new(&home);
+    fs::create_dir_all(home.path("data")).expect("a folder");
+    fifo(&home.path("data/learned-windows.json"));
+    symlink(&precious.0, home.path("data/sessions-list.json")).expect("a link");
+    let mut daemon = Daemon::at(home);
+    for at in 0..60 {
+        daemon.ok("session/new", json!({"cwd": format!("/p{at}")}));
+    }
+    assert_eq!(daemon.ok("session/list", json!({}))["sessions"].as_array().map(Vec::len), Some(60));
+    assert!(precious.is_as_it_was());
+    let list = fs::symlink_metadata(daemon.home.path("data/sessions-list.json")).expect("a list");
+    assert!(list.is_file());
+}
