@@ -499,7 +499,7 @@ impl Daemon {
             reply,
             |opened, reply| {
                 let session = opened.state.info(idle());
-                let indexed = opened.state.history.index().is_some();
+                let indexed = opened.state.history().index().is_some();
                 reply.ok(&LoadAnswer { session, indexed, repairs: opened.state.repairs() });
             },
         );

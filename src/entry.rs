@@ -439,6 +439,24 @@ impl Entry {
         }
     }
 
+    /// Whether a path can go on with it and nothing but its end and its model are others: it neither rewrites nor pins
+    /// anything, and says nothing of the session or its system prompt.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        match &self.body {
+            Body::Compaction(_) | Body::ContextEdit(_) | Body::ResetBoundary | Body::SessionInfo { .. } => false,
+            Body::Custom(custom) => !custom.custom_type.starts_with(OURS),
+            Body::CustomMessage(_) => !self.is_pinned_text(),
+            Body::Message(body) => body.outline.role != Role::System,
+            Body::BranchSummary(_)
+            | Body::Label { .. }
+            | Body::ModelChange { .. }
+            | Body::ThinkingLevel(_)
+            | Body::Usage
+            | Body::Unknown => true,
+        }
+    }
+
     /// A line that only this program reads: never a leaf on the wire, never "the last entry".
     #[must_use]
     pub fn is_marker(&self) -> bool {

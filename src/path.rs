@@ -10,18 +10,49 @@ use crate::{
     models::ModelRef,
 };
 use serde_json::Value;
-use std::{ops::Deref, sync::Arc};
+use std::{
+    ops::Deref,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 /// The entries of a path, oldest first. Each is the parent of the next.
 #[derive(Debug, Clone, Default)]
 pub struct Path {
     entries: Vec<Arc<Entry>>,
+    revision: Revision,
+    /// Derived from the entries when it is first asked for. The other marks need it.
+    compaction: OnceLock<Option<usize>>,
+    /// Derived too; kept up to date while the path only grows.
+    marks: OnceLock<Marks>,
     /// There is more of it before the first entry, in the file.
     cut: bool,
     /// Size of the entries' lines.
     bytes: u64,
     /// What was found there, where the compaction in force is another program's and carries nothing.
     before: Option<Arc<Preserved>>,
+}
+
+/// Names a state of a path: two paths with the same revision differ by plain entries at their ends, if at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revision(u64);
+
+impl Default for Revision {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Places on a path that every measurement needs.
+#[derive(Debug, Clone)]
+struct Marks {
+    first_kept: usize,
+    last_rewrite: Option<usize>,
+    model: Option<ModelRef>,
+    pins: Vec<Pin>,
 }
 
 /// A pin in force.
@@ -132,7 +163,33 @@ impl Path {
     /// Goes on with an entry.
     pub fn push(&mut self, entry: Arc<Entry>) {
         self.bytes += entry.line().len() as u64;
+        if !entry.is_plain() {
+            self.forget_marks();
+        } else if let (Some(marks), Some(model)) = (self.marks.get_mut(), model_of(&entry)) {
+            marks.model = Some(model);
+        }
         self.entries.push(entry);
+    }
+
+    /// The state of the path. It stays the same while only plain entries are pushed.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    fn forget_marks(&mut self) {
+        self.revision = Revision::default();
+        self.compaction = OnceLock::new();
+        self.marks = OnceLock::new();
+    }
+
+    fn marks(&self) -> &Marks {
+        self.marks.get_or_init(|| Marks {
+            first_kept: self.find_first_kept(),
+            last_rewrite: self.entries.iter().rposition(|entry| entry.rewrites()),
+            model: self.newest(|entry| model_of(entry), |past| past.model.clone()),
+            pins: self.find_pins(),
+        })
     }
 
     /// The path as it would be with one more entry behind its leaf.
@@ -162,6 +219,7 @@ impl Path {
             self.bytes -= gone.map(|entry| entry.line().len() as u64).sum::<u64>();
             self.cut = true;
             self.before = None;
+            self.forget_marks();
         }
     }
 
@@ -186,6 +244,7 @@ impl Path {
     /// Takes what was found before it.
     pub fn learn_its_past(&mut self, past: Preserved) {
         self.before = Some(Arc::new(past));
+        self.forget_marks();
     }
 
     /// Takes what was found before another path, if this one begins where that one does.
@@ -193,6 +252,7 @@ impl Path {
         let begins = |path: &Self| path.first().map(|entry| entry.id.clone());
         if self.lacks_its_past() && begins(self) == begins(other) {
             self.before.clone_from(&other.before);
+            self.forget_marks();
         }
     }
 
@@ -235,6 +295,10 @@ impl Path {
     /// later point was cleared.
     #[must_use]
     pub fn compaction(&self) -> Option<usize> {
+        *self.compaction.get_or_init(|| self.find_compaction())
+    }
+
+    fn find_compaction(&self) -> Option<usize> {
         let mut undone: Vec<EntryId> = Vec::new();
         for (place, entry) in self.entries.iter().enumerate().rev() {
             match &entry.body {
@@ -250,6 +314,10 @@ impl Path {
     /// after a cleared point. With a compaction that keeps nothing, its own place.
     #[must_use]
     pub fn first_kept(&self) -> usize {
+        self.marks().first_kept
+    }
+
+    fn find_first_kept(&self) -> usize {
         match self.compaction() {
             None => self.cleared(self.entries.len()),
             Some(place) => {
@@ -282,7 +350,7 @@ impl Path {
     /// an undo, a cleared point. Usage reported before it says nothing about the context now.
     #[must_use]
     pub fn last_rewrite(&self) -> Option<usize> {
-        self.entries.iter().rposition(|entry| entry.rewrites())
+        self.marks().last_rewrite
     }
 
     /// Whether a compaction was undone since the latest one.
@@ -303,7 +371,11 @@ impl Path {
     /// The pins in force, in the order of the path: first those of entries that are not in memory any more, as a
     /// compaction carries them or a later pin says where it belongs among them.
     #[must_use]
-    pub fn pins(&self) -> Vec<Pin> {
+    pub fn pins(&self) -> &[Pin] {
+        &self.marks().pins
+    }
+
+    fn find_pins(&self) -> Vec<Pin> {
         let cleared = self.cleared(self.entries.len());
         let (from, past) = self.past();
         let mut pins: Vec<Pin> = match past {
@@ -372,12 +444,7 @@ impl Path {
     /// The model that was chosen or that answered last.
     #[must_use]
     pub fn model(&self) -> Option<ModelRef> {
-        let model = |entry: &Arc<Entry>| match &entry.body {
-            Body::ModelChange { provider, model } => Some(ModelRef { provider: provider.clone(), id: model.clone() }),
-            Body::Message(body) => body.outline.model.clone(),
-            _ => None,
-        };
-        self.newest(model, |past| past.model.clone())
+        self.marks().model.clone()
     }
 
     /// How much the model is asked to think.
@@ -391,6 +458,15 @@ impl Path {
     }
 }
 
+/// The model that an entry chooses or that answered in it.
+fn model_of(entry: &Entry) -> Option<ModelRef> {
+    match &entry.body {
+        Body::ModelChange { provider, model } => Some(ModelRef { provider: provider.clone(), id: model.clone() }),
+        Body::Message(body) => body.outline.model.clone(),
+        _ => None,
+    }
+}
+
 impl Preserved {
     /// What a path says beside its messages, for those who will not see it.
     #[must_use]
@@ -401,7 +477,7 @@ impl Preserved {
             edits: Vec::new(),
             title: path.title(),
             session: path.session_data(),
-            pins: path.pins().into_iter().map(carried).collect(),
+            pins: path.pins().iter().cloned().map(carried).collect(),
             model: path.model(),
             thinking_level: path.thinking_level(),
             compactions: path.compactions(),
@@ -476,5 +552,54 @@ mod tests {
     fn a_first_kept_entry_that_is_nowhere_costs_the_way_to_the_root_and_keeps_nothing() {
         let path = Path::of(&entries(&[user("a", ""), compaction("b", "a", "nowhere"), user("c", "b")]));
         assert_eq!((ids(&path).as_str(), path.first_kept()), ("a b c", 1));
+    }
+
+    #[test]
+    fn pins_from_before_a_cleared_point_do_not_come_back() {
+        let boundary = |parent: &str| json!({"type": "reset_boundary", "id": "r", "parentId": parent});
+        let carried = json!({"abridged": {"pins": [{"entryId": "old", "text": "kept"}]}});
+        let mut compacted = compaction("c", "a", "c");
+        compacted["preserveData"] = carried.clone();
+        let pinned = |lines: &[Value]| Path::of(&entries(lines)).pins().len();
+        assert_eq!(pinned(&[user("a", ""), compacted.clone(), user("b", "c")]), 1);
+        assert_eq!(pinned(&[user("a", ""), compacted, boundary("c"), user("b", "r")]), 0);
+        // The same where the index finds them before the first entry in memory.
+        let past = || serde_json::from_value::<Preserved>(carried["abridged"].clone()).expect("preserved data");
+        let mut cleared = Path::of(&entries(&[boundary("x"), user("b", "r")]));
+        cleared.learn_its_past(past());
+        assert_eq!(cleared.pins().len(), 0);
+        let mut whole = Path::of(&entries(&[user("a", "x"), compaction("c", "a", "c"), user("b", "c")]));
+        whole.learn_its_past(past());
+        assert_eq!(whole.pins().len(), 1);
+    }
+
+    #[test]
+    fn marks_of_a_path_that_grew_are_those_of_the_same_path_read_at_once() {
+        let pin = |id: &str, parent: &str| json!({"type": "custom", "customType": "abridged.pin", "id": id, "parentId": parent, "data": {"entryId": "b"}});
+        let model = |id: &str, parent: &str| json!({"type": "model_change", "id": id, "parentId": parent, "provider": "p", "modelId": id});
+        let lines = [
+            user("a", ""),
+            user("b", "a"),
+            pin("p", "b"),
+            user("c", "p"),
+            compaction("d", "c", "b"),
+            model("m", "d"),
+            user("e", "m"),
+            undo("u", "e", "d"),
+            user("f", "u"),
+            compaction("g", "f", "f"),
+            model("n", "g"),
+        ];
+        let marks = |path: &Path| {
+            (path.compaction(), path.first_kept(), path.last_rewrite(), path.model(), path.pins().to_vec())
+        };
+        let all = entries(&lines);
+        let mut grown = Path::default();
+        for (at, entry) in all.iter().enumerate() {
+            grown.push(entry.clone());
+            let mut fresh = Path::default();
+            all[..=at].iter().for_each(|entry| fresh.push(entry.clone()));
+            assert_eq!(marks(&grown), marks(&fresh), "{at}");
+        }
     }
 }

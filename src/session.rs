@@ -371,7 +371,7 @@ impl Session {
         self.idle.touch();
         match command {
             command if self.waits_for_index(&command) => self.await_index(command),
-            command if self.state.history.is_asleep() && !matches!(command, Command::Close(_) | Command::Leave) => {
+            command if self.state.history().is_asleep() && !matches!(command, Command::Close(_) | Command::Leave) => {
                 self.commands.push_front(command);
                 self.wake();
             }
@@ -397,7 +397,7 @@ impl Session {
             return command.writes() || matches!(command, Command::Close(_) | Command::Leave);
         }
         matches!(command, Command::Compact(..) | Command::Note(..))
-            && self.state.history.index().is_none()
+            && self.state.history().index().is_none()
             && self.state.path().lacks_its_past()
     }
 
@@ -441,7 +441,7 @@ impl Session {
             return reply.fail(&failure);
         }
         if params.parent_entry_id.as_ref().is_some_and(|parent| self.state.path().position(parent).is_none())
-            && self.state.history.index().is_none()
+            && self.state.history().index().is_none()
         {
             return self.await_index(Command::Append(params, reply));
         }
@@ -639,7 +639,7 @@ impl Session {
         let uncounted = |entry: &Arc<Entry>| entry.tokens_known(Estimator::Tiktoken).is_none();
         let path = self.state.path();
         let kept = &path[path.first_kept()..];
-        if self.counting || self.state.history.is_asleep() || self.state.gauge(None).estimator() == Estimator::Chars {
+        if self.counting || self.state.history().is_asleep() || self.state.gauge(None).estimator() == Estimator::Chars {
             return;
         }
         // The newest are the likeliest: most of the time this looks at one.

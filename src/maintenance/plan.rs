@@ -151,7 +151,7 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     let window = &path[start..];
     let steps: Vec<Step> = window.iter().map(|entry| step(entry, demand.estimator)).collect();
     let cut = cut(&steps, kept_tail(&demand), pending(window));
-    let pinned = Arc::new(path.pins().into_iter().map(|pin| pin.entry).collect());
+    let pinned = Arc::new(path.pins().iter().map(|pin| pin.entry.clone()).collect());
     let plan = Plan { path, start, cut, pinned, demand, prompts };
     if plan.summarized().is_empty() { Err(NothingToDo::TooShort) } else { Ok(plan) }
 }

@@ -29,7 +29,7 @@ pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Re
     }
     if let Some(parent) = &params.parent_entry_id
         && state.path().position(parent).is_none()
-        && state.history.index().is_none_or(|index| index.find(parent).is_none())
+        && state.history().index().is_none_or(|index| index.find(parent).is_none())
     {
         return Err(Failure::no_entry(parent));
     }

@@ -4,7 +4,7 @@
 use super::{
     Done, Ending, Input, Session, Slot, Writer,
     handle::Command,
-    history::Indexed,
+    history::{History, Indexed},
     lock::Unfinished,
     means::Means,
     state::Home,
@@ -150,13 +150,13 @@ impl Session {
     /// What an idle session does next.
     pub(super) fn next_idle_work(&mut self) -> Option<IdleWork> {
         let quiet = self.listens() && matches!(self.slot, Slot::Free) && self.reads == 0;
-        if !quiet || self.state.history.source().is_none() || !matches!(self.ending, Ending::No) {
+        if !quiet || self.state.history().source().is_none() || !matches!(self.ending, Ending::No) {
             return None;
         }
-        if self.state.history.index().is_none() {
+        if self.state.history().index().is_none() {
             return (!self.indexing).then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
         }
-        if self.state.history.is_asleep() || self.counting {
+        if self.state.history().is_asleep() || self.counting {
             return None;
         }
         self.idle.share(self.state.path().bytes());
@@ -165,10 +165,10 @@ impl Session {
 
     /// Does it.
     pub(super) fn do_idle_work(&mut self) {
-        if self.state.history.index().is_none() {
+        if self.state.history().index().is_none() {
             self.start_indexing();
         } else {
-            self.state.history.sleep();
+            self.state.change(History::sleep);
             self.idle.share(0);
         }
     }
@@ -181,7 +181,7 @@ impl Session {
 
     pub(super) fn start_indexing(&mut self) {
         let Writer::Ready(home) = &self.writer else { return };
-        let Some(work) = self.state.history.indexing(home.end()).filter(|_| !self.indexing) else { return };
+        let Some(work) = self.state.history().indexing(home.end()).filter(|_| !self.indexing) else { return };
         self.indexing = true;
         let stop = self.stop_reads.clone();
         self.spawn(move || Input::Indexed(work.run(&|| stop.requested())));
@@ -198,9 +198,8 @@ impl Session {
                 };
                 let repairs: Vec<Repair> = indexed.repairs.iter().map(Repair::from).collect();
                 self.state.repairs.extend(indexed.repairs.iter().cloned());
-                match self.state.history.set_index(indexed, end) {
+                match self.state.change(|history| history.set_index(indexed, end)) {
                     Ok(()) => {
-                        self.state.look_at_path();
                         self.tell_index(repairs);
                         None
                     }
@@ -229,20 +228,20 @@ impl Session {
             repairs.push(Repair { kind: "more".to_owned(), line: None, detail });
         }
         let event = Event::IndexReady {
-            entry_count: self.state.history.entry_count().unwrap_or_default(),
+            entry_count: self.state.history().entry_count().unwrap_or_default(),
             title: self.state.title(),
             repairs,
         };
         self.emitter.emit(About::default(), &event);
-        if matches!(self.slot, Slot::Free) && !self.state.history.is_asleep() {
+        if matches!(self.slot, Slot::Free) && !self.state.history().is_asleep() {
             self.tell_usage(self.state.measure(self.state.path()).usage);
         }
     }
 
     /// Has the path read again.
     pub(super) fn wake(&mut self) {
-        let source = self.state.history.source().cloned();
-        let library = self.state.history.library();
+        let source = self.state.history().source().cloned();
+        let library = self.state.history().library();
         self.with_home(move |home| {
             let source = source.expect("only what is in a file sleeps");
             Done::Woke(source.path_from(home.end()).map(|path| with_its_past(path, library.as_ref())))
@@ -252,7 +251,7 @@ impl Session {
     pub(super) fn woke(&mut self, path: Result<crate::path::Path, StoreError>) {
         match path {
             Ok(path) => {
-                self.state.history.wake(path);
+                self.state.change(|history| history.wake(path));
                 self.count();
             }
             Err(error) => {
@@ -280,7 +279,7 @@ impl Session {
             Writer::Ready(_) => {}
         }
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
-        let library = self.state.history.library();
+        let library = self.state.history().library();
         self.with_home(move |home| {
             let grown = home.catch_up(leaf.as_ref());
             Done::CaughtUp(
@@ -309,19 +308,20 @@ impl Session {
         if grown.entries.is_empty() {
             return;
         }
-        for (entry, spot) in &grown.entries {
-            self.state.history.push(entry.clone(), Some(*spot));
-        }
-        if let Some(path) = grown.path {
-            self.state.history.wake(path);
-        }
-        self.state.history.complete();
-        self.state.look_at_path();
+        self.state.change(|history| {
+            for (entry, spot) in &grown.entries {
+                history.push(entry.clone(), Some(*spot));
+            }
+            if let Some(path) = grown.path {
+                history.wake(path);
+            }
+            history.complete();
+        });
         self.count();
         for (entry, _) in &grown.entries {
             self.announce(entry, None);
         }
-        if !self.state.history.is_asleep() {
+        if !self.state.history().is_asleep() {
             self.tell_usage(self.state.measure(self.state.path()).usage);
         }
     }

@@ -34,7 +34,7 @@ const PREVIEW: usize = 120;
 impl Session {
     /// Answers a command that may be about any entry.
     pub(super) fn browse(&mut self, command: Command) {
-        let indexed = self.state.history.index().is_some();
+        let indexed = self.state.history().index().is_some();
         match command {
             Command::Entries(params, reply) => match entries_of_path(&self.state, &params) {
                 Some(answer) => reply.ok(&answer),
@@ -50,7 +50,7 @@ impl Session {
             Command::Tree(params, reply) => self.tree(&params, reply),
             Command::Export(params, reply) => {
                 let path = self.whole_path();
-                let whole = self.state.history.wanted(self.places(None));
+                let whole = self.state.history().wanted(self.places(None));
                 match export::Job::new(&self.state, params, path, whole) {
                     Ok(job) => self.spawn_read(move || reply.with(job.run())),
                     Err(failure) => reply.fail(&failure),
@@ -61,22 +61,22 @@ impl Session {
     }
 
     fn places(&self, after: Option<Place>) -> Vec<Place> {
-        self.state.history.index().map(|index| index.after(after).collect()).unwrap_or_default()
+        self.state.history().index().map(|index| index.after(after).collect()).unwrap_or_default()
     }
 
     /// Everything from the root to the leaf.
     fn whole_path(&self) -> Wanted {
         let leaf = self.state.path().last().map(|leaf| &leaf.id);
-        let index = self.state.history.index();
+        let index = self.state.history().index();
         let places = index.zip(leaf).and_then(|(index, leaf)| Some(index.path_to(index.find(leaf)?)));
-        self.state.history.wanted(places.unwrap_or_default())
+        self.state.history().wanted(places.unwrap_or_default())
     }
 
     fn entry(&mut self, params: EntryParams, reply: Reply) {
-        let Some(place) = self.state.history.index().and_then(|index| index.find(&params.entry_id)) else {
+        let Some(place) = self.state.history().index().and_then(|index| index.find(&params.entry_id)) else {
             return reply.fail(&Failure::no_entry(&params.entry_id));
         };
-        let wanted = self.state.history.wanted([place]);
+        let wanted = self.state.history().wanted([place]);
         self.spawn_read(move || {
             let entry = wanted.read().next().unwrap_or_else(|| unreachable!("one was asked for"));
             let found = entry.map_err(Failure::from).and_then(|entry| {
@@ -88,7 +88,7 @@ impl Session {
     }
 
     fn entries(&mut self, params: EntriesParams, reply: Reply) {
-        let Some(index) = self.state.history.index() else { return };
+        let Some(index) = self.state.history().index() else { return };
         let since = match &params.since {
             None => None,
             Some(id) => match index.find(id) {
@@ -106,7 +106,7 @@ impl Session {
             let from = fork.filter_map(|place| path.binary_search(&place).ok()).next().map_or(0, |at| at + 1);
             path[from..].to_vec()
         };
-        let wanted = self.state.history.wanted(places);
+        let wanted = self.state.history().wanted(places);
         let leaf = self.state.visible_leaf();
         self.spawn_read(move || {
             let mut page = Page::new(&params);
@@ -122,7 +122,7 @@ impl Session {
     }
 
     fn tree(&mut self, params: &TreeParams, reply: Reply) {
-        let Some(index) = self.state.history.index() else { return };
+        let Some(index) = self.state.history().index() else { return };
         let after = match &params.cursor {
             None => None,
             Some(id) => match index.find(id) {
@@ -134,7 +134,7 @@ impl Session {
         let mut places: Vec<Place> = index.after(after).take(limit + 1).collect();
         let more = places.len() > limit;
         places.truncate(limit);
-        let wanted = self.state.history.wanted(places);
+        let wanted = self.state.history().wanted(places);
         let labels = index.labels();
         let leaf = self.state.visible_leaf();
         self.spawn_read(move || {
@@ -169,7 +169,7 @@ impl Session {
                 }
             };
         }
-        let (Some(library), Some(leaf)) = (self.state.history.library(), params.leaf_entry_id.clone()) else {
+        let (Some(library), Some(leaf)) = (self.state.history().library(), params.leaf_entry_id.clone()) else {
             return self.await_index(Command::Context(params, reply));
         };
         let (view, session) = (self.state.view(), self.state.id.clone());

@@ -6,6 +6,7 @@ use super::{
     drafting::{self, Drafting, Report},
     handle::Note,
     handle::Urgent,
+    history::History,
     operation::{COMPACTION, End, Operation, Stop},
     summarizing::Told,
 };
@@ -289,7 +290,7 @@ impl Session {
             return self.finish(operation, End::Failed(failure));
         }
         operation.progress(Stage::Writing, 1, 1);
-        self.state.history.trim();
+        self.state.change(History::trim);
         self.count();
         for entry in spent.iter().chain([entry]) {
             self.announce(entry, Some(operation.id.clone()));

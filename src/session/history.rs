@@ -645,11 +645,10 @@ impl Library {
         let newest = earlier.by_ref().filter_map(readable).find(|entry| entry.is_from(Role::User));
         past.newest_user_message = newest.map(|entry| context::carried(&entry));
         // A pin on the path may be of an entry that the other program's compaction left behind.
-        let left_behind =
-            path.pins().into_iter().filter(|pin| pin.text.is_none() && path.position(&pin.entry).is_none());
+        let left_behind = path.pins().iter().filter(|pin| pin.text.is_none() && path.position(&pin.entry).is_none());
         for pin in left_behind {
             if past.pins.iter().all(|known| known.entry_id != pin.entry) {
-                past.pins.push(CarriedPin { entry_id: pin.entry, text: None });
+                past.pins.push(CarriedPin { entry_id: pin.entry.clone(), text: None });
             }
         }
         past.pins.sort_by_key(|pin| self.index.find(&pin.entry_id));

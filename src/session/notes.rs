@@ -85,7 +85,7 @@ pub fn stage(state: &State, note: &Note) -> Result<Staged, Cannot> {
 
 /// Whether an entry is known at all. Without the index only the path is.
 fn known(state: &State, id: &EntryId) -> Result<(), Cannot> {
-    match state.history.index() {
+    match state.history().index() {
         _ if state.path().position(id).is_some() => Ok(()),
         None => Err(Cannot::NeedsIndex),
         Some(index) if index.find(id).is_some() => Ok(()),
@@ -116,8 +116,8 @@ fn pin(state: &State, params: &PinParams) -> Result<Staged, Cannot> {
             }
             let entry = match state.path().position(id) {
                 Some(place) => state.path()[place].clone(),
-                None if state.history.is_on_path(id) => {
-                    let found = state.history.look_up(id).map_err(Failure::from)?;
+                None if state.history().is_on_path(id) => {
+                    let found = state.history().look_up(id).map_err(Failure::from)?;
                     found.ok_or_else(|| Failure::no_entry(id))?
                 }
                 None => return Err(Failure::params("entryId", "the entry is on a branch that was left").into()),
@@ -153,7 +153,7 @@ fn pin(state: &State, params: &PinParams) -> Result<Staged, Cannot> {
 /// The pin that comes next on the path behind an entry that was compacted away, if that was too.
 fn next_pin(state: &State, id: &EntryId) -> Option<EntryId> {
     let path = state.path();
-    let place = |id: &EntryId| state.history.index()?.find(id);
+    let place = |id: &EntryId| state.history().index()?.find(id);
     let pins = path.pins();
     let next = pins.iter().find(|pin| match (path.position(id), path.position(&pin.entry)) {
         (Some(own), Some(other)) => other > own,

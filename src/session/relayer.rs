@@ -55,7 +55,7 @@ impl Session {
             },
         };
         self.emitter.emit(About::default(), &event);
-        if self.state.history.is_asleep() {
+        if self.state.history().is_asleep() {
             return;
         }
         self.count();

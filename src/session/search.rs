@@ -37,12 +37,12 @@ impl Session {
             super::Writer::Ready(home) => home.end(),
             super::Writer::Away { end } => *end,
         };
-        match self.state.history.source().cloned() {
+        match self.state.history().source().cloned() {
             Some(source) => self.spawn_read(move || reply.with(search.file(&source, end).map_err(Failure::from))),
             None => {
-                let index = self.state.history.index();
+                let index = self.state.history().index();
                 let places: Vec<_> = index.map(|index| index.after(None).rev().collect()).unwrap_or_default();
-                let wanted = self.state.history.wanted(places);
+                let wanted = self.state.history().wanted(places);
                 self.spawn_read(move || reply.with(search.entries(wanted).map_err(Failure::from)));
             }
         }

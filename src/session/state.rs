@@ -11,7 +11,7 @@ use crate::{
     entry::Header,
     ids::{EntryId, SessionId},
     models::{ModelRef, learned::Learned},
-    path::Path,
+    path::{Path, Revision},
     prompts::Prompts,
     protocol::{
         errors::Failure,
@@ -123,8 +123,7 @@ pub struct State {
     pub id: SessionId,
     /// Its file.
     pub file: Option<PathBuf>,
-    /// Its entries.
-    pub history: History,
+    history: History,
     /// What was odd about its file.
     pub repairs: Vec<Repair>,
     /// How often the disk was touched.
@@ -136,6 +135,8 @@ pub struct State {
     given: SessionData,
     /// That over what is stored with the session.
     data: Arc<SessionData>,
+    /// The path that `data` was read of.
+    looked_at: Revision,
     model: Option<ModelRef>,
     layers: Layers,
     sourced: Arc<Sourced>,
@@ -167,6 +168,7 @@ impl State {
             layers: layers.clone(),
             id: header.id.clone(),
             file,
+            looked_at: history.path().revision(),
             history,
             repairs: Vec::new(),
             stats: Stats::default(),
@@ -198,10 +200,14 @@ impl State {
     pub fn stored_data(&mut self) {
         self.given = match self.trust {
             Trust::Trusted => SessionData::default(),
-            // It was the client who stored it; whoever opens the file again does not know that.
-            Trust::Untrusted => stored(self.history.path(), Trust::Trusted),
+            // The client stored these settings; a later load of the file cannot know that and takes only some of them.
+            // The system prompt and the tools belong to the branch that they were stored on.
+            Trust::Untrusted => {
+                let settings = stored(self.history.path(), Trust::Trusted).settings;
+                SessionData { settings, ..SessionData::default() }
+            }
         };
-        self.look_at_path();
+        self.read_data();
     }
 
     /// A model was chosen for good: it counts for more than what a client gave for this time.
@@ -209,8 +215,26 @@ impl State {
         self.model = None;
     }
 
-    /// The path is another one, and may say other things of the session.
-    pub fn look_at_path(&mut self) {
+    /// Its entries.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Changes the history. This is the only way to another path, so what the path says of the session is always read
+    /// of the one that is there.
+    pub fn change<R>(&mut self, change: impl FnOnce(&mut History) -> R) -> R {
+        let result = change(&mut self.history);
+        // The path of a session that sleeps is empty and says nothing.
+        if !self.history.is_asleep() && self.looked_at != self.path().revision() {
+            self.read_data();
+        }
+        result
+    }
+
+    /// Reads what the path says of the session.
+    fn read_data(&mut self) {
+        self.looked_at = self.path().revision();
         self.data = Arc::new(self.given.clone().over(stored(self.history.path(), self.trust)));
         match self.layers.with_session(self.data.settings.as_ref()) {
             Ok(sourced) => self.sourced = Arc::new(sourced),

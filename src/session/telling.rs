@@ -77,7 +77,7 @@ impl Session {
             return Err(Failure::params("readOnly", what));
         }
         self.state.give(open::given(&params), params.model)?;
-        let indexed = self.state.history.index().is_some();
+        let indexed = self.state.history().index().is_some();
         Ok(LoadAnswer { session: self.state.info(self.status()), indexed, repairs: self.state.repairs() })
     }
 

@@ -78,8 +78,8 @@ impl Session {
             before = Some(&entry.id);
             goes_on
         });
-        let source = self.state.history.source().cloned();
-        let library = self.state.history.library();
+        let source = self.state.history().source().cloned();
+        let library = self.state.history().library();
         let counted = tokens::ready() && self.state.gauge(None).estimator() == Estimator::Tiktoken;
         self.with_home(move |home| {
             let appended = home.append(&lines, leaf.as_ref());
@@ -126,10 +126,10 @@ impl Session {
         let at = match appended {
             Ok(Appended::Written { at, others }) => {
                 // They came in between, on branches of their own now.
-                for (entry, spot) in &others {
-                    self.state.history.push(entry.clone(), Some(*spot));
-                    self.announce(entry, None);
-                }
+                self.state.change(|history| {
+                    others.iter().for_each(|(entry, spot)| history.push(entry.clone(), Some(*spot)));
+                });
+                others.iter().for_each(|(entry, _)| self.announce(entry, None));
                 at
             }
             Ok(Appended::Behind(grown)) => {
@@ -139,21 +139,23 @@ impl Session {
             }
             Err(error) => return self.not_written(&Failure::from(error), what),
         };
-        let mut offset = at;
-        for entry in what.entries() {
-            let spot = Spot { offset, length: entry.line().len() as u32 };
-            offset += u64::from(spot.length) + 1;
-            self.state.history.push(entry, Some(spot));
-        }
-        match path {
-            None => {}
-            Some(Ok(path)) => self.state.history.set_path(path),
-            Some(Err(error)) => {
-                tracing::warn!(%error, "the path could not be read again");
-                self.state.history.forget_path();
+        self.state.change(|history| {
+            let mut offset = at;
+            for entry in what.entries() {
+                let spot = Spot { offset, length: entry.line().len() as u32 };
+                offset += u64::from(spot.length) + 1;
+                history.push(entry, Some(spot));
             }
-        }
-        self.state.history.complete();
+            match path {
+                None => {}
+                Some(Ok(path)) => history.set_path(path),
+                Some(Err(error)) => {
+                    tracing::warn!(%error, "the path could not be read again");
+                    history.forget_path();
+                }
+            }
+            history.complete();
+        });
         match what {
             Write::Appends(appends) => appends.into_iter().for_each(|append| self.appended(append)),
             Write::Compaction { spent, entry, draft } => self.compacted(&spent.entries, &entry, &draft.made, Ok(())),
@@ -238,7 +240,6 @@ impl Session {
     }
 
     fn noted(&mut self, note: super::Note, staged: notes::Staged, reply: crate::rpc::Reply) {
-        self.state.look_at_path();
         if staged.stores_model() {
             self.state.stored_model();
         }

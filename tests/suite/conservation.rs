@@ -171,12 +171,13 @@ impl World {
                     data["text"] = entry.pinned_text().into();
                     let own = path.position(&entry.id);
                     let next = path.pins().into_iter().find(|pin| path.position(&pin.entry) > own);
-                    data["before"] = json!(next.map(|pin| pin.entry));
+                    data["before"] = json!(next.map(|pin| pin.entry.clone()));
                 }
                 self.mark("pin", data);
             }
             Step::Unpin(at) => {
-                let pins = self.path().pins();
+                let path = self.path();
+                let pins = path.pins();
                 if !pins.is_empty() {
                     self.mark("unpin", json!({"entryId": pins[at.index(pins.len())].entry}));
                 }

@@ -350,3 +350,39 @@ fn an_answer_that_failed_cannot_be_pinned() {
     let error = daemon.err("session/pin", json!({"sessionId": session, "entryId": "e1"}));
     assert_eq!(error["data"]["path"], "entryId");
 }
+
+/// The system prompt and the tools are those of the branch, in the running daemon as after opening the file again.
+#[test]
+fn a_branch_without_the_system_prompt_and_the_tools_is_sent_without_them() {
+    let tools = json!([{"name": "shell", "description": "runs", "inputSchema": {"type": "object"}}]);
+    for ours in [true, false] {
+        let mut daemon = Daemon::start();
+        let (session, path) = if ours {
+            let created = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+            (created["sessionId"].as_str().expect("an id").to_owned(), created["path"].clone())
+        } else {
+            let path = session_of(&daemon.home, "branches", &turns(1));
+            (daemon.load(&path), json!(path))
+        };
+        let first = append(&mut daemon, &session, &turns(2))[1].clone();
+        let configure = json!({"sessionId": session, "model": "p/m", "systemPrompt": "Be brief.", "tools": tools});
+        daemon.ok("session/configure", configure);
+        append(&mut daemon, &session, &turns(1));
+        let request = |daemon: &mut Daemon| {
+            let asked = json!({"sessionId": session, "format": "openai_chat"});
+            daemon.call("session/context", asked).map(|answer| answer["body"].clone())
+        };
+        let body = request(&mut daemon).expect("a request");
+        assert!(body.to_string().contains("Be brief.") && body["tools"][0].is_object(), "{body:#}");
+        // Without a model of its own the branch says no request; it is given again.
+        let other = json!({"sessionId": session, "parentEntryId": first, "messages": turns(1)});
+        daemon.ok("session/append", other);
+        daemon.ok("session/configure", json!({"sessionId": session, "model": "p/m"}));
+        let live = request(&mut daemon).expect("a request");
+        daemon.ok("session/close", json!({"sessionId": session}));
+        daemon.ok("session/load", json!({"path": path}));
+        let reopened = request(&mut daemon).expect("a request");
+        assert_eq!(live, reopened, "ours: {ours}");
+        assert!(!live.to_string().contains("Be brief.") && live.get("tools").is_none(), "ours: {ours}: {live:#}");
+    }
+}
