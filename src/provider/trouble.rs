@@ -49,6 +49,8 @@ pub enum TroubleKind {
     Endless,
     /// What came is no answer of such a provider.
     Garbled,
+    /// The summary took more requests than one may take; this one was not sent.
+    TooMany,
     /// The client cannot, or does not want to, run a model.
     Unwilling,
     /// The provider takes the request for a wrong one.
@@ -140,6 +142,9 @@ impl Trouble {
             TroubleKind::CutOff => "try again; a proxy may end long answers",
             TroubleKind::Endless => "see whether the model suits the work; it did not keep to its output limit",
             TroubleKind::Garbled => "check baseUrl and api: something else than this provider answers there",
+            TroubleKind::TooMany => {
+                "see why its answers were refused, and set the model's contextWindow to what it really has"
+            }
             TroubleKind::Unwilling => "answer llm/complete, or give the model an api and a baseUrl in the settings",
             TroubleKind::Refused => "see what the provider says; the model's settings may not suit it",
         }
@@ -164,6 +169,7 @@ impl fmt::Display for Trouble {
             TroubleKind::CutOff => "the answer broke off",
             TroubleKind::Endless => "the answer did not end",
             TroubleKind::Garbled => "what came is no answer of such a provider",
+            TroubleKind::TooMany => "too many requests for one summary",
             TroubleKind::Unwilling => "the client does not run it",
             TroubleKind::Refused => "the request was refused",
         };

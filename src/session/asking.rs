@@ -62,8 +62,9 @@ impl Work<'_> {
         }
     }
 
-    /// Asks once.
+    /// Asks once, if the maintenance may send another request.
     pub(super) async fn once(&self, seat: &Seat<'_>, part: Part, text: &str) -> Result<Answer, Trouble> {
+        self.take_request()?;
         let Job { brief, settings, means, .. } = self.job;
         let answer = seat.answer(part);
         let source = chunk_source(part);
@@ -201,13 +202,16 @@ fn answer_of(mut message: Value) -> Result<Result<Answer, Trouble>, String> {
     Ok(Ok(Answer { parts, usage: assistant.usage.unwrap_or_default(), stop }))
 }
 
+/// The shortest wait before a request is sent again, whatever a provider says: the least of `retry.baseDelayMs`.
+const SHORTEST_WAIT: Duration = Duration::from_millis(100);
+
 /// How long to wait before asking again: twice as long each time, and not all at the same moment.
 fn delay(retry: &RetrySettings, attempt: u32, after: Option<Duration>) -> Duration {
     let base = retry.base_delay_ms.saturating_mul(1 << attempt.min(20)).min(retry.max_delay_ms);
     let jitter = base / 4 / 255 * u64::from(uuid::Uuid::new_v4().as_bytes()[0]);
     // Not longer, by chance, than anybody waits.
     let own = Duration::from_millis(base.saturating_add(jitter)).min(LONGEST_WAIT.max(Duration::from_millis(base)));
-    after.filter(|after| !after.is_zero()).unwrap_or(own)
+    after.filter(|after| !after.is_zero()).unwrap_or(own).max(SHORTEST_WAIT)
 }
 
 /// No summary is larger, in bytes, with everything around it.
@@ -271,6 +275,8 @@ mod tests {
         assert!(delay(&retry(31_000), 0, None) > LONGEST_WAIT);
         assert_eq!(delay(&retry(2_000), 0, Some(seconds(1))), seconds(1));
         assert!(delay(&retry(2_000), 0, Some(Duration::ZERO)) >= seconds(2));
+        assert_eq!(delay(&retry(0), 0, None), SHORTEST_WAIT);
+        assert_eq!(delay(&retry(2_000), 0, Some(Duration::from_nanos(1))), SHORTEST_WAIT);
         assert!(delay(&retry(u64::MAX), 20, None) > LONGEST_WAIT, "and no number is too large");
     }
 }

@@ -17,7 +17,7 @@ use crate::{
         events::{ChunkSource, RetrySource},
         requests::Purpose,
     },
-    provider::{self, Stop as Ended, TroubleKind, overflow},
+    provider::{self, Stop as Ended, Trouble, TroubleKind, overflow},
     settings::Sourced,
     summary::{
         brief::{Ask, Brief, Part},
@@ -135,6 +135,11 @@ pub struct Written {
 /// So often an answer may be refused for its length in one maintenance, before no candidate is asked twice for that.
 const MOST_TOO_LONG: usize = 3;
 
+/// Requests of one maintenance beyond those that were planned for its candidates: retries, refused answers, and the
+/// chunks that a smaller window makes necessary. A full window of 128,000 tokens of which a server serves 4,096 (Ollama's
+/// default) takes 32 chunks more, and each may be refused once.
+const MOST_BEYOND_PLAN: usize = 64;
+
 /// Asks the candidates. The summary, if one of them wrote it, and how it came to be.
 pub async fn summarize(job: &Job, tell: &(dyn Fn(Told) + Send + Sync)) -> (Option<Written>, Made) {
     let work = Work {
@@ -143,6 +148,7 @@ pub async fn summarize(job: &Job, tell: &(dyn Fn(Told) + Send + Sync)) -> (Optio
         until: job.deadline.map(|deadline| Instant::now() + deadline),
         rejected: Mutex::default(),
         too_long: AtomicUsize::new(0),
+        requests: AtomicUsize::new(MOST_BEYOND_PLAN),
         done: AtomicUsize::new(0),
     };
     let asked = async {
@@ -223,6 +229,8 @@ pub(super) struct Work<'a> {
     until: Option<Instant>,
     rejected: Mutex<Vec<Rejected>>,
     too_long: AtomicUsize,
+    /// How many more may be sent.
+    requests: AtomicUsize,
     done: AtomicUsize,
 }
 
@@ -328,6 +336,21 @@ impl Work<'_> {
         self.until.map(|until| until.saturating_duration_since(Instant::now()))
     }
 
+    /// Takes the right to send one request.
+    ///
+    /// # Errors
+    /// When none is left.
+    pub(super) fn take_request(&self) -> Result<(), Trouble> {
+        let one_less = |left: usize| left.checked_sub(1);
+        match self.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                let said = format!("{MOST_BEYOND_PLAN} more than planned were sent, and no summary came");
+                Err(Trouble::new(TroubleKind::TooMany, said))
+            }
+        }
+    }
+
     /// A candidate's summary.
     async fn by(&self, candidate: &Candidate) -> Result<Written, Out> {
         let Job { material, brief, measure, .. } = self.job;
@@ -335,6 +358,7 @@ impl Work<'_> {
         let measured = |text: &str| measure.of(text);
         let shares = material.shares(&measured);
         let planned = planned(material, brief, candidate, self.job.reserve, *measure);
+        self.requests.fetch_add(planned, Ordering::Relaxed);
         self.done.store(0, Ordering::Relaxed);
         (self.tell)(Told::Progress { done: 0, total: planned });
         let (history, prefix) = tokio::try_join!(

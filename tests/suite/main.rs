@@ -2,6 +2,7 @@
 
 mod architecture;
 mod asking;
+mod bounds;
 mod broken_files;
 mod browsing;
 mod canaries;

@@ -1,0 +1,94 @@
+//! Limits that hold whatever settings, providers and clients do.
+
+use crate::{
+    provider::{Asked, Format, Provider, Step},
+    support::{Daemon, Home, assistant, entries, header, text_of, user},
+};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A session about `cwd` with something to compact.
+fn session_about(daemon: &mut Daemon, cwd: &Path) -> String {
+    let turn = |at: usize| [user(&text_of(280, &format!("part_{at}"))), assistant(&format!("value_{at} is set."))];
+    let messages: Vec<Value> = (0..20).flat_map(turn).collect();
+    let mut head = header("bounded");
+    head["cwd"] = json!(cwd);
+    let lines: Vec<Value> = std::iter::once(head).chain(entries(&messages)).collect();
+    let path = daemon.home.session("bounded.jsonl", &lines);
+    daemon.load(&path)
+}
+
+/// A home whose only model is asked at `provider`, with a folder for a project.
+fn home_of(provider: &Provider, more: &[(&str, Value)]) -> Home {
+    let home = Home::new();
+    let mut settings = json!({
+        "models": [{"provider": "first", "id": "model", "contextWindow": 100_000, "api": "anthropic",
+            "baseUrl": provider.base_url()}],
+        "compaction": {"models": ["first/model"]},
+        "tokens": {"estimator": "chars"},
+    });
+    for (key, value) in more {
+        settings[*key] = value.clone();
+    }
+    home.settings(&settings.to_string());
+    std::fs::create_dir_all(home.path("project/.abridged")).expect("a folder");
+    home
+}
+
+fn compact(daemon: &mut Daemon, session: &str) -> Value {
+    let answer = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 500, "wait": true}));
+    assert_eq!(answer["outcome"], "completed", "{answer:#}");
+    answer["result"].clone()
+}
+
+/// A cloned folder must not make the daemon hammer a provider, each time with the conversation.
+#[test]
+fn a_project_cannot_ask_for_more_retries_than_the_default() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(Step::server_error());
+    let home = home_of(&provider, &[("retry", json!({"baseDelayMs": 100}))]);
+    let folder = home.path("project");
+    let hostile = json!({"retry": {"maxRetries": 1_000_000, "baseDelayMs": 0, "maxDelayMs": 0}});
+    std::fs::write(folder.join(".abridged/settings.json"), hostile.to_string()).expect("a file");
+    let mut daemon = Daemon::at(home);
+    let session = session_about(&mut daemon, &folder);
+    let result = compact(&mut daemon, &session);
+    assert_eq!(result["method"], "extractive");
+    assert_eq!(provider.asked().len(), 4, "one request and three retries");
+}
+
+#[test]
+fn nobody_asks_for_more_than_ten_retries() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(Step::server_error());
+    let most = json!({"maxRetries": 10, "baseDelayMs": 100, "maxDelayMs": 100});
+    let mut daemon = Daemon::at(home_of(&provider, &[("retry", most)]));
+    let folder = daemon.home.path("project");
+    let session = session_about(&mut daemon, &folder);
+    assert_eq!(compact(&mut daemon, &session)["method"], "extractive");
+    assert_eq!(provider.asked().len(), 11);
+    let more = json!({"scope": "global", "patch": {"retry": {"maxRetries": 11}}});
+    assert_eq!(daemon.err("settings/set", more)["data"]["path"], "patch.retry.maxRetries");
+}
+
+/// A provider that states a window one token smaller with each request would be asked again for each of them.
+#[test]
+fn a_manual_compaction_ends_after_a_number_of_requests() {
+    let provider = Provider::start(Format::Anthropic);
+    let window = std::sync::atomic::AtomicU64::new(90_000);
+    provider.otherwise(move |_: &Asked| {
+        let window = window.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+        let message = format!("prompt is too long: 99999 tokens > {window} maximum");
+        let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}});
+        Step::status(400).body(&error.to_string())
+    });
+    let mut daemon = Daemon::at(home_of(&provider, &[]));
+    let folder = daemon.home.path("project");
+    let session = session_about(&mut daemon, &folder);
+    let result = compact(&mut daemon, &session);
+    assert_eq!(result["method"], "extractive");
+    let why = result["rejected"][0]["why"].as_str().expect("a text");
+    assert!(why.contains("too many requests for one summary"), "{why}");
+    // Planned are one for the history and one for the short summary.
+    assert_eq!(provider.asked().len(), 64 + 2);
+}
