@@ -2,6 +2,7 @@
 //! body, the bytes of an answer become an `Answer` or a `Trouble`. Who sends them is in `http`.
 
 pub mod anthropic;
+mod body;
 pub mod codec;
 pub mod google;
 pub mod http;

@@ -1,6 +1,10 @@
 //! Asks a provider over HTTP. The only file that knows reqwest. Dropping a question closes its connection.
 
-use super::{Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Request, Trouble, TroubleKind, codec, keys, sse};
+use super::{
+    Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Request, Trouble, TroubleKind,
+    body::{Body, Progress},
+    codec, keys,
+};
 use crate::{secret::Secret, text};
 use reqwest::{
     Client, Response, StatusCode,
@@ -28,7 +32,7 @@ const LONGEST_SAID: usize = 16 * 1024;
 const LONGEST_ERROR: usize = 64 * 1024;
 
 impl Http {
-    /// Asks, and waits for the whole answer. `told` hears of it piece by piece; without a byte for `stall` it ends.
+    /// Asks, and waits for the whole answer. `told` hears of it piece by piece; without more of it for `stall` it ends.
     ///
     /// # Errors
     /// When there is no answer, by what to do about it.
@@ -285,114 +289,21 @@ async fn read(
     let kind = response.headers().get("content-type").and_then(|it| it.to_str().ok()).unwrap_or_default();
     let kind = kind.to_ascii_lowercase();
     let status = response.status().as_u16();
-    let mut limit = Limit::of(request);
-    let mut decoder = codec::Decoder::new(api);
-    let mut events = sse::Parser::default();
-    // What came before it was clear whether these are events.
-    let mut unclear = Vec::new();
-    let mut form = if kind.contains("event-stream") { Form::Events } else { Form::Unclear };
     let with_status = |trouble: Trouble| Trouble { status: trouble.status.or(Some(status)), ..trouble };
-    // A server may say for long that it is still there; not for ever.
-    let mut progress = Instant::now();
-    while let Some(bytes) = within(stall, response.chunk()).await?.map_err(|error| broken_off(&error))? {
-        if progress.elapsed() > stall.saturating_mul(MOST_STALLS) {
-            let what = format!("nothing but signs of life came for {} s", progress.elapsed().as_secs());
-            return Err(with_status(Trouble::new(TroubleKind::Stalled, what)));
-        }
-        limit.bytes(bytes.len()).map_err(with_status)?;
-        let bytes = if form == Form::Events {
-            bytes.to_vec()
-        } else {
-            unclear.extend_from_slice(&bytes);
-            form = if form == Form::Unclear { form_of(&unclear) } else { form };
-            if form != Form::Events {
-                progress = Instant::now();
-                continue;
-            }
-            std::mem::take(&mut unclear)
-        };
-        let too_large = |_| Trouble::new(TroubleKind::Garbled, "an event of its stream has no end");
-        for event in events.push(&bytes).map_err(too_large)? {
-            for delta in decoder.event(&event).map_err(with_status)? {
-                limit.delta(&delta).map_err(with_status)?;
-                progress = Instant::now();
-                told(&delta);
-            }
-        }
-        if decoder.over() {
-            break;
-        }
+    let mut body = Body::new(api, request, &kind);
+    let (mut progress, began) = (Progress::new(stall), Instant::now());
+    while !body.over() {
+        let more =
+            tokio::time::timeout_at(began + progress.until(), response.chunk()).await.map_err(|_| progress.over())?;
+        let Some(bytes) = more.map_err(|error| broken_off(&error))? else { break };
+        let worth = body.take(&bytes, told).map_err(with_status)?;
+        progress.came(worth, began.elapsed())?;
     }
-    if form != Form::Events {
-        let text = String::from_utf8_lossy(&unclear);
-        if kind.contains("html") || text.trim_start().starts_with('<') {
-            return Err(with_status(Trouble::of(Some(status), &text, None)).garbled());
-        }
-        decoder.whole(&text).map_err(with_status)?;
-    }
-    decoder.finish().map_err(with_status)
-}
-
-/// Comments and pings keep an answer alive for so many times the silence that would end it: a model may think that long.
-const MOST_STALLS: u32 = 10;
-
-/// How an answer comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Events,
-    Whole,
-    Unclear,
-}
-
-/// Some servers send events and call them something else.
-fn form_of(start: &[u8]) -> Form {
-    const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b":", b"id:", b"retry:"];
-    let start = start.trim_ascii_start();
-    match () {
-        () if FIELDS.iter().any(|field| start.starts_with(field)) => Form::Events,
-        () if FIELDS.iter().any(|field| field.starts_with(start)) => Form::Unclear,
-        () => Form::Whole,
-    }
-}
-
-/// What no answer to a request goes beyond. What does, does not end by itself.
-struct Limit {
-    most_bytes: u64,
-    bytes: u64,
-    most_text: u64,
-    text: u64,
-}
-
-impl Limit {
-    fn of(request: &Request) -> Self {
-        /// No token has more bytes on the wire, with everything around it,
-        const BYTES_OF_A_TOKEN: u64 = 2_048;
-        /// and no text has more on an average. Thinking is not counted everywhere.
-        const TEXT_OF_A_TOKEN: u64 = 32;
-        let tokens = request.max_tokens.unwrap_or(64_000);
-        Self {
-            most_bytes: tokens.max(1_024).saturating_mul(BYTES_OF_A_TOKEN),
-            bytes: 0,
-            most_text: tokens.saturating_mul(TEXT_OF_A_TOKEN),
-            text: 0,
-        }
-    }
-
-    fn bytes(&mut self, more: usize) -> Result<(), Trouble> {
-        self.bytes += more as u64;
-        if self.bytes > self.most_bytes { Err(endless(self.bytes)) } else { Ok(()) }
-    }
-
-    fn delta(&mut self, delta: &Delta) -> Result<(), Trouble> {
-        if let Delta::Text(text) | Delta::Call(text) = delta {
-            self.text += text.len() as u64;
-        }
-        if self.text > self.most_text { Err(endless(self.text)) } else { Ok(()) }
-    }
-}
-
-fn endless(bytes: u64) -> Trouble {
-    Trouble::new(TroubleKind::Endless, format!("{bytes} bytes came and no end"))
+    let page = |text: &str| {
+        let is_page = kind.contains("html") || text.trim_start().starts_with('<');
+        is_page.then(|| Trouble::of(Some(status), text, None).garbled())
+    };
+    body.finish(page).map_err(with_status)
 }
 
 /// Why nothing could be sent.
@@ -453,19 +364,6 @@ mod tests {
             let trouble = address(base, "/chat/completions").expect_err(base);
             assert_eq!(trouble.kind, TroubleKind::NotFound);
             assert!(trouble.to_string().contains("baseUrl"), "{trouble}");
-        }
-    }
-
-    #[test]
-    fn events_are_known_by_their_beginning() {
-        for start in ["data: x", "event: x", "\n: ping", "id:1", "retry: 7"] {
-            assert_eq!(form_of(start.as_bytes()), Form::Events, "{start}");
-        }
-        for start in ["", "\r\n", "d", "ev", "retry"] {
-            assert_eq!(form_of(start.as_bytes()), Form::Unclear, "{start}");
-        }
-        for start in ["{", "<html>", "dat:", "[1"] {
-            assert_eq!(form_of(start.as_bytes()), Form::Whole, "{start}");
         }
     }
 

@@ -39,7 +39,7 @@ pub enum TroubleKind {
     Unreachable,
     /// Who answers there is not who they should be.
     Untrusted,
-    /// No byte came for too long.
+    /// No more of the answer came for too long.
     Stalled,
     /// The client did not answer in time.
     Late,
@@ -164,7 +164,7 @@ impl fmt::Display for Trouble {
             TroubleKind::Broken => "the provider failed",
             TroubleKind::Unreachable => "nobody answers there",
             TroubleKind::Untrusted => "the certificate cannot be trusted",
-            TroubleKind::Stalled => "no byte came for too long",
+            TroubleKind::Stalled => "the answer does not go on",
             TroubleKind::Late => "the client did not answer in time",
             TroubleKind::CutOff => "the answer broke off",
             TroubleKind::Endless => "the answer did not end",

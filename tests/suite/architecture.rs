@@ -11,6 +11,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "provider",
             "provider/anthropic",
+            "provider/body",
             "provider/codec",
             "provider/google",
             "provider/http",

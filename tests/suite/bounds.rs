@@ -5,7 +5,13 @@ use crate::{
     support::{Daemon, Home, assistant, entries, header, text_of, user},
 };
 use serde_json::{Value, json};
-use std::path::Path;
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    thread,
+    time::Duration,
+};
 
 /// A session about `cwd` with something to compact.
 fn session_about(daemon: &mut Daemon, cwd: &Path) -> String {
@@ -91,4 +97,58 @@ fn a_manual_compaction_ends_after_a_number_of_requests() {
     assert!(why.contains("too many requests for one summary"), "{why}");
     // Planned are one for the history and one for the short summary.
     assert_eq!(provider.asked().len(), 64 + 2);
+}
+
+/// A server that answers every request with this head, then with `drip` every fifty milliseconds until nobody listens.
+fn dripping(content_type: &'static str, drip: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            thread::spawn(move || {
+                // The request is not read to its end: it fits into the buffers of the socket.
+                let _ = stream.read(&mut [0; 1 << 16]);
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\n\r\n");
+                let mut sent = stream.write_all(head.as_bytes());
+                while sent.is_ok() {
+                    sent = stream.write_all(drip.as_bytes()).and_then(|()| stream.flush());
+                    thread::sleep(Duration::from_millis(50));
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn an_answer_of_nothing_but_keep_alives_is_given_up() {
+    let drips = [
+        ("application/json", " "),
+        ("text/event-stream", "\n\n"),
+        ("text/event-stream", ": ping\n\n"),
+        ("text/event-stream", "event: ping\ndata: {\"type\": \"ping\"}\n\n"),
+        ("", "\n"),
+    ];
+    let names: Vec<String> = (0..drips.len()).map(|at| format!("m{at}")).collect();
+    let model = |(name, (kind, drip)): (&String, (&'static str, &'static str))| {
+        json!({"provider": "drips", "id": name, "contextWindow": 100_000, "api": "anthropic",
+            "baseUrl": format!("http://{}", dripping(kind, drip))})
+    };
+    let models: Vec<Value> = names.iter().zip(drips).map(model).collect();
+    let candidates: Vec<String> = names.iter().map(|name| format!("drips/{name}")).collect();
+    let home = Home::new();
+    let settings = json!({"models": models, "compaction": {"models": candidates, "stallSeconds": 1},
+        "tokens": {"estimator": "chars"}});
+    home.settings(&settings.to_string());
+    let mut daemon = Daemon::at(home);
+    let folder = daemon.home.path("");
+    let session = session_about(&mut daemon, &folder);
+    let result = compact(&mut daemon, &session);
+    let rejected = result["rejected"].as_array().expect("a list");
+    assert_eq!(rejected.len(), drips.len(), "{result:#}");
+    for rejected in rejected {
+        let why = rejected["why"].as_str().expect("a text");
+        assert!(why.contains("keep-alives and no more of the answer came for 1 s"), "{why}");
+    }
 }

@@ -481,7 +481,7 @@ fn silence_is_waited_for_once_and_its_connection_closed() {
             let (result, events) = scene.compact();
             assert_eq!(by(&result), "second", "{result:#}");
             assert!(of(&events, "retry_start").is_empty());
-            rejects(&result, None, true, &["nothing came for 1 s", "compaction.stallSeconds"]);
+            rejects(&result, None, true, &[" came for 1 s", "compaction.stallSeconds"]);
             first.wait_for_close(request);
             assert_eq!(first.asked().len(), request + 1);
         }
