@@ -214,6 +214,8 @@ export interface Limits {
   softOutboundFrameBytes: number;
   /** More requests at once are refused. */
   maxInFlightRequests: number;
+  /** A batch with more members is refused whole. */
+  maxBatchRequests: number;
 }
 
 /** Params of nothing. */

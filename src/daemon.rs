@@ -15,7 +15,7 @@ use crate::{
             SessionParams, SettingsGetParams, Status, StatusKind,
         },
     },
-    rpc::{MOST_IN_FLIGHT, Reply, Service, Shared},
+    rpc::{MOST_IN_BATCH, MOST_IN_FLIGHT, Reply, Service, Shared},
     session::{
         self, Emitter, background,
         handle::{self, Command, Handle, Inbox, Note, Urgent},
@@ -313,6 +313,7 @@ impl Daemon {
                 max_inbound_frame_bytes: LARGEST_FRAME,
                 soft_outbound_frame_bytes: SOFT_FRAME,
                 max_in_flight_requests: MOST_IN_FLIGHT,
+                max_batch_requests: MOST_IN_BATCH,
             },
             epoch: self.outbox.epoch().to_owned(),
             data_dir: self.places.data.display().to_string(),

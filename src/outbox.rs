@@ -29,6 +29,9 @@ const MOST_FRAMES: usize = 1_024;
 /// More bytes than this are not kept waiting.
 const MOST_BYTES: usize = 8 << 20;
 
+/// Answers that a client has not read before no more requests are taken from it: about 16 MiB of small ones.
+const MOST_UNREAD: usize = 1 << 16;
+
 /// Durable events kept for those who missed them: so many of a session,
 const MOST_KEPT: usize = 4_096;
 /// so many bytes of a session,
@@ -45,6 +48,8 @@ pub struct Outbox {
     filled: Condvar,
     /// The queue is empty and everything is written.
     emptied: Condvar,
+    /// Some answers have left, or the queue was closed.
+    answered: Condvar,
     in_flight: AtomicUsize,
 }
 
@@ -173,6 +178,7 @@ impl Outbox {
             state: Mutex::default(),
             filled: Condvar::new(),
             emptied: Condvar::new(),
+            answered: Condvar::new(),
             in_flight: AtomicUsize::new(0),
         }
     }
@@ -187,6 +193,18 @@ impl Outbox {
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Waits until a client that does not read has read enough for another request to be taken from it. `ping`, cancels
+    /// and what is refused are answered however many wait, so their answers would grow without end.
+    pub fn wait_for_room(&self) {
+        if self.in_flight() < MOST_UNREAD {
+            return;
+        }
+        let mut state = self.lock();
+        while self.in_flight() >= MOST_UNREAD && !state.closed {
+            state = self.answered.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// A request was read; its answer will come.
@@ -210,14 +228,23 @@ impl Outbox {
         self.push(&mut self.lock(), json, FrameKind::Answer { requests: 0 });
     }
 
-    /// Puts a large answer to one request into the queue.
-    pub fn answer_in_pieces(&self, pieces: Vec<Piece>) {
-        self.push(&mut self.lock(), Json::Pieces(pieces), FrameKind::Answer { requests: 1 });
+    /// Puts a large answer into the queue, for so many requests that were expected.
+    pub fn answer_in_pieces(&self, pieces: Vec<Piece>, requests: usize) {
+        self.push(&mut self.lock(), Json::Pieces(pieces), FrameKind::Answer { requests });
     }
 
-    /// Puts a notification that belongs to no session into the queue.
+    /// Puts a notification that belongs to no session into the queue. Where as many wait as the queue has frames, it is
+    /// dropped: the client has not read for long, and what they tell can be asked for.
     pub fn notify(&self, method: &str, params: impl Serialize) {
-        self.push(&mut self.lock(), notification(method, params), FrameKind::Notification);
+        let mut state = self.lock();
+        if state.full() {
+            let waiting = state.frames.iter().filter(|frame| matches!(frame.kind, FrameKind::Notification)).count();
+            if waiting >= MOST_FRAMES {
+                tracing::warn!(method, "the client does not read; a notification was dropped");
+                return;
+            }
+        }
+        self.push(&mut state, notification(method, params), FrameKind::Notification);
     }
 
     /// Puts an event into the queue and gives it its number.
@@ -336,6 +363,7 @@ impl Outbox {
     pub fn close(&self) {
         self.lock().closed = true;
         self.filled.notify_all();
+        self.answered.notify_all();
     }
 
     /// Waits until everything is written, at most so long.
@@ -391,7 +419,12 @@ impl Outbox {
                 }
             }
             let written = written.and_then(|()| out.write_all(&bytes)).and_then(|()| out.flush());
-            self.in_flight.fetch_sub(answered, Ordering::Relaxed);
+            {
+                // Whoever waits for room looks at it under this lock.
+                let _state = self.lock();
+                self.in_flight.fetch_sub(answered, Ordering::Relaxed);
+                self.answered.notify_all();
+            }
             if written.is_err() {
                 // The client does not read any more; stdin will end too, and the daemon with it.
                 let mut state = self.lock();
@@ -399,6 +432,7 @@ impl Outbox {
                 state.frames.clear();
                 state.writing = false;
                 self.emptied.notify_all();
+                self.answered.notify_all();
                 return;
             }
             // A burst must not keep its memory.
@@ -546,6 +580,44 @@ mod tests {
             outbox.event(&SessionId::from(format!("{at}")), &About::default(), &notice(MOST_KEPT_BYTES - 1_000));
         }
         assert!(outbox.lock().kept_bytes <= MOST_KEPT_BYTES_OF_ALL);
+    }
+
+    #[test]
+    fn notifications_that_nobody_reads_are_not_kept_without_end() {
+        let outbox = Outbox::new();
+        for _ in 0..MOST_FRAMES + 5 {
+            outbox.notify("notice", ());
+        }
+        assert_eq!(written(&outbox).len(), MOST_FRAMES);
+    }
+
+    /// Answers are never dropped, so requests are not read while too many answers wait.
+    #[test]
+    fn requests_wait_for_a_client_that_does_not_read_answers() {
+        let outbox = std::sync::Arc::new(Outbox::new());
+        let waits = || {
+            let (outbox, (said, hears)) = (outbox.clone(), std::sync::mpsc::channel());
+            std::thread::spawn(move || {
+                outbox.wait_for_room();
+                let _ = said.send(());
+            });
+            hears
+        };
+        (1..MOST_UNREAD).for_each(|_| outbox.expect_answer());
+        outbox.wait_for_room();
+        outbox.expect_answer();
+        let hears = waits();
+        assert!(hears.try_recv().is_err());
+        outbox.answer("{}".to_owned(), 2);
+        let (writing, chosen) = (outbox.clone(), Chosen::default());
+        let writer = std::thread::spawn(move || writing.write_to(std::io::sink(), &chosen));
+        hears.recv_timeout(Duration::from_secs(20)).expect("two answers were read");
+        // An end frees everybody.
+        (0..9).for_each(|_| outbox.expect_answer());
+        let hears = waits();
+        outbox.close();
+        hears.recv_timeout(Duration::from_secs(20)).expect("the queue is closed");
+        writer.join().expect("the writer ends");
     }
 
     #[test]

@@ -8,27 +8,46 @@ use crate::{
     caller::Caller,
     message,
     outbox::Outbox,
-    protocol::{Method, errors::Failure},
+    protocol::{
+        Method,
+        errors::Failure,
+        events::Severity,
+        notifications::{Notice, NoticeParams, Notification as _},
+    },
     transport::Piece,
 };
 use jsonrpsee::{
     Extensions, MethodCallback, RpcModule,
     types::{Id, Params},
 };
-use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor},
+};
 use serde_json::value::RawValue;
 use std::{
     borrow::Cow,
     collections::HashMap,
+    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
 /// More requests at once are refused.
 pub const MOST_IN_FLIGHT: usize = 256;
+
+/// A batch with more members is refused whole: more requests than this could not be in flight.
+pub const MOST_IN_BATCH: usize = MOST_IN_FLIGHT;
+
+/// Notifications that wait for their turn; more are dropped, since nobody can be asked to send them again. As many as
+/// commands may wait for one session.
+const MOST_NOTIFICATIONS: usize = 1_024;
+
+/// Notifications that wait for nothing, and the one that ends the process.
+const NEVER_DROPPED: [&str; 5] = ["initialized", "exit", "ping", "$/cancelRequest", "$/cancel_request"];
 
 /// Methods that are answered however much waits.
 const NEVER_REFUSED: [&str; 4] = ["ping", "session/cancel", "$/cancelRequest", "$/cancel_request"];
@@ -37,6 +56,17 @@ const NEVER_REFUSED: [&str; 4] = ["ping", "session/cancel", "$/cancelRequest", "
 pub struct Reply {
     to: Option<To>,
     ticket: Arc<Ticket>,
+    /// Of a notification that may have to wait: it counts as long as this is kept.
+    _counted: Option<Counted>,
+}
+
+/// A notification that is not done yet.
+struct Counted(Arc<Shared>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.notifications.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 struct To {
@@ -52,7 +82,8 @@ enum Sink {
 }
 
 struct Batch {
-    answers: Mutex<Vec<String>>,
+    /// Each in its pieces: together they may be larger than the memory.
+    answers: Mutex<Vec<Vec<Piece>>>,
     shared: Arc<Shared>,
 }
 
@@ -67,6 +98,10 @@ struct Ticket {
 pub struct Shared {
     outbox: Arc<Outbox>,
     waiting: Mutex<HashMap<String, Arc<Ticket>>>,
+    /// Notifications that are not done yet.
+    notifications: AtomicUsize,
+    /// The client knows that notifications are dropped.
+    told_of_dropped: AtomicBool,
 }
 
 #[derive(Serialize)]
@@ -90,17 +125,39 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(id.get());
         match sink {
             Sink::Single => self.outbox.answer(json, 1),
-            Sink::Batch(batch) => batch.answers.lock().unwrap_or_else(PoisonError::into_inner).push(json),
+            Sink::Batch(batch) => batch.add(vec![Piece::Text(json)]),
         }
     }
 
     fn send_pieces(&self, id: &RawValue, sink: &Sink, frame: Vec<Piece>) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(id.get());
         match sink {
-            Sink::Single => {
-                self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(id.get());
-                self.outbox.answer_in_pieces(frame);
-            }
-            Sink::Batch(_) => self.send(id, sink, frame.iter().map(Piece::as_str).collect()),
+            Sink::Single => self.outbox.answer_in_pieces(frame, 1),
+            Sink::Batch(batch) => batch.add(frame),
+        }
+    }
+
+    /// Counts a notification; none where too many wait already.
+    fn count_notification(self: &Arc<Self>) -> Option<Counted> {
+        let one_more = |waiting: usize| (waiting < MOST_NOTIFICATIONS).then_some(waiting + 1);
+        self.notifications.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
+        self.told_of_dropped.store(false, Ordering::Relaxed);
+        Some(Counted(self.clone()))
+    }
+
+    /// A notification was dropped. Said once for a burst of them.
+    fn dropped(&self, method: &str) {
+        tracing::warn!(method, "too many notifications wait; one was dropped");
+        if !self.told_of_dropped.swap(true, Ordering::Relaxed) {
+            let notice = NoticeParams {
+                severity: Severity::Error,
+                title: "Notifications were dropped".to_owned(),
+                detail: Some(format!(
+                    "{MOST_NOTIFICATIONS} notifications wait already; `{method}` and what follows was not done. Send \
+                     requests, and wait for their answers"
+                )),
+            };
+            self.outbox.notify(Notice::NAME, notice);
         }
     }
 
@@ -124,13 +181,25 @@ impl Shared {
     }
 }
 
+impl Batch {
+    fn add(&self, answer: Vec<Piece>) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+    }
+}
+
 /// The last answer of a batch lets all of them leave.
 impl Drop for Batch {
     fn drop(&mut self) {
         let answers = std::mem::take(self.answers.get_mut().unwrap_or_else(PoisonError::into_inner));
         if !answers.is_empty() {
             let requests = answers.len();
-            self.shared.outbox.answer(format!("[{}]", answers.join(",")), requests);
+            let mut frame = Vec::new();
+            for (at, answer) in answers.into_iter().enumerate() {
+                frame.push(Piece::Text(if at == 0 { "[" } else { "," }.to_owned()));
+                frame.extend(answer);
+            }
+            frame.push(Piece::Text("]".to_owned()));
+            self.shared.outbox.answer_in_pieces(frame, requests);
         }
     }
 }
@@ -232,7 +301,12 @@ impl<C: Send + Sync + 'static> Service<C> {
         caller: Arc<Caller>,
         gate: impl Fn(&str) -> Result<(), Failure> + Send + Sync + 'static,
     ) -> Self {
-        let shared = Arc::new(Shared { outbox, waiting: Mutex::default() });
+        let shared = Arc::new(Shared {
+            outbox,
+            waiting: Mutex::default(),
+            notifications: AtomicUsize::new(0),
+            told_of_dropped: AtomicBool::new(false),
+        });
         Self { context, module: RpcModule::new(()), shared, caller, gate: Box::new(gate) }
     }
 
@@ -278,12 +352,16 @@ impl<C: Send + Sync + 'static> Service<C> {
         if !text.starts_with('[') {
             return self.request(text, &|| Sink::Single);
         }
-        match serde_json::from_str::<Vec<&RawValue>>(text) {
+        match serde_json::from_str::<Members<'_>>(text) {
             Err(error) => self.refuse(None, &Failure::Parse(error.to_string())),
-            Ok(requests) if requests.is_empty() => {
+            Ok(Members::Some(requests)) if requests.is_empty() => {
                 self.refuse(None, &Failure::InvalidRequest("a batch must not be empty".to_owned()));
             }
-            Ok(requests) => {
+            Ok(Members::TooMany(count)) => {
+                let what = format!("a batch has at most {MOST_IN_BATCH} members, not {count}; send several batches");
+                self.refuse(None, &Failure::InvalidRequest(what));
+            }
+            Ok(Members::Some(requests)) => {
                 let batch = Arc::new(Batch { answers: Mutex::default(), shared: self.shared.clone() });
                 for request in requests {
                     self.request(request.get(), &|| Sink::Batch(batch.clone()));
@@ -301,7 +379,7 @@ impl<C: Send + Sync + 'static> Service<C> {
         let id = id.unwrap_or(RawValue::NULL).to_owned();
         self.shared.outbox.expect_answer();
         let to = Some(To { id, sink, rpc: self.shared.clone() });
-        Reply { to, ticket: Arc::default() }.fail(failure);
+        Reply { to, ticket: Arc::default(), _counted: None }.fail(failure);
     }
 
     fn request(&self, text: &str, sink: &dyn Fn() -> Sink) {
@@ -343,11 +421,18 @@ impl<C: Send + Sync + 'static> Service<C> {
 
     fn call(&self, method: &str, params: Option<&RawValue>, id: Option<&RawValue>, sink: &dyn Fn() -> Sink) {
         let ticket = Arc::<Ticket>::default();
+        let counted = match id {
+            None if !NEVER_DROPPED.contains(&method) => match self.shared.count_notification() {
+                None => return self.shared.dropped(method),
+                counted => counted,
+            },
+            _ => None,
+        };
         let to = id.map(|id| {
             self.shared.outbox.expect_answer();
             To { id: id.to_owned(), sink: sink(), rpc: self.shared.clone() }
         });
-        let reply = Reply { to, ticket: ticket.clone() };
+        let reply = Reply { to, ticket: ticket.clone(), _counted: counted };
         if id.is_some() && self.shared.outbox.in_flight() > MOST_IN_FLIGHT && !NEVER_REFUSED.contains(&method) {
             return reply.fail(&Failure::Overloaded { retry_after_ms: 50 });
         }
@@ -387,6 +472,42 @@ struct Frame<'a> {
     result: Option<&'a RawValue>,
     #[serde(default, borrow)]
     error: Option<&'a RawValue>,
+}
+
+/// The members of a batch, as far as they are looked at.
+enum Members<'a> {
+    Some(Vec<&'a RawValue>),
+    /// So many that none is answered by itself.
+    TooMany(usize),
+}
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Batch;
+        impl<'de> Visitor<'de> for Batch {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a batch of requests")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = items.next_element::<&RawValue>()? {
+                    if members.len() == MOST_IN_BATCH {
+                        let mut count = MOST_IN_BATCH + 1;
+                        while items.next_element::<IgnoredAny>()?.is_some() {
+                            count += 1;
+                        }
+                        return Ok(Members::TooMany(count));
+                    }
+                    members.push(member);
+                }
+                Ok(Members::Some(members))
+            }
+        }
+        reader.deserialize_seq(Batch)
+    }
 }
 
 #[derive(Deserialize)]
@@ -477,6 +598,89 @@ mod tests {
             String::from_utf8_lossy(&out).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         let codes: Vec<_> = answers.iter().map(|it| (it["id"].as_str(), it["error"]["code"].as_i64())).collect();
         assert_eq!(codes, [(Some("panics"), Some(-32603)), (Some("forgets"), Some(-32603)), (Some("ping"), None)]);
+        assert_eq!(outbox.in_flight(), 0);
+    }
+
+    /// A method whose replies are kept by the test.
+    struct Kept;
+    impl Method for Kept {
+        const NAME: &'static str = "kept";
+        type Params = crate::protocol::types::Nothing;
+        type Answer = ();
+    }
+
+    /// A service whose method `kept` keeps its replies.
+    fn keeping() -> (Arc<Outbox>, Arc<Mutex<Vec<Reply>>>, Service<Mutex<Vec<Reply>>>) {
+        let (outbox, kept) = (Arc::new(Outbox::new()), Arc::new(Mutex::new(Vec::new())));
+        let caller = Arc::new(Caller::new(outbox.clone()));
+        let mut service = Service::new(kept.clone(), outbox.clone(), caller, |_| Ok(()));
+        service.method::<Kept>(|kept, _, reply| kept.lock().expect("a list").push(reply));
+        service.method::<crate::protocol::Ping>(|_, _, reply| reply.ok(&crate::protocol::types::Empty {}));
+        (outbox, kept, service)
+    }
+
+    /// Everything that was sent.
+    fn sent(outbox: &Outbox) -> Vec<serde_json::Value> {
+        outbox.close();
+        let mut out = Vec::new();
+        outbox.write_to(&mut out, &crate::transport::Chosen::default());
+        String::from_utf8_lossy(&out).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    #[test]
+    fn so_many_requests_are_in_flight_and_no_more() {
+        let (outbox, kept, service) = keeping();
+        let ask = |id: usize, method: &str| {
+            service.frame(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#).as_bytes());
+        };
+        (0..256).for_each(|id| ask(id, "kept"));
+        assert_eq!(kept.lock().expect("a list").len(), 256);
+        ask(256, "kept");
+        ask(257, "ping");
+        assert_eq!(kept.lock().expect("a list").len(), 256);
+        drop(service);
+        kept.lock().expect("a list").drain(..).for_each(|reply| reply.ok(&()));
+        let answers = sent(&outbox);
+        assert_eq!(answers.len(), 258);
+        assert_eq!((&answers[0]["id"], &answers[0]["error"]["data"]["code"]), (&256.into(), &"overloaded".into()));
+        assert_eq!((&answers[1]["id"], &answers[1]["error"]), (&257.into(), &serde_json::Value::Null));
+        assert!(answers[2..].iter().all(|answer| answer["error"].is_null()));
+    }
+
+    #[test]
+    fn so_many_notifications_wait_and_the_client_is_told_once_of_those_dropped() {
+        let (outbox, kept, service) = keeping();
+        let notify = || service.frame(br#"{"jsonrpc":"2.0","method":"kept"}"#);
+        (0..MOST_NOTIFICATIONS + 3).for_each(|_| notify());
+        assert_eq!(kept.lock().expect("a list").len(), MOST_NOTIFICATIONS);
+        // One that is done makes room for another.
+        kept.lock().expect("a list").pop();
+        notify();
+        notify();
+        assert_eq!(kept.lock().expect("a list").len(), MOST_NOTIFICATIONS);
+        let notices = sent(&outbox);
+        assert_eq!(notices.len(), 2, "{notices:?}");
+        assert_eq!(notices[0]["params"]["title"], "Notifications were dropped");
+    }
+
+    #[test]
+    fn a_batch_has_so_many_members_and_no_more() {
+        let (outbox, _, service) = keeping();
+        let batch = |count: usize, member: &str| format!("[{}]", vec![member; count].join(","));
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        service.frame(batch(MOST_IN_BATCH, ping).as_bytes());
+        service.frame(batch(MOST_IN_BATCH, "1").as_bytes());
+        service.frame(batch(MOST_IN_BATCH + 1, ping).as_bytes());
+        service.frame(batch(500_000, "1").as_bytes());
+        service.frame(format!("{},]", batch(MOST_IN_BATCH + 1, "1").trim_end_matches(']')).as_bytes());
+        assert_eq!(outbox.in_flight(), 2 * MOST_IN_BATCH + 3);
+        let answers = sent(&outbox);
+        let codes: Vec<_> =
+            answers.iter().map(|it| (it.as_array().map(Vec::len), it["error"]["code"].as_i64())).collect();
+        let whole = (Some(MOST_IN_BATCH), None);
+        assert_eq!(codes, [whole, whole, (None, Some(-32600)), (None, Some(-32600)), (None, Some(-32700))]);
+        let said = answers[3]["error"]["message"].as_str().expect("a text");
+        assert!(said.contains("at most 256 members, not 500000"), "{said}");
         assert_eq!(outbox.in_flight(), 0);
     }
 

@@ -54,6 +54,7 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
     let (stdin_ended, ended) = oneshot::channel();
     let reader = {
         let service = daemon.service();
+        let reading = outbox.clone();
         // Handlers may start tasks from this thread.
         let handle = runtime.handle().clone();
         move || {
@@ -61,6 +62,7 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
             let mut frames =
                 FrameReader::new(BufReader::with_capacity(64 * 1024, io::stdin().lock()), chosen, LARGEST_FRAME);
             loop {
+                reading.wait_for_room();
                 match frames.next_frame() {
                     Ok(Some(Inbound::Frame(bytes))) => service.frame(&bytes),
                     Ok(Some(Inbound::TooLarge)) => {

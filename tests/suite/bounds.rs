@@ -152,3 +152,45 @@ fn an_answer_of_nothing_but_keep_alives_is_given_up() {
         assert!(why.contains("keep-alives and no more of the answer came for 1 s"), "{why}");
     }
 }
+
+/// Contexts that wait for a compaction, whose model never answers, are in flight until it is cancelled.
+#[test]
+fn the_announced_number_of_requests_is_in_flight_and_the_next_is_refused() {
+    let home = Home::new();
+    let settings = json!({
+        "models": [{"provider": "host", "id": "model", "contextWindow": 100_000, "api": "client"}],
+        "compaction": {"models": ["host/model"]},
+        "tokens": {"estimator": "chars"},
+    });
+    home.settings(&settings.to_string());
+    let mut daemon = Daemon::silent(home);
+    let limits = daemon.ok("initialize", json!({"capabilities": {"llm": {}}}))["limits"].clone();
+    assert_eq!((&limits["maxInFlightRequests"], &limits["maxBatchRequests"]), (&json!(256), &json!(256)));
+    let folder = daemon.home.path("");
+    let session = session_about(&mut daemon, &folder);
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 500}));
+    while daemon.frame()["method"] != "llm/complete" {}
+    let waiting = |daemon: &mut Daemon| daemon.begin("session/context", json!({"sessionId": session, "wait": true}));
+    let accepted: Vec<u64> = (0..256).map(|_| waiting(&mut daemon)).collect();
+    let refused = waiting(&mut daemon);
+    let error = daemon.answer(refused).expect_err("one too many");
+    assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32001), &json!("overloaded")));
+    assert!(error["data"]["retryAfterMs"].is_u64());
+    assert_eq!(daemon.ok("ping", json!({})), json!({}));
+    daemon.ok("session/cancel", json!({"sessionId": session}));
+    for id in accepted {
+        assert!(daemon.answer(id).expect("a context")["messages"].is_array());
+    }
+}
+
+#[test]
+fn a_batch_with_too_many_members_is_answered_once() {
+    let mut daemon = Daemon::start();
+    let members = vec!["1"; 5_000_000].join(",");
+    daemon.write(format!("[{members}]\n").as_bytes());
+    let answer = daemon.frame();
+    assert_eq!((&answer["id"], &answer["error"]["data"]["code"]), (&Value::Null, &json!("invalid_request")));
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    daemon.send(&json!(vec![ping; 256]));
+    assert_eq!(daemon.frame().as_array().map(Vec::len), Some(256));
+}

@@ -103,6 +103,8 @@ pub struct Limits {
     pub soft_outbound_frame_bytes: usize,
     /// More requests at once are refused.
     pub max_in_flight_requests: usize,
+    /// A batch with more members is refused whole.
+    pub max_batch_requests: usize,
 }
 
 /// Params of `settings/get`.
