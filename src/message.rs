@@ -8,6 +8,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
+/// Stands for the API, provider or model of an answer where nobody named one. Readers of the format need a text there.
+pub const NO_MODEL: &str = "unknown";
+
 /// Who a message is from, with what only that kind of message has.
 #[derive(Debug, Clone)]
 pub enum Message {

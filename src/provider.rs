@@ -70,6 +70,18 @@ impl Api {
             name => Self::parse(name),
         }
     }
+
+    /// The name under which pi stores answers in this wire format; none for a model that the client asks.
+    #[must_use]
+    pub fn pi_name(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("anthropic-messages"),
+            Self::OpenaiChat => Some("openai-completions"),
+            Self::OpenaiResponses => Some("openai-responses"),
+            Self::Google => Some("google-generative-ai"),
+            Self::Client => None,
+        }
+    }
 }
 
 /// Where a model is asked.

@@ -2,7 +2,7 @@
 //! plan a cut. A session of a hundred megabytes is worked with by outlines; a message is read whole when somebody reads
 //! what it says.
 
-use super::{Block, Message, NotAMessage, StopReason, Usage, WireUsage};
+use super::{Block, Message, NO_MODEL, NotAMessage, StopReason, Usage, WireUsage};
 use crate::{
     ids::{CallId, ModelRef},
     tokens,
@@ -348,7 +348,8 @@ impl Outline {
 }
 
 fn model(provider: Option<&str>, id: Option<&str>) -> Option<ModelRef> {
-    Some(ModelRef { provider: provider?.to_owned(), id: id?.to_owned() })
+    let named = |name: Option<&str>| name.filter(|name| *name != NO_MODEL).map(str::to_owned);
+    Some(ModelRef { provider: named(provider)?, id: named(id)? })
 }
 
 fn role(role: &str) -> Option<Role> {

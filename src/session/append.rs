@@ -1,13 +1,18 @@
 //! What a client reports, made into entries.
 
-use super::state::State;
+use super::{
+    completing::{self, Missing},
+    state::State,
+};
 use crate::{
     entry::{self, Entry},
-    ids::{EntryId, ModelRef},
+    ids::{CallId, EntryId, ModelRef},
     message::Message,
+    models::known,
     protocol::{errors::Failure, types::AppendParams},
+    provider::Api,
 };
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, value::RawValue};
 use std::sync::Arc;
 
 /// Entries that are to be written together.
@@ -38,8 +43,13 @@ pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Re
     }
     let mut parent = params.parent_entry_id.clone().or_else(|| leaf.cloned());
     let mut staged = Staged::default();
+    let model = state.model(state.path());
+    let api_of = |model: &ModelRef| api_of(state, model);
+    let now = jiff::Timestamp::now().as_millisecond();
     for (at, message) in params.messages.iter().enumerate() {
-        let json = in_pis_form(message.0.get()).map_err(|(path, what)| {
+        let tool_of = |call: &CallId| tool_of(call, staged.entries.iter().rev().chain(state.path().iter().rev()));
+        let missing = Missing { model: model.clone(), api_of: &api_of, tool_of: &tool_of, now };
+        let json = in_pis_form(message.0.get(), &missing).map_err(|(path, what)| {
             let path = match path.as_str() {
                 "" => format!("messages[{at}]"),
                 path => format!("messages[{at}].{path}"),
@@ -55,12 +65,23 @@ pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Re
     Ok(staged)
 }
 
-/// A message as pi reads it, the client's own bytes wherever they are right already: a text where blocks are needed
-/// becomes one block, a missing time is filled in.
-fn in_pis_form(json: &str) -> Result<Box<RawValue>, (String, String)> {
+/// The wire format of a model: that of its settings, else that of its provider.
+fn api_of(state: &State, model: &ModelRef) -> Option<Api> {
+    let set = state.settings().settings.model(model).and_then(|model| model.api);
+    set.or_else(|| known::provider(&model.provider).map(|provider| provider.api))
+}
+
+/// The tool of the newest call with this id.
+fn tool_of<'a>(id: &CallId, entries: impl Iterator<Item = &'a Arc<Entry>>) -> Option<String> {
+    let mut calls = entries.filter_map(|entry| entry.outline()).flat_map(|outline| &outline.calls);
+    calls.find(|call| call.id == *id).map(|call| call.name.clone())
+}
+
+/// A message in the form that pi reads. The client's own bytes stay where nothing is missing in them.
+fn in_pis_form(json: &str, missing: &Missing<'_>) -> Result<Box<RawValue>, (String, String)> {
     let message = Message::parse(json).map_err(|error| (error.path.clone(), error.problem))?;
     // Also finds what no JSON reader of a provider would take: too deep nesting, half of a surrogate pair.
-    let mut value: Value = serde_json::from_str(json)
+    let value: Value = serde_json::from_str(json)
         .map_err(|error| (String::new(), crate::message::without_position(&error.to_string())))?;
     if matches!(message, Message::System(_) | Message::Summary(_)) {
         let what = "a message is user, assistant, toolResult, bashExecution, custom or developer; a system prompt is given with the session";
@@ -70,19 +91,7 @@ fn in_pis_form(json: &str) -> Result<Box<RawValue>, (String, String)> {
     if content_missing && value.get("files").is_none() {
         return Err(("content".to_owned(), "the message needs a content: a text or an array of blocks".to_owned()));
     }
-    let blocks_needed = matches!(message, Message::Assistant(_) | Message::ToolResult(_));
-    let text = value["content"].as_str().map(str::to_owned).filter(|_| blocks_needed);
-    let mut json = json.to_owned();
-    if let Some(text) = text {
-        value["content"] = json!([{ "type": "text", "text": text }]);
-        json = value.to_string();
-    }
-    if value.get("timestamp").is_none()
-        && let Some(end) = json.rfind('}')
-    {
-        json.truncate(end);
-        json.push_str(&format!(",\"timestamp\":{}}}", jiff::Timestamp::now().as_millisecond()));
-    }
+    let json = completing::complete(json, &message, missing);
     RawValue::from_string(json).map_err(|error| (String::new(), error.to_string()))
 }
 
@@ -99,8 +108,7 @@ pub struct FailedAnswer {
 pub fn failed_answer(entry: &Entry) -> Option<FailedAnswer> {
     let message: Value = serde_json::from_str(entry.message_json()?).ok()?;
     let text = |key: &str| message[key].as_str().map(str::to_owned);
-    let model = || Some(ModelRef { provider: text("provider")?, id: text("model")? });
-    Some(FailedAnswer { error: text("errorMessage")?, model: model() })
+    Some(FailedAnswer { error: text("errorMessage")?, model: entry.outline()?.model.clone() })
 }
 
 #[cfg(test)]
@@ -109,14 +117,13 @@ mod tests {
 
     #[test]
     fn a_clients_bytes_are_kept_where_they_are_right() {
-        let form = |json: &str| in_pis_form(json).map(|raw| raw.get().to_owned());
+        let missing = Missing { model: None, api_of: &|_| None, tool_of: &|_| None, now: 1 };
+        let form = |json: &str| in_pis_form(json, &missing).map(|raw| raw.get().to_owned());
         let signed = r#"{"role":"assistant", "content":[{"type":"thinking","thinking":"x","thinkingSignature":"é=="}],"timestamp":1}"#;
-        assert_eq!(form(signed).as_deref(), Ok(signed));
+        let completed = form(signed).expect("a message");
+        assert!(completed.starts_with(&signed[..signed.len() - 1]), "{completed}");
         let short = form(r#"{"role":"assistant","content":"hi"}"#).expect("a message");
-        assert!(
-            short.starts_with(r#"{"role":"assistant","content":[{"type":"text","text":"hi"}],"timestamp":"#),
-            "{short}"
-        );
+        assert!(short.starts_with(r#"{"role":"assistant","content":[{"type":"text","text":"hi"}],"api":"#), "{short}");
         let (path, _) = form(r#"{"role":"toolResult","content":[]}"#).expect_err("no call id");
         assert_eq!(path, "toolCallId");
         let (path, _) = form(r#"{"role":"user","content":[{"type":"text"}]}"#).expect_err("no text");

@@ -107,12 +107,15 @@ impl Spent {
         let usage = json!({
             "input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write,
             "totalTokens": self.usage.context_tokens(),
+            // Prices are not known here; readers need the fields.
+            "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0 },
         });
         entry::line(
             "usage",
             id,
             parent,
             &[
+                ("kind", &entry::raw(&self.purpose)),
                 ("purpose", &entry::raw(&self.purpose)),
                 ("provider", &entry::raw(&self.model.provider)),
                 ("model", &entry::raw(&self.model.id)),
