@@ -5,10 +5,11 @@
 //! code with it.
 
 pub mod check;
+pub mod others;
 mod pairing;
 
 use crate::{
-    entry::{self, Body, CarriedMessage, Entry, Replacement},
+    entry::{self, Body, CarriedMessage, Entry, Mirror, Replacement},
     ids::EntryId,
     message::{
         Message,
@@ -228,39 +229,55 @@ fn summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin], prompts: 
     let entry = &path[place];
     let summary = escape_frame(&entry.compaction()?.summary);
     let mut text = prompts.render(Prompt::CompactionSummaryContext, &[("summary", &summary)]);
-    let pinned = texts_of_pins(path, first_kept, pins);
+    let pinned: Vec<String> = texts_of_pins(path, first_kept, pins).into_iter().map(|(_, text)| text).collect();
     if !pinned.is_empty() {
         text.push_str("\n\n");
         text.push_str(&prompts.render(Prompt::PinnedContext, &[("pins", &pinned.join("\n\n"))]));
     }
-    let carried = left_behind(path, place, first_kept).filter(|it| pins.iter().all(|pin| pin.entry != it.entry_id));
-    if let Some(carried) = carried {
-        let message = escape_tags(&carried.text);
+    if let Some((_, carried)) = carried_frame(path, place, first_kept, pins, prompts) {
         text.push_str("\n\n");
-        text.push_str(&prompts.render(Prompt::CarriedMessageContext, &[("message", &message)]));
+        text.push_str(&carried);
     }
     ContextMessage::user_text(entry, Part::Summary, &text)
 }
 
-/// The pinned texts whose entries are not sent by themselves any more, word for word.
+/// The newest user message in its frame, with its entry, where the compaction at `place` left it behind and it is not
+/// pinned.
+fn carried_frame(
+    path: &Path,
+    place: usize,
+    first_kept: usize,
+    pins: &[Pin],
+    prompts: &Prompts,
+) -> Option<(EntryId, String)> {
+    let carried = left_behind(path, place, first_kept).filter(|it| pins.iter().all(|pin| pin.entry != it.entry_id))?;
+    let message = escape_tags(&carried.text);
+    Some((carried.entry_id.clone(), prompts.render(Prompt::CarriedMessageContext, &[("message", &message)])))
+}
+
+/// The pinned texts whose entries are not sent by themselves any more, word for word, each with its entry.
 #[must_use]
-pub fn texts_of_pins(path: &Path, first_kept: usize, pins: &[Pin]) -> Vec<String> {
+pub fn texts_of_pins(path: &Path, first_kept: usize, pins: &[Pin]) -> Vec<(EntryId, String)> {
     let text = |pin: &Pin| match path.position(&pin.entry) {
         Some(place) if place >= first_kept => None,
         Some(place) => Some(path[place].pinned_text()),
         None => pin.text.clone(),
     };
-    pins.iter().filter_map(text).filter(|text| !text.is_empty()).collect()
+    let texts = pins.iter().filter_map(|pin| Some((pin.entry.clone(), text(pin)?)));
+    texts.filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// Whether an entry is sent as a message of its own. A stored system prompt is fixed overhead, not a message.
+fn is_sent(entry: &Entry) -> bool {
+    entry.in_context() && !entry.is_from(Role::System)
 }
 
 fn message(entry: &Arc<Entry>, prompts: &Prompts) -> Option<ContextMessage> {
-    if !entry.in_context() {
+    if !is_sent(entry) {
         return None;
     }
     match &entry.body {
         Body::Message(body) => match body.outline.role {
-            // A stored system prompt is fixed overhead, not a message.
-            Role::System => None,
             Role::Summary => {
                 let text = entry.message().map(Message::text).unwrap_or_default();
                 let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &escape_frame(&text))]);
@@ -282,7 +299,7 @@ fn message(entry: &Arc<Entry>, prompts: &Prompts) -> Option<ContextMessage> {
 
 /// The entry's message with another content. What is not sent by itself is not sent edited either.
 fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMessage> {
-    if !entry.in_context() || entry.is_from(Role::System) {
+    if !is_sent(entry) {
         return None;
     }
     let json = match entry.message_json() {
@@ -308,9 +325,14 @@ pub fn is_edited(path: &Path, id: &EntryId) -> bool {
 /// The edits in force, the latest for each target.
 fn edits(path: &Path, compaction: Option<usize>) -> HashMap<EntryId, Option<Replacement>> {
     let mut edits = HashMap::new();
+    let undone: Vec<EntryId> = path.iter().filter_map(|entry| entry.undoes()).collect();
     for (place, entry) in path.iter().enumerate() {
         match &entry.body {
             Body::ContextEdit(edit) => {
+                edits.insert(edit.target_id.clone(), edit.replacement.clone());
+            }
+            // After a later compaction of another program, which carries nothing, these are what is known of them.
+            Body::Mirror(Mirror::Edit { edit, compaction: Some(of) }) if !undone.contains(of) => {
                 edits.insert(edit.target_id.clone(), edit.replacement.clone());
             }
             Body::Compaction(it) if Some(place) == compaction => {

@@ -1,8 +1,10 @@
 //! The lines of a session file, read into typed values. The line itself is kept: it is what `session/entry` answers,
 //! what a fork copies, and what a context sends.
 
+mod mirror;
 mod preserved;
 
+pub use mirror::{CARRIED, Mark, Mirror};
 pub use preserved::{CarriedMessage, CarriedPin, Preserved};
 
 use crate::{
@@ -117,6 +119,8 @@ pub enum Body {
     Usage,
     /// oh-my-pi's `/clear`: nothing before it is in the context.
     ResetBoundary,
+    /// A line of ours for other programs.
+    Mirror(Mirror),
     /// A type this version does not know; kept, adds nothing.
     Unknown,
 }
@@ -337,7 +341,7 @@ impl Entry {
         let id: EntryId = text(head.id).filter(|id| !id.is_empty()).ok_or(BadLine::NoId)?.into();
         let parent = text(head.parent_id).filter(|id| !id.is_empty()).map(EntryId::from);
         let timestamp = text(head.timestamp).or(head.timestamp.map(|it| it.get().to_owned())).unwrap_or_default();
-        let body = Body::read(&line, &head).unwrap_or(Body::Unknown);
+        let body = Body::read(&line, &head).map_or(Body::Unknown, |body| mirror::marked(body, &line));
         let size = body.size();
         let kind = head.kind.to_string();
         Ok(Self { id, parent, timestamp, body, kind, line, size })
@@ -462,7 +466,7 @@ impl Entry {
     pub fn is_marker(&self) -> bool {
         match &self.body {
             Body::Custom(custom) => custom.custom_type.starts_with(OURS),
-            Body::Usage => true,
+            Body::Usage | Body::Mirror(_) => true,
             _ => false,
         }
     }

@@ -481,6 +481,7 @@ impl Preserved {
             model: path.model(),
             thinking_level: path.thinking_level(),
             compactions: path.compactions(),
+            undone: None,
         }
     }
 }

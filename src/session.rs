@@ -11,6 +11,7 @@ pub mod background;
 mod browse;
 mod compacting;
 pub mod compaction;
+mod completing;
 mod drafting;
 mod export;
 pub mod handle;
@@ -21,6 +22,7 @@ pub mod listing;
 mod lock;
 pub mod means;
 mod migrate;
+mod mirroring;
 mod notes;
 pub mod open;
 pub mod operation;
@@ -32,6 +34,7 @@ pub mod state;
 pub mod store;
 mod summarizing;
 mod telling;
+mod undoing;
 pub mod usage;
 mod writing;
 
@@ -105,6 +108,8 @@ enum Write {
     Compaction {
         spent: Noted,
         entry: Arc<Entry>,
+        /// What other programs read in the place of what the entry carries.
+        mirrors: Vec<Arc<Entry>>,
         draft: Box<Draft>,
     },
     /// What models cost, where no compaction came of it.
@@ -376,8 +381,9 @@ impl Session {
                 self.wake();
             }
             Command::Append(params, reply) => {
-                let appends = self.appends_in_a_row(params, reply, mailbox);
+                let mut appends = self.appends_in_a_row(params, reply, mailbox);
                 if !appends.is_empty() {
+                    self.add_texts_held_back(&mut appends);
                     self.write(Write::Appends(appends));
                 }
             }

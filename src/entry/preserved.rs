@@ -34,6 +34,9 @@ pub struct Preserved {
     /// How many compactions there are on the path, this one included.
     #[serde(skip_serializing_if = "is_zero")]
     pub compactions: u64,
+    /// The compaction that this one undoes for other programs. Here it is no compaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undone: Option<EntryId>,
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     context::{self, Context},
-    entry::{self, ContextEdit, Entry, Preserved},
+    entry::{self, Body, ContextEdit, Entry, Preserved},
     ids::EntryId,
     message::{Block, Message},
     models::Budget,
@@ -245,10 +245,21 @@ fn with_edits(draft: &Draft, more: &[ContextEdit]) -> Draft {
     Draft::measured(draft.plan.clone(), draft.summary.clone(), edits)
 }
 
-/// The edits that came with the compaction before and are still about something that is kept.
+/// The edits that came with the compaction before, hold still and are about something that is kept.
 fn carried_edits(plan: &Plan) -> Vec<ContextEdit> {
-    let previous = plan.previous().and_then(|entry| entry.compaction()?.preserved());
-    previous.map(|previous| edits_of_kept(plan, &previous.edits)).unwrap_or_default()
+    let path = plan.path();
+    let Some(place) = path.compaction() else { return Vec::new() };
+    let Some(previous) = path[place].compaction().and_then(|compaction| compaction.preserved()) else {
+        return Vec::new();
+    };
+    let mut edits = edits_of_kept(plan, &previous.edits);
+    // A later edit of the same entry stands on the path by itself.
+    let later = |target: &EntryId| {
+        let of = |entry: &Arc<Entry>| matches!(&entry.body, Body::ContextEdit(edit) if edit.target_id == *target);
+        path[place + 1..].iter().any(of)
+    };
+    edits.retain(|edit| !later(&edit.target_id));
+    edits
 }
 
 fn edits_of_kept(plan: &Plan, edits: &[ContextEdit]) -> Vec<ContextEdit> {

@@ -7,6 +7,7 @@ use super::{
     handle::Note,
     handle::Urgent,
     history::History,
+    mirroring,
     operation::{COMPACTION, End, Operation, Stop},
     summarizing::Told,
 };
@@ -270,7 +271,10 @@ impl Session {
         match Entry::parse(line.into()) {
             Ok(entry) => {
                 self.slot = Slot::Committing(operation);
-                self.write(Write::Compaction { spent, entry: Arc::new(entry), draft: Box::new(draft) });
+                let entry = Arc::new(entry);
+                let written = [spent.entries.as_slice(), std::slice::from_ref(&entry)].concat();
+                let mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts);
+                self.write(Write::Compaction { spent, entry, mirrors, draft: Box::new(draft) });
             }
             Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
         }
@@ -280,6 +284,7 @@ impl Session {
         &mut self,
         spent: &[Arc<Entry>],
         entry: &Arc<Entry>,
+        mirrors: &[Arc<Entry>],
         made: &Made,
         result: Result<(), Failure>,
     ) {
@@ -292,7 +297,7 @@ impl Session {
         operation.progress(Stage::Writing, 1, 1);
         self.state.change(History::trim);
         self.count();
-        for entry in spent.iter().chain([entry]) {
+        for entry in spent.iter().chain([entry]).chain(mirrors) {
             self.announce(entry, Some(operation.id.clone()));
         }
         self.told = self.state.measure(self.state.path()).usage;

@@ -61,6 +61,10 @@ pub struct Library {
     bodies: Bodies,
 }
 
+/// The entries of a session, to be read without its index.
+#[derive(Clone)]
+pub struct Reader(Bodies);
+
 /// What a path's entries were counted to, by their order.
 struct Counts {
     first: Option<EntryId>,
@@ -244,8 +248,17 @@ impl Source {
     /// # Errors
     /// When the file cannot be read.
     pub fn path_from(&self, end: u64) -> Result<Path, StoreError> {
+        self.path_behind(None, end)
+    }
+
+    /// The same, as it would be with an entry behind the last line, where one is given.
+    fn path_behind(&self, leaf: Option<Arc<Entry>>, end: u64) -> Result<Path, StoreError> {
         let mut lines = Backwards::new(&self.file, self.floor, end);
+        let mut leaf = leaf;
         path::gather(|wanted| {
+            if let Some(leaf) = leaf.take() {
+                return Ok(Some(leaf));
+            }
             while let Some(line) = lines.before().map_err(self.failed())? {
                 if let Some(entry) = entry_of(&line, wanted) {
                     return Ok(Some(entry));
@@ -435,6 +448,12 @@ impl History {
         }
     }
 
+    /// Reads paths of the session away from it.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        Reader(self.bodies.clone())
+    }
+
     /// Adds an entry that was appended. One that does not go on where the path ends needs the new path along.
     pub fn push(&mut self, entry: Arc<Entry>, spot: Option<Spot>) {
         match spot {
@@ -599,6 +618,19 @@ impl Indexing {
             indexed.path = Some(path);
         }
         Ok(Some(indexed))
+    }
+}
+
+impl Reader {
+    /// The path to an entry that is not appended yet. `end` is the length of the file.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn path_behind(&self, entry: Arc<Entry>, end: u64) -> Result<Path, StoreError> {
+        match &self.0 {
+            Bodies::File(source) => source.path_behind(Some(entry), end),
+            Bodies::Memory(entries) => Ok(Path::of(&[entries.as_slice(), &[entry]].concat())),
+        }
     }
 }
 

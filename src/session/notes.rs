@@ -1,7 +1,7 @@
 //! What is written beside messages and compactions: names, pins, edits, undone compactions, configuration. Each request
 //! becomes entries, and an answer when they are on disk.
 
-use super::{handle::Note, state::State};
+use super::{handle::Note, state::State, undoing::Undoing};
 use crate::{
     entry::{self, ContextEdit, Entry, PINNED_TEXT},
     ids::EntryId,
@@ -34,6 +34,8 @@ pub struct Staged {
     tokens_saved: u64,
     /// Only to be told.
     dry_run: bool,
+    /// An undo whose other entries need the path without the compaction.
+    pub undoing: Option<Box<Undoing>>,
 }
 
 /// Why nothing can be written yet, or at all.
@@ -205,13 +207,9 @@ fn unpin(state: &State, params: &PinParams) -> Result<Staged, Cannot> {
 }
 
 fn undo(state: &State) -> Result<Staged, Failure> {
-    let path = state.path();
-    let Some(place) = path.compaction() else {
-        let what = "there is no compaction on this branch that could be undone".to_owned();
-        return Err(Failure::NotFound { kind: "compaction", what });
-    };
-    let mut staged = Staged::default();
-    staged.mark(state, "undo", json!({ "compactionEntryId": path[place].id }))?;
+    let undoing = Undoing::of(state)?;
+    let mut staged = Staged { entries: vec![undoing.marker().clone()], ..Staged::default() };
+    staged.undoing = Some(Box::new(undoing));
     Ok(staged)
 }
 

@@ -102,7 +102,7 @@ impl Gauge<'_> {
         let compaction = self.settings.compaction_for(self.model);
         let pins = context::texts_of_pins(path, path.first_kept(), &path.pins());
         // Roughly: this is asked for all the time.
-        let pins = size(pins.iter().map(|pinned| tokens::utf16_len(pinned).div_ceil(4) as u64).sum());
+        let pins = size(pins.iter().map(|(_, pinned)| tokens::utf16_len(pinned).div_ceil(4) as u64).sum());
         let budget = Budget::of(window.tokens, &compaction, system, tools).with_pins(pins);
         let sum = |entries: &[Arc<Entry>]| -> u64 {
             entries.iter().filter(|entry| entry.in_context()).map(|entry| u64::from(entry.tokens(estimator))).sum()

@@ -4,11 +4,12 @@ use super::{
     Append, Done, Ending, Input, Session, Write, Writer, append,
     handle::Command,
     history::Library,
-    notes, read,
+    mirroring, notes, read,
     state::Home,
     store::{Appended, StoreError},
 };
 use crate::{
+    context::others,
     entry::Entry,
     ids::OperationId,
     index::Spot,
@@ -35,7 +36,9 @@ impl Write {
     fn entries(&self) -> Vec<Arc<Entry>> {
         match self {
             Self::Appends(appends) => appends.iter().flat_map(|append| append.staged.entries.clone()).collect(),
-            Self::Compaction { spent, entry, .. } => spent.entries.iter().chain([entry]).cloned().collect(),
+            Self::Compaction { spent, entry, mirrors, .. } => {
+                spent.entries.iter().chain([entry]).chain(mirrors).cloned().collect()
+            }
             Self::Spent(spent) => spent.entries.clone(),
             Self::Note { staged, .. } => staged.entries.clone(),
         }
@@ -67,8 +70,25 @@ impl Session {
         });
     }
 
+    /// Adds the texts that other programs lack since a compaction between a call and its result.
+    pub(super) fn add_texts_held_back(&self, appends: &mut [Append]) {
+        let path = self.state.path();
+        let elsewhere = |append: &Append| append.params.parent_entry_id.is_some();
+        if !others::may_lack_texts(path) || appends.iter().any(elsewhere) {
+            return;
+        }
+        let staged: Vec<Arc<Entry>> = appends.iter().flat_map(|append| append.staged.entries.clone()).collect();
+        let mirrors = mirroring::with_mirrors(path, &staged, &self.state.settings().prompts);
+        if let Some(last) = appends.last_mut() {
+            last.staged.entries.extend(mirrors);
+        }
+    }
+
     /// Hands entries to the disk; the result comes back as an input.
     pub(super) fn write(&mut self, what: Write) {
+        if let Write::Note { staged: notes::Staged { undoing: Some(_), .. }, .. } = &what {
+            return self.write_undo(what);
+        }
         let entries = what.entries();
         let lines: Vec<String> = entries.iter().map(|entry| entry.line().to_owned()).collect();
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
@@ -94,6 +114,28 @@ impl Session {
                 entries.iter().for_each(|entry| entry.count());
             }
             Done::Wrote { appended, path, what }
+        });
+    }
+
+    /// Hands an undo to the disk: its entries depend on the path without the compaction, which is read first.
+    fn write_undo(&mut self, mut what: Write) {
+        let Write::Note { staged, .. } = &mut what else { return };
+        let Some(undoing) = staged.undoing.take() else { return };
+        let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
+        let library = self.state.history.library();
+        let reader = self.state.history.reader();
+        self.with_home(move |home| {
+            let marker = undoing.marker().clone();
+            let (entries, path) = match reader.path_behind(marker, home.end()) {
+                Ok(path) => undoing.complete(with_its_past(path, library.as_ref())),
+                Err(error) => return Done::Wrote { appended: Err(error), path: None, what },
+            };
+            let lines: Vec<String> = entries.iter().map(|entry| entry.line().to_owned()).collect();
+            let appended = home.append(&lines, leaf.as_ref());
+            if let Write::Note { staged, .. } = &mut what {
+                staged.entries = entries;
+            }
+            Done::Wrote { appended, path: Some(Ok(path)), what }
         });
     }
 
@@ -158,7 +200,9 @@ impl Session {
         });
         match what {
             Write::Appends(appends) => appends.into_iter().for_each(|append| self.appended(append)),
-            Write::Compaction { spent, entry, draft } => self.compacted(&spent.entries, &entry, &draft.made, Ok(())),
+            Write::Compaction { spent, entry, mirrors, draft } => {
+                self.compacted(&spent.entries, &entry, &mirrors, &draft.made, Ok(()));
+            }
             Write::Spent(spent) => spent.entries.iter().for_each(|entry| self.announce(entry, None)),
             Write::Note { note, staged, reply } => self.noted(*note, staged, reply),
         }
@@ -167,7 +211,9 @@ impl Session {
     fn not_written(&mut self, failure: &Failure, what: Write) {
         match what {
             Write::Appends(appends) => appends.into_iter().for_each(|append| append.reply.fail(failure)),
-            Write::Compaction { entry, draft, .. } => self.compacted(&[], &entry, &draft.made, Err(failure.clone())),
+            Write::Compaction { entry, draft, .. } => {
+                self.compacted(&[], &entry, &[], &draft.made, Err(failure.clone()));
+            }
             Write::Spent(_) => tracing::warn!(%failure, "what models cost is not noted"),
             Write::Note { reply, .. } => reply.fail(failure),
         }
@@ -194,7 +240,7 @@ impl Session {
         self.count();
         let usage = self.state.measure(self.state.path()).usage;
         reply.ok(&AppendAnswer {
-            entry_ids: staged.entries.iter().map(|entry| entry.id.clone()).collect(),
+            entry_ids: staged.entries.iter().filter(|entry| !entry.is_marker()).map(|entry| entry.id.clone()).collect(),
             leaf_entry_id: self.state.visible_leaf(),
             usage: usage.clone(),
             next: Next::None,
@@ -233,7 +279,14 @@ impl Session {
         }
         match notes::stage(&self.state, &note) {
             Ok(staged) if staged.entries.is_empty() => self.noted(*note, staged, reply),
-            Ok(staged) => self.write(Write::Note { note, staged, reply }),
+            Ok(mut staged) => {
+                if matches!(*note, super::Note::Pin(_) | super::Note::Unpin(_)) {
+                    let prompts = &self.state.settings().prompts;
+                    let mirrors = mirroring::with_mirrors(self.state.path(), &staged.entries, prompts);
+                    staged.entries.extend(mirrors);
+                }
+                self.write(Write::Note { note, staged, reply });
+            }
             Err(notes::Cannot::NeedsIndex) => self.await_index(Command::Note(note, reply)),
             Err(notes::Cannot::Fail(failure)) => reply.fail(&failure),
         }

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 /// Rooms from the ground up. A file may use what is in its own room or below it.
 const ROOMS: &[(&str, &[&str])] = &[
     ("words", &["ids", "text", "prompts", "regular", "secret", "watch"]),
-    ("entries", &["tokens", "message", "message/outline", "entry", "entry/preserved"]),
+    ("entries", &["tokens", "message", "message/outline", "entry", "entry/mirror", "entry/preserved"]),
     (
         "providers",
         &[
@@ -46,6 +46,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "index",
             "context",
             "context/check",
+            "context/others",
             "context/pairing",
         ],
     ),
@@ -117,14 +118,17 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session",
             "session/append",
             "session/background",
+            "session/completing",
             "session/browse",
             "session/export",
             "session/notes",
             "session/search",
             "session/telling",
+            "session/undoing",
             "session/compaction",
             "session/listing",
             "session/means",
+            "session/mirroring",
             "session/drafting",
             "session/summarizing",
             "session/asking",

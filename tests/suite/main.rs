@@ -23,6 +23,7 @@ mod kills;
 mod mended;
 mod mutations;
 mod mutator;
+mod others;
 mod planted;
 mod prompts;
 mod proof;

@@ -23,7 +23,7 @@ const SILENCE: Duration = Duration::from_millis(400);
 const SETTINGS: &str = r#"{ "tokens": { "estimator": "chars" } }"#;
 
 /// Keys whose text is an id, and what kind of id.
-const IDS: [(&str, &str); 13] = [
+const IDS: [(&str, &str); 15] = [
     ("sessionId", "sessionId"),
     ("entryId", "entryId"),
     ("entryIds", "entryId"),
@@ -34,6 +34,8 @@ const IDS: [(&str, &str); 13] = [
     ("compactionEntryId", "entryId"),
     ("expectedLeafId", "entryId"),
     ("nextCursor", "entryId"),
+    ("targetId", "entryId"),
+    ("undone", "entryId"),
     ("operationId", "operationId"),
     ("epoch", "epoch"),
     ("planHash", "planHash"),

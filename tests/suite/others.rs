@@ -1,0 +1,375 @@
+//! Other programs go on with files of this one: what pi's rules make of them.
+
+use crate::{
+    provider::{Format, Provider},
+    summarizing::{good_model, settings},
+    support::*,
+};
+use serde_json::{Value, json};
+use std::{collections::HashMap, fs, path::Path};
+
+/// A context by pi's rules, as far as entries matter: the summary in force, and what is shown with its edits applied.
+#[derive(Debug)]
+struct Shown {
+    summary: Option<String>,
+    entries: Vec<Value>,
+}
+
+impl Shown {
+    fn of(path: &Path) -> Self {
+        let text = fs::read_to_string(path).expect("a file");
+        let lines: Vec<Value> = text.lines().skip(1).map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let by_id: HashMap<&str, &Value> =
+            lines.iter().map(|line| (line["id"].as_str().expect("an id"), line)).collect();
+        let parent = |line: &&Value| line["parentId"].as_str().and_then(|id| by_id.get(id).copied());
+        let mut branch: Vec<&Value> = std::iter::successors(lines.last(), parent).collect();
+        branch.reverse();
+        let latest = branch.iter().rposition(|line| line["type"] == "compaction");
+        let start = latest.map_or(0, |place| {
+            let kept = branch[..place].iter().position(|line| line["id"] == branch[place]["firstKeptEntryId"]);
+            kept.unwrap_or(place)
+        });
+        let shown = &branch[start..];
+        let edits: HashMap<&str, &Value> = shown
+            .iter()
+            .filter(|line| line["type"] == "context_edit")
+            .map(|line| (line["targetId"].as_str().expect("a target"), &line["replacement"]))
+            .collect();
+        let mut entries = Vec::new();
+        for line in shown {
+            let mut line = (*line).clone();
+            let is_message = line["type"] == "message";
+            if !is_message && line["type"] != "custom_message" {
+                continue;
+            }
+            match edits.get(line["id"].as_str().expect("an id")) {
+                Some(Value::Null) => continue,
+                Some(edit) if is_message => line["message"]["content"] = edit["content"].clone(),
+                Some(edit) => line["content"] = edit["content"].clone(),
+                None => {}
+            }
+            entries.push(line);
+        }
+        let summary = latest.map(|place| branch[place]["summary"].as_str().expect("a summary").to_owned());
+        Self { summary, entries }
+    }
+
+    /// The contents of messages with the ids of their entries.
+    fn messages(&self) -> Vec<(String, Value)> {
+        let own = self.entries.iter().filter(|line| line["customType"] != "abridged.carried");
+        own.map(|line| {
+            let content = if line["type"] == "message" { &line["message"]["content"] } else { &line["content"] };
+            (line["id"].as_str().expect("an id").to_owned(), blocks(content))
+        })
+        .collect()
+    }
+
+    /// The texts that stand in custom messages of ours.
+    fn carried(&self) -> Vec<String> {
+        let ours = self.entries.iter().filter(|line| line["customType"] == "abridged.carried");
+        ours.map(|line| line["content"].as_str().expect("a text").to_owned()).collect()
+    }
+}
+
+fn blocks(content: &Value) -> Value {
+    match content.as_str() {
+        Some(text) => json!([{"type": "text", "text": text}]),
+        None => content.clone(),
+    }
+}
+
+fn file_of(daemon: &mut Daemon, session: &str) -> std::path::PathBuf {
+    let status = daemon.ok("session/status", json!({"sessionId": session}));
+    status["session"]["path"].as_str().expect("a path").into()
+}
+
+/// Both contexts have the same messages, and what the frame of ours repeats stands in lines for others.
+fn agree(daemon: &mut Daemon, session: &str) -> Shown {
+    let path = file_of(daemon, session);
+    let shown = Shown::of(&path);
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    let compaction = &context["compactionEntryId"];
+    let ids = context["entryIds"].as_array().expect("ids");
+    let messages = context["messages"].as_array().expect("messages");
+    let mut ours = Vec::new();
+    let mut frame = String::new();
+    for (id, message) in ids.iter().zip(messages) {
+        match id.as_str() {
+            Some(_) if id == compaction => frame = message["content"][0]["text"].as_str().expect("a text").to_owned(),
+            Some(id) => ours.push((id.to_owned(), blocks(&message["content"]))),
+            None => {}
+        }
+    }
+    assert_eq!(shown.messages(), ours, "{}", fs::read_to_string(&path).expect("a file"));
+    let behind = frame.rsplit("</summary>").next().unwrap_or_default();
+    for carried in shown.carried() {
+        assert_eq!(behind.matches(inner(&carried)).count(), 1, "{carried}\n{frame}");
+    }
+    let pinned = frame.contains("<pinned>") || frame.contains("<user-message>");
+    assert_eq!(pinned && !awaits(messages), !shown.carried().is_empty(), "{frame}");
+    match (compaction.as_str(), &shown.summary) {
+        (None, None) => {}
+        (None, Some(summary)) => assert!(summary.contains("was undone"), "{summary}"),
+        (Some(id), summary) => {
+            let entry = daemon.ok("session/entry", json!({"sessionId": session, "entryId": id}));
+            assert_eq!(entry["entry"]["summary"].as_str(), summary.as_deref());
+        }
+    }
+    shown
+}
+
+/// The text between the tags of a frame.
+fn inner(framed: &str) -> &str {
+    let start = framed.find("<pinned>\n").map_or(0, |at| at + "<pinned>\n".len());
+    let end = framed.rfind("\n</pinned>").unwrap_or(framed.len());
+    &framed[start..end]
+}
+
+/// Whether the last answer waits for results: then nothing may stand behind it.
+fn awaits(messages: &[Value]) -> bool {
+    messages.last().is_some_and(|message| message.to_string().contains("the call was interrupted"))
+}
+
+fn compact(daemon: &mut Daemon, session: &str, keep: u64) -> Value {
+    let answer = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": keep, "wait": true}));
+    assert_eq!(answer["outcome"], "completed", "{answer:#}");
+    answer["result"].clone()
+}
+
+fn append(daemon: &mut Daemon, session: &str, messages: &[Value]) -> Value {
+    daemon.ok("session/append", json!({"sessionId": session, "messages": messages}))
+}
+
+fn loaded(daemon: &mut Daemon, name: &str, messages: &[Value]) -> String {
+    let path = session_of(&daemon.home, name, messages);
+    daemon.load(&path)
+}
+
+/// The context of a daemon that knows only the file, and of this one, are the same.
+fn same_reopened(daemon: &mut Daemon, session: &str) {
+    let path = file_of(daemon, session);
+    let mut other = Daemon::start();
+    let id = other.ok("session/load", json!({"path": path, "readOnly": true}))["session"]["sessionId"].clone();
+    let here = daemon.ok("session/context", json!({"sessionId": session}));
+    let there = other.ok("session/context", json!({"sessionId": id}));
+    assert_eq!(here["messages"], there["messages"]);
+    assert_eq!(here["entryIds"], there["entryIds"]);
+    let leaf = |daemon: &mut Daemon, id: &Value| {
+        daemon.ok("session/status", json!({"sessionId": id}))["session"]["leafEntryId"].clone()
+    };
+    assert_eq!(leaf(daemon, &json!(session)), leaf(&mut other, &id));
+}
+
+#[test]
+fn a_usage_entry_has_the_fields_of_pi() {
+    let home = Home::new();
+    let provider = Provider::start(Format::OpenAiChat);
+    provider.otherwise(good_model);
+    home.settings(&settings(&provider, Format::OpenAiChat, json!({})));
+    let mut daemon = Daemon::at(home);
+    let session = loaded(&mut daemon, "usage", &turns(20));
+    compact(&mut daemon, &session, 600);
+    let path = file_of(&mut daemon, &session);
+    let text = fs::read_to_string(path).expect("a file");
+    let mut seen = 0;
+    for line in text.lines().filter(|line| line.contains(r#""type":"usage""#)) {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(line["kind"], line["purpose"], "{line:#}");
+        for part in ["input", "output", "cacheRead", "cacheWrite", "total"] {
+            assert!(line["usage"]["cost"][part].is_number(), "{line:#}");
+        }
+        for part in ["input", "output", "cacheRead", "cacheWrite", "totalTokens"] {
+            assert!(line["usage"][part].is_number(), "{line:#}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn a_short_answer_is_stored_with_everything_pi_reads() {
+    let mut daemon = Daemon::start();
+    let new = daemon.ok("session/new", json!({"cwd": "/project"}));
+    let session = new["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let messages = [
+        json!({"role": "user", "content": "list the files"}),
+        json!({"role": "assistant", "content": [{"type": "toolCall", "id": "c1", "name": "ls"}]}),
+        json!({"role": "toolResult", "toolCallId": "c1", "content": "a.rs"}),
+        json!({"role": "assistant", "content": "There is one."}),
+    ];
+    let answer = append(&mut daemon, &session, &messages);
+    assert_eq!(answer["usage"]["source"], "estimate", "a usage of zeros measures nothing");
+    let entries = daemon.ok("session/entries", json!({"sessionId": session}))["entries"].clone();
+    let message = |at: usize| entries[at]["message"].clone();
+    assert_eq!(message(1)["stopReason"], "toolUse");
+    assert_eq!(message(2)["toolName"], "ls");
+    assert_eq!(message(2)["isError"], false);
+    assert_eq!(message(3)["content"], json!([{"type": "text", "text": "There is one."}]));
+    assert_eq!(message(3)["usage"]["cost"]["total"], 0);
+    assert_eq!((&message(3)["provider"], &message(3)["api"]), (&json!("unknown"), &json!("unknown")));
+    assert!((0..4).all(|at| message(at)["timestamp"].is_number()));
+    let model = daemon.ok("session/status", json!({"sessionId": session}))["session"]["model"].clone();
+    assert_eq!(model, Value::Null, "a placeholder names no model");
+    daemon.ok("session/configure", json!({"sessionId": session, "model": "anthropic/claude-sonnet-4-5"}));
+    append(
+        &mut daemon,
+        &session,
+        &[json!({"role": "user", "content": "and?"}), json!({"role": "assistant", "content": "no"})],
+    );
+    let entries = daemon.ok("session/entries", json!({"sessionId": session}))["entries"].clone();
+    let last = entries.as_array().expect("entries").last().expect("one")["message"].clone();
+    assert_eq!(
+        (&last["provider"], &last["model"], &last["api"]),
+        (&json!("anthropic"), &json!("claude-sonnet-4-5"), &json!("anthropic-messages"))
+    );
+}
+
+/// A conversation that ends with results too large for the window.
+fn large_results() -> Vec<Value> {
+    let mut messages = turns(4);
+    for at in 0..3 {
+        let id = format!("big{at}");
+        messages.extend([calls(&[&id]), result(&id, &text_of(9_000, &format!("big_{at}")))]);
+    }
+    messages.push(assistant("All read."));
+    messages
+}
+
+fn small_window() -> Home {
+    let home = Home::new();
+    home.settings(
+        &json!({
+            "models": [{"provider": "p", "id": "m", "api": "client", "contextWindow": 32_768}],
+            "defaultModel": "p/m", "tokens": {"estimator": "chars"}
+        })
+        .to_string(),
+    );
+    home
+}
+
+#[test]
+fn elided_results_are_elided_for_pi_too_until_the_undo() {
+    let mut daemon = Daemon::at(small_window());
+    let session = loaded(&mut daemon, "elided", &large_results());
+    agree(&mut daemon, &session);
+    let answer = daemon.ok(
+        "session/compact",
+        json!({"sessionId": session, "method": "extractive", "keepRecentTokens": 28_000, "wait": true}),
+    );
+    assert_eq!(answer["outcome"], "completed", "{answer:#}");
+    let leaf = daemon.ok("session/status", json!({"sessionId": session}))["session"]["leafEntryId"].clone();
+    assert_eq!(leaf, answer["result"]["entryId"], "lines for others are no leaf");
+    let shown = agree(&mut daemon, &session);
+    assert!(shown.messages().iter().any(|(_, content)| content.to_string().contains("left out")), "{shown:#?}");
+    append(&mut daemon, &session, &[user("go on")]);
+    agree(&mut daemon, &session);
+    same_reopened(&mut daemon, &session);
+    daemon.ok("session/undo_compaction", json!({"sessionId": session}));
+    let shown = agree(&mut daemon, &session);
+    assert!(shown.messages().iter().all(|(_, content)| !content.to_string().contains("left out")));
+    same_reopened(&mut daemon, &session);
+}
+
+#[test]
+fn an_undo_without_later_messages_takes_the_compaction_off_the_path() {
+    let mut daemon = Daemon::start();
+    let session = loaded(&mut daemon, "off", &turns(6));
+    compact(&mut daemon, &session, 300);
+    daemon.ok("session/configure", json!({"sessionId": session, "systemPrompt": "Be brief.", "thinkingLevel": "high"}));
+    let pinned = daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e2"}));
+    assert_eq!(pinned["entryId"], "e2");
+    agree(&mut daemon, &session);
+    daemon.ok("session/undo_compaction", json!({"sessionId": session}));
+    let shown = agree(&mut daemon, &session);
+    assert_eq!(shown.summary, None);
+    same_reopened(&mut daemon, &session);
+    let status = daemon.ok("session/status", json!({"sessionId": session}));
+    assert_eq!(status["session"]["thinkingLevel"], "high", "what was said since holds");
+    compact(&mut daemon, &session, 300);
+    let shown = agree(&mut daemon, &session);
+    assert_eq!(shown.carried().iter().filter(|text| text.contains("<pinned>")).count(), 1, "the pin holds");
+    daemon.ok("session/undo_compaction", json!({"sessionId": session}));
+    agree(&mut daemon, &session);
+    same_reopened(&mut daemon, &session);
+}
+
+#[test]
+fn an_undo_with_later_messages_brings_back_the_context_before_for_pi() {
+    let mut daemon = Daemon::start();
+    let session = loaded(&mut daemon, "back", &turns(6));
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e0"}));
+    compact(&mut daemon, &session, 900);
+    append(&mut daemon, &session, &turns(3));
+    agree(&mut daemon, &session);
+    compact(&mut daemon, &session, 100);
+    append(&mut daemon, &session, &[user("a"), assistant("b")]);
+    agree(&mut daemon, &session);
+    daemon.ok("session/undo_compaction", json!({"sessionId": session}));
+    let shown = agree(&mut daemon, &session);
+    assert!(shown.summary.is_some(), "the first compaction holds again");
+    same_reopened(&mut daemon, &session);
+    append(&mut daemon, &session, &[user("c"), assistant("d")]);
+    agree(&mut daemon, &session);
+    daemon.ok("session/undo_compaction", json!({"sessionId": session}));
+    let shown = agree(&mut daemon, &session);
+    assert_eq!(shown.carried(), Vec::<String>::new(), "what was carried stands in its place again");
+    same_reopened(&mut daemon, &session);
+    let error = daemon.err("session/undo_compaction", json!({"sessionId": session}));
+    assert_eq!(error["data"]["kind"], "compaction");
+    compact(&mut daemon, &session, 300);
+    agree(&mut daemon, &session);
+    append(&mut daemon, &session, &[user("e"), assistant("f")]);
+    daemon.ok("session/undo_compaction", json!({"sessionId": session}));
+    agree(&mut daemon, &session);
+    same_reopened(&mut daemon, &session);
+}
+
+#[test]
+fn pins_and_the_newest_request_reach_pi_once_and_go_when_unpinned() {
+    let mut daemon = Daemon::start();
+    let session = loaded(&mut daemon, "carried", &turns(6));
+    daemon.ok("session/pin", json!({"sessionId": session, "text": "Never touch the lock files."}));
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e1"}));
+    append(&mut daemon, &session, &turns(1));
+    compact(&mut daemon, &session, 60);
+    let shown = agree(&mut daemon, &session);
+    let with = |shown: &Shown, text: &str| shown.carried().iter().filter(|carried| carried.contains(text)).count();
+    assert_eq!(with(&shown, "Never touch the lock files."), 1);
+    assert_eq!(with(&shown, "<user-message>"), 1, "{shown:#?}");
+    // A later compaction, whose kept part has the lines of the first one in it, doubles nothing.
+    append(&mut daemon, &session, &[user("more"), assistant(&text_of(100, "more"))]);
+    compact(&mut daemon, &session, 90);
+    let shown = agree(&mut daemon, &session);
+    assert_eq!(with(&shown, "Never touch the lock files."), 1);
+    for _ in 0..3 {
+        append(&mut daemon, &session, &turns(2));
+        compact(&mut daemon, &session, 100);
+        let shown = agree(&mut daemon, &session);
+        assert_eq!(with(&shown, "Never touch the lock files."), 1);
+    }
+    daemon.ok("session/unpin", json!({"sessionId": session, "text": "Never touch the lock files."}));
+    let shown = agree(&mut daemon, &session);
+    assert_eq!(with(&shown, "Never touch the lock files."), 0);
+    same_reopened(&mut daemon, &session);
+}
+
+/// A text of the user between a call and its results would make the request invalid.
+#[test]
+fn texts_wait_until_every_call_has_its_result() {
+    let mut daemon = Daemon::start();
+    let mut messages = turns(6);
+    messages.extend([user("One more thing."), calls(&["x", "y"])]);
+    let session = loaded(&mut daemon, "waits", &messages);
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e0"}));
+    compact(&mut daemon, &session, 1);
+    assert_eq!(Shown::of(&file_of(&mut daemon, &session)).carried(), Vec::<String>::new());
+    append(&mut daemon, &session, &[result("x", "1")]);
+    assert_eq!(Shown::of(&file_of(&mut daemon, &session)).carried(), Vec::<String>::new());
+    let answer = append(&mut daemon, &session, &[result("y", "2")]);
+    assert_eq!(answer["entryIds"].as_array().expect("ids").len(), 1, "lines for others are not the client's");
+    assert_eq!(answer["entryIds"][0], answer["leafEntryId"]);
+    let shown = agree(&mut daemon, &session);
+    assert_eq!(shown.carried().len(), 2);
+    append(&mut daemon, &session, &[assistant("done")]);
+    assert_eq!(agree(&mut daemon, &session).carried().len(), 2);
+}
