@@ -167,7 +167,7 @@ pub fn build(path: &Path, prompts: &Prompts) -> Context {
     let edits = edits(path, compaction);
     let mut messages = Vec::new();
     if let Some(place) = compaction {
-        messages.extend(summary(path, place, first_kept, &pins, prompts));
+        messages.extend(summary(path, place, first_kept, pins, prompts));
     }
     let kept = path[first_kept..].iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
     messages.extend(kept.filter_map(|entry| match edits.get(&entry.id) {

@@ -3,9 +3,11 @@
 
 mod mirror;
 mod preserved;
+mod writing;
 
 pub use mirror::{CARRIED, Mark, Mirror};
 pub use preserved::{CarriedMessage, CarriedPin, Preserved};
+pub use writing::{line, milliseconds, now, one_line, raw};
 
 use crate::{
     ids::{EntryId, SessionId},
@@ -448,7 +450,11 @@ impl Entry {
     #[must_use]
     pub fn is_plain(&self) -> bool {
         match &self.body {
-            Body::Compaction(_) | Body::ContextEdit(_) | Body::ResetBoundary | Body::SessionInfo { .. } => false,
+            Body::Compaction(_)
+            | Body::ContextEdit(_)
+            | Body::ResetBoundary
+            | Body::SessionInfo { .. }
+            | Body::Mirror(_) => false,
             Body::Custom(custom) => !custom.custom_type.starts_with(OURS),
             Body::CustomMessage(_) => !self.is_pinned_text(),
             Body::Message(body) => body.outline.role != Role::System,
@@ -681,48 +687,6 @@ impl BranchSummary {
     pub fn from_hook(&self) -> bool {
         self.from_hook == Some(true) || self.from_extension == Some(true)
     }
-}
-
-/// A line to be written: the base fields of every entry around what is special to it.
-#[must_use]
-pub fn line(kind: &str, id: &EntryId, parent: Option<&EntryId>, fields: &[(&str, &RawValue)]) -> String {
-    let text = |value: &str| Value::from(value).to_string();
-    let mut line = format!(
-        r#"{{"type":{},"id":{},"parentId":{},"timestamp":{}"#,
-        text(kind),
-        text(id.as_str()),
-        parent.map_or_else(|| "null".to_owned(), |parent| text(parent.as_str())),
-        text(&now()),
-    );
-    for (name, value) in fields {
-        line.push_str(&format!(",{}:{}", text(name), one_line(value.get())));
-    }
-    line.push('}');
-    line
-}
-
-/// A value as it goes into a line.
-#[must_use]
-pub fn raw(value: &impl Serialize) -> Box<RawValue> {
-    serde_json::value::to_raw_value(value).expect("maps with text keys and numbers are always JSON")
-}
-
-/// Newlines between the tokens of a JSON text are white space; in a file of lines they would be its end.
-#[must_use]
-pub fn one_line(json: &str) -> Cow<'_, str> {
-    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ").into() } else { json.into() }
-}
-
-/// The time as RFC 3339 with milliseconds, as pi writes it.
-#[must_use]
-pub fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
-}
-
-/// Milliseconds since 1970 of an RFC 3339 time; zero where it is not one.
-#[must_use]
-pub fn milliseconds(timestamp: &str) -> i64 {
-    timestamp.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -138,8 +138,8 @@ fn carried(path: &Path, compaction: Option<usize>, prompts: &Prompts) -> Vec<(En
     let Some(place) = compaction else { return Vec::new() };
     let (first_kept, pins) = (path.first_kept(), path.pins());
     let framed = |(of, text): (EntryId, String)| (of, prompts.render(Prompt::PinnedContext, &[("pins", &text)]));
-    let mut carried: Vec<_> = texts_of_pins(path, first_kept, &pins).into_iter().map(framed).collect();
-    carried.extend(carried_frame(path, place, first_kept, &pins, prompts));
+    let mut carried: Vec<_> = texts_of_pins(path, first_kept, pins).into_iter().map(framed).collect();
+    carried.extend(carried_frame(path, place, first_kept, pins, prompts));
     carried
 }
 

@@ -100,7 +100,7 @@ impl Gauge<'_> {
 
         let window = models::window(self.settings, self.learned, self.model);
         let compaction = self.settings.compaction_for(self.model);
-        let pins = context::texts_of_pins(path, path.first_kept(), &path.pins());
+        let pins = context::texts_of_pins(path, path.first_kept(), path.pins());
         // Roughly: this is asked for all the time.
         let pins = size(pins.iter().map(|(_, pinned)| tokens::utf16_len(pinned).div_ceil(4) as u64).sum());
         let budget = Budget::of(window.tokens, &compaction, system, tools).with_pins(pins);

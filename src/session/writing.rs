@@ -122,8 +122,8 @@ impl Session {
         let Write::Note { staged, .. } = &mut what else { return };
         let Some(undoing) = staged.undoing.take() else { return };
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
-        let library = self.state.history.library();
-        let reader = self.state.history.reader();
+        let library = self.state.history().library();
+        let reader = self.state.history().reader();
         self.with_home(move |home| {
             let marker = undoing.marker().clone();
             let (entries, path) = match reader.path_behind(marker, home.end()) {

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 /// Rooms from the ground up. A file may use what is in its own room or below it.
 const ROOMS: &[(&str, &[&str])] = &[
     ("words", &["ids", "text", "prompts", "regular", "secret", "watch"]),
-    ("entries", &["tokens", "message", "message/outline", "entry", "entry/mirror", "entry/preserved"]),
+    ("entries", &["tokens", "message", "message/outline", "entry", "entry/mirror", "entry/preserved", "entry/writing"]),
     (
         "providers",
         &[
