@@ -150,7 +150,8 @@ pub struct Compaction {
     /// The first entry that is still sent as it is; an entry's own id, or one not on the path, keeps nothing.
     #[serde(default)]
     pub first_kept_entry_id: Option<EntryId>,
-    /// In the first proposal of the format: how many messages before it are kept, back to the compaction before.
+    /// In the first proposal of the format: how many messages before it are kept, back to the start of the turn of the
+    /// first of them, and not past the compaction before.
     #[serde(default)]
     pub keep_last_messages: Option<u64>,
     /// Size of the context before, in tokens.
@@ -464,6 +465,20 @@ impl Entry {
             | Body::ThinkingLevel(_)
             | Body::Usage
             | Body::Unknown => true,
+        }
+    }
+
+    /// Whether a turn starts with it: a message that no model wrote, or a frame that stands for one. A tool result and
+    /// an answer belong to the turn before them.
+    #[must_use]
+    pub fn starts_turn(&self) -> bool {
+        match &self.body {
+            Body::Message(body) => {
+                let role = body.outline.role;
+                matches!(role, Role::User | Role::Execution | Role::Developer | Role::Summary) && !body.outline.excluded
+            }
+            Body::BranchSummary(_) | Body::CustomMessage(_) => self.in_context(),
+            _ => false,
         }
     }
 

@@ -72,14 +72,18 @@ pub(super) struct OldLine {
 
 /// The entries of an old file. Lines that make no entry even now come back as their numbers with what is wrong.
 pub(super) fn to_entries(header: &Header, lines: Vec<OldLine>) -> (Vec<Arc<Entry>>, Vec<(usize, String)>) {
-    let mut migration = Migration { header, ids: Vec::new(), messages: Vec::new(), last: None };
+    let mut migration = Migration { header, ids: Vec::new(), since: Vec::new(), last: None };
     let mut entries = Vec::with_capacity(lines.len());
     let mut bad = Vec::new();
     for line in lines {
         let number = line.number;
         let text = Value::Object(migration.line(line)).to_string();
         match Entry::parse(text.into()) {
-            Ok(entry) => entries.push(Arc::new(entry)),
+            Ok(entry) => {
+                let entry = Arc::new(entry);
+                migration.read(&entry);
+                entries.push(entry);
+            }
             Err(error) => bad.push((number, error.to_string())),
         }
     }
@@ -95,8 +99,8 @@ struct Migration<'a> {
     header: &'a Header,
     /// The id of each line with its number, for indexes into the file.
     ids: Vec<(usize, EntryId)>,
-    /// The ids of the messages since the last compaction, for counts of messages.
-    messages: Vec<EntryId>,
+    /// The entries since the last compaction, for counts of messages.
+    since: Vec<Arc<Entry>>,
     last: Option<EntryId>,
 }
 
@@ -111,22 +115,35 @@ impl Migration<'_> {
         let id: EntryId = value.get("id").and_then(Value::as_str).unwrap_or_default().into();
         match value.get("type").and_then(Value::as_str) {
             Some("message") => {
-                self.messages.push(id.clone());
                 if let Some(role) = value.get_mut("message").and_then(|message| message.get_mut("role"))
                     && role == "hookMessage"
                 {
                     *role = "custom".into();
                 }
             }
-            Some("compaction") => {
-                self.first_kept(&mut value, &id);
-                self.messages.clear();
-            }
+            Some("compaction") => self.first_kept(&mut value, &id),
             _ => {}
         }
         self.ids.push((number, id.clone()));
         self.last = Some(id);
         value
+    }
+
+    /// Notes an entry for the counts of later compactions.
+    fn read(&mut self, entry: &Arc<Entry>) {
+        if entry.kind == "compaction" {
+            self.since.clear();
+        } else {
+            self.since.push(entry.clone());
+        }
+    }
+
+    /// The start of the turn of the `count`-th message from the end, but not past an earlier compaction.
+    fn last_messages(&self, count: u64) -> Option<&EntryId> {
+        let messages = (0..self.since.len()).rev().filter(|&at| self.since[at].outline().is_some());
+        let first = messages.take(usize::try_from(count).unwrap_or(usize::MAX)).last()?;
+        let start = (0..=first).rev().find(|&at| self.since[at].starts_turn());
+        Some(&self.since[start.unwrap_or(0)].id)
     }
 
     /// An index into the file (header included) or a count of messages becomes the id it means.
@@ -136,11 +153,7 @@ impl Migration<'_> {
         let kept = match (index, count) {
             // Zero is the header, which is line one. A line that cannot be read any more still counts.
             (Some(index), _) => self.ids.iter().find(|(number, _)| *number as u64 > index.max(1)).map(|(_, id)| id),
-            // Never past an earlier compaction: only the messages since it are known here.
-            (None, Some(count)) => {
-                let from = self.messages.len().saturating_sub(count as usize);
-                self.messages.get(from)
-            }
+            (None, Some(count)) => self.last_messages(count),
             (None, None) => return,
         };
         value.insert("firstKeptEntryId".into(), kept.unwrap_or(own).as_str().into());
@@ -185,11 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn keep_last_messages_counts_messages_back_to_the_last_compaction() {
+    fn keep_last_messages_keeps_whole_turns_back_to_the_last_compaction() {
         let first = [messages("u1 a1 u2 a2 u3 a3 u4 a4"), compaction(4), messages("u5 a5")].concat();
         assert_eq!(kept(&first), ["u3", "a3", "u4", "a4", "u5", "a5"]);
-        let second = [first.clone(), messages("u6 a6 u7 a7"), compaction(3)].concat();
-        assert_eq!(kept(&second), ["a6", "u7", "a7"]);
+        let second = [first.clone(), messages("u6 a6 t6 a6b u7 a7"), compaction(3)].concat();
+        assert_eq!(kept(&second), ["u6", "a6", "t6", "a6b", "u7", "a7"]);
+        // The turn of a6 starts before the compaction.
+        let split = [first.clone(), compaction(1), messages("a6 u7 a7"), compaction(3)].concat();
+        assert_eq!(kept(&split), ["a6", "u7", "a7"]);
         let too_many = [first.clone(), compaction(10)].concat();
         assert_eq!(kept(&too_many), ["u5", "a5"]);
         let nothing = [first, compaction(0), messages("u6")].concat();
