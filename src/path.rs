@@ -64,26 +64,24 @@ pub struct Pin {
     pub text: Option<String>,
 }
 
-/// Walks a branch backwards from its leaf. `earlier` gives the leaf for nothing, and for an id the nearest entry of that
-/// id before the one it gave last.
+/// Walks a branch backwards from its leaf. `earlier` gives the leaf for nothing, and for the entry that it gave last the
+/// entry which that one follows. Where that is not the parent it names, the entry follows it all the same.
 ///
 /// # Errors
 /// Those of `earlier`.
-pub fn gather<E>(mut earlier: impl FnMut(Option<&EntryId>) -> Result<Option<Arc<Entry>>, E>) -> Result<Path, E> {
+pub fn gather<E>(mut earlier: impl FnMut(Option<&Entry>) -> Result<Option<Arc<Entry>>, E>) -> Result<Path, E> {
     let mut path = Path::default();
     let mut reach = Reach::Compaction { undone: Vec::new() };
     let mut next = earlier(None)?;
     while let Some(entry) = next {
-        let parent = entry.parent.clone();
-        let goes_on = reach.goes_on(&entry);
-        path.push(entry);
-        next = match parent {
-            Some(parent) if goes_on => earlier(Some(&parent))?,
-            parent => {
-                path.cut = parent.is_some();
-                None
-            }
-        };
+        if !reach.goes_on(&entry) {
+            path.cut = entry.parent.is_some();
+            path.push(entry);
+            break;
+        }
+        next = earlier(Some(&entry))?;
+        let parent = next.as_ref().map(|parent| parent.id.clone());
+        path.push(entry.behind(parent));
     }
     path.entries.reverse();
     Ok(path)
@@ -138,15 +136,23 @@ impl Deref for Path {
 }
 
 impl Path {
-    /// The path to the last of these entries, each behind the nearest earlier one that it names as its parent.
+    /// The path to the last of these entries, each behind the nearest earlier one that it names as its parent, or else
+    /// behind the one before it.
     #[must_use]
     pub fn of(entries: &[Arc<Entry>]) -> Self {
-        let mut rest = entries.iter().rev();
-        let gathered = gather::<std::convert::Infallible>(|id| {
-            Ok(match id {
-                None => rest.next().cloned(),
-                Some(id) => rest.find(|entry| entry.id == *id).cloned(),
-            })
+        let mut rest = entries;
+        let gathered = gather::<std::convert::Infallible>(|child| {
+            let place = match child.map(|child| &child.parent) {
+                Some(None) => None,
+                Some(Some(parent)) => {
+                    let named = rest.iter().rposition(|entry| entry.id == *parent);
+                    named.or_else(|| rest.len().checked_sub(1))
+                }
+                None => rest.len().checked_sub(1),
+            };
+            let found = place.map(|place| rest[place].clone());
+            rest = &rest[..place.unwrap_or_default()];
+            Ok(found)
         });
         match gathered {
             Ok(path) => path,

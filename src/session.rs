@@ -14,9 +14,11 @@ pub mod compaction;
 mod completing;
 mod drafting;
 mod export;
+pub mod follower;
 pub mod handle;
 pub mod header;
 pub mod history;
+mod indexing;
 mod lines;
 pub mod listing;
 mod lock;
@@ -26,6 +28,7 @@ mod mirroring;
 mod notes;
 pub mod open;
 pub mod operation;
+mod pieces;
 mod read;
 pub mod relayer;
 mod request;
@@ -36,6 +39,7 @@ mod summarizing;
 mod telling;
 mod undoing;
 pub mod usage;
+mod walk;
 mod writing;
 
 use crate::{

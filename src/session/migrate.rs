@@ -5,8 +5,9 @@
 
 use super::{
     header::Found,
-    history::unreadable,
-    lines::{self, Line},
+    indexing::{glued, unreadable},
+    lines,
+    pieces::{self, Form, Piece},
     store::Repair,
 };
 use crate::{
@@ -27,11 +28,28 @@ pub(super) fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<A
     let mut number = found.lines;
     lines::forwards(file, found.end, length, |line| {
         number += 1;
-        if !line.is_blank() {
-            match read_line(&line) {
-                Ok(value) => old.push(OldLine { number, value }),
-                Err(what) => repairs.push(bad_line(number, &what, line.ended)),
+        if line.is_blank() {
+            return ControlFlow::Continue(());
+        }
+        let pieces = pieces::of(&line, Form::Old);
+        let mut entries = 0;
+        let mut broken = None;
+        for piece in &pieces {
+            match piece {
+                Piece::Entry(range) => match serde_json::from_slice(&line.bytes[range.clone()]) {
+                    Ok(Value::Object(value)) => {
+                        old.push(OldLine { number, nth: entries, value });
+                        entries += 1;
+                    }
+                    _ => broken = Some("not an object with a type"),
+                },
+                Piece::Broken(_, what) => broken = Some(what),
             }
+        }
+        if let Some(what) = broken {
+            repairs.push(bad_line(number, what, line.ended));
+        } else if entries > 1 {
+            repairs.push(glued(entries, number));
         }
         ControlFlow::Continue(())
     })?;
@@ -42,15 +60,6 @@ pub(super) fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<A
     let detail = format!("a version {version} file; the first write replaces it by version {VERSION} and keeps it");
     repairs.push(Repair { kind: "migrated", line: None, detail });
     Ok((entries, repairs))
-}
-
-fn read_line(line: &Line<'_>) -> Result<Map<String, Value>, String> {
-    let text = std::str::from_utf8(line.bytes).map_err(|error| format!("not UTF-8 ({error})"))?;
-    match serde_json::from_str(text) {
-        Ok(Value::Object(value)) if value.contains_key("type") => Ok(value),
-        Ok(_) => Err("not an object with a type".to_owned()),
-        Err(error) => Err(format!("not JSON ({error})")),
-    }
 }
 
 fn bad_line(number: usize, what: &str, ended: bool) -> Repair {
@@ -66,6 +75,8 @@ fn bad_line(number: usize, what: &str, ended: bool) -> Repair {
 pub(super) struct OldLine {
     /// Its number in the file, from one.
     pub number: usize,
+    /// How many entries stand before it on the same line.
+    pub nth: usize,
     /// The line.
     pub value: Map<String, Value>,
 }
@@ -106,9 +117,9 @@ struct Migration<'a> {
 
 impl Migration<'_> {
     fn line(&mut self, line: OldLine) -> Map<String, Value> {
-        let OldLine { number, mut value } = line;
+        let OldLine { number, nth, mut value } = line;
         if self.header.version < 2 || !value.get("id").is_some_and(Value::is_string) {
-            let id = stable_id(&self.header.id, number);
+            let id = stable_id(&self.header.id, number, nth);
             value.insert("id".into(), id.as_str().into());
             value.insert("parentId".into(), self.last.as_ref().map_or(Value::Null, |id| id.as_str().into()));
         }
@@ -160,8 +171,9 @@ impl Migration<'_> {
     }
 }
 
-fn stable_id(session: &SessionId, number: usize) -> EntryId {
-    let digest = Sha256::digest(format!("{session}:{number}"));
+fn stable_id(session: &SessionId, number: usize, nth: usize) -> EntryId {
+    let place = if nth == 0 { format!("{session}:{number}") } else { format!("{session}:{number}:{nth}") };
+    let digest = Sha256::digest(place);
     let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     hex.into()
 }
@@ -177,7 +189,7 @@ mod tests {
         let old = lines
             .iter()
             .enumerate()
-            .map(|(at, value)| OldLine { number: at + 2, value: value.as_object().expect("an object").clone() })
+            .map(|(at, value)| OldLine { number: at + 2, nth: 0, value: value.as_object().expect("an object").clone() })
             .collect();
         let (entries, bad) = to_entries(&header, old);
         assert!(bad.is_empty(), "{bad:?}");

@@ -5,7 +5,21 @@ use std::{fs, path::Path};
 /// Rooms from the ground up. A file may use what is in its own room or below it.
 const ROOMS: &[(&str, &[&str])] = &[
     ("words", &["ids", "text", "prompts", "regular", "secret", "watch"]),
-    ("entries", &["tokens", "message", "message/outline", "entry", "entry/mirror", "entry/preserved", "entry/writing"]),
+    (
+        "entries",
+        &[
+            "tokens",
+            "message",
+            "message/outline",
+            "entry",
+            "entry/escapes",
+            "entry/header",
+            "entry/mirror",
+            "entry/place",
+            "entry/preserved",
+            "entry/writing",
+        ],
+    ),
     (
         "providers",
         &[
@@ -105,7 +119,11 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/store",
             "session/header",
             "session/history",
+            "session/follower",
+            "session/indexing",
             "session/lines",
+            "session/pieces",
+            "session/walk",
             "provider/http",
             "provider/keys",
             "session/lock",
@@ -169,6 +187,7 @@ const SHELL: &[&str] = &[
     "caller",
     "session/drafting",
     "session/asking",
+    "session/follower",
     "session/lock",
     "session/lines",
     "session/header",
