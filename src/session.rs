@@ -51,9 +51,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Event,
-        types::{
-            AppendParams, CancelAnswer, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage,
-        },
+        types::{AppendParams, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage},
     },
     rpc::Reply,
     tokens::{self, Estimator},
@@ -527,7 +525,7 @@ impl Session {
                     // Who is answered finds it so.
                     self.emitter.becomes(&Status { kind: StatusKind::Idle, operation_id: None, reason: None });
                 }
-                reply.ok(&CancelAnswer { cancelled: cancelled.collect() });
+                reply.answer(cancelled.collect());
                 if running.is_some() {
                     self.stop_running();
                 }

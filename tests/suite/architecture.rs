@@ -162,7 +162,18 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/handle",
         ],
     ),
-    ("daemon", &["daemon", "daemon/files", "daemon/settings", "serve"]),
+    (
+        "daemon",
+        &[
+            "daemon",
+            "daemon/files",
+            "daemon/registry",
+            "daemon/registry/model",
+            "daemon/sessions",
+            "daemon/settings",
+            "serve",
+        ],
+    ),
     (
         "shell",
         &[
@@ -207,7 +218,7 @@ const SHELL: &[&str] = &[
     "watch",
     "daemon",
     "daemon/files",
-    "daemon/files",
+    "daemon/sessions",
     "daemon/settings",
     "serve",
     "outbox",

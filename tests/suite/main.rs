@@ -20,6 +20,7 @@ mod gate;
 mod injection;
 mod json_schema;
 mod kills;
+mod lives;
 mod mended;
 mod mutations;
 mod mutator;
