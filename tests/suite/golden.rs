@@ -1,0 +1,101 @@
+//! Sessions that pi and oh-my-pi wrote, and what they sent to their models next. `tests/interop/pi/record.js` makes both.
+
+use crate::{
+    pi_reader::{Session, plain, plain_chat},
+    support::Daemon,
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// A recorded session.
+struct Recording {
+    name: String,
+    path: PathBuf,
+    /// The messages that were sent, each in the form in which programs are compared.
+    messages: Vec<Value>,
+}
+
+fn recordings(program: &str) -> Vec<Recording> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(program);
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a folder").map(|it| it.expect("a file").path()).collect();
+    found.retain(|path| path.extension().is_some_and(|it| it == "jsonl"));
+    found.sort();
+    assert!(found.len() >= 8, "recordings are missing: {found:?}");
+    found.into_iter().map(Recording::of).collect()
+}
+
+impl Recording {
+    fn of(path: PathBuf) -> Self {
+        let sent = fs::read(path.with_extension("sent.json")).expect("what was sent");
+        let sent: Value = serde_json::from_slice(&sent).expect("JSON");
+        let messages = sent["messages"].as_array().expect("messages");
+        Self {
+            name: path.file_stem().expect("a name").to_string_lossy().into_owned(),
+            messages: messages.iter().flat_map(plain_chat).collect(),
+            path,
+        }
+    }
+
+    /// Loads a copy of the session, which lies where its program would put it; its id.
+    fn load(&self, daemon: &mut Daemon) -> String {
+        let agent = daemon.home.path("agent");
+        let folder = agent.join("sessions/-project");
+        fs::create_dir_all(&folder).expect("a folder");
+        let blobs = self.path.with_file_name("blobs");
+        if blobs.is_dir() {
+            fs::create_dir_all(agent.join("blobs")).expect("a folder");
+            for blob in fs::read_dir(blobs).expect("a folder") {
+                let blob = blob.expect("a file");
+                fs::copy(blob.path(), agent.join("blobs").join(blob.file_name())).expect("a copy");
+            }
+        }
+        let path = folder.join(format!("{}.jsonl", self.name));
+        fs::copy(&self.path, &path).expect("a copy");
+        daemon.load(&path)
+    }
+
+    /// The messages of the daemon's context have what the program sent, in the same order.
+    fn holds(&self, daemon: &mut Daemon) {
+        let session = self.load(daemon);
+        let context = daemon.ok("session/context", json!({"sessionId": session}));
+        let messages = context["messages"].as_array().expect("messages");
+        same(&self.name, &messages.iter().flat_map(plain).collect::<Vec<_>>(), &self.messages);
+    }
+}
+
+/// Fails with the first part that differs.
+fn same(name: &str, ours: &[Value], theirs: &[Value]) {
+    // Images are long.
+    let shown = |part: Option<&Value>| part.map(|part| part.to_string().chars().take(300).collect::<String>());
+    if let Some(at) = (0..ours.len().max(theirs.len())).find(|&at| ours.get(at) != theirs.get(at)) {
+        panic!("{name} differs at {at}:\n  ours   {:?}\n  theirs {:?}", shown(ours.get(at)), shown(theirs.get(at)));
+    }
+}
+
+#[test]
+fn a_context_has_the_messages_that_pi_sent() {
+    let mut daemon = Daemon::start();
+    recordings("pi").iter().for_each(|recording| recording.holds(&mut daemon));
+}
+
+#[test]
+fn a_context_has_the_messages_that_oh_my_pi_sent() {
+    let mut daemon = Daemon::start();
+    // Images of its blob store are told by their names.
+    let without_images = |recording: &&Recording| recording.name != "tools-and-images";
+    recordings("oh-my-pi").iter().filter(without_images).for_each(|recording| recording.holds(&mut daemon));
+}
+
+/// The second reader knows pi's rules: its contexts are those that pi sent.
+#[test]
+fn the_second_reader_reads_what_pi_sent() {
+    for recording in recordings("pi") {
+        let text = fs::read_to_string(&recording.path).expect("a file");
+        let read: Vec<Value> = Session::parse(&text).context().iter().flat_map(|it| plain(&it.message)).collect();
+        same(&recording.name, &read, &recording.messages);
+    }
+}
