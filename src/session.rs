@@ -14,11 +14,9 @@ pub mod compaction;
 mod completing;
 mod drafting;
 mod export;
-pub mod follower;
 pub mod handle;
 pub mod header;
 pub mod history;
-mod indexing;
 mod lines;
 pub mod listing;
 mod lock;
@@ -28,7 +26,6 @@ mod mirroring;
 mod notes;
 pub mod open;
 pub mod operation;
-mod pieces;
 mod read;
 pub mod relayer;
 mod request;
@@ -39,7 +36,6 @@ mod summarizing;
 mod telling;
 mod undoing;
 pub mod usage;
-mod walk;
 mod writing;
 
 use crate::{
@@ -51,7 +47,9 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Event,
-        types::{AppendParams, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage},
+        types::{
+            AppendParams, CancelAnswer, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage,
+        },
     },
     rpc::Reply,
     tokens::{self, Estimator},
@@ -525,7 +523,7 @@ impl Session {
                     // Who is answered finds it so.
                     self.emitter.becomes(&Status { kind: StatusKind::Idle, operation_id: None, reason: None });
                 }
-                reply.answer(cancelled.collect());
+                reply.ok(&CancelAnswer { cancelled: cancelled.collect() });
                 if running.is_some() {
                     self.stop_running();
                 }

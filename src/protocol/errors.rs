@@ -215,7 +215,6 @@ impl From<StoreError> for Failure {
             StoreError::Io { path, .. }
             | StoreError::Planted { path, .. }
             | StoreError::ReadOnly { path, .. }
-            | StoreError::LineTooLong { path, .. }
             | StoreError::Changed { path, .. } => Self::Storage { path: path.display().to_string(), errno, what },
         }
     }

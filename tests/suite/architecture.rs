@@ -5,21 +5,7 @@ use std::{fs, path::Path};
 /// Rooms from the ground up. A file may use what is in its own room or below it.
 const ROOMS: &[(&str, &[&str])] = &[
     ("words", &["ids", "text", "prompts", "regular", "secret", "watch"]),
-    (
-        "entries",
-        &[
-            "tokens",
-            "message",
-            "message/outline",
-            "entry",
-            "entry/escapes",
-            "entry/header",
-            "entry/mirror",
-            "entry/place",
-            "entry/preserved",
-            "entry/writing",
-        ],
-    ),
+    ("entries", &["tokens", "message", "message/outline", "entry", "entry/mirror", "entry/preserved", "entry/writing"]),
     (
         "providers",
         &[
@@ -119,11 +105,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/store",
             "session/header",
             "session/history",
-            "session/follower",
-            "session/indexing",
             "session/lines",
-            "session/pieces",
-            "session/walk",
             "provider/http",
             "provider/keys",
             "session/lock",
@@ -162,18 +144,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/handle",
         ],
     ),
-    (
-        "daemon",
-        &[
-            "daemon",
-            "daemon/files",
-            "daemon/registry",
-            "daemon/registry/model",
-            "daemon/sessions",
-            "daemon/settings",
-            "serve",
-        ],
-    ),
+    ("daemon", &["daemon", "daemon/files", "daemon/settings", "serve"]),
     (
         "shell",
         &[
@@ -198,7 +169,6 @@ const SHELL: &[&str] = &[
     "caller",
     "session/drafting",
     "session/asking",
-    "session/follower",
     "session/lock",
     "session/lines",
     "session/header",
@@ -218,7 +188,7 @@ const SHELL: &[&str] = &[
     "watch",
     "daemon",
     "daemon/files",
-    "daemon/sessions",
+    "daemon/files",
     "daemon/settings",
     "serve",
     "outbox",

@@ -17,6 +17,7 @@ mod folding;
 mod following;
 mod formats;
 mod gate;
+mod going_on;
 mod golden;
 mod injection;
 mod json_schema;

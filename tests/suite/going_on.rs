@@ -1,0 +1,260 @@
+//! Random histories of sessions, read by pi's rules: another program that goes on with a file sends the messages that
+//! the daemon sends. What differs are the frames: a summary's own words, and the texts that the summary's frame repeats,
+//! which other programs get as messages of their own.
+
+use crate::{
+    pi_reader::{Sent, Session, plain},
+    support::{Daemon, Home, result, text_of, user},
+    wire::number,
+};
+use proptest::{prelude::*, sample::Index};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, fs, path::PathBuf};
+
+/// What a client does to a session.
+#[derive(Debug, Clone)]
+enum Step {
+    /// A request, perhaps with an image, and perhaps on another branch.
+    Request {
+        image: bool,
+        branch: Option<Index>,
+    },
+    /// An answer with calls and results of so many tokens each, and its last words.
+    Work {
+        results: Vec<usize>,
+    },
+    /// An answer that failed, or whose calls nobody answered, and the request after it.
+    Trouble {
+        failed: bool,
+    },
+    Compact {
+        keep: u64,
+    },
+    Undo,
+    Prune,
+    Pin(Index),
+    PinText,
+    Unpin(Index),
+    Label(Index),
+    Title,
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (prop::bool::weighted(0.2), prop::option::weighted(0.1, any::<Index>()))
+            .prop_map(|(image, branch)| Step::Request { image, branch }),
+        6 => prop::collection::vec(prop_oneof![3 => 10_usize..200, 1 => 1_000_usize..4_000], 0..3)
+            .prop_map(|results| Step::Work { results }),
+        1 => any::<bool>().prop_map(|failed| Step::Trouble { failed }),
+        5 => (0_u64..2_000).prop_map(|keep| Step::Compact { keep }),
+        3 => Just(Step::Undo),
+        2 => Just(Step::Prune),
+        2 => any::<Index>().prop_map(Step::Pin),
+        1 => Just(Step::PinText),
+        1 => any::<Index>().prop_map(Step::Unpin),
+        1 => any::<Index>().prop_map(Step::Label),
+        1 => Just(Step::Title),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+/// A picture of one red point.
+const PICTURE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
+
+/// A session with a small window and no model: every compaction is an extracted one.
+struct World {
+    daemon: Daemon,
+    session: String,
+    path: PathBuf,
+    title: Option<String>,
+    count: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        let home = Home::new();
+        home.settings(r#"{"tokens": {"estimator": "chars"}, "compaction": {"enabled": false}}"#);
+        let mut daemon = Daemon::at(home);
+        let session = daemon.ok("session/new", json!({"cwd": "/project", "contextWindow": 8_000}))["session"].take();
+        let path = PathBuf::from(session["path"].as_str().expect("a path"));
+        let session = session["sessionId"].as_str().expect("an id").to_owned();
+        Self { daemon, session, path, title: None, count: 0 }
+    }
+
+    /// A text with a word that stands nowhere else.
+    fn text(&mut self, tokens: usize) -> String {
+        self.count += 1;
+        format!("Word{}Ends. {}", self.count, text_of(tokens, "part"))
+    }
+
+    fn asked(&mut self, method: &str, mut params: Value) -> Result<Value, Value> {
+        params["sessionId"] = json!(self.session);
+        self.daemon.call(method, params)
+    }
+
+    fn append(&mut self, messages: Vec<Value>, parent: Option<String>) {
+        let mut params = json!({"messages": messages});
+        if let Some(parent) = parent {
+            params["parentEntryId"] = json!(parent);
+        }
+        self.asked("session/append", params).expect("an append");
+    }
+
+    fn entries(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.path).expect("a file");
+        text.lines().skip(1).map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    /// One of the entries that `what` holds for.
+    fn any(&self, at: Index, what: impl Fn(&Value) -> bool) -> Option<Value> {
+        let mut found: Vec<Value> = self.entries().into_iter().filter(what).collect();
+        (!found.is_empty()).then(|| found.swap_remove(at.index(found.len())))
+    }
+
+    /// Takes a step. One that is not possible now is refused, and changes nothing.
+    fn take(&mut self, step: &Step) {
+        let is_request = |entry: &Value| entry["message"]["role"] == "user";
+        match step {
+            Step::Request { image, branch } => {
+                let mut message = user(&self.text(20));
+                if *image {
+                    let image = json!({"type": "image", "mimeType": "image/png", "data": PICTURE});
+                    message["content"].as_array_mut().expect("blocks").push(image);
+                }
+                let parent = branch.and_then(|at| self.any(at, is_request));
+                self.append(vec![message], parent.and_then(|entry| Some(entry["id"].as_str()?.to_owned())));
+            }
+            Step::Work { results } => {
+                let ids: Vec<String> = (0..results.len()).map(|at| format!("call{}_{at}", self.count)).collect();
+                let mut messages = Vec::new();
+                if !ids.is_empty() {
+                    messages.push(self.calls(&ids));
+                }
+                for (id, size) in ids.iter().zip(results) {
+                    messages.push(result(id, &self.text(*size)));
+                }
+                messages.push(self.answer());
+                self.append(messages, None);
+            }
+            Step::Trouble { failed } => {
+                let id = format!("call{}", self.count);
+                let answer = match failed {
+                    true => json!({"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "503"}),
+                    false => self.calls(&[id]),
+                };
+                let next = user(&self.text(20));
+                self.append(vec![answer, next], None);
+            }
+            Step::Compact { keep } => {
+                let _ = self.asked("session/compact", json!({"keepRecentTokens": keep, "wait": true}));
+            }
+            Step::Undo => {
+                let _ = self.asked("session/undo_compaction", json!({}));
+            }
+            Step::Prune => {
+                let _ = self.asked("session/prune", json!({"protectTokens": 100, "minimumSavings": 0}));
+            }
+            Step::Pin(at) => {
+                if let Some(entry) = self.any(*at, is_request) {
+                    let _ = self.asked("session/pin", json!({"entryId": entry["id"]}));
+                }
+            }
+            Step::PinText => {
+                let text = self.text(5);
+                let _ = self.asked("session/pin", json!({"text": text}));
+            }
+            Step::Unpin(at) => {
+                let is_pin = |entry: &Value| entry["customType"] == "abridged.pin";
+                if let Some(entry) = self.any(*at, is_pin) {
+                    let pinned = entry["data"]["entryId"].as_str().or(entry["id"].as_str());
+                    let _ = self.asked("session/unpin", json!({"entryId": pinned}));
+                }
+            }
+            Step::Label(at) => {
+                if let Some(entry) = self.any(*at, is_request) {
+                    self.asked("session/label", json!({"targetEntryId": entry["id"], "label": "here"}))
+                        .expect("a label");
+                }
+            }
+            Step::Title => {
+                self.count += 1;
+                self.title = Some(format!("Title {}", self.count));
+                self.asked("session/configure", json!({"title": self.title})).expect("a title");
+            }
+            Step::Reopen => {
+                self.asked("session/close", json!({})).expect("a close");
+                self.daemon.load(&self.path);
+            }
+        }
+    }
+
+    fn answer(&mut self) -> Value {
+        json!({"role": "assistant", "content": [{"type": "text", "text": self.text(30)}], "stopReason": "stop"})
+    }
+
+    fn calls(&mut self, ids: &[String]) -> Value {
+        let call = |id: &String| json!({"type": "toolCall", "id": id, "name": "bash", "arguments": {"command": id}});
+        json!({"role": "assistant", "content": ids.iter().map(call).collect::<Vec<_>>(), "stopReason": "toolUse"})
+    }
+
+    /// pi's rules give what the daemon gives.
+    fn check(&mut self) {
+        let context = self.asked("session/context", json!({})).expect("a context");
+        let messages = context["messages"].as_array().expect("messages");
+        let ids = context["entryIds"].as_array().expect("ids");
+        let ours = messages.iter().zip(ids).filter(|(_, id)| !id.is_null() && **id != context["compactionEntryId"]);
+        let ours: Vec<_> = ours.flat_map(|(message, id)| tagged(id, message)).collect();
+
+        let file = Session::parse(&fs::read_to_string(&self.path).expect("a file"));
+        let sent = file.context();
+        let theirs = sent.iter().filter(|it| !is_frame(it));
+        let theirs: Vec<_> = theirs.flat_map(|it| tagged(&it.entry["id"], &it.message)).collect();
+        assert_eq!(ours, theirs, "the messages of the daemon and those by pi's rules");
+
+        let there: Vec<&Value> =
+            sent.iter().map(|it| &it.message).filter(|message| !plain(message).is_empty()).collect();
+        assert_eq!(words(messages), words(there), "the words of all messages, the frames included");
+        assert_eq!(self.title.as_deref(), file.title());
+    }
+}
+
+/// The parts of a message, each with the entry that it comes from.
+fn tagged(id: &Value, message: &Value) -> Vec<(Value, Value)> {
+    plain(message).into_iter().map(|part| (id.clone(), part)).collect()
+}
+
+/// Whether a message stands for others: a summary, or a text that other programs get beside it.
+fn is_frame(sent: &Sent) -> bool {
+    sent.entry["type"] == "compaction" || sent.entry["customType"] == "abridged.carried"
+}
+
+/// How often each of the words that stand in one text alone is in these messages.
+fn words<'a>(messages: impl IntoIterator<Item = &'a Value>) -> BTreeMap<String, usize> {
+    let mut words = BTreeMap::new();
+    for message in messages {
+        let text = message.to_string();
+        for word in text.split("Word").skip(1).filter_map(|rest| rest.split_once("Ends")) {
+            *words.entry(word.0.to_owned()).or_default() += 1;
+        }
+    }
+    words
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: number("ABRIDGED_PROOF_CASES", 24) as u32,
+        max_shrink_iters: 200,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn another_program_goes_on_with_the_same_messages(steps in prop::collection::vec(step(), 1..30)) {
+        let mut world = World::new();
+        for step in &steps {
+            world.take(step);
+            world.check();
+        }
+    }
+}
