@@ -2,6 +2,7 @@
 
 pub mod caller;
 pub mod cli;
+pub mod clock;
 pub mod context;
 pub mod daemon;
 pub mod entry;

@@ -38,7 +38,7 @@ pub fn one_line(json: &str) -> Cow<'_, str> {
 /// The time as RFC 3339 with milliseconds, as pi writes it.
 #[must_use]
 pub fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
+    crate::clock::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
 /// Milliseconds since 1970 of an RFC 3339 time; zero where it is not one.

@@ -274,7 +274,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         Ok(seconds) => positive(seconds),
         Err(_) => {
             let at = jiff::fmt::rfc2822::parse(after).ok()?.timestamp();
-            positive(at.duration_since(jiff::Timestamp::now()).as_secs_f64())
+            positive(at.duration_since(crate::clock::now()).as_secs_f64())
         }
     }
 }

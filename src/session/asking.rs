@@ -119,7 +119,7 @@ impl Work<'_> {
             messages: vec![json!({
                 "role": "user",
                 "content": [{ "type": "text", "text": text }],
-                "timestamp": jiff::Timestamp::now().as_millisecond(),
+                "timestamp": crate::clock::now().as_millisecond(),
             })],
             tools: None,
             max_tokens: most,

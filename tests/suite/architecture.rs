@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 /// Rooms from the ground up. A file may use what is in its own room or below it.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("words", &["ids", "text", "prompts", "regular", "secret", "watch"]),
+    ("words", &["clock", "ids", "text", "prompts", "regular", "secret", "watch"]),
     ("entries", &["tokens", "message", "message/outline", "entry", "entry/mirror", "entry/preserved", "entry/writing"]),
     (
         "providers",
@@ -14,6 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "provider/body",
             "provider/codec",
             "provider/google",
+            "provider/halves",
             "provider/http",
             "provider/keys",
             "provider/openai_chat",
