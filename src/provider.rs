@@ -5,6 +5,7 @@ pub mod anthropic;
 mod body;
 pub mod codec;
 pub mod google;
+mod halves;
 pub mod http;
 pub mod keys;
 pub mod openai_chat;

@@ -1,7 +1,8 @@
 //! One wire format or another.
 
 use super::{
-    Answer, Api, Delivery, Delta, Encoded, Request, Trouble, anthropic, google, openai_chat, openai_responses, sse,
+    Answer, Api, Delivery, Delta, Encoded, Request, Trouble, anthropic, google, halves::Halves, openai_chat,
+    openai_responses, sse,
 };
 
 /// A request in a provider's own words.
@@ -19,6 +20,7 @@ pub fn encode(api: Api, request: &Request, delivery: Delivery) -> Encoded {
 /// An answer on its way in.
 pub struct Decoder {
     format: Format,
+    halves: Halves,
     over: bool,
 }
 
@@ -39,7 +41,7 @@ impl Decoder {
             Api::Google => Format::Google(Default::default()),
             Api::OpenaiResponses => Format::OpenaiResponses(Default::default()),
         };
-        Self { format, over: false }
+        Self { format, halves: Halves::default(), over: false }
     }
 
     /// Takes the next event.
@@ -50,6 +52,7 @@ impl Decoder {
         // Behind these nothing comes, though some servers keep the connection open.
         const LAST: [&str; 4] = ["message_stop", "response.completed", "response.incomplete", "response.failed"];
         self.over |= event.data.trim() == "[DONE]" || event.name.as_deref().is_some_and(|name| LAST.contains(&name));
+        let event = &*self.halves.joined(event);
         match &mut self.format {
             Format::OpenaiChat(decoder) => decoder.event(event),
             Format::OpenaiResponses(decoder) => decoder.event(event),
@@ -63,6 +66,7 @@ impl Decoder {
     /// # Errors
     /// When it is an error, or no answer of this format.
     pub fn whole(&mut self, body: &str) -> Result<(), Trouble> {
+        let body = &*Halves::whole(body);
         match &mut self.format {
             Format::OpenaiChat(decoder) => decoder.whole(body),
             Format::OpenaiResponses(decoder) => decoder.whole(body),
