@@ -307,7 +307,7 @@ fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMessag
         Some(json) if !entry.is_from(Role::Summary) && !entry.is_from(Role::Execution) => json,
         _ => return ContextMessage::user(entry, Part::Message, replacement.content.clone()),
     };
-    let mut value: Value = serde_json::from_str(json).ok()?;
+    let mut value = crate::message::value(json)?;
     let blocks_only = entry.is_from(Role::Assistant) || entry.is_from(Role::ToolResult);
     value["content"] = match &replacement.content {
         Value::String(text) if blocks_only => json!([{ "type": "text", "text": text }]),

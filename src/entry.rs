@@ -368,6 +368,12 @@ impl Entry {
         matches!(self.body, Body::Unknown) && KNOWN.contains(&self.kind.as_str())
     }
 
+    /// An answer whose usage has a count that is no number: the message is in the context, its usage is not used.
+    #[must_use]
+    pub fn has_invalid_usage(&self) -> bool {
+        matches!(&self.body, Body::Message(_)) && self.outline().is_some_and(|outline| outline.invalid_usage)
+    }
+
     /// The line as it stands in the file, without its newline.
     #[must_use]
     pub fn line(&self) -> &str {

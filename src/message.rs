@@ -5,8 +5,8 @@ pub mod outline;
 
 use crate::{ids::CallId, tokens};
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use std::borrow::Cow;
+use serde_json::{Value, value::RawValue};
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// Stands for the API, provider or model of an answer where nobody named one. Readers of the format need a text there.
 pub const NO_MODEL: &str = "unknown";
@@ -81,8 +81,10 @@ pub struct Assistant {
     pub provider: Option<String>,
     /// The model that answered, where the file says so.
     pub model: Option<String>,
-    /// What the provider said it cost.
+    /// What the provider said it cost; none where a count in it is invalid.
     pub usage: Option<Usage>,
+    /// The path of the count in `usage` that is no number.
+    pub invalid_usage: Option<String>,
     /// Why it stopped.
     pub stop: StopReason,
 }
@@ -298,8 +300,8 @@ struct WireMessage<'a> {
     provider: Option<String>,
     #[serde(default)]
     model: Option<String>,
-    #[serde(default)]
-    usage: Option<WireUsage>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
     #[serde(default)]
     stop_reason: Option<String>,
     #[serde(default)]
@@ -377,13 +379,20 @@ impl WireMessage<'_> {
             "developer" => Message::Developer(content()?),
             "system" => Message::System(content()?),
             "custom" | "hookMessage" => Message::Custom(content()?),
-            "assistant" => Message::Assistant(Assistant {
-                content: content()?,
-                provider: self.provider,
-                model: self.model,
-                usage: self.usage.map(Into::into),
-                stop: self.stop_reason.as_deref().map_or(StopReason::Stop, StopReason::read),
-            }),
+            "assistant" => {
+                let (usage, invalid_usage) = match self.usage.map(read_usage).transpose() {
+                    Ok(usage) => (usage.flatten(), None),
+                    Err(place) => (None, Some(place)),
+                };
+                Message::Assistant(Assistant {
+                    content: content()?,
+                    provider: self.provider,
+                    model: self.model,
+                    usage,
+                    invalid_usage,
+                    stop: self.stop_reason.as_deref().map_or(StopReason::Stop, StopReason::read),
+                })
+            }
             "toolResult" => Message::ToolResult(ToolResult {
                 call: match &self.tool_call_id {
                     Some(id) => id.as_str().into(),
@@ -426,6 +435,20 @@ impl WireMessage<'_> {
             }
         })
     }
+}
+
+/// A usage, or null. A count that is no number costs the usage and not the message: with the others alone a context
+/// would look smaller than it is.
+///
+/// # Errors
+/// The path of the first invalid count.
+fn read_usage(json: &RawValue) -> Result<Option<Usage>, String> {
+    let mut reader = serde_json::Deserializer::from_str(json.get());
+    let read: Result<Option<WireUsage>, _> = serde_path_to_error::deserialize(&mut reader);
+    read.map(|usage| usage.map(Usage::from)).map_err(|error| match error.path().to_string().as_str() {
+        "." | "?" => "usage".to_owned(),
+        path => format!("usage.{}", path.trim_start_matches("?.")),
+    })
 }
 
 /// A text, blocks, or null.
@@ -492,6 +515,39 @@ impl From<WireUsage> for Usage {
             total: count(wire.total_tokens),
         }
     }
+}
+
+/// A JSON text as a value. A number that is too large for any reader becomes null: it must not take along what stands
+/// beside it. None where the text is no JSON.
+#[must_use]
+pub fn value(json: &str) -> Option<Value> {
+    match serde_json::from_str(json) {
+        Ok(value) => Some(value),
+        Err(_) => lenient(serde_json::from_str(json).ok()?, DEEPEST),
+    }
+}
+
+/// Deeper values are not read, as by serde_json.
+const DEEPEST: usize = 127;
+
+fn lenient(json: &RawValue, depth: usize) -> Option<Value> {
+    if let Ok(value) = serde_json::from_str(json.get()) {
+        return Some(value);
+    }
+    let depth = depth.checked_sub(1)?;
+    Some(match json.get().as_bytes().first()? {
+        b'{' => {
+            let fields: BTreeMap<String, &RawValue> = serde_json::from_str(json.get()).ok()?;
+            let fields = fields.into_iter().map(|(name, value)| Some((name, lenient(value, depth)?)));
+            Value::Object(fields.collect::<Option<_>>()?)
+        }
+        b'[' => {
+            let items: Vec<&RawValue> = serde_json::from_str(json.get()).ok()?;
+            Value::Array(items.into_iter().map(|item| lenient(item, depth)).collect::<Option<_>>()?)
+        }
+        b'-' | b'0'..=b'9' => Value::Null,
+        _ => return None,
+    })
 }
 
 /// Where `part`, a slice of `whole`, begins in it.

@@ -301,7 +301,7 @@ fn image_edits(draft: &Draft) -> Vec<ContextEdit> {
     let shows = |entry: &&Arc<Entry>| entry.message().is_some_and(has_image) && !draft.plan.is_pinned(entry);
     let with_images = draft.plan.kept().iter().rev().filter(shows);
     let without = |entry: &Arc<Entry>| -> Option<Value> {
-        let message: Value = serde_json::from_str(entry.message_json()?).ok()?;
+        let message = crate::message::value(entry.message_json()?)?;
         let blocks = message["content"].as_array()?.iter().map(|block| match block["type"].as_str() {
             Some("image") => json!({ "type": "text", "text": format!("[Image left out; entry {} has it]", entry.id) }),
             _ => block.clone(),

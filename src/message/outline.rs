@@ -61,8 +61,10 @@ pub struct Outline {
     pub calls: Vec<Call>,
     /// The call that a result answers.
     pub answers: Option<CallId>,
-    /// What the provider said an answer cost.
+    /// What the provider said an answer cost; none where a count in it is invalid.
     pub usage: Option<Usage>,
+    /// A count in the usage is no number.
+    pub invalid_usage: bool,
     /// The model that answered, where the file says so.
     pub model: Option<ModelRef>,
     /// Its size as the peers estimate it, in UTF-16 code units.
@@ -103,6 +105,7 @@ impl Outline {
             calls: Vec::new(),
             answers: None,
             usage: None,
+            invalid_usage: false,
             model: None,
             chars: tokens::chars_of_message(message),
         };
@@ -110,6 +113,7 @@ impl Outline {
             Message::Assistant(answer) => {
                 outline.failed = answer.failed();
                 outline.usage = answer.usage;
+                outline.invalid_usage = answer.invalid_usage.is_some();
                 outline.model = model(answer.provider.as_deref(), answer.model.as_deref());
                 outline.calls =
                     answer.calls().map(|call| Call { id: call.id.clone(), name: call.name.clone() }).collect();
@@ -264,6 +268,7 @@ impl WireOutline<'_> {
             calls: Vec::new(),
             answers: None,
             usage: None,
+            invalid_usage: false,
             model: None,
             chars: 0,
         };
@@ -445,6 +450,7 @@ mod tests {
                     4 => value(),
                     1 => Just(json!("error")),
                     1 => Just(json!({"input": 1.5, "output": 2})),
+                    1 => Just(json!({"input": "12", "output": 2})),
                     1 => Just(json!([{"path": "p", "content": "c"}])),
                 ],
             ),
@@ -469,6 +475,29 @@ mod tests {
                 (Err(_), Err(_)) => {}
                 (outline, message) => prop_assert!(false, "{outline:?} but {message:?} for {json}"),
             }
+        }
+    }
+
+    #[test]
+    fn an_invalid_count_costs_the_usage_and_not_the_message() {
+        for (usage, place) in [
+            (r#"{"input":"12","output":1}"#, "usage.input"),
+            (r#"{"input":1,"output":true}"#, "usage.output"),
+            (r#"{"input":1,"cacheRead":1e400}"#, "usage.cacheRead"),
+            (r#"{"totalTokens":[]}"#, "usage.totalTokens"),
+            ("7", "usage"),
+            ("\"x\"", "usage"),
+        ] {
+            let text =
+                r#"{"role":"assistant","content":[{"type":"text","text":"x"}],"usage":"#.to_owned() + usage + "}";
+            let outline = Outline::read(&text).expect("a message");
+            assert_eq!((outline.usage, outline.invalid_usage, outline.chars), (None, true, 1), "{usage}");
+            let Ok(Message::Assistant(answer)) = Message::parse(&text) else { panic!("{usage}") };
+            assert_eq!(answer.invalid_usage.as_deref(), Some(place));
+        }
+        for usage in ["null", r#"{"input":null,"output":2.5,"cost":{"total":1e400}}"#] {
+            let text = r#"{"role":"assistant","content":[],"usage":"#.to_owned() + usage + "}";
+            assert!(!Outline::read(&text).expect("a message").invalid_usage, "{usage}");
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     entry::{self, Entry},
     ids::{CallId, EntryId, ModelRef},
-    message::Message,
+    message::{Assistant, Message},
     models::known,
     protocol::{errors::Failure, types::AppendParams},
     provider::Api,
@@ -45,7 +45,7 @@ pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Re
     let mut staged = Staged::default();
     let model = state.model(state.path());
     let api_of = |model: &ModelRef| api_of(state, model);
-    let now = jiff::Timestamp::now().as_millisecond();
+    let now = crate::clock::now().as_millisecond();
     for (at, message) in params.messages.iter().enumerate() {
         let tool_of = |call: &CallId| tool_of(call, staged.entries.iter().rev().chain(state.path().iter().rev()));
         let missing = Missing { model: model.clone(), api_of: &api_of, tool_of: &tool_of, now };
@@ -80,6 +80,9 @@ fn tool_of<'a>(id: &CallId, entries: impl Iterator<Item = &'a Arc<Entry>>) -> Op
 /// A message in the form that pi reads. The client's own bytes stay where nothing is missing in them.
 fn in_pis_form(json: &str, missing: &Missing<'_>) -> Result<Box<RawValue>, (String, String)> {
     let message = Message::parse(json).map_err(|error| (error.path.clone(), error.problem))?;
+    if let Message::Assistant(Assistant { invalid_usage: Some(path), .. }) = &message {
+        return Err((path.clone(), "invalid; expected a number of tokens, or null".to_owned()));
+    }
     // Also finds what no JSON reader of a provider would take: too deep nesting, half of a surrogate pair.
     let value: Value = serde_json::from_str(json)
         .map_err(|error| (String::new(), crate::message::without_position(&error.to_string())))?;
@@ -106,7 +109,7 @@ pub struct FailedAnswer {
 /// What a failed answer says of itself.
 #[must_use]
 pub fn failed_answer(entry: &Entry) -> Option<FailedAnswer> {
-    let message: Value = serde_json::from_str(entry.message_json()?).ok()?;
+    let message = crate::message::value(entry.message_json()?)?;
     let text = |key: &str| message[key].as_str().map(str::to_owned);
     Some(FailedAnswer { error: text("errorMessage")?, model: entry.outline()?.model.clone() })
 }

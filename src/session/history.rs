@@ -360,8 +360,13 @@ fn odd(oddity: &Oddity, id: &str, line: Option<usize>) -> Repair {
     Repair { kind, line, detail }
 }
 
-/// An entry that is kept and adds nothing, though its type says it should.
+/// An entry that is kept and adds nothing, though its type says it should, or an answer whose usage is not used.
 pub(super) fn unreadable(entry: &Entry) -> Option<Repair> {
+    if entry.has_invalid_usage() {
+        let detail =
+            format!("a count of tokens in the usage of entry {} is no number; the usage is not used", entry.id);
+        return Some(Repair { kind: "invalid_usage", line: None, detail });
+    }
     let detail = format!(
         "the {} {} is not in the form of its type; it is kept, and is not in the context",
         entry.kind, entry.id

@@ -115,7 +115,7 @@ impl<T> Opened<T> {
 /// Something in a file that was not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// `torn_tail`, `corrupt_line`, `unreadable_entry`, `missing_parent`, `same_id`, `migrated` or `newer_version`.
+    /// `torn_tail`, `corrupt_line`, `unreadable_entry`, `invalid_usage`, `missing_parent`, `same_id`, `migrated` or `newer_version`.
     pub kind: &'static str,
     /// The line, from one, where it is about one.
     pub line: Option<usize>,

@@ -136,3 +136,30 @@ fn mutated_session_files_are_read_with_everything_that_is_whole() {
         assert!(opened.is_ok(), "seed {}, round {round}:\n{}", seed(), String::from_utf8_lossy(&bytes));
     }
 }
+
+/// A count that is no number costs the usage of its answer and nothing else.
+#[test]
+fn an_answer_with_an_invalid_usage_stays_in_the_context() {
+    for usage in [r#"{"input":"12","output":1}"#, r#"{"input":true}"#, r#"{"totalTokens":1e400}"#] {
+        let mut daemon = Daemon::start();
+        let messages = [user("What is it?"), assistant("It is a parser."), user("Go on.")];
+        let lines: Vec<Value> = std::iter::once(header("odd")).chain(entries(&messages)).collect();
+        let path = daemon.home.session("odd.jsonl", &lines);
+        let text = std::fs::read_to_string(&path).expect("a file");
+        let at = text.find("\"role\":\"assistant\"").expect("an answer");
+        std::fs::write(&path, format!("{}\"usage\":{usage},{}", &text[..at], &text[at..])).expect("a file");
+        let loaded = daemon.ok("session/load", json!({"path": path, "model": "anthropic/claude-sonnet-4-5"}));
+        let kinds: Vec<&Value> = loaded["repairs"].as_array().expect("a list").iter().map(|it| &it["kind"]).collect();
+        assert_eq!(kinds, ["invalid_usage"], "{loaded:#}");
+        assert_eq!(loaded["session"]["usage"]["source"], "estimate");
+        let session = &loaded["session"]["sessionId"];
+        for (format, pointer) in [("anthropic", "/body/messages"), ("openai_chat", "/body/messages")] {
+            let context = daemon.ok("session/context", json!({"sessionId": session, "format": format}));
+            let sent = context.pointer(pointer).expect("messages").to_string();
+            assert!(sent.contains("It is a parser."), "{usage}: {sent}");
+        }
+        let message = json!({"role": "assistant", "content": "x", "usage": {"input": "12"}});
+        let error = daemon.err("session/append", json!({"sessionId": session, "messages": [message]}));
+        assert_eq!(error["data"]["path"], "messages[0].usage.input", "{error}");
+    }
+}
