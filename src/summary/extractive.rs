@@ -106,10 +106,10 @@ fn short(heard: &[Said], prefix: &[Said], previous: Option<&str>, files: &FileLi
         .unwrap_or_else(|| "the conversation so far".to_owned());
     let goal = text::one_line(&goal, 120);
     let goal = goal.trim_end_matches('.');
-    let changed = match files.modified_files.len() {
-        0 => "no files were changed".to_owned(),
-        1 => format!("{} was changed", files.modified_files[0]),
-        n => format!("{n} files were changed"),
+    let changed = match (files.modified_files.as_slice(), files.modified_files_left_out) {
+        ([], 0) => "no files were changed".to_owned(),
+        ([file], 0) => format!("{file} was changed"),
+        (named, more) => format!("{} files were changed", (named.len() as u64).saturating_add(more)),
     };
     format!("Work on: {goal}. {messages} messages were condensed; {changed}.")
 }

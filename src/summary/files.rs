@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Files, each list from the one touched longest ago to the newest.
+/// Files, each list from the one touched longest ago to the newest, and no longer than `MOST_STORED`: every compaction
+/// carries them on, so without a limit each would be larger than the one before.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FileLists {
@@ -18,6 +19,16 @@ pub struct FileLists {
     pub read_files: Vec<String>,
     /// Made, changed or removed.
     pub modified_files: Vec<String>,
+    /// Files that were read earlier and are not named any more. One that is read again counts twice.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub read_files_left_out: u64,
+    /// Files that were changed earlier and are not named any more.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub modified_files_left_out: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Tools of common agents that name a file in one argument: tool, argument, what is done.
@@ -77,6 +88,12 @@ const COMMANDED: &[&str] = &["str_replace_editor", "str_replace_based_edit_tool"
 /// Newest files named in each list, before a cap takes more away.
 const MOST_FILES: usize = 50;
 
+/// Files kept in each list: twice what a summary names, about 12 KB with the paths of a common project.
+const MOST_STORED: usize = 100;
+
+/// A longer path is none, in bytes: Linux's `PATH_MAX`, the largest among the systems we run on.
+const LONGEST_PATH: usize = 4_096;
+
 impl FileLists {
     /// The files of `entries`, on top of what the compaction before them had. `tools` are looked at before the known
     /// ones. Lists of a hook's summary are the hook's own, and not read. A path goes through `clean`, as every text does.
@@ -112,6 +129,9 @@ impl FileLists {
         let Some(other) = details.and_then(|details| Self::deserialize(details).ok()) else {
             return;
         };
+        // A compaction carries the count of those before it, so the largest is the newest.
+        self.read_files_left_out = self.read_files_left_out.max(other.read_files_left_out);
+        self.modified_files_left_out = self.modified_files_left_out.max(other.modified_files_left_out);
         for path in other.read_files {
             self.touch(&path, FileOperation::Read);
         }
@@ -132,16 +152,16 @@ impl FileLists {
     /// Puts a file at the end of its list; a changed one is never in the list of those only read.
     fn touch(&mut self, path: &str, operation: FileOperation) {
         let path = path.trim();
-        if path.is_empty() || path.contains(['\n', '\r']) || path.contains("://") {
+        if path.is_empty() || path.len() > LONGEST_PATH || path.contains(['\n', '\r']) || path.contains("://") {
             return;
         }
         if operation == FileOperation::Read {
             if !self.modified_files.iter().any(|it| it == path) {
-                move_to_end(&mut self.read_files, path);
+                move_to_end(&mut self.read_files, path, &mut self.read_files_left_out);
             }
         } else {
             self.read_files.retain(|it| it != path);
-            move_to_end(&mut self.modified_files, path);
+            move_to_end(&mut self.modified_files, path, &mut self.modified_files_left_out);
         }
     }
 
@@ -163,19 +183,24 @@ impl FileLists {
     #[must_use]
     pub fn tags(&self, most: usize) -> String {
         let mut text = String::new();
-        for (tag, files) in [("read-files", &self.read_files), ("modified-files", &self.modified_files)] {
+        let lists = [
+            ("read-files", &self.read_files, self.read_files_left_out),
+            ("modified-files", &self.modified_files, self.modified_files_left_out),
+        ];
+        for (tag, files, before) in lists {
             if files.is_empty() {
                 continue;
             }
-            let left_out = files.len().saturating_sub(most);
+            let unnamed = files.len().saturating_sub(most);
             if !text.is_empty() {
                 text.push('\n');
             }
             text.push_str(&format!("<{tag}>\n"));
-            for file in &files[left_out..] {
+            for file in &files[unnamed..] {
                 text.push_str(file);
                 text.push('\n');
             }
+            let left_out = before.saturating_add(unnamed as u64);
             if left_out > 0 {
                 text.push_str(&format!("… ({left_out} more files, touched earlier)\n"));
             }
@@ -225,8 +250,12 @@ fn files_of_patch(patch: &str) -> Vec<(String, FileOperation)> {
     patch.lines().filter_map(marked).collect()
 }
 
-fn move_to_end(files: &mut Vec<String>, path: &str) {
+fn move_to_end(files: &mut Vec<String>, path: &str, left_out: &mut u64) {
     files.retain(|it| it != path);
+    if files.len() >= MOST_STORED {
+        files.remove(0);
+        *left_out = left_out.saturating_add(1);
+    }
     files.push(path.to_owned());
 }
 
@@ -271,12 +300,39 @@ mod tests {
 
     #[test]
     fn the_newest_are_named_and_the_rest_counted() {
-        let files =
-            FileLists { read_files: (0..5).map(|n| format!("r{n}")).collect(), modified_files: vec!["m".to_owned()] };
+        let files = FileLists {
+            read_files: (0..5).map(|n| format!("r{n}")).collect(),
+            modified_files: vec!["m".to_owned()],
+            ..FileLists::default()
+        };
         assert_eq!(
             files.tags(2),
             "<read-files>\nr3\nr4\n… (3 more files, touched earlier)\n</read-files>\n<modified-files>\nm\n</modified-files>"
         );
         assert_eq!(FileLists::default().tags(50), "");
+    }
+
+    /// Each compaction takes over what the one before it knew.
+    #[test]
+    fn the_lists_of_thousands_of_compactions_stay_small() {
+        let mut details = json!({});
+        for compaction in 0..3_000 {
+            let mut lists = FileLists::default();
+            lists.merge(Some(&details));
+            for file in 0..3 {
+                lists.touch(&format!("/src/read_{compaction}_{file}.rs"), FileOperation::Read);
+                lists.touch(&format!("/src/changed_{compaction}_{file}.rs"), FileOperation::Edit);
+            }
+            lists.touch(&"x".repeat(LONGEST_PATH + 1), FileOperation::Read);
+            details = json!(lists);
+            assert!(details.to_string().len() < 10_000);
+        }
+        let lists: FileLists = serde_json::from_value(details).expect("lists");
+        assert_eq!((lists.read_files.len(), lists.modified_files.len()), (MOST_STORED, MOST_STORED));
+        assert_eq!(lists.read_files.last().map(String::as_str), Some("/src/read_2999_2.rs"));
+        assert_eq!(lists.read_files_left_out, 9_000 - 100);
+        assert!(lists.tags(50).contains("… (8950 more files, touched earlier)"), "{}", lists.tags(50));
+        let few = json!(FileLists { read_files: vec!["a".to_owned()], ..FileLists::default() });
+        assert_eq!(few, json!({"readFiles": ["a"], "modifiedFiles": []}));
     }
 }
