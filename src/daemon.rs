@@ -1,38 +1,37 @@
 //! The daemon: which sessions are open, and which method goes where.
 
 mod files;
+mod registry;
+mod sessions;
 mod settings;
 
 use crate::{
-    ids::SessionId,
     outbox::Outbox,
     protocol::{
         self, Initialize, Method,
         errors::Failure,
         types::{
-            AnyJson, CancelAcpParams, CancelLspParams, CancelParams, Empty, InitializeAnswer, InitializeParams, Limits,
-            ListParams, LoadAnswer, LoadParams, NewParams, Nothing, ServerCapabilities, ServerInfo, SessionAnswer,
-            SessionParams, SettingsGetParams, Status, StatusKind,
+            AnyJson, CancelAcpParams, CancelLspParams, Empty, InitializeAnswer, InitializeParams, Limits, Nothing,
+            ServerCapabilities, ServerInfo, SessionParams, SettingsGetParams, Status, StatusKind,
         },
     },
     rpc::{MOST_IN_BATCH, MOST_IN_FLIGHT, Reply, Service, Shared},
     session::{
-        self, Emitter, background,
-        handle::{self, Command, Handle, Inbox, Note, Urgent},
-        header,
+        background,
+        handle::{Command, Note},
         means::Means,
-        open::{self, Opened},
     },
     transport::LARGEST_FRAME,
 };
 use files::SessionFiles;
+use registry::Registry;
 use rustix::{
     io::Errno,
     process::{Pid, test_kill_process},
 };
+use sessions::Doors;
 use settings::LiveSettings;
 use std::{
-    collections::{HashMap, VecDeque},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -103,27 +102,13 @@ mod stage {
     pub(super) const SHUT_DOWN: u8 = 2;
 }
 
-/// A load by path whose session is not known yet, and what was sent behind it that may be about that session.
-#[derive(Default)]
-struct Unresolved {
-    resolving: bool,
-    held: VecDeque<Held>,
-}
-
-enum Held {
-    Load(PathBuf, Box<LoadParams>, Reply),
-    Command(SessionId, Command),
-}
-
 /// The daemon.
 pub struct Daemon {
     outbox: Arc<Outbox>,
     places: Places,
     settings: Arc<LiveSettings>,
-    sessions: Mutex<HashMap<SessionId, Handle>>,
-    /// Sessions that were closed and may still have to let go of their file.
-    leaving: Mutex<HashMap<SessionId, Handle>>,
-    unresolved: Mutex<Unresolved>,
+    /// Held while steps of it are done, which never wait.
+    registry: Mutex<Registry<Doors>>,
     stage: AtomicU8,
     /// The process ends: a session that opens only now does what was asked of it and closes.
     finishing: AtomicBool,
@@ -132,8 +117,6 @@ pub struct Daemon {
     /// What models are asked with, the client among them.
     pub means: Arc<Means>,
     files: SessionFiles,
-    /// What all sessions have in common.
-    in_common: background::Shared,
     /// Everything that must end before the process does.
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
@@ -152,13 +135,10 @@ impl Daemon {
         let daemon = Arc::new(Self {
             settings: Arc::new(LiveSettings::read(&places, outbox.clone())),
             files: SessionFiles::new(outbox.clone(), &places.data),
-            in_common: background::Shared::new(means.clone()),
+            registry: Mutex::new(Registry::new(Doors(background::Shared::new(means.clone())))),
             means,
             outbox,
             places,
-            sessions: Mutex::default(),
-            leaving: Mutex::default(),
-            unresolved: Mutex::default(),
             finishing: AtomicBool::new(false),
             stage: AtomicU8::new(stage::NEW),
             methods: OnceLock::new(),
@@ -179,7 +159,9 @@ impl Daemon {
     /// Something changed in a folder that is watched.
     fn path_changed(&self, path: &Path) {
         self.settings.changed(path);
-        self.files.changed(path);
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let open = self.session_at(&real);
+        self.files.changed(path, open.as_ref());
     }
 
     /// The methods of a connection to this daemon.
@@ -344,124 +326,6 @@ impl Daemon {
         });
     }
 
-    fn send(&self, id: &SessionId, reply: Reply, command: impl FnOnce(Reply) -> Command) {
-        let mut unresolved = lock(&self.unresolved);
-        let command = command(reply);
-        let behind_others = unresolved.held.iter().any(|held| matches!(held, Held::Command(it, _) if it == id));
-        let known = lock(&self.sessions).contains_key(id);
-        if behind_others || unresolved.resolving && !known {
-            unresolved.held.push_back(Held::Command(id.clone(), command));
-        } else {
-            self.deliver(id, command);
-        }
-    }
-
-    fn note(&self, id: &SessionId, reply: Reply, note: Note) {
-        self.send(id, reply, |reply| Command::Note(Box::new(note), reply));
-    }
-
-    fn deliver(&self, id: &SessionId, command: Command) {
-        let handle = lock(&self.sessions).get(id).cloned();
-        let Some(handle) = handle else { return command.refuse(&Failure::no_session(id.as_str())) };
-        let closes = matches!(command, Command::Close(_));
-        if handle.send(id, command) && closes {
-            // Whoever loads it from here on opens it anew.
-            lock(&self.sessions).remove(id);
-            lock(&self.leaving).insert(id.clone(), handle);
-        }
-    }
-
-    fn load_by_path(self: &Arc<Self>, path: PathBuf, params: Box<LoadParams>, reply: Reply) {
-        let mut unresolved = lock(&self.unresolved);
-        if unresolved.resolving {
-            unresolved.held.push_back(Held::Load(path, params, reply));
-        } else {
-            unresolved.resolving = true;
-            self.resolve(path, *params, reply);
-        }
-    }
-
-    /// Whose session it is stands in the file, and a file may be on a disk that sleeps.
-    fn resolve(self: &Arc<Self>, path: PathBuf, params: LoadParams, reply: Reply) {
-        let daemon = self.clone();
-        self.runtime.spawn_blocking(self.tracked(move || {
-            match header::peek(&path) {
-                Ok(found) => daemon.load_registered(found.header.id, params, move || Ok(path), reply),
-                Err(error) => reply.fail(&error.into()),
-            }
-            daemon.resolved();
-        }));
-    }
-
-    /// The session of a load by path is known now, or will never be: what was sent behind it goes on, up to the next
-    /// such load.
-    fn resolved(self: &Arc<Self>) {
-        let mut unresolved = lock(&self.unresolved);
-        while let Some(held) = unresolved.held.pop_front() {
-            match held {
-                Held::Command(id, command) => self.deliver(&id, command),
-                Held::Load(path, params, reply) => return self.resolve(path, *params, reply),
-            }
-        }
-        unresolved.resolving = false;
-        drop(unresolved);
-        if self.finishing.load(Ordering::SeqCst) {
-            self.finish_when_idle();
-        }
-    }
-
-    /// Sessions end when they have nothing more to do; but not while something may be held that is for one of them.
-    fn finish_when_idle(&self) {
-        if !lock(&self.unresolved).resolving {
-            self.tell_sessions(|| Urgent::Finish);
-        }
-    }
-
-    fn tell_sessions(&self, urgent: fn() -> Urgent) {
-        for handle in lock(&self.sessions).values().chain(lock(&self.leaving).values()) {
-            handle.send_urgent(urgent());
-        }
-    }
-
-    fn session_cancel(self: &Arc<Self>, params: CancelParams, reply: Reply) {
-        let handle = lock(&self.sessions).get(&params.session_id).cloned();
-        match handle {
-            Some(handle) => handle.send_urgent(Urgent::Cancel(params.operation_id, reply)),
-            None => reply.fail(&Failure::no_session(params.session_id.as_str())),
-        }
-    }
-
-    fn session_new(self: &Arc<Self>, params: NewParams, reply: Reply) {
-        let id = SessionId::fresh();
-        let Some(inbox) = self.register(&id) else {
-            return;
-        };
-        let (daemon, opened_id) = (self.clone(), id.clone());
-        let open = move || {
-            let layers = daemon.settings.layers_for(&params.cwd);
-            let opened = open::new(opened_id, params, &daemon.places.sessions(), &layers)?;
-            Ok(opened.knowing(&daemon.means.learned))
-        };
-        self.start(id, inbox, open, reply, |opened, reply| {
-            reply.ok(&SessionAnswer { session: opened.state.info(idle()) });
-        });
-    }
-
-    fn session_load(self: &Arc<Self>, params: LoadParams, reply: Reply) {
-        match (params.session_id.clone(), params.path.clone()) {
-            (Some(id), None) => {
-                let sessions = self.places.sessions();
-                let find = {
-                    let id = id.clone();
-                    move || open::find(&id, &sessions)
-                };
-                self.load_registered(id, params, find, reply);
-            }
-            (None, Some(path)) => self.load_by_path(PathBuf::from(path), Box::new(params), reply),
-            _ => reply.fail(&Failure::params("sessionId", "give either sessionId or path")),
-        }
-    }
-
     /// Work that the process waits for before it ends.
     fn tracked<T>(&self, work: impl FnOnce() -> T + Send + 'static) -> impl FnOnce() -> T + Send + 'static {
         let token = self.tasks.token();
@@ -470,118 +334,6 @@ impl Daemon {
             drop(token);
             result
         }
-    }
-
-    /// Opens a session, or describes it if it is open already: from the same file, that is.
-    fn load_registered(
-        self: &Arc<Self>,
-        id: SessionId,
-        params: LoadParams,
-        find: impl FnOnce() -> Result<PathBuf, Failure> + Send + 'static,
-        reply: Reply,
-    ) {
-        let Some(inbox) = self.register(&id) else {
-            let handle = lock(&self.sessions).get(&id).cloned();
-            return match handle {
-                Some(handle) => drop(handle.send(&id, Command::Describe(Box::new(params), reply))),
-                None => reply.fail(&Failure::no_session(id.as_str())),
-            };
-        };
-        let daemon = self.clone();
-        self.start(
-            id,
-            inbox,
-            move || {
-                let path = find()?;
-                let layers = daemon.settings.layers_for(&header::peek(&path)?.header.cwd);
-                let opened = open::load(&path, params, &daemon.places.sessions(), &layers)?;
-                Ok(opened.knowing(&daemon.means.learned))
-            },
-            reply,
-            |opened, reply| {
-                let session = opened.state.info(idle());
-                let indexed = opened.state.history().index().is_some();
-                reply.ok(&LoadAnswer { session, indexed, repairs: opened.state.repairs() });
-            },
-        );
-    }
-
-    /// Opens a session and runs it until it is closed. It is answered before its first event.
-    fn start(
-        self: &Arc<Self>,
-        id: SessionId,
-        inbox: Inbox,
-        open: impl FnOnce() -> Result<Opened, Failure> + Send + 'static,
-        reply: Reply,
-        answer: fn(&Opened, Reply),
-    ) {
-        let daemon = self.clone();
-        // Taken now: a close that comes before the task below runs is about this very session, not about the one before.
-        let before = lock(&self.leaving).remove(&id);
-        let session = async move {
-            if let Some(before) = before {
-                before.gone().await;
-            }
-            let (settings, handle) = (daemon.settings.clone(), lock(&daemon.sessions).get(&id).cloned());
-            let open = move || {
-                let opened = open()?;
-                let following = handle.map(|handle| settings.follow(&opened.state, handle));
-                Ok((opened, following))
-            };
-            let opened = tokio::task::spawn_blocking(open).await;
-            match opened
-                .unwrap_or_else(|_| Err(Failure::Internal("a defect of abridged kept the session closed".to_owned())))
-            {
-                Ok((opened, _following)) => {
-                    let handle = lock(&daemon.sessions).get(&id).cloned();
-                    let _watched = opened
-                        .state
-                        .file
-                        .as_ref()
-                        .zip(handle)
-                        .map(|(file, handle)| daemon.watch_file(file, &id, handle));
-                    answer(&opened, reply);
-                    if daemon.finishing.load(Ordering::SeqCst) {
-                        daemon.finish_when_idle();
-                    }
-                    let emitter = Emitter::new(daemon.outbox.clone(), id.clone(), inbox.status.clone());
-                    session::run(opened, inbox, emitter).await;
-                }
-                Err(failure) => {
-                    lock(&daemon.sessions).remove(&id);
-                    reply.fail(&failure);
-                    inbox.refuse(&failure);
-                }
-            }
-            // A session that was closed may have been opened again meanwhile.
-            lock(&daemon.sessions).retain(|it, handle| *it != id || handle.is_open());
-            lock(&daemon.leaving).retain(|it, handle| *it != id || handle.is_open());
-        };
-        self.tasks.spawn_on(session, &self.runtime);
-    }
-
-    /// Takes the place of a session; none if it is taken.
-    fn register(&self, id: &SessionId) -> Option<Inbox> {
-        let mut sessions = lock(&self.sessions);
-        if sessions.get(id).is_some_and(Handle::is_open) {
-            return None;
-        }
-        let (handle, inbox) = handle::mailbox(self.in_common.clone());
-        sessions.insert(id.clone(), handle);
-        Some(inbox)
-    }
-
-    fn session_list(self: &Arc<Self>, params: ListParams, reply: Reply) {
-        let daemon = self.clone();
-        self.runtime.spawn_blocking(self.tracked(move || {
-            let mut answer = daemon.files.catalog.list(&params);
-            let open = lock(&daemon.sessions);
-            for session in &mut answer.sessions {
-                session.status = open.get(&session.session_id).map(|handle| handle.status.get());
-            }
-            drop(open);
-            reply.ok(&answer);
-        }));
     }
 
     fn session_close(self: &Arc<Self>, params: SessionParams, reply: Reply) {
@@ -601,7 +353,7 @@ impl Daemon {
         self.tasks.close();
         self.finish_when_idle();
         if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {
-            self.tell_sessions(|| Urgent::Stop);
+            self.stop_sessions();
             let _ = tokio::time::timeout(LONGEST_CANCEL, self.tasks.wait()).await;
         }
     }

@@ -1,22 +1,29 @@
 //! The lines of a session file, read into typed values. The line itself is kept: it is what `session/entry` answers,
 //! what a fork copies, and what a context sends.
 
+mod escapes;
+mod header;
 mod mirror;
+mod place;
 mod preserved;
 mod writing;
 
+pub use header::{Header, HeaderKind};
 pub use mirror::{CARRIED, Mark, Mirror};
+pub use place::{Broken, PLACEHOLDER, present};
 pub use preserved::{CarriedMessage, CarriedPin, Preserved};
 pub use writing::{line, milliseconds, now, one_line, raw};
 
 use crate::{
-    ids::{EntryId, SessionId},
+    ids::EntryId,
     message::{
         self, Message,
         outline::{Outline, Role},
     },
     tokens::{self, Estimator, Size},
 };
+use escapes::without_half_pairs;
+use place::Named;
 use preserved::{PreserveData, object_or_nothing};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
@@ -35,53 +42,14 @@ const OURS: &str = "abridged.";
 /// The `customType` of a custom message that is a pinned text.
 pub const PINNED_TEXT: &str = "abridged.pin";
 
-/// The first line of a session file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Header {
-    /// Always `session`.
-    #[serde(rename = "type")]
-    pub kind: HeaderKind,
-    /// The format's version; missing in the first one.
-    #[serde(default = "first_version")]
-    pub version: u32,
-    /// The session.
-    pub id: SessionId,
-    /// When it began, RFC 3339.
-    #[serde(default)]
-    pub timestamp: String,
-    /// The folder it is about.
-    #[serde(default)]
-    pub cwd: String,
-    /// The file of the session it came from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent_session: Option<String>,
-    /// oh-my-pi keeps the title here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// What other programs put there, kept.
-    #[serde(flatten)]
-    pub rest: serde_json::Map<String, Value>,
-}
-
-/// The one value a header's `type` may have.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HeaderKind {
-    /// `session`
-    Session,
-}
-
-fn first_version() -> u32 {
-    1
-}
-
 /// One line of a session file after the header.
 #[derive(Debug)]
 pub struct Entry {
     /// Its id.
     pub id: EntryId,
-    /// The entry it follows; none for a root.
+    /// The entry it follows; none for a root. As it is read from its line this is the id that the line names, or an empty
+    /// one, which names no entry, where the line names none at all; a reader of the file replaces a parent that no
+    /// earlier entry is.
     pub parent: Option<EntryId>,
     /// When it was written, in the file's own form.
     pub timestamp: String,
@@ -150,7 +118,8 @@ pub struct Compaction {
     /// The first entry that is still sent as it is; an entry's own id, or one not on the path, keeps nothing.
     #[serde(default)]
     pub first_kept_entry_id: Option<EntryId>,
-    /// In the first proposal of the format: how many messages before it are kept, back to the compaction before.
+    /// In the first proposal of the format: how many messages before it are kept, back to the start of the turn of the
+    /// first of them, and not past the compaction before.
     #[serde(default)]
     pub keep_last_messages: Option<u64>,
     /// Size of the context before, in tokens.
@@ -244,7 +213,7 @@ struct Head<'a> {
     kind: Cow<'a, str>,
     #[serde(default, borrow)]
     id: Option<&'a RawValue>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "present")]
     parent_id: Option<&'a RawValue>,
     #[serde(default, borrow)]
     timestamp: Option<&'a RawValue>,
@@ -290,40 +259,6 @@ fn text(json: Option<&RawValue>) -> Option<String> {
     json.and_then(|json| serde_json::from_str(json.get()).ok())
 }
 
-/// JavaScript writes half of a surrogate pair where it cut a text in the middle of one. No reader of UTF-8 takes it, so
-/// it reads as U+FFFD, which is what it would be shown as.
-fn without_half_pairs(line: &str) -> Option<String> {
-    let escape = |at: usize| -> Option<u16> {
-        let digits = line.get(at..at + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    // Most lines have no such escape at all.
-    if memchr::memmem::find(line.as_bytes(), b"\\ud").is_none()
-        && memchr::memmem::find(line.as_bytes(), b"\\uD").is_none()
-    {
-        return None;
-    }
-    let mut mended = String::new();
-    let mut copied = 0;
-    let mut at = 0;
-    while let Some(found) = line[at..].find('\\') {
-        at += found;
-        match escape(at) {
-            Some(0xD800..=0xDBFF) if matches!(escape(at + 6), Some(0xDC00..=0xDFFF)) => at += 12,
-            Some(0xD800..=0xDFFF) => {
-                mended.push_str(&line[copied..at]);
-                mended.push_str("\\ufffd");
-                at += 6;
-                copied = at;
-            }
-            Some(_) => at += 6,
-            // Any other escape is two characters; the second may be a backslash.
-            None => at += line[at..].char_indices().nth(2).map_or(line.len() - at, |(next, _)| next),
-        }
-    }
-    (copied > 0).then(|| mended + &line[copied..])
-}
-
 impl Entry {
     /// Reads one line of a version 3 file. A known type whose fields are not what that type needs is kept as
     /// `Unknown`: it adds nothing to the context, and it is not lost.
@@ -332,16 +267,22 @@ impl Entry {
     /// When the line is not JSON, or has no type or id.
     pub fn parse(line: Arc<str>) -> Result<Self, BadLine> {
         match without_half_pairs(&line) {
-            Some(mended) => Self::read(mended.into()),
+            Some(mended) => {
+                // An index reads the type and the ids of the line as it stands.
+                let Named { id, parent } = Self::named(&Self::head(&line)?)?;
+                Ok(Self { id, parent, ..Self::read(mended.into())? })
+            }
             None => Self::read(line),
         }
     }
 
+    fn head(line: &str) -> Result<Head<'_>, BadLine> {
+        serde_json::from_str(line).map_err(|error| BadLine::Garbled(message::without_position(&error.to_string())))
+    }
+
     fn read(line: Arc<str>) -> Result<Self, BadLine> {
-        let head: Head<'_> = serde_json::from_str(&line)
-            .map_err(|error| BadLine::Garbled(message::without_position(&error.to_string())))?;
-        let id: EntryId = text(head.id).filter(|id| !id.is_empty()).ok_or(BadLine::NoId)?.into();
-        let parent = text(head.parent_id).filter(|id| !id.is_empty()).map(EntryId::from);
+        let head = Self::head(&line)?;
+        let Named { id, parent } = Self::named(&head)?;
         let timestamp = text(head.timestamp).or(head.timestamp.map(|it| it.get().to_owned())).unwrap_or_default();
         let body = Body::read(&line, &head).map_or(Body::Unknown, |body| mirror::marked(body, &line));
         let size = body.size();
@@ -470,6 +411,20 @@ impl Entry {
             | Body::ThinkingLevel(_)
             | Body::Usage
             | Body::Unknown => true,
+        }
+    }
+
+    /// Whether a turn starts with it: a message that no model wrote, or a frame that stands for one. A tool result and
+    /// an answer belong to the turn before them.
+    #[must_use]
+    pub fn starts_turn(&self) -> bool {
+        match &self.body {
+            Body::Message(body) => {
+                let role = body.outline.role;
+                matches!(role, Role::User | Role::Execution | Role::Developer | Role::Summary) && !body.outline.excluded
+            }
+            Body::BranchSummary(_) | Body::CustomMessage(_) => self.in_context(),
+            _ => false,
         }
     }
 

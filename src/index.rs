@@ -4,7 +4,10 @@
 //! 64 bits: two of a million entries share one with a chance of one in thirty million, and whoever looks an entry up
 //! compares the id that stands in the file.
 
-use crate::ids::EntryId;
+use crate::{
+    entry::{PLACEHOLDER, present},
+    ids::EntryId,
+};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::{
@@ -23,6 +26,20 @@ pub struct Spot {
     pub length: u32,
 }
 
+/// How far back the parent of an entry may be that does not stand right behind the entry before it, in entries. Something
+/// unreadable stands between them, which may have been its parent; to know that its id is not further back, all of the
+/// file before would have to be read.
+pub const NEAR: usize = 1_000;
+
+impl Spot {
+    /// Whether an entry at `offset` stands right behind this one: on the next line, or on the same.
+    #[must_use]
+    pub fn is_right_before(self, offset: u64) -> bool {
+        const CARRIAGE_RETURN_AND_NEWLINE: u64 = 2;
+        offset <= self.offset + u64::from(self.length) + CARRIAGE_RETURN_AND_NEWLINE
+    }
+}
+
 /// The number of an entry, in the order of the file, from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(u32);
@@ -35,7 +52,7 @@ pub struct Head<'a> {
     kind: Cow<'a, str>,
     #[serde(default, borrow)]
     id: Option<&'a RawValue>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "present")]
     parent_id: Option<&'a RawValue>,
     #[serde(default, borrow)]
     custom_type: Option<&'a RawValue>,
@@ -57,7 +74,7 @@ pub struct Head<'a> {
 /// What a line said that is not taken literally.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Oddity {
-    /// The parent is nowhere before the entry; it became a root.
+    /// The parent is nowhere before the entry; it follows the entry before it, and the first one is a root.
     MissingParent,
     /// An earlier entry has this id too.
     SameId,
@@ -67,6 +84,10 @@ pub enum Oddity {
 #[derive(Clone, Default)]
 pub struct Index {
     nodes: Vec<Node>,
+    /// The parents of entries whose line names another one, or none.
+    mended: HashMap<u32, Option<EntryId>>,
+    /// The entry that was added last.
+    last: Option<Last>,
     /// The latest entry of each id.
     newest: HashMap<u64, u32, BuildHasherDefault<AsItIs>>,
     /// Names of entries, by the hashes of their ids.
@@ -75,6 +96,13 @@ pub struct Index {
     /// Entries that say something about the session beside its messages: compactions, markers, models, names.
     landmarks: Vec<Place>,
     keys: RandomState,
+}
+
+/// The entry that was added last.
+#[derive(Clone)]
+struct Last {
+    id: String,
+    spot: Spot,
 }
 
 #[derive(Clone)]
@@ -103,8 +131,19 @@ impl<'a> Head<'a> {
         text(self.id).filter(|id| !id.is_empty())
     }
 
-    fn parent(&self) -> Option<Cow<'a, str>> {
-        text(self.parent_id).filter(|id| !id.is_empty())
+    /// Whether it names a parent, or says that it has none.
+    #[must_use]
+    pub fn names_parent(&self) -> bool {
+        self.parent_id.is_some_and(|json| json.get() == "null" || text(Some(json)).is_some())
+    }
+
+    /// The parent it names; none for a root, and an empty id, which no entry has, where the line names none at all.
+    #[must_use]
+    pub fn parent(&self) -> Option<Cow<'a, str>> {
+        match self.parent_id.map(RawValue::get) {
+            Some("null" | "\"\"") => None,
+            _ => Some(text(self.parent_id).unwrap_or_default()),
+        }
     }
 }
 
@@ -120,21 +159,51 @@ fn text(json: Option<&RawValue>) -> Option<Cow<'_, str>> {
 }
 
 impl Index {
-    /// Adds the next line of the file. Its parent is the nearest earlier line with that id; without one it is a root.
-    /// Nothing where the line has no id.
+    /// Adds the next entry of the file. Its parent is the nearest earlier entry with that id; without one it is the entry
+    /// before, and the first entry is a root. Nothing where the line has no id.
     pub fn push(&mut self, head: &Head<'_>, spot: Spot) -> Option<Oddity> {
-        let id = self.key(&head.id()?);
-        let named = head.parent();
-        let parent = named.as_ref().map(|parent| self.newest.get(&self.key(parent)).copied());
+        let text = head.id()?;
+        let id = self.key(&text);
         let place = u32::try_from(self.nodes.len()).ok().filter(|place| *place != ROOT)?;
-        self.nodes.push(Node { offset: spot.offset, length: spot.length, parent: parent.flatten().unwrap_or(ROOT) });
+        let (parent, missing) = match head.parent() {
+            None => (ROOT, false),
+            Some(named) => match self.parent_of(&named, place, spot) {
+                Some(parent) => (parent, false),
+                None => {
+                    self.mended.insert(place, self.last.as_ref().map(|last| last.id.as_str().into()));
+                    (place.checked_sub(1).unwrap_or(ROOT), place > 0 || !named.is_empty())
+                }
+            },
+        };
+        self.nodes.push(Node { offset: spot.offset, length: spot.length, parent });
         let same_id = self.newest.insert(id, place).is_some();
         self.note(head, Place(place));
-        match parent {
-            _ if same_id => Some(Oddity::SameId),
-            Some(None) => Some(Oddity::MissingParent),
-            _ => None,
+        match &mut self.last {
+            None => self.last = Some(Last { id: text.into_owned(), spot }),
+            Some(last) => {
+                last.id.clear();
+                last.id.push_str(&text);
+                last.spot = spot;
+            }
         }
+        match (missing, same_id) {
+            (true, _) => Some(Oddity::MissingParent),
+            (false, true) => Some(Oddity::SameId),
+            (false, false) => None,
+        }
+    }
+
+    /// The place of the parent that an entry at `place` names.
+    fn parent_of(&self, named: &str, place: u32, spot: Spot) -> Option<u32> {
+        let found = *self.newest.get(&self.key(named)).filter(|_| !named.is_empty())?;
+        let behind_entry = self.last.as_ref().is_some_and(|last| last.spot.is_right_before(spot.offset));
+        (behind_entry || (place - found) as usize <= NEAR).then_some(found)
+    }
+
+    /// The parent of an entry, where it is another than its line names.
+    #[must_use]
+    pub fn mended_parent(&self, place: Place) -> Option<&Option<EntryId>> {
+        self.mended.get(&place.0)
     }
 
     fn note(&mut self, head: &Head<'_>, place: Place) {
@@ -150,7 +219,9 @@ impl Index {
                 self.title = text(head.name).map(Cow::into_owned);
                 self.landmarks.push(place);
             }
-            "custom" if text(head.custom_type).is_some_and(|kind| kind.starts_with("abridged.")) => {
+            "custom"
+                if text(head.custom_type).is_some_and(|kind| kind.starts_with("abridged.") && kind != PLACEHOLDER) =>
+            {
                 self.landmarks.push(place);
             }
             "compaction" | "model_change" | "thinking_level_change" | "reset_boundary" | "custom_message" => {

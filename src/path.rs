@@ -64,26 +64,24 @@ pub struct Pin {
     pub text: Option<String>,
 }
 
-/// Walks a branch backwards from its leaf. `earlier` gives the leaf for nothing, and for an id the nearest entry of that
-/// id before the one it gave last.
+/// Walks a branch backwards from its leaf. `earlier` gives the leaf for nothing, and for the entry that it gave last the
+/// entry which that one follows. Where that is not the parent it names, the entry follows it all the same.
 ///
 /// # Errors
 /// Those of `earlier`.
-pub fn gather<E>(mut earlier: impl FnMut(Option<&EntryId>) -> Result<Option<Arc<Entry>>, E>) -> Result<Path, E> {
+pub fn gather<E>(mut earlier: impl FnMut(Option<&Entry>) -> Result<Option<Arc<Entry>>, E>) -> Result<Path, E> {
     let mut path = Path::default();
     let mut reach = Reach::Compaction { undone: Vec::new() };
     let mut next = earlier(None)?;
     while let Some(entry) = next {
-        let parent = entry.parent.clone();
-        let goes_on = reach.goes_on(&entry);
-        path.push(entry);
-        next = match parent {
-            Some(parent) if goes_on => earlier(Some(&parent))?,
-            parent => {
-                path.cut = parent.is_some();
-                None
-            }
-        };
+        if !reach.goes_on(&entry) {
+            path.cut = entry.parent.is_some();
+            path.push(entry);
+            break;
+        }
+        next = earlier(Some(&entry))?;
+        let parent = next.as_ref().map(|parent| parent.id.clone());
+        path.push(entry.behind(parent));
     }
     path.entries.reverse();
     Ok(path)
@@ -95,7 +93,7 @@ enum Reach {
     Compaction { undone: Vec<EntryId> },
     /// The first entry it keeps.
     Entry(EntryId),
-    /// So many messages before it.
+    /// So many messages before it, and the start of the turn of the first of them.
     Messages(u64),
 }
 
@@ -122,8 +120,8 @@ impl Reach {
             }
             Self::Entry(first) => entry.id != *first,
             Self::Messages(left) => {
-                *left -= u64::from(entry.outline().is_some());
-                *left > 0 && entry.compaction().is_none()
+                *left = left.saturating_sub(u64::from(entry.outline().is_some()));
+                entry.compaction().is_none() && !(*left == 0 && entry.starts_turn())
             }
         }
     }
@@ -138,15 +136,23 @@ impl Deref for Path {
 }
 
 impl Path {
-    /// The path to the last of these entries, each behind the nearest earlier one that it names as its parent.
+    /// The path to the last of these entries, each behind the nearest earlier one that it names as its parent, or else
+    /// behind the one before it.
     #[must_use]
     pub fn of(entries: &[Arc<Entry>]) -> Self {
-        let mut rest = entries.iter().rev();
-        let gathered = gather::<std::convert::Infallible>(|id| {
-            Ok(match id {
-                None => rest.next().cloned(),
-                Some(id) => rest.find(|entry| entry.id == *id).cloned(),
-            })
+        let mut rest = entries;
+        let gathered = gather::<std::convert::Infallible>(|child| {
+            let place = match child.map(|child| &child.parent) {
+                Some(None) => None,
+                Some(Some(parent)) => {
+                    let named = rest.iter().rposition(|entry| entry.id == *parent);
+                    named.or_else(|| rest.len().checked_sub(1))
+                }
+                None => rest.len().checked_sub(1),
+            };
+            let found = place.map(|place| rest[place].clone());
+            rest = &rest[..place.unwrap_or_default()];
+            Ok(found)
         });
         match gathered {
             Ok(path) => path,
@@ -338,12 +344,14 @@ impl Path {
         boundary.map_or(0, |place| place + 1)
     }
 
-    /// The place of the `count`-th message before `place`, but not past an earlier compaction.
+    /// The place where the turn of the `count`-th message before `place` starts, but not past an earlier compaction.
     fn last_messages(&self, place: usize, count: u64) -> Option<usize> {
         let earlier = self.entries[..place].iter().rposition(|entry| entry.compaction().is_some());
         let since = earlier.map_or(0, |earlier| earlier + 1);
         let messages = (since..place).rev().filter(|&at| self.entries[at].outline().is_some());
-        messages.take(usize::try_from(count).unwrap_or(usize::MAX)).last()
+        let first = messages.take(usize::try_from(count).unwrap_or(usize::MAX)).last()?;
+        let start = (since..=first).rev().find(|&at| self.entries[at].starts_turn());
+        Some(start.unwrap_or(since))
     }
 
     /// The place of the last entry that changed what was sent before it: a compaction (undone or not), an edit, a pin,
@@ -547,6 +555,26 @@ mod tests {
         lines.push(undo("i", "h", "d"));
         let path = Path::of(&entries(&lines));
         assert_eq!((ids(&path).as_str(), path.is_cut()), ("a b c d e f g h i", false));
+    }
+
+    #[test]
+    fn a_count_of_messages_keeps_whole_turns_and_stops_at_the_compaction_before() {
+        let answer = |id: &str, parent: &str| json!({"type": "message", "id": id, "parentId": parent, "message": {"role": "assistant", "content": id}});
+        let counted = |id: &str, parent: &str, count: u64| json!({"type": "compaction", "id": id, "parentId": parent, "summary": "s", "keepLastMessages": count});
+        let kept = |lines: &[Value]| {
+            let path = Path::of(&entries(lines));
+            let place = path.compaction().expect("a compaction");
+            path[path.first_kept()..place].iter().map(|entry| entry.id.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        let mut lines = vec![user("u1", ""), answer("a1", "u1"), user("u2", "a1"), answer("a2", "u2")];
+        lines.push(counted("c1", "a2", 1));
+        assert_eq!(kept(&lines), "u2 a2");
+        // The first message after c1 is an answer: its turn starts before c1.
+        lines.extend([answer("a3", "c1"), user("u4", "a3"), answer("a4", "u4"), answer("a5", "a4")]);
+        for (count, expected) in [(0, ""), (1, "u4 a4 a5"), (3, "u4 a4 a5"), (4, "a3 u4 a4 a5"), (9, "a3 u4 a4 a5")] {
+            let lines = [lines.clone(), vec![counted("c2", "a5", count)]].concat();
+            assert_eq!(kept(&lines), expected, "{count}");
+        }
     }
 
     #[test]

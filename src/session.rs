@@ -14,9 +14,11 @@ pub mod compaction;
 mod completing;
 mod drafting;
 mod export;
+pub mod follower;
 pub mod handle;
 pub mod header;
 pub mod history;
+mod indexing;
 mod lines;
 pub mod listing;
 mod lock;
@@ -26,6 +28,7 @@ mod mirroring;
 mod notes;
 pub mod open;
 pub mod operation;
+mod pieces;
 mod read;
 pub mod relayer;
 mod request;
@@ -36,6 +39,7 @@ mod summarizing;
 mod telling;
 mod undoing;
 pub mod usage;
+mod walk;
 mod writing;
 
 use crate::{
@@ -47,9 +51,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Event,
-        types::{
-            AppendParams, CancelAnswer, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage,
-        },
+        types::{AppendParams, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage},
     },
     rpc::Reply,
     tokens::{self, Estimator},
@@ -523,7 +525,7 @@ impl Session {
                     // Who is answered finds it so.
                     self.emitter.becomes(&Status { kind: StatusKind::Idle, operation_id: None, reason: None });
                 }
-                reply.ok(&CancelAnswer { cancelled: cancelled.collect() });
+                reply.answer(cancelled.collect());
                 if running.is_some() {
                     self.stop_running();
                 }

@@ -2,23 +2,16 @@
 
 use super::{Daemon, lock};
 use crate::{
-    ids::SessionId,
     outbox::Outbox,
-    protocol::{
-        errors::Failure,
-        notifications::{Notification as _, SessionsChanged, SessionsChangedParams},
-        types::SessionParams,
-    },
-    rpc::Reply,
+    protocol::notifications::{Notification as _, SessionsChanged, SessionsChangedParams},
     session::{
-        handle::{self, Command, Handle, Urgent},
+        handle::{Handle, Urgent},
         listing::{Catalog, names_below},
-        open, store,
     },
     watch::{Depth, Watcher},
 };
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
@@ -29,23 +22,21 @@ pub(super) struct SessionFiles {
     sessions: PathBuf,
     /// Those there are.
     pub(super) catalog: Catalog,
-    /// Those that are open, without links in their paths.
-    open: Mutex<HashMap<PathBuf, (SessionId, Handle)>>,
     /// The names that a client was or could be told of; none until somebody watches.
     seen: Mutex<Option<HashSet<PathBuf>>>,
 }
 
-/// A session is told of what others do to its file as long as this is kept.
+/// The folder of a session's file is watched as long as this is kept.
 pub(super) struct Watched {
     daemon: Arc<Daemon>,
-    file: PathBuf,
+    folder: Option<PathBuf>,
 }
 
 impl SessionFiles {
     pub(super) fn new(outbox: Arc<Outbox>, data: &Path) -> Self {
         let sessions = data.join("sessions");
         let catalog = Catalog::new(sessions.clone(), data.join("sessions-list.json"));
-        Self { outbox, sessions, catalog, open: Mutex::default(), seen: Mutex::default() }
+        Self { outbox, sessions, catalog, seen: Mutex::default() }
     }
 
     /// Looks out for sessions of other programs. Takes a while where there are many folders.
@@ -65,19 +56,17 @@ impl SessionFiles {
         }
     }
 
-    /// Something changed at this path.
-    pub(super) fn changed(&self, path: &Path) {
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let handle = lock(&self.open).get(&real).map(|(_, handle)| handle.clone());
-        if let Some(handle) = handle {
+    /// Something changed at this path, which is the file of a session that is `open`.
+    pub(super) fn changed(&self, path: &Path, open: Option<&Handle>) {
+        if let Some(handle) = open {
             handle.send_urgent(Urgent::FileTouched);
         }
         if path.starts_with(&self.sessions) {
-            self.look_for_others(path, &real);
+            self.look_for_others(path, open);
         }
     }
 
-    fn look_for_others(&self, path: &Path, real: &Path) {
+    fn look_for_others(&self, path: &Path, open: Option<&Handle>) {
         let is_session = |path: &Path| path.extension().is_some_and(|it| it == "jsonl");
         let mut news = Vec::new();
         let mut seen = lock(&self.seen);
@@ -93,7 +82,7 @@ impl SessionFiles {
             let there = if path == self.sessions { names_below(path) } else { names_in(path) };
             news.extend(there.into_iter().filter(|file| !seen.contains(file)));
         }
-        if lock(&self.open).contains_key(real) {
+        if open.is_some() {
             seen.insert(path.to_owned());
             return;
         }
@@ -107,10 +96,6 @@ impl SessionFiles {
             self.outbox.notify(SessionsChanged::NAME, SessionsChangedParams { paths });
         }
     }
-
-    fn file_of(&self, id: &SessionId) -> Option<PathBuf> {
-        lock(&self.open).iter().find(|(_, (it, _))| it == id).map(|(file, _)| file.clone())
-    }
 }
 
 fn names_in(folder: &Path) -> HashSet<PathBuf> {
@@ -119,60 +104,23 @@ fn names_in(folder: &Path) -> HashSet<PathBuf> {
 }
 
 impl Daemon {
-    /// Has an open session told of what others do to its file.
-    pub(super) fn watch_file(self: &Arc<Self>, file: &Path, id: &SessionId, handle: Handle) -> Watched {
-        let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    /// Notes the file of a session that was opened, and watches its folder where other sessions do not lie.
+    pub(super) fn watch_file(self: &Arc<Self>, file: &Path) -> Watched {
         self.files.made(file);
-        lock(&self.files.open).insert(real.clone(), (id.clone(), handle));
-        if let (Some(watcher), Some(folder)) = (self.settings.watcher(), real.parent())
-            && !file.starts_with(&self.files.sessions)
+        let folder = file.canonicalize().unwrap_or_else(|_| file.to_owned()).parent().map(Path::to_owned);
+        let folder = folder.filter(|_| !file.starts_with(&self.files.sessions));
+        if let (Some(watcher), Some(folder)) = (self.settings.watcher(), &folder)
             && let Err(error) = watcher.watch_folder(folder, Depth::Folder)
         {
             tracing::warn!(%error, "what other programs append is read before the next write, and not earlier");
         }
-        Watched { daemon: self.clone(), file: real }
-    }
-
-    /// `session/delete`: what runs in it is cancelled, then its file goes.
-    pub(super) fn session_delete(self: &Arc<Self>, params: SessionParams, reply: Reply) {
-        let SessionParams { session_id: id } = params;
-        let handle = lock(&self.sessions).remove(&id);
-        if let Some(handle) = &handle {
-            // Behind everything that was sent to it before.
-            handle.send(&id, Command::Leave);
-        }
-        // Whoever loads it from here on waits until its file is gone.
-        let (gone, deleting) = handle::mailbox(self.in_common.clone());
-        let before = lock(&self.leaving).insert(id.clone(), gone);
-        let file = self.files.file_of(&id);
-        let daemon = self.clone();
-        let work = async move {
-            let was_open = handle.is_some();
-            for handle in handle.into_iter().chain(before) {
-                handle.gone().await;
-            }
-            let sessions = daemon.places.sessions();
-            let delete = move || match file.map_or_else(|| open::find(&id, &sessions), Ok) {
-                Ok(file) => store::delete(&file).map_err(Failure::from),
-                // It had no file, and is gone with its memory.
-                Err(_) if was_open => Ok(()),
-                Err(failure) => Err(failure),
-            };
-            let deleted = tokio::task::spawn_blocking(delete).await;
-            reply.with(deleted.unwrap_or_else(|_| {
-                Err(Failure::Internal("a defect of abridged kept the session from being deleted".to_owned()))
-            }));
-            drop(deleting);
-            lock(&daemon.leaving).retain(|_, handle| handle.is_open());
-        };
-        self.tasks.spawn_on(work, &self.runtime);
+        Watched { daemon: self.clone(), folder }
     }
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        lock(&self.daemon.files.open).remove(&self.file);
-        if let (Some(watcher), Some(folder)) = (self.daemon.settings.watcher(), self.file.parent()) {
+        if let (Some(watcher), Some(folder)) = (self.daemon.settings.watcher(), &self.folder) {
             watcher.unwatch_folder(folder);
         }
     }

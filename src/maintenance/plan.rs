@@ -177,14 +177,13 @@ fn kept_tail(demand: &Demand) -> u64 {
 fn step(entry: &Arc<Entry>, estimator: Estimator) -> Step {
     let kind = match &entry.body {
         Body::Compaction(_) => Kind::Compaction,
-        _ if !entry.in_context() => Kind::Metadata,
-        Body::Message(body) => match body.outline.role {
+        _ if entry.starts_turn() => Kind::TurnStart,
+        Body::Message(body) if entry.in_context() => match body.outline.role {
             Role::ToolResult => Kind::ToolResult,
-            Role::Assistant | Role::Custom => Kind::Message,
             Role::System => Kind::Metadata,
-            Role::User | Role::Execution | Role::Developer | Role::Summary => Kind::TurnStart,
+            _ => Kind::Message,
         },
-        _ => Kind::TurnStart,
+        _ => Kind::Metadata,
     };
     let tokens = match kind {
         Kind::Metadata | Kind::Compaction => 0,

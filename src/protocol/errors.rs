@@ -215,6 +215,7 @@ impl From<StoreError> for Failure {
             StoreError::Io { path, .. }
             | StoreError::Planted { path, .. }
             | StoreError::ReadOnly { path, .. }
+            | StoreError::LineTooLong { path, .. }
             | StoreError::Changed { path, .. } => Self::Storage { path: path.display().to_string(), errno, what },
         }
     }

@@ -75,7 +75,7 @@ impl Job {
                 let entry = entry?;
                 let io = failed("could not be written; it is incomplete");
                 match format {
-                    ExportFormat::Jsonl => writeln!(out, "{}", entry.line()),
+                    ExportFormat::Jsonl => writeln!(out, "{}", entry.line_with_parent()),
                     ExportFormat::Markdown => section(&mut out, &entry),
                 }
                 .map_err(io)?;

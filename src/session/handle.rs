@@ -6,9 +6,9 @@ use crate::{
     protocol::{
         errors::Failure,
         types::{
-            AppendParams, CancelAnswer, CompactParams, ConfigureParams, ContextParams, EntriesParams, EntryParams,
-            ExportParams, LabelParams, LoadParams, PinParams, PruneParams, SearchParams, Status, StatusKind,
-            SubscribeParams, TreeParams,
+            AppendParams, CancelAnswer, Cancelled, CompactParams, ConfigureParams, ContextParams, EntriesParams,
+            EntryParams, ExportParams, LabelParams, LoadParams, PinParams, PruneParams, SearchParams, Status,
+            StatusKind, SubscribeParams, TreeParams,
         },
     },
     rpc::Reply,
@@ -88,7 +88,7 @@ pub type FolderWork = Box<dyn FnOnce(&str, Reply) + Send>;
 /// What goes past the mailbox.
 pub enum Urgent {
     /// `session/cancel`
-    Cancel(Option<OperationId>, Reply),
+    Cancel(Option<OperationId>, CancelReply),
     /// The settings below the session's own changed.
     Layers(Layers),
     /// A client took back a request that waits here.
@@ -100,6 +100,35 @@ pub enum Urgent {
     /// End now: what runs is cancelled.
     Stop,
 }
+
+/// The right to answer a cancel. Dropped without an answer, as by a session that ended, it says that nothing was cancelled.
+pub struct CancelReply(Option<Reply>);
+
+impl From<Reply> for CancelReply {
+    fn from(reply: Reply) -> Self {
+        Self(Some(reply))
+    }
+}
+
+impl CancelReply {
+    /// Answers with what was cancelled.
+    pub fn answer(mut self, cancelled: Vec<Cancelled>) {
+        self.send(cancelled);
+    }
+
+    fn send(&mut self, cancelled: Vec<Cancelled>) {
+        if let Some(reply) = self.0.take() {
+            reply.ok(&CancelAnswer { cancelled });
+        }
+    }
+}
+
+impl Drop for CancelReply {
+    fn drop(&mut self) {
+        self.send(Vec::new());
+    }
+}
+
 /// How to reach a session.
 #[derive(Clone)]
 pub struct Handle {
@@ -168,11 +197,7 @@ impl Handle {
     /// Sends what goes past the mailbox.
     pub fn send_urgent(&self, urgent: Urgent) {
         // A session that is gone has nothing left to cancel; a reply in here answers for itself.
-        if let Err(mpsc::error::SendError(urgent)) = self.urgent.send(Box::new(urgent))
-            && let Urgent::Cancel(_, reply) = *urgent
-        {
-            reply.ok(&CancelAnswer { cancelled: Vec::new() });
-        }
+        let _ = self.urgent.send(Box::new(urgent));
     }
 
     /// Waits until the session has let go of its file.
@@ -184,16 +209,6 @@ impl Handle {
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.mailbox.is_closed()
-    }
-}
-
-impl Inbox {
-    /// Answers everything that waits, and will come, with an error: the session could not be opened.
-    pub fn refuse(mut self, failure: &Failure) {
-        self.mailbox.close();
-        while let Ok(command) = self.mailbox.try_recv() {
-            command.refuse(failure);
-        }
     }
 }
 

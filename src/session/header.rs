@@ -71,16 +71,32 @@ pub fn find(path: &Path, beginning: &[u8]) -> Result<Found, StoreError> {
         let rest = rest.ok_or_else(|| foreign("it is empty; make a session with session/new"))?;
         let newline = memchr::memchr(b'\n', rest);
         let line = &rest[..newline.unwrap_or(rest.len())];
+        let begin = at;
         at += line.len() + 1;
         lines += 1;
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let text = std::str::from_utf8(line).map_err(|_| foreign("its first line is not UTF-8"))?;
-        let text = text.trim_start_matches('\u{feff}');
-        let value: Value = serde_json::from_str(text).map_err(|_| {
-            foreign(if newline.is_some() { "its first line is not JSON" } else { "its only line is not whole JSON" })
+        let text = match std::str::from_utf8(line) {
+            Ok(text) => text,
+            // An entry may stand on the same line, and be cut off here or be broken.
+            Err(error) => std::str::from_utf8(&line[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        let marks = text.len() - text.trim_start_matches('\u{feff}').len();
+        let mut values = serde_json::Deserializer::from_str(&text[marks..]).into_iter::<Value>();
+        let value = values.next().and_then(Result::ok).ok_or_else(|| {
+            foreign(match newline {
+                _ if std::str::from_utf8(line).is_err() => "its first line is not UTF-8",
+                Some(_) => "its first line is not JSON",
+                None => "its only line is not whole JSON",
+            })
         })?;
+        let rest = marks + values.byte_offset();
+        if !text[rest..].trim().is_empty() || text.len() < line.len() {
+            // An entry stands on the same line, or the next line of the head.
+            at = begin + rest;
+            lines -= 1;
+        }
         match value["type"].as_str() {
             Some("title") if title.is_none() => {
                 title = Some(value["title"].as_str().unwrap_or_default().to_owned());

@@ -5,15 +5,18 @@
 
 use super::{
     header::Found,
-    lines::{self, Backwards, Line},
+    indexing::{Made, odd, push, unreadable},
+    lines::{self, Backwards, LONGEST, Line},
     migrate,
+    pieces::{self, Form, Piece},
     store::{Repair, StoreError},
+    walk::Walk,
 };
 use crate::{
     context,
     entry::{CarriedPin, Entry, Preserved, VERSION},
     ids::EntryId,
-    index::{Head, Index, Oddity, Place, Spot},
+    index::{Index, Place, Spot},
     message::outline::Role,
     path::{self, Path},
     regular,
@@ -90,8 +93,10 @@ pub enum Tail {
     Whole,
     /// With a whole line without its newline.
     NoNewline,
-    /// With a piece of a line.
+    /// With a piece of an entry.
     Torn,
+    /// With a line over the limit that no newline ends.
+    TooLong,
     /// It is of an older version; so many entries were read.
     Old { entries: usize },
 }
@@ -121,7 +126,13 @@ pub struct Wanted {
 
 enum Where {
     Here(Arc<Entry>),
-    There(Spot),
+    There(Stand),
+}
+
+/// Where an entry stands in a file, and the parent it has there if its line names another one.
+struct Stand {
+    spot: Spot,
+    mended: Option<Option<EntryId>>,
 }
 
 impl Source {
@@ -166,7 +177,12 @@ impl Source {
         Ok(self.file.metadata()?.len())
     }
 
-    fn failed(&self) -> impl FnOnce(io::Error) -> StoreError {
+    /// How many lines stand before the entries.
+    pub(super) fn header_lines(&self) -> usize {
+        self.header_lines
+    }
+
+    pub(super) fn failed(&self) -> impl FnOnce(io::Error) -> StoreError {
         StoreError::io(&self.path, "cannot be read")
     }
 
@@ -188,13 +204,16 @@ impl Source {
         let mut repairs = Vec::new();
         let mut index = None;
         let mut torn_line = None;
-        if durable <= INDEXED_AT_ONCE {
-            let made = self.index(durable, &|| false)?;
-            torn_line = made.as_ref().map(|(_, lines)| lines + 1);
-            if let Some((made, _)) = made {
-                index = Some(made.index);
-                repairs = made.repairs;
-            }
+        if durable <= INDEXED_AT_ONCE
+            && let Some(made) = self.index(durable, &|| false)?
+        {
+            torn_line = Some(made.lines + usize::from(self.ends_line(durable)?));
+            index = Some(made.index);
+            repairs = made.repairs;
+        }
+        if tail == Tail::TooLong {
+            let detail = format!("the last line is longer than {LONGEST} bytes and has no end; it is left out");
+            repairs.push(Repair { kind: "torn_tail", line: torn_line, detail });
         }
         if tail == Tail::Torn {
             let detail = "the last line is incomplete; it is left out, and moved to a .torn file before the next write";
@@ -206,13 +225,7 @@ impl Source {
             repairs.push(Repair { kind: "newer_version", line: None, detail });
         }
         let path = self.path_from(durable)?;
-        for entry in path.iter() {
-            if let Some(mut repair) = unreadable(entry) {
-                let spot = index.as_ref().and_then(|index| Some(index.spot(index.find(&entry.id)?)));
-                repair.line = spot.map(|spot| self.line_number(spot)).transpose()?;
-                repairs.push(repair);
-            }
-        }
+        repairs.extend(self.unreadable(&path, index.as_ref())?);
         let index = index.map(Arc::new);
         let mut history = History { path, index, bodies: Bodies::File(self), asleep: None };
         if let Some(library) = history.library() {
@@ -221,29 +234,62 @@ impl Source {
         Ok(Loaded { history, repairs, durable, tail })
     }
 
-    /// Where the last whole line ends.
+    /// Entries of a path that are not in the form of their type, by their lines where an index knows those.
+    fn unreadable(&self, path: &Path, index: Option<&Index>) -> Result<Vec<Repair>, StoreError> {
+        let found = path.iter().filter_map(|entry| Some((unreadable(entry)?, &entry.id)));
+        let (mut repairs, ids): (Vec<Repair>, Vec<&EntryId>) = found.unzip();
+        let Some(index) = index else { return Ok(repairs) };
+        let spots: Vec<Option<Spot>> = ids.into_iter().map(|id| Some(index.spot(index.find(id)?))).collect();
+        let known: Vec<Spot> = spots.iter().flatten().copied().collect();
+        let mut numbers = self.line_numbers(&known)?.into_iter();
+        for (repair, _) in repairs.iter_mut().zip(spots).filter(|(_, spot)| spot.is_some()) {
+            repair.line = numbers.next();
+        }
+        Ok(repairs)
+    }
+
+    /// Where the last whole entry ends.
     fn end(&self, length: u64) -> Result<(u64, Tail), StoreError> {
         let mut lines = Backwards::new(&self.file, self.floor, length);
-        Ok(match lines.before().map_err(self.failed())? {
-            None if self.floor > length => (length, Tail::NoNewline),
-            None => (length, Tail::Whole),
-            Some(line) if line.ended => (length, Tail::Whole),
-            Some(line) if line.is_blank() || read_entry(&line).is_ok() => (length, Tail::NoNewline),
-            Some(line) => (line.offset, Tail::Torn),
+        let Some(line) = lines.before().map_err(self.failed())? else {
+            return Ok((length, if self.floor > length { Tail::NoNewline } else { Tail::Whole }));
+        };
+        if line.ended {
+            return Ok((length, Tail::Whole));
+        }
+        if line.is_blank() && !line.too_long {
+            return Ok((length, Tail::NoNewline));
+        }
+        Ok(match pieces::of(&line, Form::Today).as_slice() {
+            [.., Piece::Entry(_)] => (length, Tail::NoNewline),
+            // What stands whole before the piece on the same line is read.
+            [.., Piece::Entry(whole), Piece::Broken(..)] => (line.offset + whole.end as u64, Tail::Torn),
+            _ if line.too_long => (line.offset, Tail::TooLong),
+            _ => (line.offset, Tail::Torn),
         })
     }
 
-    /// Whether what stands behind `from` is one whole entry, though no newline follows it.
+    /// Whether a line ends right before `at`.
+    pub(super) fn ends_line(&self, at: u64) -> Result<bool, StoreError> {
+        if at == 0 {
+            return Ok(true);
+        }
+        let spot = Spot { offset: at - 1, length: 1 };
+        Ok(lines::at(&self.file, spot).map_err(self.failed())? == b"\n")
+    }
+
+    /// Whether what stands behind `from` ends with a whole entry, though no newline follows it.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn ends_with_entry(&self, from: u64, length: u64) -> Result<bool, StoreError> {
         let mut lines = Backwards::new(&self.file, from, length);
         let last = lines.before().map_err(self.failed())?;
-        Ok(last.is_some_and(|line| !line.ended && read_entry(&line).is_ok()))
+        Ok(last
+            .is_some_and(|line| !line.ended && matches!(pieces::of(&line, Form::Today).last(), Some(Piece::Entry(_)))))
     }
 
-    /// Reads backwards from `end` to where the context of the last line begins.
+    /// Reads backwards from `end` to where the context of the last entry begins.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -253,146 +299,67 @@ impl Source {
 
     /// The same, as it would be with an entry behind the last line, where one is given.
     fn path_behind(&self, leaf: Option<Arc<Entry>>, end: u64) -> Result<Path, StoreError> {
-        let mut lines = Backwards::new(&self.file, self.floor, end);
+        let mut walk = Walk::new(self, end);
         let mut leaf = leaf;
-        path::gather(|wanted| {
-            if let Some(leaf) = leaf.take() {
-                return Ok(Some(leaf));
-            }
-            while let Some(line) = lines.before().map_err(self.failed())? {
-                if let Some(entry) = entry_of(&line, wanted) {
-                    return Ok(Some(entry));
-                }
-            }
-            Ok(None)
+        path::gather(|child| match leaf.take() {
+            Some(leaf) => Ok(Some(leaf)),
+            None => walk.before(child),
         })
     }
 
-    /// The entries from one offset to another, whole lines only, and where the last of those ends. What is no entry is
-    /// left out.
+    /// The entries from one offset to another, whole lines only, and where the last of those ends. A placeholder stands
+    /// for what is broken, and nothing for what has no id.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// When the file cannot be read, or ends in a line over the limit.
     pub fn entries_between(&self, from: u64, to: u64) -> Result<(Vec<Placed>, u64), StoreError> {
         let mut entries = Vec::new();
         let mut end = from;
+        let mut too_long = None;
         let each = |line: Line<'_>| {
             if line.ended {
                 end = line.next;
-                entries.extend(read_entry(&line).ok().map(|entry| (entry, line.spot())));
+                if !line.is_blank() {
+                    let pieces = pieces::of(&line, Form::Today);
+                    let placed = |piece: &Piece| Some((piece.entry(&line)?, piece.spot(&line)));
+                    entries.extend(pieces.iter().filter_map(placed));
+                }
+            } else if line.too_long {
+                too_long = Some(line.offset);
             }
             ControlFlow::Continue(())
         };
         lines::forwards(&self.file, from, to, each).map_err(self.failed())?;
-        Ok((entries, end))
+        match too_long {
+            Some(offset) => Err(self.too_long(offset)),
+            None => Ok((entries, end)),
+        }
     }
 
-    /// Makes the index of everything up to `end`, unless it is stopped. The number is that of the last line.
-    fn index(&self, end: u64, stopped: &dyn Fn() -> bool) -> Result<Option<(Indexed, usize)>, StoreError> {
-        let mut index = Index::default();
-        let mut repairs = Vec::new();
-        let mut number = self.header_lines;
-        let mut over = false;
-        let each = |line: Line<'_>| {
-            number += 1;
-            if number.is_multiple_of(4_096) && stopped() {
-                over = true;
-                return ControlFlow::Break(());
-            }
-            repairs.extend(add_line(&mut index, &line, number));
-            ControlFlow::Continue(())
-        };
-        lines::forwards(&self.file, self.floor, end, each).map_err(self.failed())?;
-        index.shrink();
-        Ok((!over).then_some((Indexed { index, end, path: None, repairs }, number)))
+    /// The error of a line over the limit that begins at `offset`.
+    pub(super) fn too_long(&self, offset: u64) -> StoreError {
+        StoreError::LineTooLong { path: self.path.clone(), offset }
     }
 
-    /// The number of a line, from one. Counted, because hardly anybody asks.
-    fn line_number(&self, spot: Spot) -> Result<usize, StoreError> {
-        let mut number = self.header_lines + 1;
-        let each = |_: Line<'_>| {
-            number += 1;
-            ControlFlow::Continue(())
-        };
-        lines::forwards(&self.file, self.floor, spot.offset, each).map_err(self.failed())?;
-        Ok(number)
-    }
-
-    fn read(&self, spot: Spot) -> Result<Arc<Entry>, StoreError> {
+    /// Reads the entry that stands at a place, or its placeholder.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or no entry stands there.
+    pub(super) fn read(&self, spot: Spot) -> Result<Arc<Entry>, StoreError> {
         let bytes = lines::at(&self.file, spot).map_err(self.failed())?;
-        let line = Line { bytes: &bytes, offset: spot.offset, next: spot.offset + bytes.len() as u64 + 1, ended: true };
-        let changed = |what: String| StoreError::Changed { path: self.path.clone(), what };
-        read_entry(&line).map_err(changed)
+        pieces::entry(&bytes).or_else(|what| {
+            let changed = || StoreError::Changed { path: self.path.clone(), what };
+            pieces::placeholder(&bytes, spot).ok_or_else(changed)
+        })
     }
-}
 
-fn add_line(index: &mut Index, line: &Line<'_>, number: usize) -> Option<Repair> {
-    if line.is_blank() {
-        return None;
+    fn read_at(&self, stand: &Stand) -> Result<Arc<Entry>, StoreError> {
+        let entry = self.read(stand.spot)?;
+        Ok(match &stand.mended {
+            Some(parent) => entry.behind(parent.clone()),
+            None => entry,
+        })
     }
-    let corrupt = |what: &str| {
-        let detail = format!("{what}; the line is left as it is and everything else is loaded");
-        Some(Repair { kind: "corrupt_line", line: Some(number), detail })
-    };
-    let text = match std::str::from_utf8(line.bytes) {
-        Ok(text) => text,
-        Err(error) => return corrupt(&format!("not UTF-8 ({error})")),
-    };
-    let head = match Head::read(text) {
-        Ok(head) => head,
-        Err(error) => {
-            let what = crate::message::without_position(&error.to_string());
-            return corrupt(&format!("not a JSON object with a type: {what}"));
-        }
-    };
-    let Some(id) = head.id() else { return corrupt("an entry of version 3 needs an id") };
-    index.push(&head, line.spot()).map(|oddity| odd(&oddity, &id, Some(number)))
-}
-
-fn odd(oddity: &Oddity, id: &str, line: Option<usize>) -> Repair {
-    let (kind, detail) = match oddity {
-        Oddity::MissingParent => (
-            "missing_parent",
-            format!("the parent of entry {id} is nowhere before it; the entry begins a tree of its own"),
-        ),
-        Oddity::SameId => ("same_id", format!("two entries have the id {id}; it means the later one")),
-    };
-    Repair { kind, line, detail }
-}
-
-/// An entry that is kept and adds nothing, though its type says it should, or an answer whose usage is not used.
-pub(super) fn unreadable(entry: &Entry) -> Option<Repair> {
-    if entry.has_invalid_usage() {
-        let detail =
-            format!("a count of tokens in the usage of entry {} is no number; the usage is not used", entry.id);
-        return Some(Repair { kind: "invalid_usage", line: None, detail });
-    }
-    let detail = format!(
-        "the {} {} is not in the form of its type; it is kept, and is not in the context",
-        entry.kind, entry.id
-    );
-    entry.unreadable().then_some(Repair { kind: "unreadable_entry", line: None, detail })
-}
-
-fn read_entry(line: &Line<'_>) -> Result<Arc<Entry>, String> {
-    let text = std::str::from_utf8(line.bytes).map_err(|error| format!("not UTF-8 ({error})"))?;
-    Entry::parse(text.into()).map(Arc::new).map_err(|error| error.to_string())
-}
-
-/// The entry of a line, if it is the wanted one. Most lines are, or can be told not to be by their beginning.
-fn entry_of(line: &Line<'_>, wanted: Option<&EntryId>) -> Option<Arc<Entry>> {
-    /// Where ids stand, in all files that were seen.
-    const BEGINNING: usize = 256;
-    if let Some(id) = wanted {
-        let beginning = &line.bytes[..line.bytes.len().min(BEGINNING)];
-        if memchr::memmem::find(beginning, id.as_str().as_bytes()).is_none() {
-            let head = Head::read(std::str::from_utf8(line.bytes).ok()?).ok()?;
-            if head.id()? != id.as_str() {
-                return None;
-            }
-        }
-    }
-    read_entry(line).ok().filter(|entry| wanted.is_none_or(|id| entry.id == *id))
 }
 
 impl History {
@@ -413,9 +380,7 @@ impl History {
         for entry in &entries {
             let spot = Spot { offset, length: entry.line().len() as u32 };
             offset += u64::from(spot.length) + 1;
-            if let Ok(head) = Head::read(entry.line()) {
-                index.push(&head, spot);
-            }
+            push(&mut index, entry, spot);
         }
         Self { path: Path::of(&entries), index: Some(Arc::new(index)), bodies: Bodies::File(source), asleep: None }
     }
@@ -463,8 +428,8 @@ impl History {
     pub fn push(&mut self, entry: Arc<Entry>, spot: Option<Spot>) {
         match spot {
             Some(spot) if self.source().is_some() => {
-                if let (Some(index), Ok(head)) = (&mut self.index, Head::read(entry.line())) {
-                    Arc::make_mut(index).push(&head, spot);
+                if let Some(index) = &mut self.index {
+                    push(Arc::make_mut(index), &entry, spot);
                 }
                 if self.asleep.is_none() && self.path.continues_with(&entry) {
                     self.path.push(entry);
@@ -476,11 +441,16 @@ impl History {
 
     /// Adds an entry in memory.
     fn add(&mut self, entry: Arc<Entry>) -> Option<Repair> {
-        let Bodies::Memory(entries) = &mut self.bodies else { return None };
+        let (Bodies::Memory(entries), Some(index)) = (&mut self.bodies, &mut self.index) else { return None };
+        let index = Arc::make_mut(index);
         let spot = Spot { offset: entries.len() as u64, length: 0 };
+        let oddity = push(index, &entry, spot);
+        let mended = index.leaf().and_then(|place| index.mended_parent(place)).cloned();
+        let entry = match mended {
+            Some(parent) => entry.behind(parent),
+            None => entry,
+        };
         Arc::make_mut(entries).push(entry.clone());
-        let head = Head::read(entry.line()).ok();
-        let oddity = self.index.as_mut().zip(head).and_then(|(index, head)| Arc::make_mut(index).push(&head, spot));
         if self.path.continues_with(&entry) {
             self.path.push(entry.clone());
         } else {
@@ -526,11 +496,7 @@ impl History {
         if let Some(source) = self.source()
             && end < durable
         {
-            let each = |line: Line<'_>| {
-                add_line(&mut index, &line, 0);
-                ControlFlow::Continue(())
-            };
-            lines::forwards(&source.file, end, durable, each).map_err(source.failed())?;
+            source.index_on(&mut index, end, durable)?;
         }
         self.index = Some(Arc::new(index));
         if let Some(path) = path {
@@ -546,10 +512,10 @@ impl History {
     /// The entries at these places.
     #[must_use]
     pub fn wanted(&self, places: impl IntoIterator<Item = Place>) -> Wanted {
-        let spots = places.into_iter().filter_map(|place| Some(self.index.as_ref()?.spot(place)));
-        let entries = spots.map(|spot| match &self.bodies {
-            Bodies::File(_) => Where::There(spot),
-            Bodies::Memory(entries) => Where::Here(entries[spot.offset as usize].clone()),
+        let stands = places.into_iter().filter_map(|place| Some(stand(self.index.as_ref()?, place)));
+        let entries = stands.map(|stand| match &self.bodies {
+            Bodies::File(_) => Where::There(stand),
+            Bodies::Memory(entries) => Where::Here(entries[stand.spot.offset as usize].clone()),
         });
         Wanted { entries: entries.collect(), source: self.source().cloned() }
     }
@@ -615,7 +581,8 @@ impl Indexing {
     /// When the file cannot be read.
     pub fn run(self, stopped: &dyn Fn() -> bool) -> Result<Option<Indexed>, StoreError> {
         let Self { source, end, mut path } = self;
-        let Some((mut indexed, _)) = source.index(end, stopped)? else { return Ok(None) };
+        let Some(Made { index, repairs, .. }) = source.index(end, stopped)? else { return Ok(None) };
+        let mut indexed = Indexed { index, end, path: None, repairs };
         if path.lacks_its_past() {
             let library = Library { index: Arc::new(indexed.index), bodies: Bodies::File(source) };
             library.look_into_the_past(&mut path);
@@ -639,10 +606,14 @@ impl Reader {
     }
 }
 
+fn stand(index: &Index, place: Place) -> Stand {
+    Stand { spot: index.spot(place), mended: index.mended_parent(place).cloned() }
+}
+
 impl Library {
     fn body(&self, place: Place) -> Result<Arc<Entry>, StoreError> {
         match &self.bodies {
-            Bodies::File(source) => source.read(self.index.spot(place)),
+            Bodies::File(source) => source.read_at(&stand(&self.index, place)),
             Bodies::Memory(entries) => Ok(entries[self.index.spot(place).offset as usize].clone()),
         }
     }
@@ -703,7 +674,7 @@ impl Wanted {
         let Self { source, entries } = self;
         entries.into_iter().map(move |entry| match (entry, &source) {
             (Where::Here(entry), _) => Ok(entry),
-            (Where::There(spot), Some(source)) => source.read(spot),
+            (Where::There(stand), Some(source)) => source.read_at(&stand),
             (Where::There(_), None) => unreachable!("only entries in a file are not here"),
         })
     }

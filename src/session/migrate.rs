@@ -5,8 +5,9 @@
 
 use super::{
     header::Found,
-    history::unreadable,
-    lines::{self, Line},
+    indexing::{glued, unreadable},
+    lines,
+    pieces::{self, Form, Piece},
     store::Repair,
 };
 use crate::{
@@ -27,11 +28,28 @@ pub(super) fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<A
     let mut number = found.lines;
     lines::forwards(file, found.end, length, |line| {
         number += 1;
-        if !line.is_blank() {
-            match read_line(&line) {
-                Ok(value) => old.push(OldLine { number, value }),
-                Err(what) => repairs.push(bad_line(number, &what, line.ended)),
+        if line.is_blank() {
+            return ControlFlow::Continue(());
+        }
+        let pieces = pieces::of(&line, Form::Old);
+        let mut entries = 0;
+        let mut broken = None;
+        for piece in &pieces {
+            match piece {
+                Piece::Entry(range) => match serde_json::from_slice(&line.bytes[range.clone()]) {
+                    Ok(Value::Object(value)) => {
+                        old.push(OldLine { number, nth: entries, value });
+                        entries += 1;
+                    }
+                    _ => broken = Some("not an object with a type"),
+                },
+                Piece::Broken(_, what) => broken = Some(what),
             }
+        }
+        if let Some(what) = broken {
+            repairs.push(bad_line(number, what, line.ended));
+        } else if entries > 1 {
+            repairs.push(glued(entries, number));
         }
         ControlFlow::Continue(())
     })?;
@@ -42,15 +60,6 @@ pub(super) fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<A
     let detail = format!("a version {version} file; the first write replaces it by version {VERSION} and keeps it");
     repairs.push(Repair { kind: "migrated", line: None, detail });
     Ok((entries, repairs))
-}
-
-fn read_line(line: &Line<'_>) -> Result<Map<String, Value>, String> {
-    let text = std::str::from_utf8(line.bytes).map_err(|error| format!("not UTF-8 ({error})"))?;
-    match serde_json::from_str(text) {
-        Ok(Value::Object(value)) if value.contains_key("type") => Ok(value),
-        Ok(_) => Err("not an object with a type".to_owned()),
-        Err(error) => Err(format!("not JSON ({error})")),
-    }
 }
 
 fn bad_line(number: usize, what: &str, ended: bool) -> Repair {
@@ -66,20 +75,26 @@ fn bad_line(number: usize, what: &str, ended: bool) -> Repair {
 pub(super) struct OldLine {
     /// Its number in the file, from one.
     pub number: usize,
+    /// How many entries stand before it on the same line.
+    pub nth: usize,
     /// The line.
     pub value: Map<String, Value>,
 }
 
 /// The entries of an old file. Lines that make no entry even now come back as their numbers with what is wrong.
 pub(super) fn to_entries(header: &Header, lines: Vec<OldLine>) -> (Vec<Arc<Entry>>, Vec<(usize, String)>) {
-    let mut migration = Migration { header, ids: Vec::new(), messages: Vec::new(), last: None };
+    let mut migration = Migration { header, ids: Vec::new(), since: Vec::new(), last: None };
     let mut entries = Vec::with_capacity(lines.len());
     let mut bad = Vec::new();
     for line in lines {
         let number = line.number;
         let text = Value::Object(migration.line(line)).to_string();
         match Entry::parse(text.into()) {
-            Ok(entry) => entries.push(Arc::new(entry)),
+            Ok(entry) => {
+                let entry = Arc::new(entry);
+                migration.read(&entry);
+                entries.push(entry);
+            }
             Err(error) => bad.push((number, error.to_string())),
         }
     }
@@ -95,38 +110,51 @@ struct Migration<'a> {
     header: &'a Header,
     /// The id of each line with its number, for indexes into the file.
     ids: Vec<(usize, EntryId)>,
-    /// The ids of the messages since the last compaction, for counts of messages.
-    messages: Vec<EntryId>,
+    /// The entries since the last compaction, for counts of messages.
+    since: Vec<Arc<Entry>>,
     last: Option<EntryId>,
 }
 
 impl Migration<'_> {
     fn line(&mut self, line: OldLine) -> Map<String, Value> {
-        let OldLine { number, mut value } = line;
+        let OldLine { number, nth, mut value } = line;
         if self.header.version < 2 || !value.get("id").is_some_and(Value::is_string) {
-            let id = stable_id(&self.header.id, number);
+            let id = stable_id(&self.header.id, number, nth);
             value.insert("id".into(), id.as_str().into());
             value.insert("parentId".into(), self.last.as_ref().map_or(Value::Null, |id| id.as_str().into()));
         }
         let id: EntryId = value.get("id").and_then(Value::as_str).unwrap_or_default().into();
         match value.get("type").and_then(Value::as_str) {
             Some("message") => {
-                self.messages.push(id.clone());
                 if let Some(role) = value.get_mut("message").and_then(|message| message.get_mut("role"))
                     && role == "hookMessage"
                 {
                     *role = "custom".into();
                 }
             }
-            Some("compaction") => {
-                self.first_kept(&mut value, &id);
-                self.messages.clear();
-            }
+            Some("compaction") => self.first_kept(&mut value, &id),
             _ => {}
         }
         self.ids.push((number, id.clone()));
         self.last = Some(id);
         value
+    }
+
+    /// Notes an entry for the counts of later compactions.
+    fn read(&mut self, entry: &Arc<Entry>) {
+        if entry.kind == "compaction" {
+            self.since.clear();
+        } else {
+            self.since.push(entry.clone());
+        }
+    }
+
+    /// The start of the turn of the `count`-th message from the end, but not past an earlier compaction.
+    fn last_messages(&self, count: u64) -> Option<&EntryId> {
+        let messages = (0..self.since.len()).rev().filter(|&at| self.since[at].outline().is_some());
+        let first = messages.take(usize::try_from(count).unwrap_or(usize::MAX)).last()?;
+        let start = (0..=first).rev().find(|&at| self.since[at].starts_turn());
+        Some(&self.since[start.unwrap_or(0)].id)
     }
 
     /// An index into the file (header included) or a count of messages becomes the id it means.
@@ -136,19 +164,16 @@ impl Migration<'_> {
         let kept = match (index, count) {
             // Zero is the header, which is line one. A line that cannot be read any more still counts.
             (Some(index), _) => self.ids.iter().find(|(number, _)| *number as u64 > index.max(1)).map(|(_, id)| id),
-            // Never past an earlier compaction: only the messages since it are known here.
-            (None, Some(count)) => {
-                let from = self.messages.len().saturating_sub(count as usize);
-                self.messages.get(from)
-            }
+            (None, Some(count)) => self.last_messages(count),
             (None, None) => return,
         };
         value.insert("firstKeptEntryId".into(), kept.unwrap_or(own).as_str().into());
     }
 }
 
-fn stable_id(session: &SessionId, number: usize) -> EntryId {
-    let digest = Sha256::digest(format!("{session}:{number}"));
+fn stable_id(session: &SessionId, number: usize, nth: usize) -> EntryId {
+    let place = if nth == 0 { format!("{session}:{number}") } else { format!("{session}:{number}:{nth}") };
+    let digest = Sha256::digest(place);
     let hex: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     hex.into()
 }
@@ -164,7 +189,7 @@ mod tests {
         let old = lines
             .iter()
             .enumerate()
-            .map(|(at, value)| OldLine { number: at + 2, value: value.as_object().expect("an object").clone() })
+            .map(|(at, value)| OldLine { number: at + 2, nth: 0, value: value.as_object().expect("an object").clone() })
             .collect();
         let (entries, bad) = to_entries(&header, old);
         assert!(bad.is_empty(), "{bad:?}");
@@ -185,11 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn keep_last_messages_counts_messages_back_to_the_last_compaction() {
+    fn keep_last_messages_keeps_whole_turns_back_to_the_last_compaction() {
         let first = [messages("u1 a1 u2 a2 u3 a3 u4 a4"), compaction(4), messages("u5 a5")].concat();
         assert_eq!(kept(&first), ["u3", "a3", "u4", "a4", "u5", "a5"]);
-        let second = [first.clone(), messages("u6 a6 u7 a7"), compaction(3)].concat();
-        assert_eq!(kept(&second), ["a6", "u7", "a7"]);
+        let second = [first.clone(), messages("u6 a6 t6 a6b u7 a7"), compaction(3)].concat();
+        assert_eq!(kept(&second), ["u6", "a6", "t6", "a6b", "u7", "a7"]);
+        // The turn of a6 starts before the compaction.
+        let split = [first.clone(), compaction(1), messages("a6 u7 a7"), compaction(3)].concat();
+        assert_eq!(kept(&split), ["a6", "u7", "a7"]);
         let too_many = [first.clone(), compaction(10)].concat();
         assert_eq!(kept(&too_many), ["u5", "a5"]);
         let nothing = [first, compaction(0), messages("u6")].concat();

@@ -5,6 +5,7 @@ use super::{
     Session,
     history::Wanted,
     lines::{Backwards, Line},
+    pieces::{self, Form},
     store::StoreError,
 };
 use crate::{
@@ -75,9 +76,9 @@ impl Search {
         while matches.len() < self.limit {
             let hit = |line: Line<'_>| self.in_line.is_match(line.bytes);
             let Some(line) = lines.before_where(hit).map_err(failed)? else { break };
-            let Ok(text) = std::str::from_utf8(line.bytes) else { continue };
-            let Ok(entry) = Entry::parse(text.into()) else { continue };
-            matches.extend(self.entry(&entry));
+            let pieces = pieces::of(&line, Form::Today);
+            let entries = pieces.iter().rev().filter_map(|piece| piece.entry(&line));
+            matches.extend(entries.filter_map(|entry| self.entry(&entry)).take(self.limit - matches.len()));
         }
         Ok(SearchAnswer { matches })
     }

@@ -1,9 +1,10 @@
 //! What a session is, apart from what runs in it: its entries, its settings, and what can be said about them at once.
 
 use super::{
+    follower::Follower,
     history::History,
     open::wrong_settings,
-    store::{Appended, Follower, Grown, Log, Repair, Stats, StoreError},
+    store::{Appended, Grown, Log, Repair, Stats, StoreError},
     usage::{Gauge, Measure},
 };
 use crate::{

@@ -5,6 +5,7 @@
 //! new form with the old file kept, both right before the first write of ours.
 
 use super::{
+    follower::Follower,
     header,
     history::{History, Loaded, Placed, Source, Tail},
     lines,
@@ -69,16 +70,6 @@ pub struct Grown {
     pub path: Option<path::Path>,
 }
 
-/// A file that is only looked at, and how far it was read.
-#[derive(Debug)]
-pub struct Follower {
-    source: Source,
-    /// An old version is replaced as a whole by its owner's first write.
-    old: bool,
-    durable: u64,
-    ending: Vec<u8>,
-}
-
 /// How often the disk was touched.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stats {
@@ -115,7 +106,8 @@ impl<T> Opened<T> {
 /// Something in a file that was not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// `torn_tail`, `corrupt_line`, `unreadable_entry`, `invalid_usage`, `missing_parent`, `same_id`, `migrated` or `newer_version`.
+    /// `torn_tail`, `corrupt_line`, `glued_entries`, `unreadable_entry`, `invalid_usage`, `missing_parent`, `same_id`, `migrated`,
+    /// `newer_version`, or `more` for those that are not listed.
     pub kind: &'static str,
     /// The line, from one, where it is about one.
     pub line: Option<usize>,
@@ -145,6 +137,9 @@ pub enum StoreError {
     /// It is not what it was when it was opened.
     #[error("{} was changed by another program ({what}); close the session and load it again", .path.display())]
     Changed { path: PathBuf, what: String },
+    /// A line is over the limit.
+    #[error("{}: the line at byte {offset} is longer than {} bytes and has no end; cut the file there, or load it with readOnly: true, which reads what stands before it", .path.display(), lines::LONGEST)]
+    LineTooLong { path: PathBuf, offset: u64 },
     /// Writing is over for this session.
     #[error("{} is read-only from here on: {why}", .path.display())]
     ReadOnly { path: PathBuf, why: String },
@@ -193,6 +188,7 @@ pub fn open(path: &Path) -> Result<Opened<Log>, StoreError> {
         Tail::Old { entries } => Unfinished::Old { known: entries },
         Tail::Whole => Unfinished::Nothing,
         Tail::Torn => Unfinished::Torn,
+        Tail::TooLong => return Err(source.too_long(durable)),
         Tail::NoNewline => Unfinished::NoNewline,
     };
     let stats = Stats::default();
@@ -209,8 +205,7 @@ pub fn open_read_only(path: &Path) -> Result<Opened<Follower>, StoreError> {
     let found = header::peek(path)?;
     let source = Source::open(path.to_owned(), &found)?;
     let Loaded { history, repairs, durable, tail } = source.clone().load(&found)?;
-    let ending = source.ending(durable)?;
-    let home = Follower { source, old: matches!(tail, Tail::Old { .. }), durable, ending };
+    let home = Follower::new(source, durable, tail)?;
     Ok(Opened { header: found.header, title: found.title, history, repairs, left_behind: None, home })
 }
 
@@ -407,9 +402,13 @@ impl Log {
         Ok(Appended::Written { at, others })
     }
 
-    /// Everything behind what we know.
+    /// Everything behind what we know: a write of ours, and at most a line of another program.
     fn behind(&self, length: u64) -> Result<Vec<u8>, StoreError> {
-        let spot = Spot { offset: self.durable, length: u32::try_from(length - self.durable).unwrap_or(u32::MAX) };
+        let length = u32::try_from(length - self.durable).ok();
+        let Some(length) = length.filter(|length| u64::from(*length) <= 2 * lines::LONGEST) else {
+            return Err(self.source.too_long(self.durable));
+        };
+        let spot = Spot { offset: self.durable, length };
         lines::at(self.source.file(), spot).map_err(StoreError::io(&self.path, "cannot be read"))
     }
 
@@ -473,8 +472,9 @@ impl Log {
             return Ok(Vec::new());
         }
         self.source.is_what_it_was(self.durable, &self.ending)?;
-        if matches!(self.unfinished, Unfinished::NoNewline) && !self.behind(length)?.starts_with(b"\n") {
-            let what = "another program wrote into its last line, and neither can be read any more".to_owned();
+        // An entry on the line of another one is read; one on the line of the header is not looked for.
+        if self.durable < self.source.floor() && !self.source.ends_line(self.durable + 1)? {
+            let what = "another program wrote into its header".to_owned();
             return Err(StoreError::Changed { path: self.path.clone(), what });
         }
         let (entries, durable) = self.source.entries_between(self.durable, length)?;
@@ -556,6 +556,10 @@ impl Log {
             Unfinished::Torn => {
                 let entries = self.read_on()?;
                 self.move_torn_line_aside()?;
+                // A whole entry may stand before the piece on the same line.
+                if !self.source.ends_line(self.durable)? {
+                    self.finish_line()?;
+                }
                 entries
             }
             Unfinished::Old { known } => self.replace_old(known)?,
@@ -572,8 +576,7 @@ impl Log {
         (&*self.file)
             .write_all(b"\n")
             .map_err(StoreError::io(&self.path, "could not be written; nothing was changed"))?;
-        self.durable += 1;
-        Ok(())
+        self.reached(self.durable + 1)
     }
 
     /// An old version gives way to its form of today: the new file is complete on disk before it takes the name, and
@@ -633,79 +636,4 @@ fn keep_old(path: &Path, suffix: &str) -> io::Result<()> {
     let (_, mut kept) = regular::make_first_free(names_beside(path, suffix))?;
     io::copy(&mut old, &mut kept)?;
     kept.sync_all()
-}
-
-impl Follower {
-    /// How far the file was read.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        self.durable
-    }
-
-    /// Reads what its owner appended since.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or is another one now.
-    pub fn catch_up(&mut self, leaf: Option<&EntryId>) -> Result<Grown, StoreError> {
-        let path = self.source.path();
-        let now = fs::metadata(path).map_err(StoreError::io(path, "cannot be looked at"))?;
-        let then = self.source.file().metadata().map_err(StoreError::io(path, "cannot be looked at"))?;
-        let replaced = {
-            use std::os::unix::fs::MetadataExt;
-            (now.dev(), now.ino()) != (then.dev(), then.ino())
-        };
-        if replaced || now.len() < self.durable {
-            let what = if replaced { "it was replaced by another file" } else { "it became shorter" };
-            return Err(StoreError::Changed { path: path.to_owned(), what: what.to_owned() });
-        }
-        if now.len() == self.durable {
-            return Ok(Grown::default());
-        }
-        if self.old {
-            let what = "it was written to in its old version".to_owned();
-            return Err(StoreError::Changed { path: path.to_owned(), what });
-        }
-        self.source.is_what_it_was(self.durable, &self.ending)?;
-        let (entries, durable) = self.source.entries_between(self.durable, now.len())?;
-        self.durable = durable;
-        self.ending = self.source.ending(durable)?;
-        self.source.grown(entries, leaf, durable)
-    }
-}
-
-impl Source {
-    /// The bytes right before a place in the file.
-    fn ending(&self, at: u64) -> Result<Vec<u8>, StoreError> {
-        /// As many as the end of any entry has that is unlike that of another: its text or its id.
-        const ENOUGH: u64 = 64;
-        let length = at.min(ENOUGH);
-        let at_end = self.length().map_err(StoreError::io(self.path(), "cannot be looked at"))? >= at;
-        if !at_end {
-            return Ok(Vec::new());
-        }
-        let spot = Spot { offset: at - length, length: length as u32 };
-        lines::at(self.file(), spot).map_err(StoreError::io(self.path(), "cannot be read"))
-    }
-
-    /// A file that was cut and then grew again is another one, though it is longer than before.
-    fn is_what_it_was(&self, at: u64, ending: &[u8]) -> Result<(), StoreError> {
-        if self.ending(at)? == ending {
-            return Ok(());
-        }
-        let what = "what was read of it is not there any more".to_owned();
-        Err(StoreError::Changed { path: self.path().to_owned(), what })
-    }
-
-    /// What was appended, with the path anew where it does not simply go on behind `leaf`.
-    fn grown(&self, entries: Vec<Placed>, leaf: Option<&EntryId>, end: u64) -> Result<Grown, StoreError> {
-        let mut before = leaf;
-        let mut goes_on = true;
-        for (entry, _) in &entries {
-            // A compaction may keep something that was let go of.
-            goes_on &= entry.parent.as_ref() == before && entry.undoes().is_none() && entry.compaction().is_none();
-            before = Some(&entry.id);
-        }
-        let path = if goes_on { None } else { Some(self.path_from(end)?) };
-        Ok(Grown { entries, path })
-    }
 }

@@ -5,7 +5,21 @@ use std::{fs, path::Path};
 /// Rooms from the ground up. A file may use what is in its own room or below it.
 const ROOMS: &[(&str, &[&str])] = &[
     ("words", &["clock", "ids", "text", "prompts", "regular", "secret", "watch"]),
-    ("entries", &["tokens", "message", "message/outline", "entry", "entry/mirror", "entry/preserved", "entry/writing"]),
+    (
+        "entries",
+        &[
+            "tokens",
+            "message",
+            "message/outline",
+            "entry",
+            "entry/escapes",
+            "entry/header",
+            "entry/mirror",
+            "entry/place",
+            "entry/preserved",
+            "entry/writing",
+        ],
+    ),
     (
         "providers",
         &[
@@ -106,7 +120,11 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/store",
             "session/header",
             "session/history",
+            "session/follower",
+            "session/indexing",
             "session/lines",
+            "session/pieces",
+            "session/walk",
             "provider/http",
             "provider/keys",
             "session/lock",
@@ -145,7 +163,18 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session/handle",
         ],
     ),
-    ("daemon", &["daemon", "daemon/files", "daemon/settings", "serve"]),
+    (
+        "daemon",
+        &[
+            "daemon",
+            "daemon/files",
+            "daemon/registry",
+            "daemon/registry/model",
+            "daemon/sessions",
+            "daemon/settings",
+            "serve",
+        ],
+    ),
     (
         "shell",
         &[
@@ -170,6 +199,7 @@ const SHELL: &[&str] = &[
     "caller",
     "session/drafting",
     "session/asking",
+    "session/follower",
     "session/lock",
     "session/lines",
     "session/header",
@@ -189,7 +219,7 @@ const SHELL: &[&str] = &[
     "watch",
     "daemon",
     "daemon/files",
-    "daemon/files",
+    "daemon/sessions",
     "daemon/settings",
     "serve",
     "outbox",

@@ -91,7 +91,8 @@ fn a_line_with_a_field_twice_takes_nothing_else_away() {
     assert_eq!((&loaded["repairs"][0]["kind"], &loaded["repairs"][0]["line"]), (&json!("corrupt_line"), &json!(2)));
     let page = daemon.ok("session/entries", json!({"sessionId": "twice", "branch": "all"}));
     let ids: Vec<&Value> = page["entries"].as_array().expect("entries").iter().map(|entry| &entry["id"]).collect();
-    assert_eq!(ids, ["b", "c"]);
+    assert_eq!(ids, ["a", "b", "c"], "a placeholder stands for the line");
+    assert_eq!(page["entries"][0]["customType"], "abridged.corrupt");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod golden;
 mod injection;
 mod json_schema;
 mod kills;
+mod lives;
 mod mended;
 mod mutations;
 mod mutator;

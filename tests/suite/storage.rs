@@ -116,9 +116,13 @@ fn a_corrupt_line_in_the_middle_is_told_and_everything_else_is_there() {
         .iter()
         .map(|repair| (repair["kind"].as_str().expect("a kind"), repair["line"].as_u64()))
         .collect();
-    assert_eq!(kinds, [("corrupt_line", Some(8)), ("missing_parent", Some(9))]);
+    assert_eq!(kinds, [("corrupt_line", Some(8))]);
     let session = loaded["session"]["sessionId"].as_str().expect("an id").to_owned();
-    assert_eq!(count(&mut daemon, &session), 19);
+    assert_eq!(count(&mut daemon, &session), 20, "a placeholder stands for the line");
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    let seen: Vec<&str> = context["entryIds"].as_array().expect("ids").iter().filter_map(Value::as_str).collect();
+    let expected: Vec<String> = (0..20).filter(|at| *at != 6).map(|at| format!("e{at}")).collect();
+    assert_eq!(seen, expected, "everything before the line is in the context");
     daemon.ok("session/append", json!({"sessionId": session, "messages": [user("on we go")]}));
     let now = fs::read_to_string(&path).expect("a file");
     assert!(now.starts_with(&(lines.join("\n") + "\n")), "not a byte of the file was changed");
@@ -528,7 +532,7 @@ fn a_line_with_a_key_twice_is_told_and_in_nobodys_way() {
     let loaded = daemon.ok("session/load", json!({"path": path}));
     assert_eq!(loaded["repairs"][0]["kind"], "corrupt_line");
     let session = loaded["session"]["sessionId"].as_str().expect("an id").to_owned();
-    assert_eq!(daemon.ok("session/tree", json!({"sessionId": session}))["nodes"].as_array().map(Vec::len), Some(9));
+    assert_eq!(daemon.ok("session/tree", json!({"sessionId": session}))["nodes"].as_array().map(Vec::len), Some(10));
     let context = daemon.ok("session/context", json!({"sessionId": session}));
     assert_eq!(context["messages"].as_array().map(Vec::len), Some(1));
 }

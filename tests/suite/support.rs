@@ -129,10 +129,15 @@ impl Daemon {
         self.write(format!("{frame}\n").as_bytes());
     }
 
+    /// An id for a request that is sent by other means.
+    pub fn take_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
     /// Sends a request without waiting; its id.
     pub fn begin(&mut self, method: &str, params: Value) -> u64 {
-        let id = self.next_id;
-        self.next_id += 1;
+        let id = self.take_id();
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         id
     }

@@ -1,0 +1,411 @@
+//! Sessions of a running daemon: opened, reached, closed and deleted, as the registry decides.
+
+use super::{
+    Daemon, idle, lock,
+    registry::{Cancel, Decided, FileOf, Life, Request, Step, Ticket, World},
+};
+use crate::{
+    ids::SessionId,
+    protocol::{
+        errors::Failure,
+        types::{
+            CancelAnswer, CancelParams, ListParams, LoadAnswer, LoadParams, NewParams, SessionAnswer, SessionParams,
+        },
+    },
+    rpc::Reply,
+    session::{
+        self, Emitter, background,
+        handle::{self, Command, Handle, Inbox, Note, Urgent},
+        header,
+        open::{self, Opened},
+        store,
+    },
+};
+use serde::Serialize;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::sync::oneshot;
+
+/// Requests wait so long for a load by path that may be about their session. A file on a network mount that does not
+/// answer takes longer, and a file on any other disk far less.
+const LONGEST_HOLD: Duration = Duration::from_secs(5);
+
+/// A client is told to send a request again in so many milliseconds where too many wait.
+const TRY_AGAIN: u64 = 50;
+
+/// How the registry reaches sessions.
+pub(super) struct Doors(pub(super) background::Shared);
+
+/// A request that opens a session.
+pub(super) struct Load {
+    from: From,
+    reply: Reply,
+}
+
+enum From {
+    New(Box<NewParams>),
+    Load(Box<LoadParams>),
+}
+
+impl World for Doors {
+    type Door = Handle;
+    type Inbox = Inbox;
+    type Command = Command;
+    type Load = Load;
+    type Delete = Reply;
+
+    fn door(&self) -> (Handle, Inbox) {
+        handle::mailbox(self.0.clone())
+    }
+
+    fn send(&self, door: &Handle, id: &SessionId, command: Command) -> bool {
+        door.send(id, command)
+    }
+
+    fn is_open(&self, door: &Handle) -> bool {
+        door.is_open()
+    }
+
+    fn closes(&self, command: &Command) -> bool {
+        matches!(command, Command::Close(_) | Command::Leave)
+    }
+
+    fn can_be_cancelled(&self, command: &Command) -> bool {
+        matches!(command, Command::Compact(params, _) if params.dry_run != Some(true))
+    }
+
+    fn describe(&self, Load { from, reply }: Load) -> Command {
+        match from {
+            From::Load(params) => Command::Describe(params, reply),
+            // A fresh id is nobody else's.
+            From::New(_) => Command::Status(reply),
+        }
+    }
+
+    fn leave(&self) -> Command {
+        Command::Leave
+    }
+}
+
+/// A life of a session. It is retired when this goes, whatever ended it.
+struct Tenancy {
+    daemon: Arc<Daemon>,
+    id: SessionId,
+    life: Life,
+    /// The answer to requests that wait for it where a defect ends it.
+    failure: Failure,
+}
+
+impl Drop for Tenancy {
+    fn drop(&mut self) {
+        let mut registry = lock(&self.daemon.registry);
+        let steps = registry.retire(&self.id, self.life);
+        self.daemon.perform(steps, &self.failure);
+    }
+}
+
+impl Daemon {
+    /// Sends a command to a session.
+    pub(super) fn send(self: &Arc<Self>, id: &SessionId, reply: Reply, command: impl FnOnce(Reply) -> Command) {
+        let mut registry = lock(&self.registry);
+        let steps = registry.command(id, command(reply));
+        self.perform(steps, &Failure::no_session(id.as_str()));
+    }
+
+    pub(super) fn note(self: &Arc<Self>, id: &SessionId, reply: Reply, note: Note) {
+        self.send(id, reply, |reply| Command::Note(Box::new(note), reply));
+    }
+
+    /// Does what the registry leaves to be done. The caller holds the registry, so that no request comes in between;
+    /// nothing in here waits or takes it. `failure` is why a life could not be opened.
+    fn perform(self: &Arc<Self>, steps: Vec<Step<Doors>>, failure: &Failure) {
+        for step in steps {
+            match step {
+                Step::Open { id, life, door, inbox, before, load } => self.start(id, life, door, inbox, before, load),
+                Step::Delete { id, life, inbox, before, session, delete } => {
+                    self.start_delete(id, life, inbox, before, session, delete);
+                }
+                Step::NotOpen(id, command) => command.refuse(&Failure::no_session(id.as_str())),
+                Step::Failed(command) => command.refuse(failure),
+                Step::TooMany(request) => {
+                    tracing::warn!("too many requests wait for a session; one was refused");
+                    let failure = Failure::Overloaded { retry_after_ms: TRY_AGAIN };
+                    match request {
+                        Request::Command(command) => command.refuse(&failure),
+                        Request::Load(load) => load.reply.fail(&failure),
+                        Request::Delete(reply) => reply.fail(&failure),
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn session_new(self: &Arc<Self>, params: NewParams, reply: Reply) {
+        let id = SessionId::fresh();
+        let mut registry = lock(&self.registry);
+        let steps = registry.load(&id, Load { from: From::New(Box::new(params)), reply });
+        self.perform(steps, &Failure::no_session(id.as_str()));
+    }
+
+    pub(super) fn session_load(self: &Arc<Self>, params: LoadParams, reply: Reply) {
+        match (params.session_id.clone(), params.path.clone()) {
+            (Some(id), None) => {
+                let mut registry = lock(&self.registry);
+                let steps = registry.load(&id, Load { from: From::Load(Box::new(params)), reply });
+                self.perform(steps, &Failure::no_session(id.as_str()));
+            }
+            (None, Some(path)) => self.load_by_path(PathBuf::from(path), params, reply),
+            _ => reply.fail(&Failure::params("sessionId", "give either sessionId or path")),
+        }
+    }
+
+    /// The session's id is in the file, and the file may be on a disk that sleeps.
+    fn load_by_path(self: &Arc<Self>, path: PathBuf, params: LoadParams, reply: Reply) {
+        let load = Load { from: From::Load(Box::new(params)), reply };
+        let ticket = match lock(&self.registry).load_path(&path, load) {
+            Ok(Some(ticket)) => ticket,
+            Ok(None) => return,
+            Err(load) => return load.reply.fail(&Failure::Overloaded { retry_after_ms: TRY_AGAIN }),
+        };
+        let (tell, mut told) = oneshot::channel();
+        // A thread of its own: a read that blocks for good would take one of the pool from all sessions.
+        let thread = std::thread::Builder::new().name("abridged-peek".to_owned()).spawn(move || {
+            let _ = tell.send(header::peek(&path));
+        });
+        if let Err(error) = thread {
+            tracing::warn!(%error, "no thread for a load by path");
+        }
+        let daemon = self.clone();
+        let decide = async move {
+            let found = match tokio::time::timeout(LONGEST_HOLD, &mut told).await {
+                Ok(found) => found,
+                Err(_) => {
+                    daemon.stop_holding(ticket);
+                    told.await
+                }
+            };
+            match found {
+                Ok(Ok(found)) => daemon.decided(ticket, Ok(found.header.id)),
+                Ok(Err(error)) => daemon.decided(ticket, Err(error.into())),
+                // The thread could not be made, or ended in a defect.
+                Err(_) => daemon.decided(ticket, Err(Failure::Overloaded { retry_after_ms: TRY_AGAIN })),
+            }
+        };
+        self.tasks.spawn_on(decide, &self.runtime);
+    }
+
+    fn stop_holding(self: &Arc<Self>, ticket: Ticket) {
+        let mut registry = lock(&self.registry);
+        let steps = registry.stop_holding(ticket);
+        self.perform(steps, &Failure::Cancelled);
+    }
+
+    fn decided(self: &Arc<Self>, ticket: Ticket, found: Result<SessionId, Failure>) {
+        let mut registry = lock(&self.registry);
+        match &found {
+            Ok(id) => {
+                let (_, steps) = registry.decide(ticket, Decided::Is(id));
+                self.perform(steps, &Failure::no_session(id.as_str()));
+            }
+            Err(failure) => {
+                let (failed, steps) = registry.decide(ticket, Decided::Nothing);
+                failed.into_iter().for_each(|load| load.reply.fail(failure));
+                self.perform(steps, failure);
+            }
+        }
+        drop(registry);
+        self.finish_if_finishing();
+    }
+
+    pub(super) fn session_cancel(self: &Arc<Self>, params: CancelParams, reply: Reply) {
+        let cancel = lock(&self.registry).cancel(&params.session_id);
+        match cancel {
+            Cancel::Ask(door) => {
+                door.send_urgent(Urgent::Cancel(params.operation_id, handle::CancelReply::from(reply)))
+            }
+            Cancel::Nothing(commands) => {
+                reply.ok(&CancelAnswer { cancelled: Vec::new() });
+                commands.into_iter().for_each(|command| command.refuse(&Failure::Cancelled));
+            }
+            Cancel::NotOpen => reply.fail(&Failure::no_session(params.session_id.as_str())),
+        }
+    }
+
+    pub(super) fn session_list(self: &Arc<Self>, params: ListParams, reply: Reply) {
+        let daemon = self.clone();
+        self.runtime.spawn_blocking(self.tracked(move || {
+            let mut answer = daemon.files.catalog.list(&params);
+            let registry = lock(&daemon.registry);
+            for session in &mut answer.sessions {
+                session.status = registry.door(&session.session_id).map(|handle| handle.status.get());
+            }
+            drop(registry);
+            reply.ok(&answer);
+        }));
+    }
+
+    /// `session/delete`: what runs in it is cancelled, then its file goes.
+    pub(super) fn session_delete(self: &Arc<Self>, params: SessionParams, reply: Reply) {
+        let mut registry = lock(&self.registry);
+        let steps = registry.delete(&params.session_id, reply);
+        self.perform(steps, &Failure::no_session(params.session_id.as_str()));
+    }
+
+    /// The session that is open from this file.
+    pub(super) fn session_at(&self, file: &Path) -> Option<Handle> {
+        lock(&self.registry).door_at(file).cloned()
+    }
+
+    /// Opens a session and runs it until it is closed. It is answered before its first event.
+    fn start(
+        self: &Arc<Self>,
+        id: SessionId,
+        life: Life,
+        door: Handle,
+        inbox: Inbox,
+        before: Option<Handle>,
+        load: Load,
+    ) {
+        let daemon = self.clone();
+        let defect = Failure::Internal("a defect of abridged kept the session closed".to_owned());
+        // Made here: the life is retired also where its task never runs.
+        let tenancy = Tenancy { daemon: daemon.clone(), id: id.clone(), life, failure: defect.clone() };
+        let session = async move {
+            if let Some(before) = before {
+                before.gone().await;
+            }
+            let Load { from, reply } = load;
+            let answer = match from {
+                From::New(_) => Answer::new,
+                From::Load(_) => Answer::load,
+            };
+            let (opening, handle, opened_id) = (daemon.clone(), door.clone(), id.clone());
+            let open = move || {
+                let opened = opening.open(opened_id, from)?;
+                let following = opening.settings.follow(&opened.state, handle);
+                Ok((opened, following))
+            };
+            let opened = tokio::task::spawn_blocking(open).await;
+            let (opened, _following) = match opened.unwrap_or(Err(defect)) {
+                Ok(opened) => opened,
+                Err(failure) => {
+                    let mut registry = lock(&daemon.registry);
+                    reply.fail(&failure);
+                    let steps = registry.retire(&id, life);
+                    return daemon.perform(steps, &failure);
+                }
+            };
+            let file = opened.state.file.as_deref().map(|file| file.canonicalize().unwrap_or_else(|_| file.to_owned()));
+            let _watched = opened.state.file.as_deref().map(|file| daemon.watch_file(file));
+            let answer = answer(&opened);
+            {
+                // A client that has the answer finds the session open.
+                let mut registry = lock(&daemon.registry);
+                reply.ok(&answer);
+                let steps = registry.opened(&id, life, file.as_deref());
+                daemon.perform(steps, &tenancy.failure);
+            }
+            daemon.finish_if_finishing();
+            let emitter = Emitter::new(daemon.outbox.clone(), id.clone(), inbox.status.clone());
+            session::run(opened, inbox, emitter).await;
+        };
+        self.tasks.spawn_on(session, &self.runtime);
+    }
+
+    /// Reads or makes a session file. Blocks.
+    fn open(&self, id: SessionId, from: From) -> Result<Opened, Failure> {
+        let sessions = self.places.sessions();
+        let opened = match from {
+            From::New(params) => {
+                let layers = self.settings.layers_for(&params.cwd);
+                open::new(id, *params, &sessions, &layers)?
+            }
+            From::Load(params) => {
+                let path = match &params.path {
+                    Some(path) => PathBuf::from(path),
+                    None => open::find(&id, &sessions)?,
+                };
+                let layers = self.settings.layers_for(&header::peek(&path)?.header.cwd);
+                let opened = open::load(&path, *params, &sessions, &layers)?;
+                if opened.state.id != id {
+                    let what = format!("{}: another session took its place meanwhile; load it again", path.display());
+                    return Err(Failure::Storage { path: path.display().to_string(), errno: None, what });
+                }
+                opened
+            }
+        };
+        Ok(opened.knowing(&self.means.learned))
+    }
+
+    fn start_delete(
+        self: &Arc<Self>,
+        id: SessionId,
+        life: Life,
+        inbox: Inbox,
+        before: Option<Handle>,
+        session: Option<FileOf>,
+        reply: Reply,
+    ) {
+        let failure = Failure::no_session(id.as_str());
+        let tenancy = Tenancy { daemon: self.clone(), id: id.clone(), life, failure };
+        let sessions = self.places.sessions();
+        let work = async move {
+            let _tenancy = tenancy;
+            // A load from here on waits for the end of this.
+            let _inbox = inbox;
+            if let Some(before) = before {
+                before.gone().await;
+            }
+            let delete = move || match session.as_ref().and_then(|file| file.get()) {
+                Some(Some(file)) => store::delete(file).map_err(Failure::from),
+                // It had no file, and is gone with its memory.
+                Some(None) => Ok(()),
+                None => store::delete(&open::find(&id, &sessions)?).map_err(Failure::from),
+            };
+            let deleted = tokio::task::spawn_blocking(delete).await;
+            reply.with(deleted.unwrap_or_else(|_| {
+                Err(Failure::Internal("a defect of abridged kept the session from being deleted".to_owned()))
+            }));
+        };
+        self.tasks.spawn_on(work, &self.runtime);
+    }
+
+    fn finish_if_finishing(&self) {
+        if self.finishing.load(std::sync::atomic::Ordering::SeqCst) {
+            self.finish_when_idle();
+        }
+    }
+
+    /// Sessions end when they have nothing more to do; but not while a request for them waits here.
+    pub(super) fn finish_when_idle(&self) {
+        lock(&self.registry).doors_without_requests().for_each(|handle| handle.send_urgent(Urgent::Finish));
+    }
+
+    /// Sessions end now.
+    pub(super) fn stop_sessions(&self) {
+        lock(&self.registry).doors().for_each(|handle| handle.send_urgent(Urgent::Stop));
+    }
+}
+
+/// The answer to a request that opened a session.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    New(Box<SessionAnswer>),
+    Load(Box<LoadAnswer>),
+}
+
+impl Answer {
+    fn new(opened: &Opened) -> Self {
+        Self::New(Box::new(SessionAnswer { session: opened.state.info(idle()) }))
+    }
+
+    fn load(opened: &Opened) -> Self {
+        let session = opened.state.info(idle());
+        let indexed = opened.state.history().index().is_some();
+        Self::Load(Box::new(LoadAnswer { session, indexed, repairs: opened.state.repairs() }))
+    }
+}

@@ -1,0 +1,193 @@
+//! The index of a session file, and what is odd about its lines.
+
+use super::{
+    history::Source,
+    lines::{self, Line},
+    pieces::{self, Form, Piece},
+    store::{Repair, StoreError},
+};
+use crate::{
+    entry::Entry,
+    index::{Head, Index, Oddity, Spot},
+};
+use std::ops::ControlFlow;
+
+/// The most repairs of one file that are kept. Each is a line of text in an answer.
+const MOST_REPAIRS: usize = 10_000;
+
+/// An index of everything up to some place of a file.
+pub(super) struct Made {
+    pub(super) index: Index,
+    pub(super) repairs: Vec<Repair>,
+    /// The number of the last line.
+    pub(super) lines: usize,
+}
+
+/// The repairs of a file, up to a number.
+#[derive(Default)]
+struct Repairs {
+    listed: Vec<Repair>,
+    more: usize,
+}
+
+impl Repairs {
+    fn add(&mut self, repair: Repair) {
+        if self.listed.len() < MOST_REPAIRS {
+            self.listed.push(repair);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn list(mut self) -> Vec<Repair> {
+        if self.more > 0 {
+            let detail = format!("{} more are not listed", self.more);
+            self.listed.push(Repair { kind: "more", line: None, detail });
+        }
+        self.listed
+    }
+}
+
+impl Source {
+    /// Makes the index of everything up to `end`, unless it is stopped.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn index(&self, end: u64, stopped: &dyn Fn() -> bool) -> Result<Option<Made>, StoreError> {
+        let mut index = Index::default();
+        let mut repairs = Repairs::default();
+        let mut number = self.header_lines();
+        let mut over = false;
+        let each = |line: Line<'_>| {
+            number += 1;
+            if number.is_multiple_of(4_096) && stopped() {
+                over = true;
+                return ControlFlow::Break(());
+            }
+            add_line(&mut index, &line, number, &mut |repair| repairs.add(repair));
+            ControlFlow::Continue(())
+        };
+        lines::forwards(self.file(), self.floor(), end, each).map_err(self.failed())?;
+        index.shrink();
+        Ok((!over).then(|| Made { index, repairs: repairs.list(), lines: number }))
+    }
+
+    /// Adds what stands between two offsets to an index.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn index_on(&self, index: &mut Index, from: u64, to: u64) -> Result<(), StoreError> {
+        let each = |line: Line<'_>| {
+            add_line(index, &line, 0, &mut drop);
+            ControlFlow::Continue(())
+        };
+        lines::forwards(self.file(), from, to, each).map_err(self.failed())
+    }
+
+    /// The numbers of the lines of these spots, from one, in one reading of the file.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn line_numbers(&self, spots: &[Spot]) -> Result<Vec<usize>, StoreError> {
+        let mut order: Vec<usize> = (0..spots.len()).collect();
+        order.sort_unstable_by_key(|&at| spots[at].offset);
+        let mut numbers = vec![0; spots.len()];
+        let Some(last) = order.last().map(|&at| spots[at].offset) else { return Ok(numbers) };
+        let mut left = order.into_iter().peekable();
+        let mut number = self.header_lines();
+        let each = |line: Line<'_>| {
+            number += 1;
+            while let Some(at) = left.next_if(|&at| spots[at].offset < line.next) {
+                numbers[at] = number;
+            }
+            ControlFlow::Continue(())
+        };
+        lines::forwards(self.file(), self.floor(), last + 1, each).map_err(self.failed())?;
+        Ok(numbers)
+    }
+}
+
+/// Adds the entries of a line.
+fn add_line(index: &mut Index, line: &Line<'_>, number: usize, repair: &mut dyn FnMut(Repair)) {
+    if line.is_blank() {
+        return;
+    }
+    let text = std::str::from_utf8(line.bytes).ok().filter(|_| !line.too_long);
+    let head = text.and_then(|text| Head::read(text).ok());
+    if let Some((head, id)) = head.as_ref().and_then(|head| Some((head, head.id()?))) {
+        if let Some(oddity) = index.push(head, line.spot()) {
+            repair(odd(&oddity, &id, Some(number)));
+        }
+        return;
+    }
+    let pieces = pieces::of(line, Form::Today);
+    repair(damaged(&pieces, line, number));
+    for piece in &pieces {
+        let Some(entry) = piece.entry(line) else { continue };
+        let oddity = push(index, &entry, piece.spot(line));
+        if let (Piece::Entry(_), Some(oddity)) = (piece, oddity) {
+            repair(odd(&oddity, entry.id.as_str(), Some(number)));
+        }
+    }
+}
+
+/// Adds an entry to an index.
+pub(super) fn push(index: &mut Index, entry: &Entry, spot: Spot) -> Option<Oddity> {
+    Head::read(entry.line()).ok().and_then(|head| index.push(&head, spot))
+}
+
+/// The repair of a line that is not one entry.
+fn damaged(pieces: &[Piece], line: &Line<'_>, number: usize) -> Repair {
+    let entries = pieces.iter().filter(|piece| matches!(piece, Piece::Entry(_))).count();
+    let broken = pieces.iter().find_map(|piece| match piece {
+        Piece::Entry(_) => None,
+        Piece::Broken(range, what) => Some((what, pieces::ids(&line.bytes[range.clone()]))),
+    });
+    let Some((what, ids)) = broken else {
+        return glued(entries, number);
+    };
+    let place = match ids {
+        Some(ids) => format!("its id {} can be read, and a placeholder stands in its place", ids.id),
+        None => "its id cannot be read, and the entry that follows it goes on behind the entry before it".to_owned(),
+    };
+    let rest = match entries {
+        0 => "the line is left as it is and everything else is loaded".to_owned(),
+        1 => "the whole entry on the same line is read".to_owned(),
+        more => format!("the {more} whole entries on the same line are read"),
+    };
+    Repair { kind: "corrupt_line", line: Some(number), detail: format!("{what}; {place}; {rest}") }
+}
+
+/// The repair of a line that holds several entries.
+pub(super) fn glued(entries: usize, number: usize) -> Repair {
+    let detail = format!("{entries} entries stand on this line; each is read");
+    Repair { kind: "glued_entries", line: Some(number), detail }
+}
+
+/// The repair of an entry that is not taken literally.
+pub(super) fn odd(oddity: &Oddity, id: &str, line: Option<usize>) -> Repair {
+    let (kind, detail) = match oddity {
+        Oddity::MissingParent => (
+            "missing_parent",
+            format!(
+                "the parent of entry {id} is not before it; it follows the entry before it, and the first entry is a root"
+            ),
+        ),
+        Oddity::SameId => ("same_id", format!("two entries have the id {id}; it means the later one")),
+    };
+    Repair { kind, line, detail }
+}
+
+/// An entry that is kept and adds nothing, though its type says it should.
+pub(super) fn unreadable(entry: &Entry) -> Option<Repair> {
+    if entry.has_invalid_usage() {
+        let detail =
+            format!("a count of tokens in the usage of entry {} is no number; the usage is not used", entry.id);
+        return Some(Repair { kind: "invalid_usage", line: None, detail });
+    }
+    let detail = format!(
+        "the {} {} is not in the form of its type; it is kept, and is not in the context",
+        entry.kind, entry.id
+    );
+    entry.unreadable().then_some(Repair { kind: "unreadable_entry", line: None, detail })
+}

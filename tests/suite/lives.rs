@@ -1,0 +1,207 @@
+//! The lives of a session: loads, closes, deletes and cancels in one go, and loads whose file does not answer.
+
+use crate::{
+    support::{Daemon, Home, session_of, turns, user},
+    wire::command,
+};
+use serde_json::{Value, json};
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// Sends these requests as one write; their ids.
+fn together(daemon: &mut Daemon, requests: &[(&str, Value)]) -> Vec<u64> {
+    let ids: Vec<u64> = requests.iter().map(|_| daemon.take_id()).collect();
+    let frame = |(id, (method, params)): (&u64, &(&str, Value))| {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string() + "\n"
+    };
+    let frames: String = ids.iter().zip(requests).map(frame).collect();
+    daemon.write(frames.as_bytes());
+    ids
+}
+
+fn of(session: &str) -> Value {
+    json!({"sessionId": session})
+}
+
+fn append(session: &str) -> (&'static str, Value) {
+    ("session/append", json!({"sessionId": session, "messages": [user("on")]}))
+}
+
+#[test]
+fn a_load_behind_one_that_fails_and_a_close_opens_the_session() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "twice", &turns(1));
+    for _ in 0..60 {
+        let ids = together(
+            &mut daemon,
+            &[
+                ("session/load", json!({"path": path, "settings": {"compaction": 7}})),
+                ("session/close", of("twice")),
+                ("session/load", json!({"path": path})),
+                append("twice"),
+            ],
+        );
+        assert_eq!(daemon.answer(ids[0]).expect_err("wrong settings")["data"]["path"], "settings.compaction");
+        assert!(daemon.answer(ids[1]).is_err(), "nothing was open");
+        assert!(daemon.answer(ids[2]).is_ok());
+        assert!(daemon.answer(ids[3]).is_ok());
+        let (method, params) = append("twice");
+        daemon.ok(method, params);
+        daemon.ok("session/load", of("twice"));
+        daemon.ok("session/close", of("twice"));
+    }
+}
+
+#[test]
+fn a_session_that_is_open_is_closed_by_a_close_behind_a_load_of_its_path() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "again", &turns(1));
+    for _ in 0..100 {
+        daemon.load(&path);
+        let ids = together(
+            &mut daemon,
+            &[
+                ("session/load", json!({"path": path})),
+                ("session/close", of("again")),
+                append("again"),
+                ("session/load", json!({"path": path})),
+                append("again"),
+                ("session/close", of("again")),
+            ],
+        );
+        let answers: Vec<bool> = ids.into_iter().map(|id| daemon.answer(id).is_ok()).collect();
+        assert_eq!(answers, [true, true, false, true, true, true]);
+        assert!(!Path::new(&format!("{}.lock", path.display())).exists());
+    }
+}
+
+#[test]
+fn a_cancel_behind_a_load_that_fails_finds_nothing() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "failing", &turns(1));
+    let wrong = json!({"compaction": 7});
+    daemon.load(&path);
+    daemon.ok("session/close", of("failing"));
+    for named in [json!({"path": path, "settings": wrong}), json!({"path": path, "settings": wrong, "readOnly": true})]
+    {
+        for _ in 0..50 {
+            let ids = together(
+                &mut daemon,
+                &[
+                    ("session/load", named.clone()),
+                    ("session/cancel", of("failing")),
+                    ("session/cancel", of("failing")),
+                ],
+            );
+            assert!(daemon.answer(ids[0]).is_err());
+            assert_eq!(daemon.answer(ids[1]).expect("an answer")["cancelled"], json!([]));
+            assert_eq!(daemon.answer(ids[2]).expect("an answer")["cancelled"], json!([]));
+        }
+    }
+    assert_eq!(daemon.err("session/cancel", of("nobody"))["data"]["code"], "not_found");
+}
+
+#[test]
+fn a_cancel_beside_a_close_is_answered() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "ending", &turns(1));
+    for _ in 0..100 {
+        daemon.load(&path);
+        let ids = together(
+            &mut daemon,
+            &[("session/close", of("ending")), ("session/cancel", of("ending")), ("session/cancel", of("ending"))],
+        );
+        assert!(daemon.answer(ids[0]).is_ok());
+        for id in &ids[1..] {
+            assert_eq!(daemon.answer(*id).expect("an answer")["cancelled"], json!([]));
+        }
+    }
+}
+
+#[test]
+fn a_session_is_deleted_once() {
+    let mut daemon = Daemon::start();
+    for in_the_data_folder in [true, false] {
+        let (session, path) = if in_the_data_folder {
+            let made = daemon.ok("session/new", json!({"cwd": "/p"}))["session"].clone();
+            (made["sessionId"].as_str().expect("an id").to_owned(), made["path"].as_str().expect("a path").to_owned())
+        } else {
+            let path = session_of(&daemon.home, "elsewhere", &turns(1));
+            (daemon.load(&path), path.display().to_string())
+        };
+        let ids = together(
+            &mut daemon,
+            &[
+                ("session/delete", of(&session)),
+                ("session/delete", of(&session)),
+                ("session/load", json!({"path": path})),
+            ],
+        );
+        assert!(daemon.answer(ids[0]).is_ok());
+        for id in &ids[1..] {
+            assert_eq!(daemon.answer(*id).expect_err("it is gone")["data"]["code"], "not_found");
+        }
+        assert!(!Path::new(&path).exists() && !Path::new(&format!("{path}.lock")).exists());
+    }
+    let ephemeral = daemon.ok("session/new", json!({"cwd": "/p", "ephemeral": true}))["session"]["sessionId"].clone();
+    daemon.ok("session/delete", json!({"sessionId": ephemeral}));
+}
+
+/// A daemon in which every look at this file takes a while, as on a network mount that does not answer.
+fn with_slow_file(home: Home, file: &Path, seconds: u32) -> Daemon {
+    let mut slow = Command::new("strace");
+    let delay = format!("inject=openat:delay_enter={}", seconds * 1_000_000);
+    slow.args(["-f", "-o", "/dev/null", "-e", "trace=openat", "-e", &delay, "-P"]).arg(file);
+    let direct = command(&home);
+    slow.arg(direct.get_program());
+    slow.envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?)))).stderr(Stdio::null());
+    let mut daemon = Daemon::of(home, slow);
+    daemon.ok("initialize", json!({}));
+    daemon
+}
+
+#[test]
+fn a_load_whose_file_does_not_answer_holds_back_its_session_alone() {
+    let home = Home::new();
+    let (slow, other) = (session_of(&home, "slow", &turns(1)), session_of(&home, "other", &turns(1)));
+    let third = session_of(&home, "third", &turns(1));
+    let mut daemon = with_slow_file(home, &slow, 4);
+    daemon.load(&other);
+    let load = daemon.begin("session/load", json!({"path": slow, "readOnly": true}));
+    let behind = daemon.begin("session/status", of("slow"));
+    let again = daemon.begin("session/load", json!({"path": slow, "readOnly": true}));
+    // Open sessions, other paths and ids are served.
+    let (method, params) = append("other");
+    daemon.ok(method, params);
+    daemon.load(&third);
+    daemon.ok("session/status", of("third"));
+    let fresh = daemon.ok("session/new", json!({"cwd": "/p"}))["session"]["sessionId"].clone();
+    daemon.ok("session/close", json!({"sessionId": fresh}));
+    daemon.ok("session/load", json!({"sessionId": fresh}));
+    daemon.ok("session/close", of("other"));
+    daemon.load(&other);
+    let compact = daemon.begin("session/compact", json!({"sessionId": "slow", "keepRecentTokens": 1}));
+    assert_eq!(daemon.ok("session/cancel", of("slow"))["cancelled"], json!([]));
+    assert_eq!(daemon.answer(compact).expect_err("cancelled")["data"]["code"], "request_cancelled");
+    let answered = |frame: &Value| [load, behind, again].iter().any(|id| frame["id"] == *id);
+    assert!(!daemon.events.iter().any(answered), "the slow file was slow");
+    assert!(daemon.answer(load).is_ok());
+    assert_eq!(daemon.answer(behind).expect("it is open")["session"]["sessionId"], "slow");
+    assert!(daemon.answer(again).is_ok());
+}
+
+#[test]
+fn requests_for_nobody_wait_only_so_long_for_a_load_that_does_not_answer() {
+    let home = Home::new();
+    let slow = session_of(&home, "slow", &turns(1));
+    let mut daemon = with_slow_file(home, &slow, 20);
+    let load = daemon.begin("session/load", json!({"path": slow}));
+    assert_eq!(daemon.err("session/status", of("nobody"))["data"]["code"], "not_found");
+    assert!(!daemon.events.iter().any(|frame| frame["id"] == load), "the load is not decided");
+    // From here on nothing waits for it.
+    assert_eq!(daemon.err("session/delete", of("nobody"))["data"]["code"], "not_found");
+    assert!(!daemon.events.iter().any(|frame| frame["id"] == load));
+    assert!(daemon.end().0.success(), "it ends with the load undecided");
+}
