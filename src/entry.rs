@@ -230,6 +230,8 @@ struct Head<'a> {
     _label: Option<IgnoredAny>,
     #[serde(default, rename = "name")]
     _name: Option<IgnoredAny>,
+    #[serde(default, rename = "title")]
+    _title: Option<IgnoredAny>,
 }
 
 /// The fields of the small types.
@@ -244,6 +246,8 @@ struct Small {
     label: Option<Value>,
     #[serde(default)]
     name: Option<String>,
+    #[serde(default)]
+    title: Option<String>,
     #[serde(default)]
     provider: Option<String>,
     #[serde(default)]
@@ -570,6 +574,8 @@ impl Body {
                 Self::Label { target: small.target_id?, label }
             }
             "session_info" => Self::SessionInfo { name: small()?.name.unwrap_or_default() },
+            // oh-my-pi's.
+            "title_change" => Self::SessionInfo { name: small()?.title.unwrap_or_default() },
             "model_change" => {
                 // pi names provider and model apart, oh-my-pi as one "provider/id".
                 let Small { provider, model_id, model, .. } = small()?;

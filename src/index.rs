@@ -62,6 +62,8 @@ pub struct Head<'a> {
     label: Option<&'a RawValue>,
     #[serde(default, borrow)]
     name: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    title: Option<&'a RawValue>,
     // Looked at so that what is no entry is no entry here either: a key that is there twice is an error.
     #[serde(default, rename = "timestamp")]
     _timestamp: Option<IgnoredAny>,
@@ -217,6 +219,10 @@ impl Index {
             }
             "session_info" => {
                 self.title = text(head.name).map(Cow::into_owned);
+                self.landmarks.push(place);
+            }
+            "title_change" => {
+                self.title = text(head.title).map(Cow::into_owned);
                 self.landmarks.push(place);
             }
             "custom"

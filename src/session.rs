@@ -8,6 +8,7 @@
 pub mod append;
 pub mod asking;
 pub mod background;
+pub mod blobs;
 mod browse;
 mod compacting;
 pub mod compaction;
@@ -97,7 +98,7 @@ enum Input {
 /// What was done with the file while nobody else had it.
 enum Done {
     /// A write, and the path anew where the entries do not simply go on where it ended.
-    Wrote { appended: Result<Appended, StoreError>, path: Option<Result<Path, StoreError>>, what: Write },
+    Wrote { appended: Result<Appended, StoreError>, path: Option<Result<Path, StoreError>>, what: Box<Write> },
     /// The path was read again.
     Woke(Result<Path, StoreError>),
     /// What others appended was read.

@@ -5,7 +5,7 @@ use super::{
     state::State,
 };
 use crate::{
-    entry::{self, Entry},
+    entry::{self, Body, Entry},
     ids::{CallId, EntryId, ModelRef},
     message::{Assistant, Message},
     models::known,
@@ -41,7 +41,8 @@ pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Re
     if params.messages.is_empty() {
         return Err(Failure::params("messages", "at least one message is needed"));
     }
-    let mut parent = params.parent_entry_id.clone().or_else(|| leaf.cloned());
+    let branch = params.parent_entry_id.as_ref().map(|parent| behind_mirrors(state, parent)).transpose()?;
+    let mut parent = branch.or_else(|| leaf.cloned());
     let mut staged = Staged::default();
     let model = state.model(state.path());
     let api_of = |model: &ModelRef| api_of(state, model);
@@ -63,6 +64,35 @@ pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Re
         parent = Some(id);
     }
     Ok(staged)
+}
+
+/// The last of the lines for other programs that belong to an entry, where there are any: what goes on behind the entry
+/// goes on behind them. Behind the leaf as clients see it these are all markers.
+fn behind_mirrors(state: &State, parent: &EntryId) -> Result<EntryId, Failure> {
+    let (path, history) = (state.path(), state.history());
+    if path.visible_leaf() == Some(parent)
+        && let Some(leaf) = path.last()
+    {
+        return Ok(leaf.id.clone());
+    }
+    let mut last = parent.clone();
+    let belongs =
+        |entry: &Entry, last: &EntryId| matches!(entry.body, Body::Mirror(_)) && entry.parent.as_ref() == Some(last);
+    if let Some(place) = path.position(parent) {
+        for entry in path[place + 1..].iter().take_while(|entry| matches!(entry.body, Body::Mirror(_))) {
+            last = entry.id.clone();
+        }
+    } else if let Some(index) = history.index()
+        && let Some(place) = index.find(parent)
+    {
+        for entry in history.wanted(index.after(Some(place))).read() {
+            match entry? {
+                entry if belongs(&entry, &last) => last = entry.id.clone(),
+                _ => break,
+            }
+        }
+    }
+    Ok(last)
 }
 
 /// The wire format of a model: that of its settings, else that of its provider.

@@ -12,6 +12,7 @@ use super::{
     writing::with_its_past,
 };
 use crate::{
+    ids::EntryId,
     outbox::About,
     protocol::{
         errors::Failure,
@@ -308,6 +309,7 @@ impl Session {
         if grown.entries.is_empty() {
             return;
         }
+        let left = self.left_by(&grown);
         self.state.change(|history| {
             for (entry, spot) in &grown.entries {
                 history.push(entry.clone(), Some(*spot));
@@ -324,6 +326,42 @@ impl Session {
         if !self.state.history().is_asleep() {
             self.tell_usage(self.state.measure(self.state.path()).usage);
         }
+        if let Some((messages, leaf)) = left {
+            self.warn(
+                "Another program went on from an earlier entry",
+                format!(
+                    "It had not read the last {messages} of this session's messages. They are a branch of their own \
+                     now, up to entry {leaf}, and are not in the context. Nothing is lost. To go on from them, call \
+                     session/append with parentEntryId {leaf}. Two programs that write to one session should take turns."
+                ),
+            );
+        }
+    }
+
+    /// The messages that are not on the path any more because another program went on from an entry before them: how
+    /// many, and the last of their branch.
+    fn left_by(&self, grown: &Grown) -> Option<(usize, EntryId)> {
+        let ours = matches!(self.writer, Writer::Ready(Home::File(_)));
+        let path = self.state.path();
+        let mut base = grown.entries.last()?.0.parent.clone();
+        for (entry, _) in grown.entries.iter().rev() {
+            if base.as_ref() == Some(&entry.id) {
+                base.clone_from(&entry.parent);
+            }
+        }
+        // A path that is not in memory says nothing of where it went on.
+        let place = match &base {
+            Some(base) => path.position(base).map_or(0, |place| place + 1),
+            None => 0,
+        };
+        let left = path[place..].iter().filter(|entry| entry.in_context()).count();
+        (ours && left > 0).then(|| Some((left, path.visible_leaf()?.clone()))).flatten()
+    }
+
+    /// Sends a warning.
+    pub(super) fn warn(&self, title: &str, detail: String) {
+        let event = Event::Notice { severity: Severity::Warning, title: title.to_owned(), detail: Some(detail) };
+        self.emitter.emit(About::default(), &event);
     }
 
     /// An operation that the last owner of the file started has its end now.

@@ -162,7 +162,9 @@ impl Session {
         if let Some(path) = here {
             let view = self.state.view();
             return match api {
-                None => reply.pieces(read::Context::new(&view, &path).pieces()),
+                None if view.blobs().is_none() => reply.pieces(read::Context::new(&view, &path).pieces()),
+                // Images are read from files of their own.
+                None => self.spawn_read(move || reply.pieces(read::Context::new(&view, &path).pieces())),
                 Some(api) => {
                     let session = self.state.id.clone();
                     self.spawn_read(move || request::answer(&view, &path, &session, api, reply));

@@ -233,8 +233,10 @@ fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
             continue;
         };
+        if let Some(name) = named(&line) {
+            title = Some(name).filter(|name| !name.is_empty());
+        }
         match line["type"].as_str() {
-            Some("session_info") => title = line["name"].as_str().map(str::to_owned).filter(|name| !name.is_empty()),
             Some("message") if preview.is_none() => {
                 if let Ok(Message::User(content)) = Message::parse(&line["message"].to_string()) {
                     preview = Some(text::one_line(&message::text_of(&content), 160));
@@ -248,8 +250,19 @@ fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
 
 /// The name that the last lines give, if one does.
 fn later_title(tail: &[u8]) -> Option<String> {
-    let lines = tail.split(|byte| *byte == b'\n').rev();
-    let naming = lines.filter(|line| memchr::memmem::find(line, b"\"session_info\"").is_some());
-    let mut named = naming.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    named.find_map(|line| (line["type"] == "session_info").then(|| line["name"].as_str().map(str::to_owned))?)
+    let names = |line: &&[u8]| {
+        [&b"\"session_info\""[..], b"\"title_change\""].iter().any(|kind| memchr::memmem::find(line, kind).is_some())
+    };
+    let naming = tail.split(|byte| *byte == b'\n').rev().filter(names);
+    naming.filter_map(|line| serde_json::from_slice::<Value>(line).ok()).find_map(|line| named(&line))
+}
+
+/// The name that a line gives the session: pi's entry, or oh-my-pi's.
+fn named(line: &Value) -> Option<String> {
+    let name = match line["type"].as_str()? {
+        "session_info" => &line["name"],
+        "title_change" => &line["title"],
+        _ => return None,
+    };
+    name.as_str().map(str::to_owned)
 }

@@ -1,7 +1,7 @@
 //! What is written beside messages and compactions: names, pins, edits, undone compactions, configuration. Each request
 //! becomes entries, and an answer when they are on disk.
 
-use super::{handle::Note, state::State, undoing::Undoing};
+use super::{handle::Note, open::model_fields, state::State, undoing::Undoing};
 use crate::{
     entry::{self, ContextEdit, Entry, PINNED_TEXT},
     ids::EntryId,
@@ -248,8 +248,7 @@ fn configure(state: &State, params: &ConfigureParams) -> Result<Staged, Failure>
             let what = "a model cannot be taken away, only another one chosen";
             return Err(Failure::params("model", what));
         };
-        let fields = [("provider", model.provider.as_str().into()), ("modelId", model.id.as_str().into())];
-        staged.add(state, "model_change", &fields)?;
+        staged.add(state, "model_change", &model_fields(model))?;
     }
     if let Some(level) = &params.thinking_level {
         let level = level.as_deref().unwrap_or("off");

@@ -55,8 +55,9 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
         timestamp: entry::now(),
         cwd: params.cwd,
         parent_session: params.parent_session,
-        title: None,
-        rest: serde_json::Map::new(),
+        // oh-my-pi reads a title from nowhere else.
+        title: params.title.clone(),
+        rest: params.title.iter().map(|_| ("titleSource".to_owned(), Value::from("user"))).collect(),
     };
     let data = SessionData {
         system_prompt: params.system_prompt,
@@ -103,7 +104,8 @@ fn first_entries(
         parent = Some(id);
     };
     if let Some(model) = model {
-        add("model_change", &[("provider", model.provider.as_str().into()), ("modelId", model.id.as_str().into())]);
+        let fields = model_fields(model);
+        add("model_change", &fields);
     }
     if let Some(level) = thinking {
         add("thinking_level_change", &[("thinkingLevel", level.into())]);
@@ -116,6 +118,13 @@ fn first_entries(
         add("custom", &[("customType", "abridged.session".into()), ("data", data)]);
     }
     lines
+}
+
+/// What a `model_change` says: pi names provider and model apart, oh-my-pi as one.
+#[must_use]
+pub fn model_fields(model: &ModelRef) -> [(&'static str, Value); 3] {
+    let (provider, id) = (model.provider.as_str(), model.id.as_str());
+    [("provider", provider.into()), ("modelId", id.into()), ("model", format!("{provider}/{id}").into())]
 }
 
 /// `sessions/--<cwd>--/<time>_<id>.jsonl`, as pi names them.

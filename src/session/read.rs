@@ -1,6 +1,9 @@
 //! Answers that change nothing.
 
-use super::state::{State, View};
+use super::{
+    blobs::{Blobs, Reading},
+    state::{State, View},
+};
 use crate::{
     context,
     entry::{self, Entry},
@@ -24,6 +27,7 @@ pub struct Context {
     context: context::Context,
     usage: Usage,
     model: Option<ModelRef>,
+    blobs: Option<Blobs>,
 }
 
 impl Context {
@@ -32,7 +36,7 @@ impl Context {
     pub fn new(view: &View, path: &Path) -> Self {
         let context = context::build(path, view.prompts());
         let usage = view.measure_built(path, &context).usage;
-        Self { context, usage, model: view.model(path) }
+        Self { context, usage, model: view.model(path), blobs: view.blobs().cloned() }
     }
 
     /// Its JSON: the fields of `ContextAnswer`, which the schema is made of. Messages are JSON already, and there may be
@@ -41,11 +45,12 @@ impl Context {
     pub fn pieces(&self) -> Vec<Piece> {
         let messages = self.context.messages();
         let mut pieces = Vec::with_capacity(2 * messages.len() + 2);
+        let mut images = Reading::of(self.blobs.as_ref());
         for (at, message) in messages.iter().enumerate() {
             pieces.push(Piece::Text(if at == 0 { "{\"messages\":[" } else { "," }.to_owned()));
             pieces.push(match message.part() {
-                Some((line, part)) => Piece::Part(line, part),
-                None => Piece::Text(message.json().into_owned()),
+                Some((line, part)) if !images.concerns(&line[part.clone()]) => Piece::Part(line, part),
+                _ => Piece::Text(images.resolve(message.json()).into_owned()),
             });
         }
         let entries: Vec<_> = messages.iter().map(|message| &message.entry).collect();

@@ -1,6 +1,6 @@
 //! `session/context` in a provider's own words: the whole request, but for how its answer is to come.
 
-use super::state::View;
+use super::{blobs::Reading, state::View};
 use crate::{
     context::{self, Context},
     ids::SessionId,
@@ -69,10 +69,11 @@ fn request(
     let target = Target { api, provider: &model.provider, model: &model.id };
     let room = usage.context_window.map_or(u64::MAX, |window| window.saturating_sub(usage.context_tokens).max(1));
     let limit = models::output_limit(view.settings(), model).map(|limit| limit.tokens.clamp(1, room));
+    let mut images = Reading::of(view.blobs());
     Request {
         model: model.id.clone(),
         system: view.data().system_prompt.clone(),
-        turns: turns(context.messages().iter().map(|message| message.json()), &target),
+        turns: turns(context.messages().iter().map(|message| images.resolve(message.json())), &target),
         tools: view.data().tools.clone().unwrap_or_default(),
         max_tokens: limit,
         ceiling: Some(limit.unwrap_or(room)),

@@ -1,6 +1,7 @@
 //! What a session is, apart from what runs in it: its entries, its settings, and what can be said about them at once.
 
 use super::{
+    blobs::Blobs,
     follower::Follower,
     history::History,
     open::wrong_settings,
@@ -116,6 +117,7 @@ pub struct View {
     model_in_header: Option<ModelRef>,
     thinking_in_header: Option<String>,
     learned: Learned,
+    blobs: Option<Blobs>,
 }
 
 /// What a session is.
@@ -129,6 +131,8 @@ pub struct State {
     pub repairs: Vec<Repair>,
     /// How often the disk was touched.
     pub stats: Stats,
+    /// Images that are kept beside its file.
+    blobs: Option<Blobs>,
     header: Header,
     /// The title in the file's head, where oh-my-pi puts it.
     title: Option<String>,
@@ -168,6 +172,7 @@ impl State {
         Ok(Self {
             layers: layers.clone(),
             id: header.id.clone(),
+            blobs: file.as_deref().and_then(Blobs::beside),
             file,
             looked_at: history.path().revision(),
             history,
@@ -307,6 +312,7 @@ impl State {
             model_in_header: in_header(),
             thinking_in_header: text("thinkingLevel"),
             learned: self.learned.clone(),
+            blobs: self.blobs.clone(),
         }
     }
 
@@ -397,6 +403,12 @@ impl View {
     #[must_use]
     pub fn thinking_level(&self, path: &Path) -> String {
         path.thinking_level().or_else(|| self.thinking_in_header.clone()).unwrap_or_else(|| "off".to_owned())
+    }
+
+    /// Images that are kept beside the session's file.
+    #[must_use]
+    pub fn blobs(&self) -> Option<&Blobs> {
+        self.blobs.as_ref()
     }
 
     /// The settings in force.

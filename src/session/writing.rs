@@ -3,7 +3,7 @@
 use super::{
     Append, Done, Ending, Input, Session, Write, Writer, append,
     handle::Command,
-    history::Library,
+    history::{Library, Placed},
     mirroring, notes, read,
     state::Home,
     store::{Appended, StoreError},
@@ -113,7 +113,7 @@ impl Session {
                 // Here it costs nobody's time but the writer's, and every answer has counts instead of guesses.
                 entries.iter().for_each(|entry| entry.count());
             }
-            Done::Wrote { appended, path, what }
+            Done::Wrote { appended, path, what: Box::new(what) }
         });
     }
 
@@ -128,14 +128,14 @@ impl Session {
             let marker = undoing.marker().clone();
             let (entries, path) = match reader.path_behind(marker, home.end()) {
                 Ok(path) => undoing.complete(with_its_past(path, library.as_ref())),
-                Err(error) => return Done::Wrote { appended: Err(error), path: None, what },
+                Err(error) => return Done::Wrote { appended: Err(error), path: None, what: Box::new(what) },
             };
             let lines: Vec<String> = entries.iter().map(|entry| entry.line().to_owned()).collect();
             let appended = home.append(&lines, leaf.as_ref());
             if let Write::Note { staged, .. } = &mut what {
                 staged.entries = entries;
             }
-            Done::Wrote { appended, path: Some(Ok(path)), what }
+            Done::Wrote { appended, path: Some(Ok(path)), what: Box::new(what) }
         });
     }
 
@@ -146,7 +146,7 @@ impl Session {
             self.note_what_runs();
         }
         match done {
-            Done::Wrote { appended, path, what } => self.wrote(appended, path, what),
+            Done::Wrote { appended, path, what } => self.wrote(appended, path, *what),
             Done::Woke(path) => self.woke(path),
             Done::CaughtUp(grown) => self.caught_up(grown),
         }
@@ -172,6 +172,7 @@ impl Session {
                     others.iter().for_each(|(entry, spot)| history.push(entry.clone(), Some(*spot)));
                 });
                 others.iter().for_each(|(entry, _)| self.announce(entry, None));
+                self.warn_of_branch(&others);
                 at
             }
             Ok(Appended::Behind(grown)) => {
@@ -205,6 +206,22 @@ impl Session {
             }
             Write::Spent(spent) => spent.entries.iter().for_each(|entry| self.announce(entry, None)),
             Write::Note { note, staged, reply } => self.noted(*note, staged, reply),
+        }
+    }
+
+    /// Tells of messages that another program wrote while a write of ours was on its way: they follow the same entry.
+    fn warn_of_branch(&self, others: &[Placed]) {
+        let messages = others.iter().filter(|(entry, _)| entry.in_context()).count();
+        if let (true, Some((last, _))) = (messages > 0, others.last()) {
+            let last = &last.id;
+            self.warn(
+                "Another program wrote to this session at the same moment",
+                format!(
+                    "Its {messages} messages are a branch of their own, up to entry {last}, and are not in the context. \
+                     Nothing is lost. To go on from them, call session/append with parentEntryId {last}. Two programs \
+                     that write to one session should take turns."
+                ),
+            );
         }
     }
 

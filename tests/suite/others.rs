@@ -373,3 +373,107 @@ fn texts_wait_until_every_call_has_its_result() {
     append(&mut daemon, &session, &[assistant("done")]);
     assert_eq!(agree(&mut daemon, &session).carried().len(), 2);
 }
+
+/// A client that names the leaf it knows goes on behind the lines for other programs, too.
+#[test]
+fn an_append_behind_a_compaction_is_behind_its_lines_for_others() {
+    let mut daemon = Daemon::at(small_window());
+    let session = loaded(&mut daemon, "behind", &large_results());
+    let answer = daemon.ok(
+        "session/compact",
+        json!({"sessionId": session, "method": "extractive", "keepRecentTokens": 28_000, "wait": true}),
+    );
+    let compaction = answer["result"]["entryId"].clone();
+    let on = |daemon: &mut Daemon, text: &str| {
+        daemon
+            .ok("session/append", json!({"sessionId": session, "messages": [user(text)], "parentEntryId": compaction}))
+    };
+    on(&mut daemon, "go on");
+    let elided = |shown: &Shown| shown.messages().iter().any(|(_, content)| content.to_string().contains("left out"));
+    assert!(elided(&agree(&mut daemon, &session)));
+    // And once more from there, as a branch.
+    on(&mut daemon, "or do this");
+    let shown = agree(&mut daemon, &session);
+    assert!(elided(&shown) && !format!("{shown:?}").contains("go on"));
+    same_reopened(&mut daemon, &session);
+}
+
+/// Appends a line as a program does that has read the file up to `parent` only.
+fn write_stale(path: &Path, parent: &str, id: &str) {
+    let line = json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z", "message": user("from elsewhere")});
+    let mut file = fs::OpenOptions::new().append(true).open(path).expect("a file");
+    std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).expect("a line");
+}
+
+#[test]
+fn a_program_that_goes_on_from_an_earlier_entry_is_noticed() {
+    let mut daemon = Daemon::start();
+    let session = loaded(&mut daemon, "stale", &turns(2));
+    let path = file_of(&mut daemon, &session);
+    let answer = append(&mut daemon, &session, &[user("not read there"), assistant("nor this")]);
+    let leaf = answer["leafEntryId"].as_str().expect("an id").to_owned();
+    write_stale(&path, "e7", "other1");
+    let notice = daemon.until("notice")["params"]["event"].clone();
+    assert_eq!(notice["severity"], "warning");
+    let detail = notice["detail"].as_str().expect("a text");
+    assert!(detail.contains("the last 2 of") && detail.contains(&format!("parentEntryId {leaf}")), "{detail}");
+    agree(&mut daemon, &session);
+    // The way back that the notice names.
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user("back")], "parentEntryId": leaf}));
+    let shown = agree(&mut daemon, &session);
+    assert!(format!("{shown:?}").contains("not read there") && !format!("{shown:?}").contains("from elsewhere"));
+}
+
+#[test]
+fn a_program_that_goes_on_from_the_leaf_is_no_surprise() {
+    let mut daemon = Daemon::start();
+    let session = loaded(&mut daemon, "fresh", &turns(2));
+    let path = file_of(&mut daemon, &session);
+    write_stale(&path, "e7", "other1");
+    write_stale(&path, "other1", "other2");
+    daemon.next_within(std::time::Duration::from_secs(30), |frame| frame["params"]["entryId"] == "other2");
+    daemon.ok("ping", json!({}));
+    assert!(!daemon.kinds().contains(&"notice".to_owned()), "{:#?}", daemon.events);
+    agree(&mut daemon, &session);
+}
+
+#[test]
+fn titles_are_read_and_written_as_oh_my_pi_does() {
+    let mut daemon = Daemon::start();
+    let new = daemon.ok("session/new", json!({"cwd": "/project", "title": "The parser", "model": "local/qwen"}));
+    let text = fs::read_to_string(new["session"]["path"].as_str().expect("a path")).expect("a file");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((&lines[0]["title"], &lines[0]["titleSource"]), (&json!("The parser"), &json!("user")));
+    assert_eq!((&lines[1]["modelId"], &lines[1]["model"]), (&json!("qwen"), &json!("local/qwen")));
+    let mut theirs = header("theirs");
+    theirs["title"] = "old".into();
+    let renamed = json!({"type": "title_change", "id": "t", "parentId": null, "timestamp": "2026-01-01T00:00:00.000Z", "title": "new", "source": "user"});
+    let path = daemon.home.session("theirs.jsonl", &[theirs, renamed]);
+    let loaded = daemon.ok("session/load", json!({"path": path}));
+    assert_eq!(loaded["session"]["title"], "new");
+}
+
+#[test]
+fn images_of_oh_my_pi_are_sent() {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use sha2::{Digest, Sha256};
+    let mut daemon = Daemon::start();
+    let bytes = b"the bytes of an image";
+    let hash = format!("{:x}", Sha256::digest(bytes));
+    let (folder, blobs) = (daemon.home.path("agent/sessions/-project"), daemon.home.path("agent/blobs"));
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::create_dir_all(&blobs).expect("a folder");
+    fs::write(blobs.join(&hash), bytes).expect("a file");
+    let image = |hash: &str| json!({"type": "image", "data": format!("blob:sha256:{hash}"), "mimeType": "image/png"});
+    let message = json!({"role": "user", "content": [image(&hash), image(&"0".repeat(64))], "timestamp": 1});
+    let path =
+        daemon.home.session("agent/sessions/-project/s.jsonl", &[header("images"), entries(&[message])[0].clone()]);
+    let session = daemon.load(&path);
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    let content = &context["messages"][0]["content"];
+    assert_eq!(content[0]["data"], STANDARD.encode(bytes));
+    assert_eq!(content[1]["data"], format!("blob:sha256:{}", "0".repeat(64)));
+    daemon.ok("session/configure", json!({"sessionId": session, "model": "anthropic/claude-sonnet-4-5"}));
+    let body = daemon.ok("session/context", json!({"sessionId": session, "format": "anthropic"}))["body"].to_string();
+    assert!(body.contains(&STANDARD.encode(bytes)) && body.contains("kept elsewhere"), "{body}");
+}
