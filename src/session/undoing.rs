@@ -136,7 +136,8 @@ impl Undoing {
 fn may_leave(entry: &Entry) -> bool {
     match &entry.body {
         Body::Mirror(_) | Body::Usage => true,
-        Body::Custom(_) => entry.is_marker(),
+        // A broken line may have been a message.
+        Body::Custom(_) => entry.is_marker() && !entry.is_placeholder(),
         Body::Label { .. } | Body::SessionInfo { .. } | Body::ModelChange { .. } | Body::ThinkingLevel(_) => true,
         _ => false,
     }
