@@ -1,45 +1,75 @@
-//! Secrets out of texts, before anything else reads them: each is replaced by a placeholder that says what it was.
+//! Replaces each secret of a text by a placeholder that names its kind, before anything else reads the text.
 //!
-//! First what goes over lines, then the issuers' own key formats and the places where secrets stand, then what a name
-//! gives away (`password = …`). A placeholder matches none of them, so redacting twice changes nothing.
+//! The order: private keys and manifests, the issuers' own key formats, the places where secrets stand, the flags of
+//! programs, labels in the languages of people, and the names of values (`password = …`), whose values may stand on the
+//! lines below. A placeholder matches none of them, so redacting twice changes nothing.
 
 mod blocks;
+mod commands;
+mod keys;
+mod labels;
+mod lines;
 mod named;
+mod places;
 mod rules;
 mod stream;
+mod tables;
 
 pub use stream::Stream;
 
-use memchr::memmem::Finder;
+use keys::{BEGINNING, INSIDE, KEYS, ODD_KEYS};
+use memchr::{
+    memchr,
+    memmem::{self, Finder},
+    memrchr,
+};
+use places::PLACES;
 use regex::{Captures, Regex};
-use rules::{BEGINNING, KEYS, ODD_KEYS, PLACES, Rule, Value};
-use std::{borrow::Cow, sync::LazyLock};
+use rules::{Rule, Value, secret_of};
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
 /// A text with every secret in it replaced by `[REDACTED:kind]`.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
     let mut text = blocks::redact(text);
-    let apply = |text: &mut Cow<'_, str>, pattern: &Regex, replacement: &dyn Fn(&Captures<'_>) -> String| {
-        if let Cow::Owned(replaced) = pattern.replace_all(text, |found: &Captures<'_>| replacement(found)) {
-            *text = Cow::Owned(replaced);
-        }
-    };
     for matcher in ODD.iter() {
-        if matcher.may_match(&text) {
-            apply(&mut text, &matcher.pattern, &|found| replacement(matcher.rule, found));
-        }
+        matcher.apply(&mut text);
     }
-    apply(&mut text, &ALL_KEYS.pattern, &|found| ALL_KEYS.replacement(found));
+    if let Cow::Owned(replaced) =
+        ALL_KEYS.pattern.replace_all(&text, |found: &Captures<'_>| ALL_KEYS.replacement(found))
+    {
+        text = Cow::Owned(replaced);
+    }
     for matcher in PLACES_OF.iter() {
-        if matcher.may_match(&text) {
-            apply(&mut text, &matcher.pattern, &|found| replacement(matcher.rule, found));
-        }
+        matcher.apply(&mut text);
     }
-    let named: Vec<_> = named::find(&text).map(|range| (range, "secret")).collect();
-    match named.is_empty() {
-        true => text,
-        false => Cow::Owned(blocks::replaced(&text, named).into_owned()),
+    let commands = commands::find(&text);
+    replace(&mut text, commands);
+    let labels = labels::find(&text);
+    replace(&mut text, labels);
+    let words: Vec<usize> = named::words(&text).collect();
+    let mut named = Vec::new();
+    lines::find(&text, &words, &mut named);
+    named.extend(named::find(&text, &words));
+    replace(&mut text, named);
+    text
+}
+
+/// Puts a placeholder where each of these secrets stands.
+fn replace(text: &mut Cow<'_, str>, secrets: Vec<Range<usize>>) {
+    let free =
+        |range: &Range<usize>| !text[range.clone()].contains("[REDACTED") && !is_in_a_placeholder(text, range.start);
+    let secrets: Vec<_> = secrets.into_iter().filter(free).map(|range| (range, "secret")).collect();
+    if !secrets.is_empty() {
+        *text = Cow::Owned(blocks::replaced(text, secrets).into_owned());
     }
+}
+
+/// Whether a position is inside of a placeholder.
+fn is_in_a_placeholder(text: &str, at: usize) -> bool {
+    const LONGEST: usize = 40;
+    let before = &text.as_bytes()[at.saturating_sub(LONGEST)..at];
+    memmem::rfind(before, b"[REDACTED").is_some_and(|begin| !before[begin..].contains(&b']'))
 }
 
 /// A rule, ready to be used.
@@ -47,23 +77,92 @@ struct Matcher {
     rule: &'static Rule,
     hints: Vec<Finder<'static>>,
     pattern: Regex,
+    /// How many lines a match is on, at the most.
+    lines: usize,
 }
 
 static ODD: LazyLock<Vec<Matcher>> = LazyLock::new(|| {
-    let key = |rule: &'static Rule| Matcher::new(rule, &format!("{BEGINNING}(?P<secret>{})", rule.pattern));
+    let key = |rule: &'static Rule| Matcher::new(rule, &format!("{BEGINNING}(?P<secret>{})", rule.pattern), 1);
     ODD_KEYS.iter().map(key).collect()
 });
 
-static PLACES_OF: LazyLock<Vec<Matcher>> =
-    LazyLock::new(|| PLACES.iter().chain(blocks::ACROSS).map(|rule| Matcher::new(rule, rule.pattern)).collect());
+static PLACES_OF: LazyLock<Vec<Matcher>> = LazyLock::new(|| {
+    let on_a_line = PLACES.iter().map(|rule| Matcher::new(rule, rule.pattern, 1));
+    on_a_line.chain(blocks::ACROSS.iter().map(|rule| Matcher::new(rule, rule.pattern, 2))).collect()
+});
 
 impl Matcher {
-    fn new(rule: &'static Rule, pattern: &str) -> Self {
-        Self { rule, hints: rule.hints.iter().map(Finder::new).collect(), pattern: fixed(pattern) }
+    fn new(rule: &'static Rule, pattern: &str, lines: usize) -> Self {
+        Self { rule, hints: rule.hints.iter().map(Finder::new).collect(), pattern: fixed(pattern), lines }
     }
 
-    fn may_match(&self, text: &str) -> bool {
-        self.hints.iter().any(|hint| hint.find(text.as_bytes()).is_some())
+    /// Replaces what the rule finds on the lines that have a hint.
+    fn apply(&self, text: &mut Cow<'_, str>) {
+        let mut out = String::new();
+        let mut done = 0;
+        for lines in Hinted::new(text, self) {
+            let replaced =
+                self.pattern.replace_all(&text[lines.clone()], |found: &Captures<'_>| replacement(self.rule, found));
+            if let Cow::Owned(replaced) = replaced {
+                out.push_str(&text[done..lines.start]);
+                out.push_str(&replaced);
+                done = lines.end;
+            }
+        }
+        if done > 0 {
+            out.push_str(&text[done..]);
+            *text = Cow::Owned(out);
+        }
+    }
+}
+
+/// The lines of a text that have one of the hints of a rule, in order. A line is in one range only.
+struct Hinted<'a> {
+    text: &'a str,
+    matcher: &'a Matcher,
+    /// Where each hint stands next; none that is left stands nowhere.
+    next: Vec<Option<usize>>,
+    done: usize,
+}
+
+impl<'a> Hinted<'a> {
+    fn new(text: &'a str, matcher: &'a Matcher) -> Self {
+        let next = matcher.hints.iter().map(|hint| hint.find(text.as_bytes())).collect();
+        Self { text, matcher, next, done: 0 }
+    }
+
+    fn first(&mut self, from: usize) -> Option<usize> {
+        for (hint, next) in self.matcher.hints.iter().zip(&mut self.next) {
+            if let Some(at) = *next
+                && at < from
+            {
+                *next = hint.find(&self.text.as_bytes()[from..]).map(|at| from + at);
+            }
+        }
+        self.next.iter().flatten().min().copied()
+    }
+}
+
+impl Iterator for Hinted<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let bytes = self.text.as_bytes();
+        let start_of = |at: usize, from: usize| memrchr(b'\n', &bytes[from..at]).map_or(from, |end| from + end + 1);
+        let end_of = |at: usize| memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end + 1);
+        let hint = self.first(self.done)?;
+        let mut start = start_of(hint, self.done);
+        let mut end = end_of(hint);
+        if self.matcher.lines > 1 {
+            start = start_of(start.saturating_sub(1).max(self.done), self.done);
+            // The line below may be the one above the next hint.
+            while let Some(hint) = self.first(end).filter(|hint| *hint < end_of(end_of(end))) {
+                end = end_of(hint);
+            }
+            end = end_of(end);
+        }
+        self.done = end;
+        Some(start..end)
     }
 }
 
@@ -79,16 +178,17 @@ struct AllKeys {
 }
 
 static ALL_KEYS: LazyLock<AllKeys> = LazyLock::new(|| {
-    let any: Vec<&str> = KEYS.iter().map(|rule| rule.pattern).collect();
+    let any = |rules: &[Rule]| rules.iter().map(|rule| rule.pattern).collect::<Vec<_>>().join("|");
     AllKeys {
-        pattern: fixed(&format!("{BEGINNING}(?P<secret>{})", any.join("|"))),
-        each: KEYS.iter().map(|rule| (rule, fixed(&format!("^(?:{})$", rule.pattern)))).collect(),
+        pattern: fixed(&format!("(?:{BEGINNING}(?P<secret>{})|(?P<single>{}))", any(KEYS), any(INSIDE))),
+        each: KEYS.iter().chain(INSIDE).map(|rule| (rule, fixed(&format!("^(?:{})$", rule.pattern)))).collect(),
     }
 });
 
 impl AllKeys {
     fn replacement(&self, found: &Captures<'_>) -> String {
-        match self.each.iter().find(|(_, pattern)| pattern.is_match(&found["secret"])) {
+        let key = secret_of(found).map_or("", |key| key.as_str());
+        match self.each.iter().find(|(_, pattern)| pattern.is_match(key)) {
             Some((rule, _)) => replacement(rule, found),
             None => found[0].to_owned(),
         }
@@ -97,7 +197,7 @@ impl AllKeys {
 
 fn replacement(rule: &Rule, found: &Captures<'_>) -> String {
     let whole = &found[0];
-    let Some(secret) = found.name("secret").or_else(|| found.name("single")) else {
+    let Some(secret) = secret_of(found) else {
         return whole.to_owned();
     };
     let start = found.get(0).map_or(0, |whole| whole.start());
@@ -127,6 +227,8 @@ fn pairs<'a>(text: &'a str, kind: &str) -> Cow<'a, str> {
 #[cfg(test)]
 #[path = "../../tests/suite/canaries.rs"]
 mod canaries;
+#[cfg(test)]
+mod corpus;
 
 #[cfg(test)]
 mod tests {

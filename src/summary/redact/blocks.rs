@@ -3,8 +3,12 @@
 //! Each has a line that opens it and one that closes it, so that a text which comes in pieces need not be held back for
 //! longer than that.
 
-use super::{named::is_plausible, rules::Rule};
-use crate::summary::redact::rules::Value::If;
+use super::{
+    lines::Lines,
+    named::is_plausible,
+    rules::{Rule, Value::If},
+};
+use base64::{Engine, prelude::BASE64_STANDARD};
 use memchr::memmem;
 use regex::Regex;
 use std::{borrow::Cow, ops::Range, sync::LazyLock};
@@ -22,20 +26,8 @@ pub(super) const ACROSS: &[Rule] = &[
     },
     Rule {
         kind: "secret",
-        hints: &[": |", ": >"],
-        pattern: r"(?P<name>[A-Za-z0-9_.-]+)\\*[\x22']?[ \t]*:[ \t]*[|>][+-]?[ \t]*(?:\r?\n|\\+n)[ \t]*(?P<secret>[^\s\\]+)",
-        value: If(|found| is_plausible(&found["name"], &found["secret"])),
-    },
-    Rule {
-        kind: "secret",
-        hints: &["=\n", ":\n", "=\r\n", ":\r\n"],
-        pattern: r#"(?P<name>[A-Za-z0-9_.-]+)\\*["']?[ \t]*[:=]\r?\n[ \t]*["'](?P<secret>[^"'\n\\]+)["']"#,
-        value: If(|found| is_plausible(&found["name"], &found["secret"])),
-    },
-    Rule {
-        kind: "secret",
         hints: &["password"],
-        pattern: r"\blogin[ \t]+\S+[ \t]*(?:\r?\n|\\+n)[ \t]*password[ \t]+(?P<secret>[^\s\\]+)",
+        pattern: r"\blogin[ \t]+\S+[ \t]*(?:\r?\n|\\+n)[ \t]*password[ \t]+(?P<secret>[^\s\\\x22']+)",
         value: If(|found| !super::named::is_reference(&found["secret"])),
     },
 ];
@@ -44,7 +36,7 @@ pub(super) const ACROSS: &[Rule] = &[
 fn needs_the_next(line: &str) -> bool {
     static OPENS: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = concat!(
-            r"(?:[:=][ \t]*(?:[|>][+-]?[ \t]*)?|login[ \t]+\S+[ \t]*",
+            r"(?:\\|login[ \t]+\S+[ \t]*",
             r#"|(?i:name)\\*["']?[ \t]*:[ \t]*\\*["']?[A-Za-z0-9_.-]+\\*["']?,?[ \t]*)\r?\n?$"#
         );
         Regex::new(pattern).expect("the pattern is fixed and tested")
@@ -60,6 +52,9 @@ pub(super) struct Open {
     putty: bool,
     manifest: Option<Manifest>,
     line: bool,
+    lines: Lines,
+    /// Lines of nothing but base 64, which may be those of a key whose first line is missing.
+    run: usize,
 }
 
 /// A marker alone is not waited for any longer than this, where nothing like a key stands behind it.
@@ -89,7 +84,15 @@ impl Open {
         if self.manifest.as_ref().is_none_or(|manifest| manifest.closes(line)) {
             self.manifest = Manifest::opens(line).filter(|_| !is_file_in_a_string(line));
         }
-        self.key.is_none() && !self.putty && !self.line && self.manifest.is_none()
+        self.lines.take(line, 0, &mut Vec::new());
+        let run = match ENCODED_LINE.is_match(line) {
+            true => self.run + line.len(),
+            false if KEY_BODY_AT_THE_END.is_match(line) => line.len(),
+            false => 0,
+        };
+        self.run = run;
+        let in_a_run = (1..=LONGEST_KEY).contains(&run);
+        self.key.is_none() && !self.putty && !self.line && self.manifest.is_none() && !self.lines.is_open() && !in_a_run
     }
 }
 
@@ -100,6 +103,7 @@ pub(super) fn redact(text: &str) -> Cow<'_, str> {
     if has("PRIVATE KEY") {
         private_keys(text, &mut ranges);
     }
+    key_bodies(text, &mut ranges);
     if has("Private-Lines:") {
         ranges
             .extend(PUTTY.captures_iter(text).filter_map(|found| Some((found.name("secret")?.range(), "private-key"))));
@@ -164,6 +168,103 @@ fn private_keys(text: &str, ranges: &mut Vec<(Range<usize>, &'static str)>) {
         done = end;
         ranges.push((begin.start()..end, "private-key"));
     }
+    // An end that ends none of them.
+    let wholes: Vec<_> = ranges.iter().map(|(range, _)| range.clone()).collect();
+    let mut wholes = wholes.into_iter().peekable();
+    for end in END.find_iter(text) {
+        while wholes.next_if(|whole| whole.end <= end.start()).is_some() {}
+        if !wholes.peek().is_some_and(|whole| whole.contains(&end.start())) {
+            ranges.extend(tail_of_a_key(text, end.start()).map(|start| (start..end.end(), "private-key")));
+        }
+    }
+}
+
+/// How keys begin when nothing says so: as DER with the version and the algorithm of each format, as OpenSSH writes
+/// them, or the whole file with its marker once more in base 64.
+const KEY_BODY: &str = concat!(
+    r"(?:MII[A-Za-z0-9+/]{2}[AQgw]IBA[AD]|MI[A-Za-z0-9+/]{2}AgE[AB]|MH[A-Za-z0-9+/]CAQEE",
+    r"|MC4CAQAwBQYDK2V|b3BlbnNzaC1rZXktdjE|LS0tLS1CRUdJTi)"
+);
+static KEY_BODIES: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("{KEY_BODY}[A-Za-z0-9+/_-]{{24,}}={{0,2}}")));
+static KEY_BODY_AT_THE_END: LazyLock<Regex> =
+    LazyLock::new(|| pattern(&format!(r"{KEY_BODY}[A-Za-z0-9+/]{{24,}}={{0,2}}\s*$")));
+/// A line of nothing but base 64.
+static ENCODED_LINE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[ \t]*[A-Za-z0-9+/]{16,}={0,2}[ \t]*\r?\n?$"));
+/// The same, as it is or in a string of JSON, at the beginning of a text and at the end of one.
+static NEXT_ENCODED: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{2,}={1,2})")
+});
+
+/// Keys in base 64 without their markers.
+fn key_bodies(text: &str, ranges: &mut Vec<(Range<usize>, &'static str)>) {
+    let mut after = 0;
+    while let Some(body) = KEY_BODIES.find_at(text, after) {
+        after = body.end();
+        let before = text.as_bytes()[..body.start()].last();
+        let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'));
+        let escaped = matches!(before, Some(b'n' | b't' | b'r')) && text[..body.start() - 1].ends_with('\\');
+        if inside && !escaped || body.as_str().starts_with("LS0t") && !holds_a_key(body.as_str()) {
+            continue;
+        }
+        // What follows on the next lines is a part of it.
+        let mut end = body.end();
+        while let Some(next) = NEXT_ENCODED.find(&text[end..])
+            && end + next.end() - body.start() <= LONGEST_KEY
+        {
+            end += next.end();
+        }
+        if let Some(marker) = NEXT_END.find(&text[end..]) {
+            end += marker.end();
+        }
+        after = end;
+        ranges.push((body.start()..end, "private-key"));
+    }
+}
+
+/// Whether what base 64 holds begins as a private key does.
+fn holds_a_key(text: &str) -> bool {
+    const LOOKED_AT: usize = 64;
+    let head = &text[..text.len().min(LOOKED_AT) / 4 * 4];
+    BASE64_STANDARD.decode(head).is_ok_and(|bytes| memmem::find(&bytes, b"PRIVATE KEY").is_some())
+}
+
+static NEXT_END: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+});
+
+/// Where the lines of a key begin whose end stands at `end`, if there are any.
+fn tail_of_a_key(text: &str, end: usize) -> Option<usize> {
+    let is_encoded = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let bytes = &text.as_bytes()[end.saturating_sub(LONGEST_KEY)..end];
+    let (mut at, mut begins, mut long) = (bytes.len(), None, false);
+    loop {
+        // The end of the line above, as it is or escaped.
+        let blanks = |at: usize| at - bytes[..at].iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        at = blanks(at);
+        let over = match bytes[..at] {
+            [.., b'\r', b'\n'] => 2,
+            [.., b'\n'] => 1,
+            [.., b'\\', b'n'] => 1 + bytes[..at - 1].iter().rev().take_while(|byte| **byte == b'\\').count(),
+            _ => break,
+        };
+        at = blanks(at - over);
+        if bytes[..at].ends_with(b"\\r") {
+            at -= bytes[..at - 1].iter().rev().take_while(|byte| **byte == b'\\').count() + 1;
+        }
+        let line = bytes[..at].iter().rev().take_while(|byte| is_encoded(byte)).count();
+        let last_of_it = begins.is_none();
+        if line < if last_of_it { 4 } else { 16 } {
+            break;
+        }
+        at -= line;
+        // The escaped end of a line above looks like a part of this one.
+        if at > 0 && bytes[at - 1] == b'\\' && bytes[at] == b'n' {
+            at += 1;
+        }
+        long |= line >= 32;
+        begins = Some(at);
+    }
+    begins.filter(|_| long).map(|begins| end.saturating_sub(LONGEST_KEY) + begins)
 }
 
 static LONG_LINE: LazyLock<Regex> = LazyLock::new(|| pattern("[A-Za-z0-9+/]{40}"));

@@ -1,32 +1,56 @@
 //! Secrets that only their names give away: `password = …`, in the code, settings and output of any language.
 
+mod words;
+
+use memchr::{memchr, memmem};
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
 
-/// Where in `text` the values stand that are secrets by their names, in order.
-pub(super) fn find(text: &str) -> impl Iterator<Item = Range<usize>> {
+/// Where the words stand that are in each name of a secret: the first of each name, in order.
+pub(super) fn words(text: &str) -> impl Iterator<Item = usize> {
+    // Nothing but text: many times faster than a pattern.
+    static WORDS: LazyLock<Regex> = LazyLock::new(|| {
+        let words = "pass pwd _pw secret token key psk credential kennwort".split(' ');
+        let written =
+            |word: &str| [word.to_owned(), word.to_uppercase(), format!("{}{}", word[..1].to_uppercase(), &word[1..])];
+        let all: Vec<String> = words.flat_map(written).collect();
+        Regex::new(&all.join("|")).expect("the pattern is fixed and tested")
+    });
     let mut after = 0;
     std::iter::from_fn(move || {
-        loop {
-            let word = WORDS.find_at(text, after)?;
-            if let Some(value) = next(text, word.range(), &mut after) {
-                return Some(value);
-            }
-        }
+        let word = WORDS.find_at(text, after)?.start();
+        after = word + name_length(&text[word..]);
+        Some(word)
+    })
+}
+
+fn name_length(text: &str) -> usize {
+    text.bytes().take_while(|byte| is_name(*byte)).count()
+}
+
+/// Where in `text` the values stand that are secrets by their names, in order; `words` are those of names.
+pub(super) fn find(text: &str, words: &[usize]) -> impl Iterator<Item = Range<usize>> {
+    let mut after = 0;
+    words.iter().filter_map(move |word| {
+        // A value may have names in it.
+        let free = *word >= after && GIVEN.is_match(&text[*word..]);
+        if free { next(text, *word, &mut after) } else { None }
     })
 }
 
 /// The value of the name that `word` is a part of, if it is a secret; `after` goes behind what has been looked at.
-fn next(text: &str, word: Range<usize>, after: &mut usize) -> Option<Range<usize>> {
+fn next(text: &str, word: usize, after: &mut usize) -> Option<Range<usize>> {
     // The name goes on to both sides; one name is looked at once.
     let bytes = text.as_bytes();
-    let start = word.start - bytes[*after..word.start].iter().rev().take_while(|byte| is_name(**byte)).count();
-    let end = word.start + bytes[word.start..].iter().take_while(|byte| is_name(**byte)).count();
+    let begins = word - bytes[*after..word].iter().rev().take_while(|byte| is_name(**byte)).count();
+    let end = word + bytes[word..].iter().take_while(|byte| is_name(**byte)).count();
+    let start = behind_a_colour(text, begins, end);
     *after = end;
     // In a string of JSON an escaped character may stand right before the name.
     let escaped = start > 0 && bytes[start - 1] == b'\\' && matches!(bytes[start], b'n' | b't' | b'r');
     let name = text[start + usize::from(escaped)..end].trim_start_matches(['-', '.']);
-    let class = class_of(name)?;
+    let of = first_word(text, start, name);
+    let class = if of.is_empty() { class_of(name)? } else { Class::Token };
     let found = value_behind(text, start..end, is_setting(name))?;
     let value = &text[found.range.clone()];
     // What has been taken out of it leaves too little to judge the rest by.
@@ -37,7 +61,8 @@ fn next(text: &str, word: Range<usize>, after: &mut usize) -> Option<Range<usize
             Looks::Argument => is_secret(class, value, true) && is_random(value),
             Looks::Setting => is_secret(class, value, true) && !is_expression(value),
             Looks::Bare => !is_code(class, value) && is_secret(class, value, false),
-        };
+        }
+        && (of.is_empty() || is_random(value));
     // In what is none, names may stand that have one.
     *after = end.max(found.range.start);
     if !secret {
@@ -46,6 +71,95 @@ fn next(text: &str, word: Range<usize>, after: &mut usize) -> Option<Range<usize
     let rest = found.more.map_or(0, |until| bare(&text[found.range.end..], &until, usize::MAX));
     *after = found.range.end + rest;
     Some(found.range.start..found.range.end + rest)
+}
+
+/// The word before `key` or `token` that makes a secret of it: `API key: …`. A name of one word has none.
+fn first_word<'a>(text: &'a str, start: usize, name: &str) -> &'a str {
+    const LONGEST: usize = 16;
+    const FIRST: [&str; 7] = ["api", "access", "auth", "secret", "signing", "private", "encryption"];
+    if !name.eq_ignore_ascii_case("key") && !name.eq_ignore_ascii_case("token") {
+        return "";
+    }
+    let Some(before) = text.as_bytes()[..start].strip_suffix(b" ") else {
+        return "";
+    };
+    let length = before.iter().rev().take(LONGEST).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let word = &text[before.len() - length..before.len()];
+    // In a string of JSON the end of a line may stand right before it.
+    let word = if text[..before.len() - length].ends_with('\\') { word.get(1..).unwrap_or("") } else { word };
+    if FIRST.iter().any(|it| word.eq_ignore_ascii_case(it)) { word } else { "" }
+}
+
+/// Where a name begins, whose first characters may be the end of what colours it.
+fn behind_a_colour(text: &str, begins: usize, end: usize) -> usize {
+    const LONGEST: usize = 32;
+    let bytes = text.as_bytes();
+    let digits = bytes[begins..end].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if !begins.checked_sub(1).is_some_and(|at| matches!(bytes[at], b'[' | b';')) || bytes[begins + digits] != b'm' {
+        return begins;
+    }
+    let behind = begins + digits + 1;
+    let from = (begins.saturating_sub(LONGEST)..begins).rev().find(|at| matches!(bytes[*at], b'\x1b' | b'\\'));
+    match from.filter(|from| behind < end && from + colours(&bytes[*from..]) == behind) {
+        Some(_) => behind,
+        None => begins,
+    }
+}
+
+/// How long the codes are that begin a text and colour what follows in a terminal, as they are or escaped.
+fn colours(bytes: &[u8]) -> usize {
+    const ESCAPED: [&[u8]; 7] = [b"u001b", b"u001B", b"x1b", b"x1B", b"033", b"33", b"e"];
+    let mut at = 0;
+    loop {
+        let rest = &bytes[at..];
+        let backslashes = rest.iter().take_while(|byte| **byte == b'\\').count();
+        let code = match backslashes {
+            0 => usize::from(rest.first() == Some(&b'\x1b')),
+            _ => ESCAPED.iter().find(|it| rest[backslashes..].starts_with(it)).map_or(0, |it| backslashes + it.len()),
+        };
+        if code == 0 || rest.get(code) != Some(&b'[') {
+            return at;
+        }
+        let numbers = rest[code + 1..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+        if !rest.get(code + 1 + numbers).is_some_and(u8::is_ascii_alphabetic) {
+            return at;
+        }
+        at += code + 2 + numbers;
+    }
+}
+
+/// Whether a column or a field that is called so has secrets.
+pub(super) fn is_name_of_a_secret(name: &str) -> bool {
+    class_of(name).is_some()
+}
+
+/// Whether a value that stands in a table or a list, whose name is somewhere else, is a secret. There are words and
+/// types, too.
+pub(super) fn is_in_a_table(name: &str, value: &str) -> bool {
+    const TOKEN: usize = 16;
+    let has = |of: fn(&u8) -> bool| value.bytes().any(|byte| of(&byte));
+    let chosen = value.len() >= 6 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
+    let is_one = |class| {
+        is_secret(class, value, false)
+            && !is_code(class, value)
+            && (class == Class::Password || value.len() >= TOKEN && is_random(value))
+    };
+    chosen && !names_an_algorithm(value) && class_of(name).is_some_and(is_one)
+}
+
+/// Whether a text stands for any secret in a manual or is a reference to one.
+pub(super) fn is_stand_in(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    is_reference(value) || words::has(words::DICTIONARY, &lower) || lower.starts_with("your")
+}
+
+/// `sha256`, `base64url`: the name of an algorithm, which has digits as a secret does.
+pub(super) fn names_an_algorithm(text: &str) -> bool {
+    const KNOWN: [&str; 14] = [
+        "base", "sha", "md5", "utf", "oauth", "argon", "pbkdf", "int", "uint", "aes", "rsa", "http", "varchar", "char(",
+    ];
+    let lower = text.to_ascii_lowercase();
+    KNOWN.iter().any(|known| lower.starts_with(known))
 }
 
 /// Whether a value that stands behind a name, by itself, is a secret.
@@ -94,10 +208,11 @@ enum Class {
     Key,
 }
 
-/// One of these is in each name, and behind the name stands what may give it a value.
-static WORDS: LazyLock<Regex> = LazyLock::new(|| {
+/// The rest of a name, and behind it what may give it a value.
+static GIVEN: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
-        r"(?:(?i-u:pass|pwd|_pw|secret|token|key|psk|credential|kennwort))[A-Za-z0-9_.-]*",
+        r"^[A-Za-z0-9_.-]*",
+        r"(?:(?:\x1b|\\+(?:u001[bB]|x1[bB]|0?33|e))\[[0-9;]*[A-Za-z])?",
         r#"(?:\\*["'`]\]?|\[\])?(?:[ \t]*(?:[:=?!]|[(,][ \t]*[A-Za-z@]{0,2}\\*["'`])|[ \t]+")"#
     );
     Regex::new(pattern).expect("the pattern is fixed and tested")
@@ -119,164 +234,9 @@ fn is_numbered(word: &str) -> bool {
 }
 
 fn class_of(name: &str) -> Option<Class> {
-    /// A name that ends so says something about a secret.
-    const ABOUT: &[&str] = &[
-        "count",
-        "counts",
-        "type",
-        "types",
-        "limit",
-        "limits",
-        "usage",
-        "name",
-        "names",
-        "url",
-        "uri",
-        "path",
-        "file",
-        "files",
-        "dir",
-        "len",
-        "length",
-        "size",
-        "ttl",
-        "expiry",
-        "expires",
-        "expiration",
-        "regex",
-        "pattern",
-        "field",
-        "header",
-        "prefix",
-        "suffix",
-        "param",
-        "label",
-        "policy",
-        "version",
-        "endpoint",
-        "budget",
-        "estimate",
-        "estimator",
-        "arn",
-        "ref",
-        "index",
-        "kind",
-        "format",
-        "mode",
-        "rotation",
-        "manager",
-        "provider",
-        "placeholder",
-        "hint",
-        "strength",
-        "min",
-        "max",
-        "rules",
-        "scope",
-        "scopes",
-        "enabled",
-        "required",
-        "reset",
-        "at",
-        "in",
-        "algorithm",
-        "date",
-        "age",
-        "window",
-        "used",
-        "usd",
-        "stream",
-        "env",
-        "example",
-        "description",
-        "title",
-        "message",
-        "error",
-        "test",
-        "tests",
-    ];
-    /// A key of this is a secret.
-    const KEYS: &[&str] = &[
-        "access",
-        "account",
-        "admin",
-        "api",
-        "app",
-        "application",
-        "auth",
-        "authentication",
-        "consumer",
-        "crypto",
-        "decryption",
-        "deploy",
-        "encryption",
-        "hmac",
-        "jwt",
-        "license",
-        "master",
-        "private",
-        "preshared",
-        "secret",
-        "service",
-        "shared",
-        "signing",
-        "ssh",
-        "storage",
-        "subscription",
-        "webhook",
-        "write",
-        "wg",
-        "fernet",
-        "rsa",
-        "openai",
-        "anthropic",
-        "cohere",
-        "mistral",
-        "gemini",
-        "groq",
-        "deepseek",
-        "together",
-        "stripe",
-        "mailgun",
-        "sendgrid",
-        "datadog",
-        "heroku",
-        "cloudflare",
-        "algolia",
-        "azure",
-        "aws",
-        "gcp",
-        "google",
-        "twilio",
-    ];
-    /// A key of this is none.
-    const HARMLESS: &[&str] = &[
-        "public",
-        "primary",
-        "foreign",
-        "cache",
-        "sort",
-        "partition",
-        "host",
-        "known",
-        "index",
-        "row",
-        "object",
-        "map",
-        "lookup",
-        "hash",
-        "unique",
-        "foreign",
-        "composite",
-        "group",
-        "registry",
-        "hkey",
-        "idempotency",
-        "dedupe",
-    ];
     let words = words_of(name);
     let last = words.last()?.as_str();
-    if ABOUT.contains(&last) && words.len() > 1 || words.iter().any(|word| word == "allow") {
+    if words::has(words::ABOUT, last) && words.len() > 1 || words.iter().any(|word| word == "allow") {
         return None;
     }
     let ends = |word: &String, with: &[&str]| with.iter().any(|end| word.ends_with(end));
@@ -287,7 +247,7 @@ fn class_of(name: &str) -> Option<Class> {
     };
     if words.iter().any(password)
         || words.len() > 1 && matches!(last, "pass" | "pw") && !name.contains('.')
-        || matches!(last, "dbpass" | "psk")
+        || matches!(last, "dbpass" | "rootpass" | "requirepass" | "psk")
     {
         return Some(Class::Password);
     }
@@ -301,13 +261,15 @@ fn class_of(name: &str) -> Option<Class> {
             Some(before) => Some(before),
             None => None,
         };
-        before.is_some_and(|before| KEYS.contains(&before))
+        before.is_some_and(|before| words::has(words::KEYS, before))
     };
-    if (0..words.len()).any(of_key) && !words.iter().any(|word| HARMLESS.contains(&word.as_str())) {
+    if (0..words.len()).any(of_key) && !words.iter().any(|word| words::has(words::HARMLESS, word.as_str())) {
         return Some(Class::Token);
     }
-    let other =
-        last == "key" && words.len() > 1 && is_setting(name) && !words.iter().any(|it| HARMLESS.contains(&it.as_str()));
+    let other = last == "key"
+        && words.len() > 1
+        && is_setting(name)
+        && !words.iter().any(|it| words::has(words::HARMLESS, it.as_str()));
     other.then_some(Class::Key)
 }
 
@@ -358,6 +320,7 @@ fn value_behind(text: &str, name: Range<usize>, setting: bool) -> Option<Found> 
     let at = |at: usize| bytes.get(at).copied().unwrap_or(b'\n');
     let blanks = |from: usize| from + bytes[from..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     // The quote that ends the name, perhaps escaped: JSON in a string of JSON. Then what ends `env["NAME"]`.
+    let end = end + colours(&bytes[end..]);
     let mut here = end + bytes[end..].iter().take_while(|byte| **byte == b'\\').count();
     let quoted = matches!(at(here), b'"' | b'\'' | b'`');
     if quoted {
@@ -407,17 +370,26 @@ fn value_behind(text: &str, name: Range<usize>, setting: bool) -> Option<Found> 
         b'"' if setting && here > tight => only_quoted = true,
         _ => return None,
     }
-    let spaced = here != tight + 1 || blanks(here) != here;
+    here += colours(&bytes[here.min(bytes.len())..]);
+    let spaced = here != tight + 1 && !bytes[tight..here].contains(&b'[') || blanks(here) != here;
     here = blanks(here);
+    here += colours(&bytes[here.min(bytes.len())..]);
+    if typed && spaced {
+        here = behind_a_tag(text, here);
+    }
     // Letters that say what kind of string follows.
     let prefix = bytes[here.min(bytes.len())..].iter().take(2).take_while(|byte| b"bBrRuUfFL@".contains(byte)).count();
-    if matches!(at(here + prefix), b'"' | b'\'') {
+    let escaped = bytes[(here + prefix).min(bytes.len())..].iter().take_while(|byte| **byte == b'\\').count();
+    if matches!(at(here + prefix + escaped), b'"' | b'\'') {
         here += prefix;
     }
     let escapes = bytes[here.min(bytes.len())..].iter().take_while(|byte| **byte == b'\\').count();
     let quote = at(here + escapes);
     if matches!(quote, b'"' | b'\'' | b'`') {
         let start = here + escapes + 1;
+        if let Some(range) = in_three_quotes(text, here, escapes + 1) {
+            return (!range.is_empty()).then_some(Found { range, looks: Looks::Quoted, more: None });
+        }
         if let Some(end) = closing_quote(bytes, start, quote, escapes) {
             let looks = if argument { Looks::Argument } else { Looks::Quoted };
             return (end > start).then_some(Found { range: start..end, looks, more: None });
@@ -449,10 +421,38 @@ fn behind_the_type(text: &str, from: usize) -> Option<usize> {
     let rest = text.as_bytes()[from..].iter().take(LONGEST);
     let of_type = |byte: &&u8| is_name(**byte) || b"&'<>[]|? :*".contains(byte);
     let end = from + rest.take_while(of_type).count();
-    let behind = text.as_bytes().get(end..end + 3)?;
-    let string = behind[0] == b'='
-        && (matches!(behind[1], b'"' | b'\'') || behind[1] == b' ' && matches!(behind[2], b'"' | b'\''));
-    string.then_some(end + 1)
+    let behind = text.as_bytes()[end..].strip_prefix(b"=")?;
+    let behind = behind.strip_prefix(b" ").unwrap_or(behind);
+    let quote = behind.iter().find(|byte| **byte != b'\\')?;
+    matches!(quote, b'"' | b'\'').then_some(end + 1)
+}
+
+/// What stands in `"""`, if that stands at `at` and ends on the line. The quote may be escaped.
+fn in_three_quotes(text: &str, at: usize, length: usize) -> Option<Range<usize>> {
+    let quote = text.get(at..at + length)?;
+    let three = quote.repeat(3);
+    let start = at + three.len();
+    let rest = text.get(at..)?.strip_prefix(three.as_str())?;
+    // As far as a value is looked at: names may follow closely.
+    let rest = &rest.as_bytes()[..rest.len().min(LOOKED_AT)];
+    let line = memchr(b'\n', rest).map_or(rest, |end| &rest[..end]);
+    Some(start..memmem::find(line, three.as_bytes()).map_or(start, |end| start + end))
+}
+
+/// Behind the anchor and the tag of a value in YAML: `&name`, `!!str`.
+fn behind_a_tag(text: &str, from: usize) -> usize {
+    static TAGS: LazyLock<Regex> = LazyLock::new(|| {
+        let pattern = r"^(?:&[A-Za-z0-9_-]+[ \t]+)?(?:!!(?:str|binary)[ \t]+)?";
+        Regex::new(pattern).expect("the pattern is fixed and tested")
+    });
+    const LONGEST: usize = 64;
+    let mut end = text.len().min(from + LONGEST);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let tags = text.get(from..end).and_then(|rest| TAGS.find(rest)).map_or("", |tags| tags.as_str());
+    // `&mut T` and `&str` are types.
+    if ["&mut", "&dyn", "&str"].iter().any(|it| tags.starts_with(it)) { from } else { from + tags.len() }
 }
 
 /// Where the string ends whose quote stands behind so many backslashes.
@@ -489,7 +489,8 @@ fn bare(text: &str, until: &Until, longest: usize) -> usize {
     while let Some((at, char)) = chars.next() {
         let next = chars.peek().map(|(_, next)| *next);
         let ends = match char {
-            '"' | '\'' | '`' | '\n' | '\r' => true,
+            '"' | '\'' | '`' | '\n' | '\r' | '\x1b' => true,
+            '\\' if colours(&text.as_bytes()[at..]) > 0 => true,
             '\\' => matches!(next, Some('n' | 'r' | 't' | '"' | '\'' | '\\' | 'u') | None),
             ';' => !matches!(until, Until::Blank),
             ',' | '<' | '&' => matches!(until, Until::Punctuation),
@@ -534,79 +535,22 @@ fn is_code(class: Class, value: &str) -> bool {
     let several = small && value.trim_matches('_').contains('_') && identifier(value);
     let numbered = class != Class::Password && identifier(value) && is_numbered(value);
     let indexed = value.contains(['[', '{']) && !value.starts_with('[');
+    let constant = value.contains('_') && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     let path = value.starts_with(['/', '.', '~']) && class != Class::Password;
-    dotted || several || numbered || indexed || path || is_expression(value)
+    dotted || several || constant || numbered || indexed || path || is_expression(value)
 }
 
 /// Whether a value is a secret, rather than a word, a count or a place to get it from.
 fn is_secret(class: Class, value: &str, whole: bool) -> bool {
-    const DICTIONARY: &[&str] = &[
-        "string",
-        "str",
-        "text",
-        "number",
-        "integer",
-        "boolean",
-        "bool",
-        "none",
-        "null",
-        "undefined",
-        "true",
-        "false",
-        "required",
-        "optional",
-        "option",
-        "object",
-        "unknown",
-        "secret",
-        "secrets",
-        "token",
-        "password",
-        "passwd",
-        "example",
-        "changeme",
-        "redacted",
-        "your",
-        "this",
-        "that",
-        "with",
-        "from",
-        "into",
-        "type",
-        "field",
-        "value",
-        "input",
-        "hidden",
-        "bytes",
-        "char",
-        "await",
-        "async",
-        "function",
-        "return",
-        "default",
-        "credentials",
-        "passphrase",
-        "missing",
-        "invalid",
-        "masked",
-        "empty",
-        "username",
-        "varchar",
-        "description",
-        "disabled",
-        "enabled",
-    ];
-    const PROSE: &[&str] =
-        &["password", "passwort", "your", "please", "must", "enter", "invalid", "should", "cannot", "token"];
     let value = value.trim();
     let lower = value.to_ascii_lowercase();
     let words = lower.trim_end_matches([';', ',', '?', '.', '!', ':']);
     let chars = value.chars().count();
-    if chars < 4 || DICTIONARY.contains(&words) || is_reference(value) || is_placed_elsewhere(&lower) {
+    if chars < 4 || words::has(words::DICTIONARY, words) || is_reference(value) || is_placed_elsewhere(&lower) {
         return false;
     }
     if value.contains(' ')
-        && value.split([' ', ',', '.']).any(|word| PROSE.contains(&word.to_ascii_lowercase().as_str()))
+        && value.split([' ', ',', '.']).any(|word| words::has(words::PROSE, &word.to_ascii_lowercase()))
     {
         return false;
     }

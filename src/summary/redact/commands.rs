@@ -1,0 +1,186 @@
+//! Secrets on command lines: the flags of programs that take one.
+
+use super::{
+    named::{is_random, is_stand_in},
+    rules::secret_of,
+};
+use regex::{Captures, Regex};
+use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
+
+/// How a flag and its value stand together.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// `-P X`, `-P=X`
+    Apart,
+    /// `-pX`
+    Glued,
+    /// Both.
+    Any,
+    /// `-u name:X`, with this between the name and the secret.
+    Behind(&'static str),
+    /// `-u KEY:`, where the name is the secret.
+    Name,
+    /// The first argument is the secret.
+    First,
+    /// The argument behind the first.
+    Second,
+}
+
+use Form::{Any, Apart, Behind, First, Glued, Name, Second};
+
+/// Programs, the flags of theirs that take a secret (a pattern), and the form.
+const FLAGS: &[(&[&str], &str, Form)] = &[
+    (&["curl"], "-[a-zA-Z]*[uU]|--user|--proxy-user", Behind(":")),
+    (&["curl"], "-[a-zA-Z]*u|--user", Name),
+    (&["http", "https"], "-a|--auth", Behind(":")),
+    (&["wget"], "--(?:http-|ftp-|proxy-)?password", Apart),
+    (&["7z a", "7z e", "7z l", "7z t", "7z u", "7z x", "7za", "7zr", "7zz", "rar", "unrar"], "-h?p", Glued),
+    (&["zip", "unzip", "zipcloak"], "-P", Any),
+    (&["sqlcmd", "osql", "bcp", "isql", "mosquitto_pub", "mosquitto_sub", "ipmitool"], "-P", Any),
+    (&["mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlshow", "mariadb", "mariadb-dump"], "-p", Glued),
+    (&["mongo", "mongosh", "mongodump", "mongorestore", "mongoimport", "mongoexport"], "-p|--password", Any),
+    (&["redis-cli"], "-a|--pass", Apart),
+    (&["cqlsh"], "-p|--password", Apart),
+    (&["influx"], "-password|--password", Apart),
+    (&["sqlplus", "sqlldr", "expdp", "impdp"], "", Behind("/")),
+    (&["keytool", "jarsigner", "apksigner"], "-(?:src|dest)?(?:storepass|keypass)", Apart),
+    (&["openssl enc"], "-k", Apart),
+    (&["sshpass"], "-p", Any),
+    (
+        &["docker login", "podman login", "buildah login", "skopeo login", "oras login", "nerdctl login"],
+        "-p|--password",
+        Any,
+    ),
+    (&["helm registry login", "az login"], "-p|--password", Any),
+    (&["smbclient", "rpcclient", "smbmap"], "-U|--user", Behind("%")),
+    (&["ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldappasswd", "ldapwhoami"], "-w", Any),
+    (&["xfreerdp", "wfreerdp", "cmdkey"], "/p(?:ass)?:", Glued),
+    (&["signtool sign"], "/p", Apart),
+    (&["security unlock-keychain"], "-p", Any),
+    (&["security add-generic-password", "security add-internet-password"], "-w", Any),
+    (&["evil-winrm", "crackmapexec", "netexec", "nxc"], "-p|--password", Apart),
+    (&["pscp", "psftp", "plink", "putty"], "-pw", Apart),
+    (&["lftp"], "-u", Behind(",")),
+    (&["snmpget", "snmpwalk", "snmpset", "snmpbulkwalk"], "-[AX]", Any),
+    (&["wpa_passphrase"], "", Second),
+    (&["nmcli"], "password", Apart),
+    (&["rclone obscure"], "", First),
+    (&["doctl auth init"], "-t|--access-token", Apart),
+    (&["gh secret set"], "-b|--body", Apart),
+];
+
+/// A blank between arguments, or the end of a line that goes on, as it is or in a string of JSON.
+const BLANK: &str = r"(?:[ \t]+|[ \t]*\\+\r?\n[ \t]*|[ \t]*(?:\\\\\\){1,2}n[ \t]*)";
+
+/// An argument, in its quotes or without.
+const ARGUMENT: &str =
+    r#"(?:\\*"(?P<double>[^"\\\n]+)|\\*'(?P<single>[^'\\\n]+)|(?P<secret>[^\s"'\\;|&<>()-][^\s"'\\;|&<>()]*))"#;
+
+struct Flag {
+    programs: &'static [&'static str],
+    pattern: Regex,
+    form: Form,
+}
+
+static COMMANDS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
+    let flag = |(programs, flags, form): &(&'static [&'static str], &str, Form)| {
+        let before = format!("{BLANK}(?:{flags})");
+        let pattern = match form {
+            Apart => format!("{before}(?:{BLANK}|=){ARGUMENT}"),
+            Glued => format!("{before}{ARGUMENT}"),
+            Any => format!("{before}(?:{BLANK}|=)?{ARGUMENT}"),
+            Behind(what) => {
+                let not = if *what == "/" { "@" } else { "" };
+                let user = format!(r#"[^\s:"'\\/=@-][^\s:"'\\/={what}]*"#);
+                format!(r#"{before}(?:{BLANK}|=)?\\*["']?{user}{what}(?P<secret>[^\s"'\\/{not}]+)"#)
+            }
+            Name => format!(r#"{before}(?:{BLANK}|=)?\\*["']?(?P<secret>[A-Za-z0-9_-]{{16,}}):(?:[\s"'\\]|$)"#),
+            First => format!("^{BLANK}{ARGUMENT}"),
+            Second => format!(r#"^{BLANK}[^-\s;|&][^\s;|&]*{BLANK}{ARGUMENT}"#),
+        };
+        Flag { programs, pattern: Regex::new(&pattern).expect("the patterns are fixed and tested"), form: *form }
+    };
+    FLAGS.iter().map(flag).collect()
+});
+
+/// The names of programs. A search for nothing but text, of four bytes or more and at most 64 at a time, is many times
+/// faster than a pattern.
+static PROGRAMS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    const AT_A_TIME: usize = 48;
+    let names: BTreeSet<String> =
+        FLAGS.iter().flat_map(|(programs, ..)| *programs).map(|name| format!("{name} ")).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    names.chunks(AT_A_TIME).map(|names| Regex::new(&names.join("|")).expect("the names are fixed and tested")).collect()
+});
+
+/// A command is looked at as far as this.
+const LONGEST: usize = 8 * 1024;
+
+/// Where in `text` the secrets of command lines stand.
+pub(super) fn find(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let names = PROGRAMS.iter().flat_map(|names| names.find_iter(text));
+    let mut programs: Vec<_> = names.filter(|name| begins_a_word(text, name.start())).collect();
+    programs.sort_unstable_by_key(|program| program.start());
+    let mut programs = programs.into_iter().peekable();
+    while let Some(program) = programs.next() {
+        let name = program.as_str().trim_end();
+        let from = program.start() + name.len();
+        // A command ends at the next program: each part of the text is looked at once.
+        let next = programs.peek().map_or(text.len(), |next| next.start());
+        let mut end = next.min(from + LONGEST);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let arguments = &text[from..from + end_of_command(&text[from..end])];
+        for flag in COMMANDS.iter().filter(|flag| flag.programs.contains(&name)) {
+            let taken = flag.pattern.captures_iter(arguments).filter(|it| takes(flag.form, it));
+            let secrets = taken.filter_map(|it| secret_of(&it).map(|secret| secret.range()));
+            found.extend(secrets.map(|secret| from + secret.start..from + secret.end));
+        }
+    }
+    found
+}
+
+/// Whether a name that stands at `at` is not the end of a longer one. An escaped character may stand before it.
+fn begins_a_word(text: &str, at: usize) -> bool {
+    let before = text.as_bytes()[..at].iter().rev();
+    match before.clone().next() {
+        Some(b'n' | b't' | b'r') => before.clone().nth(1) == Some(&b'\\'),
+        Some(byte) => !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-' | b'.'),
+        None => true,
+    }
+}
+
+/// Where a command ends: at an operator of the shell, or at the end of its line, which a backslash moves to the next.
+fn end_of_command(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut backslashes = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        let next = bytes.get(at + 1);
+        let ends = match byte {
+            b'\n' => backslashes % 2 == 0 && !(at > 1 && bytes[at - 1] == b'\r' && bytes[at - 2] == b'\\'),
+            // In a string of JSON the end of a line has one backslash, and one that goes on has three.
+            b'n' => backslashes > 0 && backslashes % 3 != 0,
+            b'|' | b';' | b'&' => matches!(next, Some(b' ' | b'|' | b'&' | b'\n') | None),
+            _ => false,
+        };
+        if ends {
+            return at;
+        }
+        backslashes = if *byte == b'\\' { backslashes + 1 } else { 0 };
+    }
+    text.len()
+}
+
+fn takes(form: Form, found: &Captures<'_>) -> bool {
+    let Some(secret) = secret_of(found).map(|secret| secret.as_str()) else {
+        return false;
+    };
+    match form {
+        Name => is_random(secret),
+        // `1000:1000` are ids.
+        Behind(_) => !is_stand_in(secret) && !found[0].bytes().all(|byte| !byte.is_ascii_alphabetic() || byte == b'u'),
+        _ => !is_stand_in(secret),
+    }
+}

@@ -1,0 +1,261 @@
+//! Places where a secret stands, whatever it looks like: addresses, headers, statements, attributes.
+//!
+//! No pattern goes over the end of a line.
+
+use super::rules::{
+    Rule,
+    Value::{Always, If, Pairs},
+    behind_its_flag, behind_its_name, chosen, credential, names_a_user, no_reference, no_stand_in, password_of_url,
+    random, rule, told_in_prose,
+};
+
+/// Programs that read a secret from their input, and flags that make them.
+const LOGINS: &[&str] =
+    &["--password-stdin", "--passphrase-fd", "--with-token", "--stdin", "sudo", "cryptsetup", "kinit", "vault"];
+
+/// Places where a secret stands, whatever it looks like.
+pub(super) const PLACES: &[Rule] = &[
+    // As the console hands them out: both in one line.
+    rule(
+        "aws-secret-key",
+        &["[REDACTED:aws-access-key]"],
+        r#"\[REDACTED:aws-access-key\]\\*["']?[,:;|/\t ]{1,3}\\*["']?(?P<secret>[A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=\n]|(?m:$))"#,
+        Always,
+    ),
+    rule(
+        "azure-key",
+        &["AccountKey=", "AccessKey=", "accountkey="],
+        r"(?i)(?:account|sharedaccess|access)key=(?P<secret>[A-Za-z0-9+/%]{30,}={0,2})",
+        Always,
+    ),
+    rule(
+        "signed-url",
+        &["sig=", "ignature="],
+        r"(?:sig|(?:X-Amz-|X-Goog-)?Signature)=(?P<secret>[A-Za-z0-9%/+_-]{30,}={0,2})",
+        Always,
+    ),
+    rule("signed-url", &["X-Amz-Security-Token="], r"X-Amz-Security-Token=(?P<secret>[A-Za-z0-9%/+_=-]{16,})", Always),
+    rule("otp-secret", &["otpauth://"], r#"(?i)otpauth://[^\s"'<>]*?[?&]secret=(?P<secret>[A-Z2-7=]{8,})"#, Always),
+    // A raw slash in a password is wrong, and common in those of databases.
+    rule(
+        "url-password",
+        &["://"],
+        concat!(
+            r"(?:postgres|sql|mariadb|mongodb|redis|rediss|amqps?|sqlserver|clickhouse|cockroachdb|oracle|nats|mqtts?)",
+            r#"(?:\+[a-z0-9]+)?://[^\s:/@"'`<>]*:(?P<secret>[^\s"'`<>\\]+)@"#,
+        ),
+        If(password_of_url),
+    ),
+    rule("url-password", &["://"], r#"://[^\s:/?#@"'`<>]*:(?P<secret>[^\s/?#"'`<>]+)@"#, If(password_of_url)),
+    rule(
+        "url-password",
+        &["jdbc:oracle"],
+        r"(?i)jdbc:oracle:[a-z]+:[^\s/@]+/(?P<secret>[^\s@/]+)@",
+        If(password_of_url),
+    ),
+    rule(
+        "authorization",
+        &["igest ", "IGEST "],
+        r#"(?i)digest[ \t]+(?P<secret>(?:[a-z]+=(?:\\*"[^"\\\n]*\\*"|[^\s,"'\\]+)(?:,[ \t]*)?){2,})"#,
+        Always,
+    ),
+    rule(
+        "basic-auth",
+        &["asic ", "ASIC ", "auth", "AUTH"],
+        r#"(?i)(?:basic[ \t]+|_?auth\\*["']?[ \t]*[:=][ \t]*\\*["']?)(?P<secret>[A-Za-z0-9+/]{6,}={0,2})"#,
+        If(names_a_user),
+    ),
+    rule(
+        "authorization",
+        &["uthorization", "UTHORIZATION", "-key", "-Key", "-KEY", "-token", "-Token", "-TOKEN"],
+        concat!(
+            r"(?i)(?:authorization|(?:api|auth)-key|(?:auth|access|vault|gitlab|github|security|private|job|deploy)-token)",
+            r#"\\*["']?[ \t]*[:=,][ \t]*\\*["'`]?"#,
+            r"(?:(?:bearer|basic|token|digest|apikey|key|negotiate|ntlm|bot|splunk|sso-key)[ \t]+)?(?P<secret>[A-Za-z0-9._~+/=:-]{8,})"
+        ),
+        If(credential),
+    ),
+    rule("bearer", &["earer", "EARER"], r"(?i)bearer(?:[ \t]+|%20)(?P<secret>[A-Za-z0-9._~+/=-]{16,})", If(credential)),
+    rule(
+        "cookie",
+        &["ookie", "OOKIE"],
+        r"(?i)(?:set-)?cookies?\\*['\x22]?[ \t]*[:=,][ \t]*(?P<secret>[^\r\n]+)",
+        Pairs,
+    ),
+    rule(
+        "cookie",
+        &["curl"],
+        r#"curl(?-u:\b)[^\n]*?[ \t](?:-b|--cookie)[ =]?(?P<secret>"[^"\n]+"|'[^'\n]+'|[^\s"']+)"#,
+        Pairs,
+    ),
+    rule(
+        "password-hash",
+        &[":$", ":\\$"],
+        r":(?P<secret>\\?\$(?:2[abxy]?|apr1|1|5|6|y|7|gy|argon2(?:id?|d))\\?\$[A-Za-z0-9./$=,+\\]{16,})",
+        Always,
+    ),
+    rule(
+        "pgpass",
+        &[":5432:", ":5433:", ":6432:", ":*:"],
+        r#"(?m):(?:5432|5433|6432|\*):[^\s:\[`]+:[A-Za-z_][^\s:\[`]*:(?P<secret>[^\s:`"'\\]{3,})(?:[ \t]*\r?$|\\*["']|\\+[nr])"#,
+        If(no_reference),
+    ),
+    rule(
+        "secret",
+        &["htpasswd"],
+        r#"htpasswd[ \t]+-[A-Za-z]*b[A-Za-z]*[ \t]+(?:\S+[ \t]+)?\S+[ \t]+\\*["']?(?P<secret>[^\s"'\\]+)"#,
+        If(no_reference),
+    ),
+    rule(
+        "secret",
+        &["chpasswd"],
+        r#"echo[ \t]+(?:-n[ \t]+)?\\*["']?[A-Za-z0-9._-]+:(?P<secret>[^\s"'|\\]+)\\*["']?[ \t]*\|[^\n|]*?(?-u:\b)chpasswd"#,
+        If(no_reference),
+    ),
+    rule("secret", &["pass:"], r#"(?:-pass(?:in|out)?|-k)[ =]\\*["']?pass:(?P<secret>[^\s"'\\]+)"#, If(no_reference)),
+    rule(
+        "secret",
+        &["password"],
+        r#"(?:login|machine)[ \t]+\S+[ \t]+password[ \t]+(?P<secret>[^\s\x22'\\]+)"#,
+        If(no_reference),
+    ),
+    rule(
+        "secret",
+        &["--from-literal"],
+        r#"--from-literal[= ]\\*["']?[A-Za-z0-9_.-]+=(?P<secret>[^\s"'\\]+)"#,
+        If(no_reference),
+    ),
+    rule(
+        "secret",
+        &["IDENTIFIED", "identified", "PASSWORD", "password"],
+        r"(?i)(?:identified[ \t]+(?:with[ \t]+[a-z0-9_]+[ \t]+)?by|(?:with|encrypted|set|user|role)[ \t]+(?:\S+[ \t]+(?:with[ \t]+)?)?password)(?:[ \t]*=)?[ \t]+\\*'(?P<secret>[^'\n\\]+)'?",
+        If(no_reference),
+    ),
+    rule(
+        "secret",
+        &["ConvertTo-SecureString"],
+        r#"ConvertTo-SecureString[ \t]+(?:-String[ \t]+)?["'](?P<secret>[^"'\n]+)["']"#,
+        If(no_reference),
+    ),
+    rule(
+        "secret",
+        &["--"],
+        concat!(
+            r"(?i)(?P<name>--(?:[a-z0-9]+-)*(?:password|passwd|pass|passphrase|token|secret|api-?key|access-key|secret-key|private-key|auth-key|key))",
+            r#"(?P<between>\\*["'],[ \t]*\\*["']|=|[ \t]+)\\*["']?(?P<secret>[^\s"'\\-][^\s"'\\]*)"#
+        ),
+        If(behind_its_flag),
+    ),
+    rule(
+        "secret",
+        &["set "],
+        concat!(
+            r"(?-u:\b)set[ \t]+(?:-[a-zA-Z]+[ \t]+|--[a-z-]+[ \t]+)*\\*[\x22']?(?P<name>[A-Za-z0-9_.:/-]*(?i:password|passwd|secret|token|_key))\\*[\x22']?[ \t]+",
+            r#"\\*["']?(?P<secret>[^\s"'\\=<>][^\s"'\\]*)"#
+        ),
+        If(behind_its_name),
+    ),
+    rule(
+        "secret",
+        &["</"],
+        r"(?i)<(?P<name>[a-z0-9_.:-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|(?:api|access|secret)[_-]?key))(?:[ \t][^<>\n]*)?>(?P<secret>[^<>\s][^<>\n]*)</",
+        If(behind_its_name),
+    ),
+    rule(
+        "secret",
+        &["value=", "Value="],
+        r#"(?i)(?:key|name)=\\*["'](?P<name>[a-z0-9_.:-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key)[a-z0-9_.:-]*)\\*["'][ \t]+value=\\*["'](?P<secret>[^"'\\\n]+)"#,
+        If(behind_its_name),
+    ),
+    rule(
+        "secret",
+        &["ass", "ecret", "oken", "key"],
+        concat!(
+            r"(?i)(?P<name>password|passwort|passphrase|passcode|secret|token|api[ -]key)(?:[ \t]+(?:for|of|to|für)[ \t]+[a-z0-9_.@-]+)?",
+            r#"[ \t]+(?:is|ist|was|lautet|will be)[ \t]*:?[ \t]*(?P<quote>["'`*]{0,2})(?P<secret>[^\s"'`*,;()\[\]]+)"#
+        ),
+        If(told_in_prose),
+    ),
+    // What is piped into a program that reads a secret.
+    rule(
+        "secret",
+        LOGINS,
+        concat!(
+            r"(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)*(?:\\*['\x22]?%s(?:\\+n)?\\*['\x22]?[ \t]+)?",
+            r#"(?:\\*"(?P<double>[^"\\\n|]+)(?:\\+n)?\\*"|\\*'(?P<single>[^'\\\n|]+)(?:\\+n)?\\*'|(?P<secret>[^\s"'\\|;&$-][^\s"'\\|;&]*))"#,
+            r"[ \t]*\|[ \t]*[^\n|]*?(?:--password-stdin|--passphrase-fd[ =]0|--with-token|--stdin(?-u:\b)",
+            r"|(?-u:\b)sudo[ \t][^\n|]*?-[A-Za-z]*S(?-u:\b)|(?-u:\b)cryptsetup[ \t]|(?-u:\b)kinit(?-u:\b)|(?-u:\b)vault[ \t]+login[^\n|]*?-)"
+        ),
+        If(no_stand_in),
+    ),
+    rule(
+        "secret",
+        LOGINS,
+        concat!(
+            r"(?:--password-stdin|--with-token|sudo[ \t][^\n|]*?-[A-Za-z]*S(?-u:\b)|cryptsetup[ \t]|kinit(?-u:\b)|vault[ \t]+login)",
+            r#"[^\n|]*?<<<[ \t]*(?:\\*"(?P<double>[^"\\\n]+)|\\*'(?P<single>[^'\\\n]+)|(?P<secret>[^\s"'\\|;&]+))"#
+        ),
+        If(no_stand_in),
+    ),
+    rule(
+        "secret",
+        &["send "],
+        r#"(?-u:\b)send[ \t]+(?:--[ \t]+)?\\*["'](?P<secret>[^\s"'\\]{6,})\\+r\\*["']"#,
+        If(chosen),
+    ),
+    rule(
+        "secret",
+        &["net use"],
+        r#"net use[ \t]+(?:[A-Za-z*]:?[ \t]+)?\\\\[^\s"']+[ \t]+(?P<secret>[^\s"'/*\\][^\s"'\\]*)"#,
+        If(no_stand_in),
+    ),
+    rule("url-token", &["@"], r"(?i)https?://(?P<secret>[A-Za-z0-9_-]{16,})@", If(random)),
+    // Two members of an object, in either order, with a few short ones between them.
+    rule(
+        "secret",
+        &["alue", "efault"],
+        concat!(
+            r#"(?i)(?:name|key|variable|parameter|field|label)\\*["']?[ \t]*:[ \t]*\\*["']?(?P<name>[a-z0-9_.-]{3,80})\\*["']?[ \t]*,"#,
+            r#"(?:[^\n{}\[\]]{0,200}?,)??[ \t]*\\*["']?(?:parameter)?(?:value|default|defaultvalue)\\*["']?[ \t]*:[ \t]*"#,
+            r#"(?:\\*"(?P<double>[^"\\\n]+)|\\*'(?P<single>[^'\\\n]+)|(?P<secret>[^\s"'\\,{}\[\]]+))"#
+        ),
+        If(behind_its_name),
+    ),
+    rule(
+        "secret",
+        &["alue", "efault"],
+        concat!(
+            r#"(?i)(?:value|default)\\*["']?[ \t]*:[ \t]*\\*["'](?P<secret>[^"'\\\n]+)\\*["'][ \t]*,[ \t]*"#,
+            r#"\\*["'](?:name|key|variable|parameterkey)\\*["'][ \t]*:[ \t]*\\*["'](?P<name>[a-z0-9_.-]{3,80})\\*["']"#
+        ),
+        If(behind_its_name),
+    ),
+    rule(
+        "secret",
+        &["alue", "efault"],
+        concat!(
+            r#"(?i)(?P<name>[a-z0-9_.-]{3,80})\\*["']?[ \t]*[:=]?[ \t]*\{[ \t]*\\*["']?(?:value|default|defaultvalue)\\*["']?[ \t]*[:=][ \t]*"#,
+            r#"\\*["'](?P<secret>[^"'\\\n]+)"#
+        ),
+        If(behind_its_name),
+    ),
+    rule(
+        "secret",
+        &["define("],
+        r#"define\([ \t]*\\*["'](?P<name>[A-Za-z0-9_.-]+)\\*["'],[ \t]*\\*["'](?P<secret>[^"'\\\n]+)"#,
+        If(behind_its_name),
+    ),
+    rule(
+        "private-key",
+        &["key-data"],
+        r#"client-key-data\\*["']?[ \t]*:[ \t]*\\*["']?(?P<secret>[A-Za-z0-9+/]{16,}={0,2})"#,
+        Always,
+    ),
+    // A line of its own: behind `pass` there may be a result of a test.
+    rule(
+        "secret",
+        &["pass:", "pass=", "Pass:", "PASS=", "PASS:", "pw:", "pw=", "PW:", "PW="],
+        r#"(?im)(?:^|\\n|["'])[ \t]*(?:pass|pw)[:=][ \t]*\\*["'`]?(?P<secret>[^\s"'`\\,;:]+)\\*["'`]?[ \t]*(?:$|\r|\\+[nr]|["'])"#,
+        If(chosen),
+    ),
+];
