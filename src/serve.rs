@@ -6,6 +6,7 @@ use crate::{
     protocol::errors::Failure,
     transport::{Chosen, FrameReader, Framing, Inbound, LARGEST_FRAME},
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{
     fs::File,
     io::{self, BufReader},
@@ -26,6 +27,7 @@ const LONGEST_END: Duration = Duration::from_millis(1_950);
 /// When stdout cannot be set aside, or the runtime cannot be made.
 pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
     let places = Places::from_environment()?;
+    raise_descriptors()?;
     let stdout = guard_stdout().map_err(|error| format!("stdout cannot be set aside: {error}"))?;
     let chosen = Chosen::default();
     if let Some(framing) = framing {
@@ -114,6 +116,36 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
     // Threads that still wait for a disk or a client have nothing left to do.
     runtime.shutdown_background();
     Ok(code)
+}
+
+/// An open session takes two descriptors. So many are enough for thirty thousand, and none beyond is asked for.
+const MOST_DESCRIPTORS: u64 = 65_536;
+
+/// The runtime, the streams, the watcher and one session with its work take fewer than this.
+const LEAST_DESCRIPTORS: u64 = 48;
+
+/// Raises the soft limit of open files to the hard one.
+///
+/// # Errors
+/// When even the hard limit is too low to serve with.
+fn raise_descriptors() -> Result<(), String> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // Some systems refuse more than they have at most, and say of that nothing in the limit.
+    for wanted in [MOST_DESCRIPTORS, 10_240] {
+        let wanted = maximum.map_or(wanted, |maximum| maximum.min(wanted));
+        if current.is_none_or(|current| current >= wanted)
+            || setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).is_ok()
+        {
+            break;
+        }
+    }
+    match getrlimit(Resource::Nofile).current {
+        Some(few) if few < LEAST_DESCRIPTORS => Err(format!(
+            "this process may have only {few} files open, and needs {LEAST_DESCRIPTORS} or more; raise the limit, for \
+             example with `ulimit -n 1024`"
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {

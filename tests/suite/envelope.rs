@@ -1,6 +1,6 @@
 //! Frames, requests and answers: what any JSON-RPC client may throw at the daemon.
 
-use crate::support::{Daemon, Home, assistant, session_of, text_of, turns, user};
+use crate::support::{Daemon, Home, assistant, run, session_of, text_of, turns, user};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -268,6 +268,42 @@ fn the_daemon_ends_with_the_process_it_was_told_of() {
     daemon.ok("session/new", json!({"cwd": "/project"}));
     parent.kill().and_then(|()| parent.wait()).expect("sleep can be killed");
     assert_eq!(daemon.wait().code(), Some(0), "stdin is still open");
+}
+
+/// The daemon in a shell that sets a limit of open files first.
+fn limited(home: &Home, limit: &str) -> std::process::Command {
+    let mut shell = std::process::Command::new("sh");
+    let direct = home.command();
+    shell.args(["-c", &format!("{limit}; exec \"$0\" serve")]).arg(direct.get_program());
+    shell.envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell
+}
+
+#[test]
+fn the_limit_of_open_files_is_raised_as_far_as_it_goes() {
+    let home = Home::new();
+    let command = limited(&home, "ulimit -Sn 64; ulimit -Hn 400");
+    let mut daemon = Daemon::of(home, command);
+    daemon.ok("initialize", json!({}));
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", daemon.pid())).expect("limits");
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
+    assert_eq!(files.split_whitespace().nth(3), Some("400"), "{files}");
+    // More sessions than the soft limit had descriptors for.
+    for _ in 0..100 {
+        daemon.ok("session/new", json!({"cwd": "/p"}));
+    }
+}
+
+#[test]
+fn too_few_open_files_are_told_and_no_panic() {
+    let home = Home::new();
+    for limit in ["8", "20", "47"] {
+        let (code, _, err) = run(limited(&home, &format!("ulimit -n {limit}")));
+        assert_eq!(code, Some(1), "{err}");
+        assert!(err.contains("ulimit -n") && !err.contains("panicked"), "{err}");
+    }
+    let (code, _, err) = run(limited(&home, "ulimit -n 48"));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
 }
 
 #[test]
