@@ -5,7 +5,7 @@
 
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
@@ -47,8 +47,15 @@ struct Watched {
     system: Option<RecommendedWatcher>,
     /// By the folder as it was asked for.
     wanted: HashMap<PathBuf, Wanted>,
-    /// What the operating system watches, and how far down.
-    armed: HashMap<PathBuf, Depth>,
+    /// What the operating system watches, without links in its path.
+    armed: HashMap<PathBuf, Armed>,
+}
+
+/// A folder that the operating system watches.
+struct Armed {
+    depth: Depth,
+    /// The wanted folders whose place it is.
+    wanted: BTreeSet<PathBuf>,
 }
 
 struct Wanted {
@@ -110,8 +117,9 @@ impl Watcher {
         let Some(wanted) = watched.wanted.get_mut(folder) else { return };
         wanted.count -= 1;
         if wanted.count == 0 {
+            let place = wanted.place.take();
             watched.wanted.remove(folder);
-            watched.disarm_unused();
+            watched.leave(folder, place);
         }
     }
 }
@@ -162,7 +170,13 @@ fn listen(said: &Receiver<Said>, watched: &Weak<Mutex<Watched>>, on_change: &imp
 impl Watched {
     /// Which paths that somebody wants to know of are meant. A folder that came or went meanwhile is watched anew.
     fn heard(&mut self, what: Said) -> Vec<PathBuf> {
-        let folders: Vec<PathBuf> = self.wanted.keys().cloned().collect();
+        let folders: Vec<PathBuf> = match &what {
+            Said::Changed(path) => {
+                let armed = path.ancestors().filter_map(|above| self.armed.get(above));
+                armed.flat_map(|armed| armed.wanted.iter().cloned()).collect()
+            }
+            Said::Lost => self.wanted.keys().cloned().collect(),
+        };
         let mut changed = Vec::new();
         for folder in folders {
             let Some(wanted) = self.wanted.get(&folder) else { continue };
@@ -199,20 +213,18 @@ impl Watched {
         let Some(place) = self.wanted.get(folder).and_then(|wanted| wanted.place.clone()) else {
             return Vec::from_iter(self.arm_anew(folder).then(|| folder.to_owned()));
         };
-        self.armed.remove(&place.real);
+        let armed = self.armed.remove(&place.real);
         if let Some(system) = &mut self.system {
             // One that is gone was let go of already.
             let _ = system.unwatch(&place.real);
         }
         // Others may stand on the same folder.
-        let stands = |it: &Wanted| it.place.as_ref().is_some_and(|other| other.real == place.real);
-        let all: Vec<_> = self.wanted.iter().filter(|(_, it)| stands(it)).map(|(path, _)| path.clone()).collect();
-        all.into_iter().filter(|it| self.arm_anew(it)).collect()
+        armed.into_iter().flat_map(|armed| armed.wanted).filter(|it| self.arm_anew(it)).collect()
     }
 
     /// Watches a wanted folder where it is now. Whether it is there, and was not before.
     fn arm_anew(&mut self, folder: &Path) -> bool {
-        let before = self.wanted.get_mut(folder).and_then(|wanted| wanted.place.take());
+        let before = self.wanted.get(folder).and_then(|wanted| wanted.place.clone());
         if let Err(why) = self.arm(folder) {
             tracing::warn!(folder = %folder.display(), why, "changes of this folder are not noticed any more");
         }
@@ -233,19 +245,28 @@ impl Watched {
             let result = self.arm_place(&place.real, depth);
             // A folder may come or go while we look.
             if nearest(folder).as_ref() != Some(&place) {
+                self.leave(folder, Some(place));
                 continue;
             }
-            if let Some(wanted) = self.wanted.get_mut(folder) {
-                wanted.place = result.is_ok().then_some(place);
+            let now = result.is_ok().then_some(place);
+            if let Some(place) = &now
+                && let Some(armed) = self.armed.get_mut(&place.real)
+            {
+                armed.wanted.insert(folder.to_owned());
             }
-            self.disarm_unused();
+            if let Some(wanted) = self.wanted.get_mut(folder) {
+                let before = std::mem::replace(&mut wanted.place, now.clone());
+                if before.as_ref().map(|place| &place.real) != now.as_ref().map(|place| &place.real) {
+                    self.leave(folder, before);
+                }
+            }
             return result;
         }
     }
 
     fn arm_place(&mut self, real: &Path, depth: Depth) -> Result<(), String> {
         let Some(system) = &mut self.system else { return Ok(()) };
-        if self.armed.get(real).is_some_and(|armed| *armed >= depth) {
+        if self.armed.get(real).is_some_and(|armed| armed.depth >= depth) {
             return Ok(());
         }
         let mode = match depth {
@@ -253,20 +274,22 @@ impl Watched {
             Depth::Tree => RecursiveMode::Recursive,
         };
         system.watch(real, mode).map_err(|error| error.to_string())?;
-        self.armed.insert(real.to_owned(), depth);
+        let armed = self.armed.entry(real.to_owned());
+        armed.or_insert_with(|| Armed { depth, wanted: BTreeSet::new() }).depth = depth;
         Ok(())
     }
 
-    /// Lets go of what nobody stands on any more.
-    fn disarm_unused(&mut self) {
-        let Self { system, wanted, armed } = self;
-        armed.retain(|real, _| {
-            let used = wanted.values().any(|wanted| wanted.place.as_ref().is_some_and(|place| place.real == *real));
-            if !used && let Some(system) = system {
-                let _ = system.unwatch(real);
+    /// A wanted folder has its place elsewhere from here on. A place that no wanted folder has is watched no longer.
+    fn leave(&mut self, folder: &Path, place: Option<Place>) {
+        let Some(place) = place else { return };
+        let Some(armed) = self.armed.get_mut(&place.real) else { return };
+        armed.wanted.remove(folder);
+        if armed.wanted.is_empty() {
+            self.armed.remove(&place.real);
+            if let Some(system) = &mut self.system {
+                let _ = system.unwatch(&place.real);
             }
-            used
-        });
+        }
     }
 }
 

@@ -26,7 +26,7 @@ use crate::{
 };
 use serde_json::Value;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock,
@@ -44,13 +44,47 @@ pub(super) struct LiveSettings {
     /// What is wrong, until there is somebody to tell.
     untold: Mutex<Vec<Problem>>,
     greeted: AtomicBool,
-    /// The sessions that are open, by a number of their own: one that is closed may be open again before it is gone.
-    followers: Mutex<HashMap<u64, Follower>>,
+    followers: Mutex<Followers>,
     next_follower: AtomicU64,
     /// Set when there is somebody to tell.
     watcher: OnceLock<Watcher>,
     /// Where a change of the global file or of the user's prompts would be seen.
     global_folders: Mutex<Vec<PathBuf>>,
+}
+
+/// The sessions that are told of new settings.
+#[derive(Default)]
+struct Followers {
+    /// By a number of their own: a session that is closed may be open again before it is gone.
+    sessions: HashMap<u64, Follower>,
+    /// The folders of their projects' settings and prompts, and how many sessions each is for.
+    folders: HashMap<PathBuf, usize>,
+}
+
+impl Followers {
+    fn add(&mut self, number: u64, follower: Follower) {
+        for folder in project_folders(&follower.cwd) {
+            *self.folders.entry(folder).or_default() += 1;
+        }
+        self.sessions.insert(number, follower);
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Follower> {
+        let follower = self.sessions.remove(&number)?;
+        for folder in project_folders(&follower.cwd) {
+            if let Some(count) = self.folders.get_mut(&folder) {
+                *count -= 1;
+                if *count == 0 {
+                    self.folders.remove(&folder);
+                }
+            }
+        }
+        Some(follower)
+    }
+
+    fn is_about(&self, folder: &Path) -> bool {
+        self.folders.contains_key(folder)
+    }
 }
 
 /// A session that is told of new settings.
@@ -67,7 +101,7 @@ pub(super) struct Following {
 
 impl Drop for Following {
     fn drop(&mut self) {
-        let follower = lock(&self.settings.followers).remove(&self.number);
+        let follower = lock(&self.settings.followers).remove(self.number);
         if let (Some(follower), Some(watcher)) = (follower, self.settings.watcher.get()) {
             project_folders(&follower.cwd).iter().for_each(|folder| watcher.unwatch_folder(folder));
         }
@@ -109,7 +143,7 @@ impl LiveSettings {
         let (number, cwd) = (self.next_follower.fetch_add(1, Ordering::Relaxed), PathBuf::from(session.cwd()));
         // Watched before it is read, so that nothing falls between the two.
         project_folders(&cwd).iter().for_each(|folder| self.watch_folder(folder));
-        lock(&self.followers).insert(number, Follower { cwd: cwd.clone(), handle: handle.clone() });
+        lock(&self.followers).add(number, Follower { cwd: cwd.clone(), handle: handle.clone() });
         let mut files = lock(&self.files);
         handle.send_urgent(Urgent::Layers(files.read_project(&cwd)));
         self.tell(files.take_problems());
@@ -127,7 +161,8 @@ impl LiveSettings {
     /// Reads the files again. Sessions learn of it before anything that is sent to them afterwards.
     fn reread(&self, files: &mut SettingsFiles) {
         let followers = lock(&self.followers);
-        files.keep_projects(|cwd| followers.values().any(|follower| follower.cwd == cwd));
+        let wanted: HashSet<&Path> = followers.sessions.values().map(|follower| follower.cwd.as_path()).collect();
+        files.keep_projects(|cwd| wanted.contains(cwd));
         let reread = files.reread();
         self.watch_global(files);
         self.tell(files.take_problems());
@@ -139,7 +174,7 @@ impl LiveSettings {
         if !now.tells_the_same(&before) && self.greeted.load(Ordering::SeqCst) {
             self.outbox.notify(SettingsChanged::NAME, now);
         }
-        for Follower { cwd, handle } in followers.values() {
+        for Follower { cwd, handle } in followers.sessions.values() {
             handle.send_urgent(Urgent::Layers(files.layers_of(Some(cwd))));
         }
     }
@@ -161,10 +196,12 @@ impl LiveSettings {
 
     /// Something changed at this path.
     pub(super) fn changed(&self, path: &Path) {
-        let is_in = |folder: &Path| path == folder || path.parent() == Some(folder);
-        let ours = lock(&self.global_folders).iter().any(|folder| is_in(folder))
-            || lock(&self.followers).values().any(|it| project_folders(&it.cwd).iter().any(|folder| is_in(folder)));
-        if ours {
+        let is_in = |folder: &PathBuf| path == folder || path.parent() == Some(folder);
+        let in_projects = || {
+            let followers = lock(&self.followers);
+            followers.is_about(path) || path.parent().is_some_and(|parent| followers.is_about(parent))
+        };
+        if lock(&self.global_folders).iter().any(is_in) || in_projects() {
             self.reread(&mut lock(&self.files));
         }
     }

@@ -53,6 +53,8 @@ struct Load {
 struct Mailbox {
     open: bool,
     commands: VecDeque<Command>,
+    /// Commands that came when nobody took them any more. They are refused.
+    late: Vec<Command>,
 }
 
 type Mailboxes = Rc<RefCell<Vec<Mailbox>>>;
@@ -68,15 +70,17 @@ impl World for Fake {
 
     fn door(&self) -> (usize, usize) {
         let mut mailboxes = self.0.borrow_mut();
-        mailboxes.push(Mailbox { open: true, commands: VecDeque::new() });
+        mailboxes.push(Mailbox { open: true, commands: VecDeque::new(), late: Vec::new() });
         (mailboxes.len() - 1, mailboxes.len() - 1)
     }
 
     fn send(&self, door: &usize, _: &SessionId, command: Command) -> bool {
         let mailbox = &mut self.0.borrow_mut()[*door];
-        assert!(mailbox.open, "a command goes into a mailbox that nobody empties");
-        mailbox.commands.push_back(command);
-        true
+        match mailbox.open {
+            true => mailbox.commands.push_back(command),
+            false => mailbox.late.push(command),
+        }
+        mailbox.open
     }
 
     fn is_open(&self, door: &usize) -> bool {
@@ -120,7 +124,7 @@ struct Wanted {
 enum Run {
     /// Every answer is that of the wire's order.
     Strict,
-    /// Files have two paths, and loads are given up on: every request is answered, and nothing is lost.
+    /// Files have two paths, loads are given up on, and sessions end by themselves: every request is answered, and nothing is lost.
     Wild,
 }
 
@@ -377,6 +381,13 @@ impl Model {
                 self.perform(steps);
                 self.tasks.push(Task::Run { session, life, inbox });
             }
+            Task::Run { session, life, inbox } if self.run == Run::Wild && self.below(20) == 0 => {
+                self.log.push(format!("    s{session} ends by itself"));
+                self.locks.remove(&session);
+                let left = std::mem::take(&mut self.mailboxes.borrow_mut()[inbox].commands);
+                left.into_iter().for_each(|command| self.refuse(Request::Command(command)));
+                self.end(session, life, inbox);
+            }
             Task::Run { session, life, inbox } => {
                 let command = self.mailboxes.borrow_mut()[inbox].commands.pop_front();
                 if let Some(number) = command.as_ref().and_then(Command::number) {
@@ -408,6 +419,9 @@ impl Model {
         }
         let steps = self.registry.retire(&id, life);
         self.perform(steps);
+        let late = std::mem::take(&mut self.mailboxes.borrow_mut()[inbox].late);
+        assert!(late.is_empty() || self.run == Run::Wild, "a command was sent to a session that ended");
+        late.into_iter().for_each(|command| self.refuse(Request::Command(command)));
     }
 
     /// Lets everything come to its end, and looks whether nothing is left over.
