@@ -356,6 +356,10 @@ export interface Usage {
   windowSource: string;
   /** Where the tokens are. */
   breakdown: Breakdown;
+  /**
+   * How the estimated part was counted: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good.
+   */
+  estimator: string;
 }
 
 /** Who counted. */
@@ -816,6 +820,10 @@ export interface UsageAnswer {
   windowSource: string;
   /** Where the tokens are. */
   breakdown: Breakdown;
+  /**
+   * How the estimated part was counted: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good.
+   */
+  estimator: string;
   /** What is compared with what. */
   thresholds: Thresholds;
   /** Why it is or is not compacted now, for a person. */

@@ -1,6 +1,7 @@
 //! The lines of a session file, read into typed values. The line itself is kept: it is what `session/entry` answers,
 //! what a fork copies, and what a context sends.
 
+mod compaction;
 mod escapes;
 mod header;
 mod mirror;
@@ -8,10 +9,11 @@ mod place;
 mod preserved;
 mod writing;
 
+pub use compaction::Compaction;
 pub use header::{Header, HeaderKind};
 pub use mirror::{CARRIED, Mark, Mirror};
 pub use place::{Broken, PLACEHOLDER, present};
-pub use preserved::{CarriedMessage, CarriedPin, Preserved};
+pub use preserved::{CarriedCalibration, CarriedMessage, CarriedPin, Preserved};
 pub use writing::{line, milliseconds, now, one_line, raw};
 
 use crate::{
@@ -24,7 +26,6 @@ use crate::{
 };
 use escapes::without_half_pairs;
 use place::Named;
-use preserved::{PreserveData, object_or_nothing};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 use std::{
@@ -103,40 +104,6 @@ pub struct MessageBody {
     json: Range<usize>,
     /// What it says, once somebody wanted to know.
     message: OnceLock<Box<Message>>,
-}
-
-/// A `compaction` entry.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Compaction {
-    /// The text that stands for what was summarized.
-    #[serde(default)]
-    pub summary: String,
-    /// Two sentences for a person.
-    #[serde(default)]
-    pub short_summary: Option<String>,
-    /// The first entry that is still sent as it is; an entry's own id, or one not on the path, keeps nothing.
-    #[serde(default)]
-    pub first_kept_entry_id: Option<EntryId>,
-    /// In the first proposal of the format: how many messages before it are kept, back to the start of the turn of the
-    /// first of them, and not past the compaction before.
-    #[serde(default)]
-    pub keep_last_messages: Option<u64>,
-    /// Size of the context before, in tokens.
-    #[serde(default)]
-    pub tokens_before: f64,
-    /// File lists of ours; anything of a hook's.
-    #[serde(default)]
-    pub details: Option<Value>,
-    /// What programs keep for themselves; ours is under `abridged`.
-    #[serde(default, deserialize_with = "object_or_nothing")]
-    preserve_data: Option<PreserveData>,
-    /// oh-my-pi: made by an extension.
-    #[serde(default)]
-    from_extension: Option<bool>,
-    /// pi: made by a hook.
-    #[serde(default)]
-    from_hook: Option<bool>,
 }
 
 /// A `branch_summary` entry.
@@ -631,20 +598,6 @@ impl MessageBody {
     fn read(&self, line: &str) -> Message {
         // The outline was read of the same bytes, and takes what this takes; a test holds them together.
         Message::parse(&line[self.json.clone()]).unwrap_or_else(|_| Message::Summary(String::new()))
-    }
-}
-
-impl Compaction {
-    /// Made by somebody's hook or extension: its `details` are theirs.
-    #[must_use]
-    pub fn from_hook(&self) -> bool {
-        self.from_hook == Some(true) || self.from_extension == Some(true)
-    }
-
-    /// What we carried over in it; nothing for another program's.
-    #[must_use]
-    pub fn preserved(&self) -> Option<&Preserved> {
-        self.preserve_data.as_ref()?.ours()
     }
 }
 

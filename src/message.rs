@@ -2,6 +2,7 @@
 //! entry it came from, because a provider may refuse a signed block that was re-serialized.
 
 pub mod outline;
+pub mod system;
 
 use crate::{ids::CallId, tokens};
 use serde::Deserialize;
@@ -18,7 +19,7 @@ pub enum Message {
     User(Content),
     /// An instruction written by an agent, not by the user.
     Developer(Content),
-    /// A system prompt that pi stored as a message.
+    /// A change of system prompt and tools that pi stored as a message: its texts, and the size of the tools it adds.
     System(Content),
     /// An answer of a model.
     Assistant(Assistant),
@@ -167,6 +168,14 @@ impl Usage {
             0 => self.total,
             sum => sum,
         }
+    }
+}
+
+impl Usage {
+    /// The tokens of what was sent, without the answer; zero where only a total is known.
+    #[must_use]
+    pub fn prompt_tokens(&self) -> u64 {
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 }
 
@@ -326,6 +335,10 @@ struct WireMessage<'a> {
     summary: Option<String>,
     #[serde(default)]
     files: Option<Vec<WireFile>>,
+    #[serde(borrow, default)]
+    sections: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tools_added: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -377,7 +390,15 @@ impl WireMessage<'_> {
         Ok(match self.role.as_ref() {
             "user" => Message::User(content()?),
             "developer" => Message::Developer(content()?),
-            "system" => Message::System(content()?),
+            "system" => {
+                let mut blocks = content()?;
+                blocks.extend(system::section_texts(self.sections).into_iter().map(Block::Text));
+                match system::tools_size(self.tools_added) {
+                    0 => {}
+                    size => blocks.push(Block::Other(size)),
+                }
+                Message::System(blocks)
+            }
             "custom" | "hookMessage" => Message::Custom(content()?),
             "assistant" => {
                 let (usage, invalid_usage) = match self.usage.map(read_usage).transpose() {

@@ -7,6 +7,7 @@
 use crate::{
     entry::{Body, CarriedPin, Entry, Preserved},
     ids::EntryId,
+    message::{outline::Role, system::SystemPrompt},
     models::ModelRef,
 };
 use serde_json::Value;
@@ -455,6 +456,32 @@ impl Path {
         self.marks().model.clone()
     }
 
+    /// System prompt and tools as the system messages of the path declare them: those after the compaction in force, on top
+    /// of what it carries.
+    #[must_use]
+    pub fn system_prompt(&self) -> SystemPrompt {
+        let mut prompt = SystemPrompt::default();
+        let carried = self.compaction().and_then(|place| self[place].compaction()?.system_message.as_ref());
+        if let Some(message) = carried {
+            prompt.apply(message);
+        }
+        let since = self.compaction().map_or_else(|| self.first_kept(), |place| place + 1);
+        for entry in self[since..].iter().filter(|entry| entry.is_from(Role::System)) {
+            if let Some(message) = entry.message_json().and_then(|json| serde_json::from_str(json).ok()) {
+                prompt.apply(&message);
+            }
+        }
+        prompt
+    }
+
+    /// The path up to a place, that one included.
+    #[must_use]
+    pub fn through(&self, place: usize) -> Self {
+        let mut path = Self { cut: self.cut, before: self.before.clone(), ..Self::default() };
+        self.entries[..=place].iter().for_each(|entry| path.push(entry.clone()));
+        path
+    }
+
     /// How much the model is asked to think.
     #[must_use]
     pub fn thinking_level(&self) -> Option<String> {
@@ -490,6 +517,8 @@ impl Preserved {
             thinking_level: path.thinking_level(),
             compactions: path.compactions(),
             undone: None,
+            overhead: None,
+            calibrations: Vec::new(),
         }
     }
 }

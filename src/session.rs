@@ -20,10 +20,12 @@ pub mod handle;
 pub mod header;
 pub mod history;
 mod indexing;
+pub mod instructions;
 mod lines;
 pub mod listing;
 mod lock;
 pub mod means;
+pub mod meter;
 mod migrate;
 mod mirroring;
 mod notes;
@@ -55,7 +57,7 @@ use crate::{
         types::{AppendParams, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage},
     },
     rpc::Reply,
-    tokens::{self, Estimator},
+    tokens,
 };
 use append::Staged;
 use background::Idle;
@@ -242,7 +244,7 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
     let (inputs, mut results) = mpsc::unbounded_channel();
     let Inbox { mut mailbox, mut urgent, urgent_sender, shared, .. } = inbox;
     let Opened { state, home, left_behind } = opened;
-    let told = state.measure(state.path()).usage;
+    let told = state.measure().usage;
     let mut session = Session {
         state,
         writer: Writer::Ready(home),
@@ -604,7 +606,7 @@ impl Session {
         if !matches!(self.slot, Slot::Free) {
             return reply.fail(&Failure::Cancelled);
         }
-        let usage = self.state.measure(self.state.path()).usage;
+        let usage = self.state.measure().usage;
         let wait = params.wait == Some(true);
         let operation = Operation::start(id, usage, Stop::default(), reply, wait, self.emitter.clone());
         self.finish(operation, End::Cancelled);
@@ -637,7 +639,7 @@ impl Session {
                 self.counting = false;
                 self.count();
                 if matches!(self.slot, Slot::Free) {
-                    self.tell_usage(self.state.measure(self.state.path()).usage);
+                    self.tell_usage(self.state.measure().usage);
                 }
             }
         }
@@ -645,16 +647,15 @@ impl Session {
 
     /// Counts in the background what of the context is only estimated yet.
     fn count(&mut self) {
-        let uncounted = |entry: &Arc<Entry>| entry.tokens_known(Estimator::Tiktoken).is_none();
-        let path = self.state.path();
-        let kept = &path[path.first_kept()..];
-        if self.counting || self.state.history().is_asleep() || self.state.gauge(None).estimator() == Estimator::Chars {
+        let wanted = self.state.wanted_estimator();
+        if self.counting || self.state.history().is_asleep() || self.state.estimator() == wanted {
             return;
         }
-        // The newest are the likeliest: most of the time this looks at one.
-        let entries: Vec<Arc<Entry>> = kept.iter().rev().filter(|entry| uncounted(entry)).cloned().collect();
+        let path = self.state.path();
+        let uncounted = |entry: &&Arc<Entry>| entry.tokens_known(wanted).is_none();
+        let entries: Vec<Arc<Entry>> = path[path.first_kept()..].iter().filter(uncounted).cloned().collect();
         if entries.is_empty() {
-            return;
+            return self.state.settle_estimator();
         }
         self.counting = true;
         let (turn, inputs) = (self.idle.turn_to_count(), self.inputs.clone());

@@ -1,5 +1,7 @@
-//! How large a text, an image or an entry is, in tokens. Estimates only: what a provider reported always wins, and
-//! `Calibration` learns how far the estimate is off for one session and model.
+//! How large a text, an image or an entry is, in tokens. These are estimates: a report of the provider always wins, and
+//! `calibration` learns how far the estimate is off for one session and model.
+
+pub mod calibration;
 
 use crate::message::{Block, Message};
 use std::sync::OnceLock;
@@ -38,6 +40,17 @@ pub enum Estimator {
 pub struct Size {
     chars: u32,
     counted: OnceLock<u32>,
+}
+
+impl Estimator {
+    /// Its name on the wire and in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tiktoken => "o200k_base",
+            Self::Chars => "chars",
+        }
+    }
 }
 
 impl Size {
@@ -207,46 +220,15 @@ pub fn of_image(base64_data: &str) -> u32 {
     }
 }
 
-/// What a provider's reports say about our estimates: the ratio of reported to estimated growth of one session with
-/// one model.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Calibration {
-    reported: f64,
-    estimated: f64,
-}
-
-impl Calibration {
-    /// Growth below this is dominated by what providers add themselves, in tokens.
-    const LEAST_GROWTH: u64 = 200;
-    /// How much a report counts after the next one: the last dozen reports decide.
-    const FADE: f64 = 0.9;
-
-    /// Between two answers in a row the provider's count grew by `reported` and our estimate by `estimated`.
-    pub fn learn(&mut self, reported: u64, estimated: u64) {
-        if reported < Self::LEAST_GROWTH || estimated < Self::LEAST_GROWTH {
-            return;
-        }
-        self.reported = self.reported * Self::FADE + reported as f64;
-        self.estimated = self.estimated * Self::FADE + estimated as f64;
-    }
-
-    /// The ratio, once anything was learned; bounded, because a report can be nonsense.
-    #[must_use]
-    pub fn ratio(&self) -> Option<f64> {
-        (self.estimated > 0.0).then(|| (self.reported / self.estimated).clamp(0.5, 3.0))
-    }
-}
-
-/// What an estimate is multiplied with to be near, rather below than above, the provider's count.
+/// The factor that is expected of a provider before it has reported anything: near, rather below than above, its count.
 #[must_use]
-pub fn factor(calibration: &Calibration, estimator: Estimator, provider: Option<&str>) -> f64 {
-    match (calibration.ratio(), estimator, provider) {
-        (Some(ratio), _, _) => ratio,
-        (None, Estimator::Chars, _) => SAFE_CHARS,
+pub fn safe_factor(estimator: Estimator, provider: Option<&str>) -> f64 {
+    match (estimator, provider) {
+        (Estimator::Chars, _) => SAFE_CHARS,
         // The vocabulary is OpenAI's own; with no model at all there is nobody to be careful for.
-        (None, Estimator::Tiktoken, None) => 1.0,
-        (None, Estimator::Tiktoken, Some(provider)) if provider.starts_with("openai") => 1.0,
-        (None, Estimator::Tiktoken, Some(_)) => SAFE_TIKTOKEN,
+        (Estimator::Tiktoken, None) => 1.0,
+        (Estimator::Tiktoken, Some(provider)) if provider.starts_with("openai") => 1.0,
+        (Estimator::Tiktoken, Some(_)) => SAFE_TIKTOKEN,
     }
 }
 
@@ -294,17 +276,5 @@ mod tests {
         assert_eq!(of_image(&png(300, 300)), 120);
         assert_eq!(of_image(&png(8000, 8000)), LARGEST_IMAGE);
         assert_eq!(of_image("no image at all"), UNKNOWN_IMAGE);
-    }
-
-    #[test]
-    fn calibration_follows_the_reports_and_ignores_small_ones() {
-        let mut calibration = Calibration::default();
-        calibration.learn(100, 10);
-        assert_eq!(calibration.ratio(), None);
-        for _ in 0..20 {
-            calibration.learn(1_300, 1_000);
-        }
-        let ratio = calibration.ratio().expect("twenty reports");
-        assert!((ratio - 1.3).abs() < 0.01, "{ratio}");
     }
 }

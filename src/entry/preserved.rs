@@ -1,7 +1,10 @@
 //! What a compaction carries for those who will not see what stands before it.
 
 use super::ContextEdit;
-use crate::ids::{EntryId, ModelRef};
+use crate::{
+    ids::{EntryId, ModelRef},
+    tokens::calibration::Calibration,
+};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
@@ -37,6 +40,25 @@ pub struct Preserved {
     /// The compaction that this one undoes for other programs. Here it is no compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undone: Option<EntryId>,
+    /// Tokens of system prompt, tools and anything else that every request carries, as counted in `tokensAfter`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<u64>,
+    /// The calibrations of the models that reported, the current one last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calibrations: Vec<CarriedCalibration>,
+}
+
+/// A calibration as a compaction carries it.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CarriedCalibration {
+    /// The model that reported, where its answers name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelRef>,
+    /// The name of the estimator that the reports are compared with.
+    pub estimator: String,
+    /// What was learned.
+    pub sums: Calibration,
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -206,6 +206,8 @@ impl Draft {
         preserved.newest_user_message = self.plan.carried();
         preserved.edits = self.edits.clone();
         preserved.compactions += 1;
+        preserved.overhead = Some(self.plan.demand.budget.overhead());
+        preserved.calibrations = self.plan.calibrations().to_vec();
         for pin in &mut preserved.pins {
             let place = path.position(&pin.entry_id);
             if let Some(place) = place.filter(|place| *place < self.plan.first_kept()) {
@@ -219,21 +221,20 @@ impl Draft {
         if !self.made.rejected.is_empty() {
             ours["rejected"] = json!(self.made.rejected);
         }
-        entry::line(
-            "compaction",
-            id,
-            parent,
-            &[
-                ("summary", &entry::raw(&self.summary.text)),
-                ("shortSummary", &entry::raw(&self.summary.short)),
-                ("firstKeptEntryId", &entry::raw(first_kept)),
-                ("tokensBefore", &entry::raw(&self.plan.demand.tokens_before)),
-                ("tokensAfter", &entry::raw(&tokens_after)),
-                ("method", &entry::raw(&self.made.method())),
-                ("details", &entry::raw(&self.summary.files)),
-                ("preserveData", &entry::raw(&json!({ "abridged": ours }))),
-            ],
-        )
+        let texts = [
+            ("summary", entry::raw(&self.summary.text)),
+            ("shortSummary", entry::raw(&self.summary.short)),
+            ("firstKeptEntryId", entry::raw(first_kept)),
+            ("tokensBefore", entry::raw(&self.plan.demand.tokens_before)),
+            ("tokensAfter", entry::raw(&tokens_after)),
+            ("method", entry::raw(&self.made.method())),
+            ("details", entry::raw(&self.summary.files)),
+            ("preserveData", entry::raw(&json!({ "abridged": ours }))),
+        ];
+        // pi reads here what its system messages before the compaction declared.
+        let system = path.system_prompt().message().map(|message| ("systemMessage", entry::raw(&message)));
+        let fields: Vec<_> = texts.iter().chain(&system).map(|(name, json)| (*name, &**json)).collect();
+        entry::line("compaction", id, parent, &fields)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     context,
-    entry::{Body, CarriedMessage, Entry},
+    entry::{Body, CarriedCalibration, CarriedMessage, Entry},
     ids::EntryId,
     message::outline::{Call, Role},
     models::Budget,
@@ -124,6 +124,7 @@ pub struct Plan {
     cut: Cut,
     /// What is kept word for word wherever the cut falls: no summary is made of it.
     pinned: Arc<HashSet<EntryId>>,
+    calibrations: Arc<[CarriedCalibration]>,
     /// What was asked for.
     pub demand: Demand,
     /// The frames that what it makes will stand in.
@@ -152,7 +153,7 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     let steps: Vec<Step> = window.iter().map(|entry| step(entry, demand.estimator)).collect();
     let cut = cut(&steps, kept_tail(&demand), pending(window));
     let pinned = Arc::new(path.pins().iter().map(|pin| pin.entry.clone()).collect());
-    let plan = Plan { path, start, cut, pinned, demand, prompts };
+    let plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), demand, prompts };
     if plan.summarized().is_empty() { Err(NothingToDo::TooShort) } else { Ok(plan) }
 }
 
@@ -210,6 +211,18 @@ fn pending(window: &[Arc<Entry>]) -> Option<usize> {
 }
 
 impl Plan {
+    /// The same plan, whose compaction carries these calibrations.
+    #[must_use]
+    pub fn carrying(self, calibrations: Vec<CarriedCalibration>) -> Self {
+        Self { calibrations: calibrations.into(), ..self }
+    }
+
+    /// The calibrations that its compaction carries.
+    #[must_use]
+    pub fn calibrations(&self) -> &[CarriedCalibration] {
+        &self.calibrations
+    }
+
     /// The path it was made for.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -2,7 +2,7 @@
 //! plan a cut. A session of a hundred megabytes is worked with by outlines; a message is read whole when somebody reads
 //! what it says.
 
-use super::{Block, Message, NO_MODEL, NotAMessage, StopReason, Usage, WireUsage};
+use super::{Block, Message, NO_MODEL, NotAMessage, StopReason, Usage, WireUsage, system};
 use crate::{
     ids::{CallId, ModelRef},
     tokens,
@@ -161,6 +161,10 @@ struct WireOutline<'a> {
     summary: Option<Length>,
     #[serde(default)]
     files: Option<Vec<WireFile>>,
+    #[serde(borrow, default)]
+    sections: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tools_added: Option<&'a RawValue>,
     // Read for nothing but their types, as `Message::parse` does.
     #[serde(default, rename = "toolName")]
     _tool_name: Option<Length>,
@@ -298,6 +302,9 @@ impl WireOutline<'_> {
                     outline.model = model(self.provider.as_deref(), self.model.as_deref());
                 }
                 outline.content(self.content)?;
+                if role == Role::System {
+                    outline.declared(self.sections, self.tools_added);
+                }
             }
         }
         Some(outline)
@@ -321,6 +328,21 @@ impl Outline {
             }
         }
         Some(())
+    }
+
+    /// What a system message has beside its content.
+    fn declared(&mut self, sections: Option<&RawValue>, tools: Option<&RawValue>) {
+        for text in system::section_texts(sections) {
+            self.empty = false;
+            self.silent = false;
+            self.chars += tokens::utf16_len(&text);
+        }
+        let size = system::tools_size(tools);
+        if size > 0 {
+            self.empty = false;
+            self.silent = false;
+            self.chars += size;
+        }
     }
 
     fn block(&mut self, block: WireBlock<'_>) -> Option<()> {
@@ -444,7 +466,9 @@ mod tests {
                     Just("usage"),
                     Just("files"),
                     Just("prunedAt"),
-                    Just("model")
+                    Just("model"),
+                    Just("sections"),
+                    Just("toolsAdded")
                 ],
                 prop_oneof![
                     4 => value(),
@@ -452,6 +476,7 @@ mod tests {
                     1 => Just(json!({"input": 1.5, "output": 2})),
                     1 => Just(json!({"input": "12", "output": 2})),
                     1 => Just(json!([{"path": "p", "content": "c"}])),
+                    1 => Just(json!({"a": "text", "b": null, "c": ""})),
                 ],
             ),
             0..6,

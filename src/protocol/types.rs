@@ -267,6 +267,8 @@ pub struct Usage {
     pub window_source: String,
     /// Where the tokens are.
     pub breakdown: Breakdown,
+    /// How the estimated part was counted: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good.
+    pub estimator: String,
 }
 
 /// Who counted.

@@ -235,7 +235,7 @@ impl Session {
         };
         self.emitter.emit(About::default(), &event);
         if matches!(self.slot, Slot::Free) && !self.state.history().is_asleep() {
-            self.tell_usage(self.state.measure(self.state.path()).usage);
+            self.tell_usage(self.state.measure().usage);
         }
     }
 
@@ -324,7 +324,7 @@ impl Session {
             self.announce(entry, None);
         }
         if !self.state.history().is_asleep() {
-            self.tell_usage(self.state.measure(self.state.path()).usage);
+            self.tell_usage(self.state.measure().usage);
         }
         if let Some((messages, leaf)) = left {
             self.warn(

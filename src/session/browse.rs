@@ -160,7 +160,10 @@ impl Session {
         };
         let api = params.format.and_then(request::api);
         if let Some(path) = here {
-            let view = self.state.view();
+            let view = match params.leaf_entry_id {
+                Some(_) => self.state.view().of(&path),
+                None => self.state.view(),
+            };
             return match api {
                 None if view.blobs().is_none() => reply.pieces(read::Context::new(&view, &path).pieces()),
                 // Images are read from files of their own.
@@ -176,8 +179,8 @@ impl Session {
         };
         let (view, session) = (self.state.view(), self.state.id.clone());
         self.spawn_read(move || match (library.path_to(&leaf), api) {
-            (Ok(Some(path)), None) => reply.pieces(read::Context::new(&view, &path).pieces()),
-            (Ok(Some(path)), Some(api)) => request::answer(&view, &path, &session, api, reply),
+            (Ok(Some(path)), None) => reply.pieces(read::Context::new(&view.of(&path), &path).pieces()),
+            (Ok(Some(path)), Some(api)) => request::answer(&view.of(&path), &path, &session, api, reply),
             (Ok(None), _) => reply.fail(&Failure::no_entry(&leaf)),
             (Err(error), _) => reply.fail(&error.into()),
         });

@@ -7,7 +7,7 @@ use super::{
     handle::Note,
     handle::Urgent,
     history::History,
-    mirroring,
+    meter, mirroring,
     operation::{COMPACTION, End, Operation, Stop},
     summarizing::Told,
 };
@@ -121,12 +121,10 @@ impl Session {
     fn snapshot(&self, params: &CompactParams, stop: Stop) -> Snapshot {
         let path = self.state.path().clone();
         let model = self.state.model(&path);
-        let gauge = self.state.gauge(model.as_ref());
         Snapshot {
             settings: self.state.settings().clone(),
-            learned: gauge.learned,
-            system_prompt: gauge.system_prompt.map(str::to_owned),
-            tools: gauge.tools.map(<[_]>::to_vec),
+            learned: model.as_ref().and_then(|model| self.state.learned.window(model)),
+            instructions: self.state.instructions().clone(),
             keep_recent_tokens: params.keep_recent_tokens,
             initiator: params.initiator.unwrap_or(Initiator::User),
             stop,
@@ -260,9 +258,9 @@ impl Session {
         let id = EntryId::fresh();
         // What came meanwhile is kept as it is, behind what the draft has seen.
         let newer = &path[covered.len()..];
-        let measure = self.state.measure(path);
-        let newer_tokens: u64 = newer.iter().map(|entry| u64::from(entry.tokens(measure.estimator))).sum();
-        let tokens_after = draft.tokens_after + tokens::scaled(newer_tokens, measure.factor);
+        let demand = draft.plan.demand;
+        let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, demand.estimator)).sum();
+        let tokens_after = draft.tokens_after + tokens::scaled(newer_tokens, demand.factor);
         let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
         let (path, first_newer) = (path.clone(), first_newer.cloned());
         let spent = self.take_spent();
@@ -300,7 +298,7 @@ impl Session {
         for entry in spent.iter().chain([entry]).chain(mirrors) {
             self.announce(entry, Some(operation.id.clone()));
         }
-        self.told = self.state.measure(self.state.path()).usage;
+        self.told = self.state.measure().usage;
         operation.emit(&Event::UsageUpdated { usage: self.told.clone() });
         let end = match operation.result(entry, made) {
             Some(result) => End::Completed(result),

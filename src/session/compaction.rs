@@ -1,7 +1,7 @@
 //! The work of a compaction, away from the session: from a path to a plan, from a plan to a draft. It owns nothing of
 //! the session; what comes out is committed there, if the plan still stands.
 
-use super::{operation::Stop, usage::Gauge};
+use super::{instructions::Instructions, meter::Meter, operation::Stop, state::wanted, usage::Gauge};
 use crate::{
     maintenance::{
         ladder::{self, Draft},
@@ -18,7 +18,6 @@ use crate::{
     summary::{extractive, files::FileLists, redact::redact},
     tokens::{self, Estimator},
 };
-use serde_json::Value;
 use std::sync::Arc;
 
 /// What a plan is made from: a copy, so that the session can go on.
@@ -31,10 +30,8 @@ pub struct Snapshot {
     pub model: Option<ModelRef>,
     /// The window that its provider taught, in tokens.
     pub learned: Option<u64>,
-    /// What the model is told before everything.
-    pub system_prompt: Option<String>,
-    /// The tools it is given.
-    pub tools: Option<Vec<Value>>,
+    /// The system prompt and the tools.
+    pub instructions: Arc<Instructions>,
     /// Tokens to keep, where a call names them.
     pub keep_recent_tokens: Option<u64>,
     /// Who wants it.
@@ -58,13 +55,11 @@ pub struct Planned {
 pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
     let gauge = Gauge {
         settings: &snapshot.settings.settings,
-        prompts: &snapshot.settings.prompts,
         model: snapshot.model.as_ref(),
         learned: snapshot.learned,
-        system_prompt: snapshot.system_prompt.as_deref(),
-        tools: snapshot.tools.as_deref(),
+        instructions: &snapshot.instructions,
     };
-    let estimator = gauge.estimator();
+    let estimator = wanted(&snapshot.settings.settings);
     if estimator == Estimator::Tiktoken {
         tokens::load();
         for entry in &snapshot.path[snapshot.path.first_kept()..] {
@@ -74,7 +69,8 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
             entry.count();
         }
     }
-    let measure = gauge.measure_by(&snapshot.path, estimator);
+    let meter = Meter::of(&snapshot.path, &snapshot.settings.prompts, estimator);
+    let measure = gauge.measure(&meter);
     let too_early = measure.usage.context_tokens < measure.budget.threshold / 2;
     if snapshot.initiator == Initiator::Agent && too_early {
         return Err(Failure::NothingToCompact(Nothing::BelowHalfThreshold));
@@ -87,7 +83,8 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
         budget: measure.budget,
         tokens_before: measure.usage.context_tokens,
     };
-    Ok(Planned { plan: plan::plan(snapshot.path, demand, snapshot.settings.prompts.clone())?, usage: measure.usage })
+    let plan = plan::plan(snapshot.path, demand, snapshot.settings.prompts.clone())?;
+    Ok(Planned { plan: plan.carrying(meter.carried()), usage: measure.usage })
 }
 
 /// What a plan would do, for somebody who only asks. `summarizer` is the model that would be asked first, `requests` how

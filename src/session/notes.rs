@@ -174,7 +174,7 @@ fn room_for(state: &State, more: u64, param: &str) -> Result<(), Failure> {
         None => pin.text.as_ref().map_or(0, |text| tokens::utf16_len(text).div_ceil(4) as u64),
     };
     let pinned: u64 = path.pins().iter().map(size).sum();
-    let window = state.measure(path).budget.window;
+    let window = state.measure().budget.window;
     let most = window * MOST_PINNED_PERCENT / 100;
     if pinned + more <= most {
         return Ok(());
@@ -225,10 +225,7 @@ fn prune(state: &State, params: &PruneParams) -> Result<Staged, Failure> {
     let pins = path.pins();
     let edited = |entry: &Entry| crate::context::is_edited(path, &entry.id);
     let may = |entry: &Entry| !edited(entry) && pins.iter().all(|pin| pin.entry != entry.id);
-    // Counting everything may take long; a guess will do where it was not done yet.
-    let wanted = state.gauge(None).estimator();
-    let counted = kept.iter().all(|entry| entry.tokens_known(wanted).is_some());
-    let pruned = prune::prune(kept, &settings, if counted { wanted } else { Estimator::Chars }, &may);
+    let pruned = prune::prune(kept, &settings, state.estimator(), &may);
     let mut staged = Staged { tokens_saved: pruned.tokens_saved, ..Staged::default() };
     staged.dry_run = params.dry_run == Some(true);
     for ContextEdit { target_id, replacement } in pruned.edits {

@@ -14,7 +14,7 @@ use crate::{
     tokens::Estimator,
     transport::Piece,
 };
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 /// Entries of a page, if the client does not say.
 const PAGE: usize = 1_000;
@@ -25,6 +25,7 @@ const PAGE_BYTES: usize = 1 << 20;
 /// The result of `session/context` with the format `messages`.
 pub struct Context {
     context: context::Context,
+    system: Option<Value>,
     usage: Usage,
     model: Option<ModelRef>,
     blobs: Option<Blobs>,
@@ -35,8 +36,9 @@ impl Context {
     #[must_use]
     pub fn new(view: &View, path: &Path) -> Self {
         let context = context::build(path, view.prompts());
-        let usage = view.measure_built(path, &context).usage;
-        Self { context, usage, model: view.model(path), blobs: view.blobs().cloned() }
+        let usage = view.measure(path).usage;
+        let system = view.instructions().message().cloned();
+        Self { context, system, usage, model: view.model(path), blobs: view.blobs().cloned() }
     }
 
     /// Its JSON: the fields of `ContextAnswer`, which the schema is made of. Messages are JSON already, and there may be
@@ -46,22 +48,28 @@ impl Context {
         let messages = self.context.messages();
         let mut pieces = Vec::with_capacity(2 * messages.len() + 2);
         let mut images = Reading::of(self.blobs.as_ref());
-        for (at, message) in messages.iter().enumerate() {
-            pieces.push(Piece::Text(if at == 0 { "{\"messages\":[" } else { "," }.to_owned()));
+        let mut before = "{\"messages\":[".to_owned();
+        if let Some(system) = &self.system {
+            before.push_str(&format!("{system}{}", if messages.is_empty() { "" } else { "," }));
+        }
+        for message in messages {
+            pieces.push(Piece::Text(std::mem::replace(&mut before, ",".to_owned())));
             pieces.push(match message.part() {
                 Some((line, part)) if !images.concerns(&line[part.clone()]) => Piece::Part(line, part),
                 _ => Piece::Text(images.resolve(message.json()).into_owned()),
             });
         }
-        let entries: Vec<_> = messages.iter().map(|message| &message.entry).collect();
+        // No single entry says all of the system prompt.
+        let system = self.system.iter().map(|_| None);
+        let entries: Vec<_> = system.chain(messages.iter().map(|message| message.entry.as_ref())).collect();
         let rest = serde_json::json!({
             "entryIds": entries,
             "usage": self.usage,
             "compactionEntryId": self.context.compaction(),
             "model": self.model,
         });
-        let open = if messages.is_empty() { "{\"messages\":[],{" } else { "],{" };
-        pieces.push(Piece::Text(format!("{}{}", &open[..open.len() - 1], &rest.to_string()[1..])));
+        let end = if messages.is_empty() { before } else { String::new() };
+        pieces.push(Piece::Text(format!("{end}],{}", &rest.to_string()[1..])));
         pieces
     }
 }
@@ -70,7 +78,7 @@ impl Context {
 #[must_use]
 pub fn usage(state: &State) -> UsageAnswer {
     let path = state.path();
-    let measure = state.measure(path);
+    let measure = state.measure();
     let why = measure.decision(path).why().to_owned();
     let estimator = match measure.estimator {
         Estimator::Tiktoken => "tiktoken",

@@ -60,7 +60,7 @@ impl Session {
         }
         self.count();
         if matches!(self.slot, Slot::Free) {
-            self.tell_usage(self.state.measure(self.state.path()).usage);
+            self.tell_usage(self.state.measure().usage);
         }
     }
 }

@@ -40,7 +40,7 @@ pub fn answer(view: &View, path: &Path, session: &SessionId, api: Api, reply: Re
         return reply.fail(&Failure::params("format", what));
     };
     let context = context::build(path, view.prompts());
-    let usage = view.measure_built(path, &context).usage;
+    let usage = view.measure(path).usage;
     let compaction = context.compaction().cloned();
     // One after the other: a context may be a hundred megabytes, and each of these has all of it.
     let request = request(view, path, session, api, &model, &context, &usage);
@@ -72,9 +72,9 @@ fn request(
     let mut images = Reading::of(view.blobs());
     Request {
         model: model.id.clone(),
-        system: view.data().system_prompt.clone(),
+        system: view.instructions().system_prompt().map(str::to_owned),
         turns: turns(context.messages().iter().map(|message| images.resolve(message.json())), &target),
-        tools: view.data().tools.clone().unwrap_or_default(),
+        tools: view.instructions().tools().map(<[_]>::to_vec).unwrap_or_default(),
         max_tokens: limit,
         ceiling: Some(limit.unwrap_or(room)),
         reasoning: reasoning(view.settings(), model, &view.thinking_level(path)),

@@ -4,12 +4,13 @@ use super::{
     blobs::Blobs,
     follower::Follower,
     history::History,
+    instructions::Instructions,
+    meter::Meter,
     open::wrong_settings,
     store::{Appended, Grown, Log, Repair, Stats, StoreError},
     usage::{Gauge, Measure},
 };
 use crate::{
-    context::Context,
     entry::Header,
     ids::{EntryId, SessionId},
     models::{ModelRef, learned::Learned},
@@ -20,14 +21,18 @@ use crate::{
         types::{self, SessionInfo, Status},
     },
     settings::{
-        Layers, Problem, Settings, Sourced,
+        EstimatorSetting, Layers, Problem, Settings, Sourced,
         checked::{Checked, check, tighten},
         trust::{Trust, allowed},
     },
+    tokens::{self, Estimator},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 /// What is stored with a session as an `abridged.session` entry.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -112,7 +117,10 @@ impl Home {
 #[derive(Clone)]
 pub struct View {
     sourced: Arc<Sourced>,
-    data: Arc<SessionData>,
+    given: SessionData,
+    trust: Trust,
+    instructions: Arc<Instructions>,
+    estimator: Estimator,
     model: Option<ModelRef>,
     model_in_header: Option<ModelRef>,
     thinking_in_header: Option<String>,
@@ -140,8 +148,13 @@ pub struct State {
     given: SessionData,
     /// That over what is stored with the session.
     data: Arc<SessionData>,
-    /// The path that `data` was read of.
+    instructions: Arc<Instructions>,
+    /// The path that `data` and `instructions` were read of.
     looked_at: Revision,
+    /// The sums of the path, once they were asked for.
+    meter: Mutex<Option<Meter>>,
+    /// Every entry of the context was counted by the tokenizer once; from then on all are.
+    counted: bool,
     model: Option<ModelRef>,
     layers: Layers,
     sourced: Arc<Sourced>,
@@ -169,12 +182,15 @@ impl State {
     ) -> Result<Self, Problem> {
         let data = Arc::new(given.clone().over(stored(history.path(), trust)));
         let sourced = Arc::new(layers.with_session(data.settings.as_ref())?);
-        Ok(Self {
+        let mut state = Self {
             layers: layers.clone(),
             id: header.id.clone(),
             blobs: file.as_deref().and_then(Blobs::beside),
             file,
             looked_at: history.path().revision(),
+            instructions: Arc::new(Instructions::new(&data, history.path())),
+            meter: Mutex::new(None),
+            counted: false,
             history,
             repairs: Vec::new(),
             stats: Stats::default(),
@@ -186,7 +202,9 @@ impl State {
             sourced,
             learned: Learned::default(),
             trust,
-        })
+        };
+        state.settle_estimator();
+        Ok(state)
     }
 
     /// Takes what a client gives for this time, over what was before.
@@ -198,6 +216,8 @@ impl State {
         let data = Arc::new(given.clone().over(stored(self.path(), self.trust)));
         self.sourced = Arc::new(self.layers.with_session(data.settings.as_ref()).map_err(wrong_settings)?);
         (self.given, self.data) = (given, data);
+        self.instructions = Arc::new(Instructions::new(&self.data, self.path()));
+        self.forget_sums();
         self.model = model.or(self.model.take());
         Ok(())
     }
@@ -242,16 +262,58 @@ impl State {
     fn read_data(&mut self) {
         self.looked_at = self.path().revision();
         self.data = Arc::new(self.given.clone().over(stored(self.history.path(), self.trust)));
+        self.instructions = Arc::new(Instructions::new(&self.data, self.path()));
+        self.forget_sums();
         match self.layers.with_session(self.data.settings.as_ref()) {
             Ok(sourced) => self.sourced = Arc::new(sourced),
             Err(problem) => tracing::warn!(%problem, "the settings stored with the session are not used"),
         }
     }
 
+    /// What the sums were made with is not what it was.
+    fn forget_sums(&mut self) {
+        *self.meter.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Counts by the tokenizer from here on, if its tables are loaded and next to nothing is left to be counted.
+    pub fn settle_estimator(&mut self) {
+        /// So many uncounted tokens are counted on the way: about a millisecond.
+        const COUNTED_AT_ONCE: u64 = 4_000;
+        if self.counted || !tokens::ready() || self.wanted_estimator() == Estimator::Chars {
+            return;
+        }
+        let path = self.history.path();
+        let kept = &path[path.first_kept()..];
+        let uncounted = || kept.iter().filter(|entry| entry.tokens_known(Estimator::Tiktoken).is_none());
+        if uncounted().map(|entry| u64::from(entry.tokens(Estimator::Chars))).sum::<u64>() <= COUNTED_AT_ONCE {
+            uncounted().for_each(|entry| entry.count());
+            self.counted = true;
+        }
+    }
+
+    /// By what a decision estimates; counting may be needed first.
+    #[must_use]
+    pub fn wanted_estimator(&self) -> Estimator {
+        wanted(&self.sourced.settings)
+    }
+
+    /// By what the session estimates now: by characters until all its entries were counted once, then by the tokenizer for
+    /// good.
+    #[must_use]
+    pub fn estimator(&self) -> Estimator {
+        if self.counted { self.wanted_estimator() } else { Estimator::Chars }
+    }
+
     /// What is stored with the session, as far as it has no entry of its own.
     #[must_use]
     pub fn data(&self) -> &SessionData {
         &self.data
+    }
+
+    /// The system prompt and the tools in force.
+    #[must_use]
+    pub fn instructions(&self) -> &Arc<Instructions> {
+        &self.instructions
     }
 
     /// The first line of its file.
@@ -279,6 +341,7 @@ impl State {
         let before = std::mem::replace(&mut self.sourced, Arc::new(sourced));
         // Prompts are not told: only what is made from here on is another.
         let same = before.tells_the_same(&self.sourced);
+        self.forget_sums();
         Ok((!same).then_some(&self.sourced))
     }
 
@@ -307,7 +370,10 @@ impl State {
         let in_header = || Some(ModelRef { provider: text("provider")?, id: text("modelId")? });
         View {
             sourced: self.sourced.clone(),
-            data: self.data.clone(),
+            given: self.given.clone(),
+            trust: self.trust,
+            instructions: self.instructions.clone(),
+            estimator: self.estimator(),
             model: self.model.clone(),
             model_in_header: in_header(),
             thinking_in_header: text("thinkingLevel"),
@@ -322,15 +388,20 @@ impl State {
         self.view().model(path)
     }
 
-    /// What the context is measured against.
-    pub fn gauge<'a>(&'a self, model: Option<&'a ModelRef>) -> Gauge<'a> {
-        gauge(&self.sourced, &self.data, &self.learned, model)
-    }
-
-    /// How full a path is, as far as that is known without counting.
+    /// How full the context is. Costs what came since it was last asked.
     #[must_use]
-    pub fn measure(&self, path: &Path) -> Measure {
-        self.gauge(self.model(path).as_ref()).measure(path)
+    pub fn measure(&self) -> Measure {
+        let path = self.path();
+        let model = self.model(path);
+        let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
+        let (prompts, estimator) = (&self.sourced.prompts, self.estimator());
+        match &mut *meter {
+            Some(meter) => meter.follow(path, prompts, estimator),
+            None => *meter = Some(Meter::of(path, prompts, estimator)),
+        }
+        let gauge = gauge(&self.sourced.settings, &self.instructions, &self.learned, model.as_ref());
+        let meter = meter.as_ref().expect("it was made above");
+        gauge.measure(meter)
     }
 
     /// Whether the context is what it was when `expected` was the leaf.
@@ -369,7 +440,7 @@ impl State {
             model: self.model(path),
             thinking_level: self.view().thinking_level(path),
             status,
-            usage: self.measure(path).usage,
+            usage: self.measure().usage,
         }
     }
 
@@ -417,29 +488,44 @@ impl View {
         &self.sourced.settings
     }
 
-    /// What is stored with the session, as far as it has no entry of its own.
+    /// The system prompt and the tools.
     #[must_use]
-    pub fn data(&self) -> &SessionData {
-        &self.data
+    pub fn instructions(&self) -> &Instructions {
+        &self.instructions
     }
 
-    /// How full a path is, as far as that is known without counting.
+    /// The view of another path of the session: it may say other things of the system prompt and the tools.
+    #[must_use]
+    pub fn of(self, path: &Path) -> Self {
+        let data = self.given.clone().over(stored(path, self.trust));
+        Self { instructions: Arc::new(Instructions::new(&data, path)), ..self }
+    }
+
+    /// How full a path is. With the tokenizer this may count for a while.
     #[must_use]
     pub fn measure(&self, path: &Path) -> Measure {
-        gauge(&self.sourced, &self.data, &self.learned, self.model(path).as_ref()).measure(path)
-    }
-
-    /// The same, where its context was built already.
-    #[must_use]
-    pub fn measure_built(&self, path: &Path, context: &Context) -> Measure {
-        gauge(&self.sourced, &self.data, &self.learned, self.model(path).as_ref()).measure_built(path, Some(context))
+        let meter = Meter::of(path, &self.sourced.prompts, self.estimator);
+        gauge(&self.sourced.settings, &self.instructions, &self.learned, self.model(path).as_ref()).measure(&meter)
     }
 }
 
-fn gauge<'a>(sourced: &'a Sourced, data: &'a SessionData, learned: &Learned, model: Option<&'a ModelRef>) -> Gauge<'a> {
+fn gauge<'a>(
+    settings: &'a Settings,
+    instructions: &'a Instructions,
+    learned: &Learned,
+    model: Option<&'a ModelRef>,
+) -> Gauge<'a> {
     let learned = model.and_then(|model| learned.window(model));
-    let (system_prompt, tools) = (data.system_prompt.as_deref(), data.tools.as_deref());
-    Gauge { settings: &sourced.settings, prompts: &sourced.prompts, model, learned, system_prompt, tools }
+    Gauge { settings, model, learned, instructions }
+}
+
+/// By what the settings want tokens to be estimated.
+#[must_use]
+pub fn wanted(settings: &Settings) -> Estimator {
+    match settings.tokens.estimator {
+        EstimatorSetting::Auto => Estimator::Tiktoken,
+        EstimatorSetting::Chars => Estimator::Chars,
+    }
 }
 
 impl From<&Repair> for types::Repair {

@@ -255,7 +255,7 @@ impl<'a> Seat<'a> {
 
     /// What an estimate is multiplied with, for this model: nothing was reported by it yet.
     fn factor(&self) -> f64 {
-        tokens::factor(&tokens::Calibration::default(), self.measure.estimator, Some(&self.candidate.model.provider))
+        tokens::safe_factor(self.measure.estimator, Some(&self.candidate.model.provider))
     }
 
     /// The most an answer may have, in tokens.

@@ -100,7 +100,7 @@ impl Session {
         });
         let source = self.state.history().source().cloned();
         let library = self.state.history().library();
-        let counted = tokens::ready() && self.state.gauge(None).estimator() == Estimator::Tiktoken;
+        let counted = tokens::ready() && self.state.wanted_estimator() == Estimator::Tiktoken;
         self.with_home(move |home| {
             let appended = home.append(&lines, leaf.as_ref());
             let path = match (&appended, source) {
@@ -112,6 +112,9 @@ impl Session {
             if counted {
                 // Here it costs nobody's time but the writer's, and every answer has counts instead of guesses.
                 entries.iter().for_each(|entry| entry.count());
+                if let Some(Ok(path)) = &path {
+                    path[path.first_kept()..].iter().for_each(|entry| entry.count());
+                }
             }
             Done::Wrote { appended, path, what: Box::new(what) }
         });
@@ -255,7 +258,7 @@ impl Session {
     fn appended(&mut self, Append { staged, reply, .. }: Append) {
         self.learn_from(&staged.entries);
         self.count();
-        let usage = self.state.measure(self.state.path()).usage;
+        let usage = self.state.measure().usage;
         reply.ok(&AppendAnswer {
             entry_ids: staged.entries.iter().filter(|entry| !entry.is_marker()).map(|entry| entry.id.clone()).collect(),
             leaf_entry_id: self.state.visible_leaf(),
@@ -317,7 +320,7 @@ impl Session {
             self.state.stored_data();
         }
         self.count();
-        let usage = self.state.measure(self.state.path()).usage;
+        let usage = self.state.measure().usage;
         notes::answer(&self.state, &note, &staged, &usage, self.status(), reply);
         for entry in &staged.entries {
             self.announce(entry, None);

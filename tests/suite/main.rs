@@ -27,6 +27,7 @@ mod mended;
 mod mutations;
 mod mutator;
 mod others;
+mod overhead;
 mod pi_reader;
 mod planted;
 mod prompts;

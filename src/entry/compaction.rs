@@ -1,0 +1,71 @@
+//! `compaction` entries as pi, oh-my-pi and this program write them.
+
+use super::{
+    Preserved,
+    preserved::{PreserveData, object_or_nothing},
+};
+use crate::ids::EntryId;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A `compaction` entry.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Compaction {
+    /// The text that stands for what was summarized.
+    #[serde(default)]
+    pub summary: String,
+    /// Two sentences for a person.
+    #[serde(default)]
+    pub short_summary: Option<String>,
+    /// The first entry that is still sent as it is; an entry's own id, or one not on the path, keeps nothing.
+    #[serde(default)]
+    pub first_kept_entry_id: Option<EntryId>,
+    /// In the first proposal of the format: how many messages before it are kept, back to the start of the turn of the
+    /// first of them, and not past the compaction before.
+    #[serde(default)]
+    pub keep_last_messages: Option<u64>,
+    /// Size of the context before, in tokens.
+    #[serde(default)]
+    pub tokens_before: f64,
+    /// File lists of ours; anything of a hook's.
+    #[serde(default)]
+    pub details: Option<Value>,
+    /// pi: system prompt and tools at that time, as one message.
+    #[serde(default)]
+    pub system_message: Option<Value>,
+    /// Size of the context after it, in tokens; another program may have written anything there.
+    #[serde(default)]
+    tokens_after: Option<Value>,
+    /// What programs keep for themselves; ours is under `abridged`.
+    #[serde(default, deserialize_with = "object_or_nothing")]
+    preserve_data: Option<PreserveData>,
+    /// oh-my-pi: made by an extension.
+    #[serde(default)]
+    from_extension: Option<bool>,
+    /// pi: made by a hook.
+    #[serde(default)]
+    from_hook: Option<bool>,
+}
+
+impl Compaction {
+    /// Made by somebody's hook or extension: its `details` are theirs.
+    #[must_use]
+    pub fn from_hook(&self) -> bool {
+        self.from_hook == Some(true) || self.from_extension == Some(true)
+    }
+
+    /// The size of the context right after it and the overhead in that, where we measured both.
+    #[must_use]
+    pub fn measured(&self) -> Option<(u64, u64)> {
+        let tokens = self.tokens_after.as_ref()?.as_u64().filter(|tokens| *tokens > 0)?;
+        let overhead = self.preserved()?.overhead?;
+        (overhead <= tokens).then_some((tokens, overhead))
+    }
+
+    /// What we carried over in it; nothing for another program's.
+    #[must_use]
+    pub fn preserved(&self) -> Option<&Preserved> {
+        self.preserve_data.as_ref()?.ours()
+    }
+}

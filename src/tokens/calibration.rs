@@ -1,0 +1,341 @@
+//! How a provider's token counts follow from our estimates.
+//!
+//! A report is modelled as `overhead + factor × estimate`: the overhead is everything that every request carries and no
+//! message shows (system prompt, tools, what the provider adds), the factor is the difference of the tokenizers. Both are
+//! fitted to the reports of one model by weighted least squares on relative errors, so that small contexts settle the
+//! overhead and large ones the factor. Without reports the fit is the prior.
+
+use serde::{Deserialize, Serialize};
+
+/// A report is expected to be off the line by this part of itself.
+const NOISE: f64 = 0.02;
+
+/// And by so many tokens: separators, roles, dates in a system prompt.
+const NOISE_TOKENS: f64 = 50.0;
+
+/// The growth from one report to the next is expected to be off the line by this part of itself: what one message says
+/// may be denser than the average.
+const GROWTH_NOISE: f64 = 0.1;
+
+/// How far the factor of an unknown tokenizer is expected to be off the prior.
+const FACTOR_SPREAD: f64 = 0.25;
+
+/// Bounds of the factor. No tokenizer in use is farther off `o200k_base` or characters/4.
+const FACTORS: std::ops::RangeInclusive<f64> = 0.5..=3.0;
+
+/// How much a report counts after the next one.
+const FADE: f64 = 0.95;
+
+/// The sums of a weighted least-squares fit over the reports of one model. They ride with every compaction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Calibration {
+    weight: f64,
+    estimated: f64,
+    reported: f64,
+    estimated_squared: f64,
+    product: f64,
+    /// Of growths between two reports, which say nothing of the overhead.
+    growth_squared: f64,
+    growth_product: f64,
+}
+
+/// What is expected before any report.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prior {
+    /// Reported over estimated tokens.
+    pub factor: f64,
+    /// Reported tokens that are in every request beside the messages.
+    pub overhead: f64,
+    /// How far the overhead may be off.
+    pub spread: f64,
+}
+
+/// The line that fits the reports.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fit {
+    /// Reported over estimated tokens.
+    pub factor: f64,
+    /// Reported tokens that are in every request beside the messages.
+    pub overhead: f64,
+    /// Whether the reports say more of the factor than the prior does.
+    pub learned: bool,
+}
+
+impl Calibration {
+    /// Takes a report of `reported` tokens for messages that are estimated to have `estimated`.
+    fn learn(&mut self, estimated: f64, reported: f64) {
+        let weight = 1.0 / ((NOISE * reported).powi(2) + NOISE_TOKENS.powi(2));
+        self.fade();
+        self.weight += weight;
+        self.estimated += weight * estimated;
+        self.reported += weight * reported;
+        self.estimated_squared += weight * estimated * estimated;
+        self.product += weight * estimated * reported;
+    }
+
+    /// Takes the growth between two reports of one context whose beginning is not known.
+    fn learn_growth(&mut self, estimated: f64, reported: f64) {
+        let weight = 1.0 / ((GROWTH_NOISE * reported).powi(2) + NOISE_TOKENS.powi(2));
+        self.fade();
+        self.growth_squared += weight * estimated * estimated;
+        self.growth_product += weight * estimated * reported;
+    }
+
+    fn fade(&mut self) {
+        let Self { weight, estimated, reported, estimated_squared, product, growth_squared, growth_product } = self;
+        for sum in [weight, estimated, reported, estimated_squared, product, growth_squared, growth_product] {
+            *sum *= FADE;
+        }
+    }
+
+    /// Whether nothing was learned.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.weight == 0.0 && self.growth_squared == 0.0
+    }
+
+    /// The line that fits the reports and the prior best.
+    #[must_use]
+    pub fn fit(&self, prior: &Prior) -> Fit {
+        if self.is_empty() || !self.is_sane() {
+            return Fit { factor: prior.factor, overhead: prior.overhead, learned: false };
+        }
+        let trust = 1.0 / FACTOR_SPREAD.powi(2);
+        let trust_overhead = 1.0 / prior.spread.max(1.0).powi(2);
+        let weight = self.weight + trust_overhead;
+        let squared = self.estimated_squared + self.growth_squared + trust;
+        let reported = self.reported + trust_overhead * prior.overhead;
+        let product = self.product + self.growth_product + trust * prior.factor;
+        let determinant = weight * squared - self.estimated * self.estimated;
+        let factor =
+            ((weight * product - self.estimated * reported) / determinant).clamp(*FACTORS.start(), *FACTORS.end());
+        let mut fit = Fit { factor, overhead: (reported - factor * self.estimated) / weight, learned: false };
+        if fit.overhead < 0.0 {
+            fit = Fit { factor: (product / squared).clamp(*FACTORS.start(), *FACTORS.end()), overhead: 0.0, ..fit };
+        }
+        if self.weight == 0.0 {
+            fit.overhead = prior.overhead;
+        }
+        let information = determinant / weight - trust;
+        Fit { learned: information >= trust, ..fit }
+    }
+
+    /// Whether the sums can come from reports: another program may have written anything into a file.
+    fn is_sane(&self) -> bool {
+        let Self { weight, estimated, reported, estimated_squared, product, growth_squared, growth_product } = *self;
+        let sums = [weight, estimated, reported, estimated_squared, product, growth_squared, growth_product];
+        // No weighted sum of squares is smaller than the square of the sum: the determinant stays positive.
+        sums.iter().all(|sum| sum.is_finite() && *sum >= 0.0)
+            && weight * estimated_squared >= estimated * estimated * (1.0 - 1e-6)
+    }
+}
+
+/// Takes the reports of one model in their order and learns of those that can be believed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Learner {
+    calibration: Calibration,
+    /// Reports that were learned from.
+    taken: u32,
+    /// The last report of this context that was believed: estimated and reported tokens.
+    before: Option<(u64, u64)>,
+    /// A report far off the line, which the next one confirms or not.
+    doubted: Option<(u64, u64)>,
+}
+
+/// Whether the size of the context that a report is about is known, or only how it grew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// The estimate is of everything that was sent.
+    Whole,
+    /// The estimate is of what was sent since some point.
+    Since,
+}
+
+impl Learner {
+    /// The largest report that is no nonsense, in tokens: no model has a larger window.
+    const LARGEST: u64 = 20_000_000;
+    /// Growth below this says nothing, in tokens.
+    const LEAST_GROWTH: u64 = 200;
+    /// Below this, what providers add weighs more than any estimate knows, in tokens.
+    const SMALLEST: u64 = 2_000;
+
+    /// Goes on from what was learned before.
+    #[must_use]
+    pub fn from(calibration: Calibration) -> Self {
+        let taken = if calibration.is_empty() { 0 } else { 3 };
+        Self { calibration, taken, before: None, doubted: None }
+    }
+
+    /// What was learned.
+    #[must_use]
+    pub fn calibration(&self) -> &Calibration {
+        &self.calibration
+    }
+
+    /// The context was rewritten: the next report does not continue the last one.
+    pub fn interrupt(&mut self) {
+        self.before = None;
+        self.doubted = None;
+    }
+
+    /// Takes a report. Nothing is learned from one that is zero or absurd, that is far below what was sent (a provider that
+    /// cuts the prompt without saying so), that does not grow with the context, or that is far off all before it.
+    pub fn report(&mut self, estimated: u64, reported: u64, basis: Basis) {
+        if reported == 0 || reported > Self::LARGEST {
+            return;
+        }
+        let cut = basis == Basis::Whole && estimated >= Self::SMALLEST && reported * 10 < estimated * 6;
+        let stalled = self.before.is_some_and(|(before, then)| {
+            let grown = estimated.saturating_sub(before);
+            grown >= Self::LEAST_GROWTH && reported < then + grown * 3 / 10
+        });
+        if cut || stalled {
+            return;
+        }
+        match basis {
+            Basis::Whole if self.is_off_the_line(estimated, reported) => {
+                let Some((estimated_then, reported_then)) = self.doubted.replace((estimated, reported)) else { return };
+                let agrees = reported >= reported_then
+                    && reported - reported_then <= 3 * estimated.abs_diff(estimated_then) + 1_000;
+                if !agrees {
+                    return;
+                }
+                // Two in a row: what every request carries is something else from here on.
+                *self = Self::default();
+                self.learn(estimated_then, reported_then);
+                self.learn(estimated, reported);
+            }
+            Basis::Whole => {
+                self.doubted = None;
+                self.learn(estimated, reported);
+            }
+            Basis::Since => {
+                if let Some((before, then)) = self.before
+                    && estimated >= before + Self::LEAST_GROWTH
+                    && reported >= then + Self::LEAST_GROWTH
+                    && reported - then <= 3 * (estimated - before)
+                {
+                    self.calibration.learn_growth((estimated - before) as f64, (reported - then) as f64);
+                    self.taken += 1;
+                }
+                self.before = Some((estimated, reported));
+            }
+        }
+    }
+
+    fn learn(&mut self, estimated: u64, reported: u64) {
+        self.calibration.learn(estimated as f64, reported as f64);
+        self.taken += 1;
+        self.before = Some((estimated, reported));
+    }
+
+    /// A few reports allow for less than many.
+    fn is_off_the_line(&self, estimated: u64, reported: u64) -> bool {
+        let reported = reported as f64;
+        if self.taken == 0 {
+            return false;
+        }
+        let line = self.calibration.fit(&Prior { factor: 1.0, overhead: 0.0, spread: 100_000.0 });
+        let expected = line.overhead + line.factor * estimated as f64;
+        let allowed = if self.taken < 3 { 3.0 } else { 1.4 };
+        reported > expected * allowed + 1_000.0 || reported * allowed + 1_000.0 < expected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PRIOR: Prior = Prior { factor: 1.0, overhead: 0.0, spread: 10_000.0 };
+
+    fn learned(reports: &[(u64, u64)]) -> Fit {
+        let mut learner = Learner::default();
+        reports.iter().for_each(|(estimated, reported)| learner.report(*estimated, *reported, Basis::Whole));
+        learner.calibration().fit(&PRIOR)
+    }
+
+    fn near(value: f64, wanted: f64, part: f64) -> bool {
+        (value - wanted).abs() <= wanted * part + 100.0
+    }
+
+    proptest! {
+        /// Any tokenizer between 0.7 and 1.5 of ours, any overhead.
+        #[test]
+        fn the_line_is_found(
+            factor in 0.7..1.5_f64,
+            overhead in 0_u64..60_000,
+            steps in prop::collection::vec(300_u64..4_000, 6..40),
+        ) {
+            let mut estimated = 0;
+            let reports: Vec<_> = steps.iter().map(|step| {
+                estimated += step;
+                (estimated, overhead + (estimated as f64 * factor) as u64)
+            }).collect();
+            let fit = learned(&reports);
+            // What matters is the count of a context much smaller than the last one.
+            for part in [0.1, 0.3, 1.0] {
+                let size = estimated as f64 * part;
+                let (found, wanted) = (fit.overhead + fit.factor * size, overhead as f64 + factor * size);
+                prop_assert!(near(found, wanted, 0.1), "{fit:?}: {found} instead of {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_reports_the_fit_is_the_prior() {
+        let fit = Calibration::default().fit(&Prior { factor: 1.2, overhead: 700.0, spread: 100.0 });
+        assert_eq!(fit, Fit { factor: 1.2, overhead: 700.0, learned: false });
+    }
+
+    #[test]
+    fn growth_alone_settles_the_factor_and_leaves_the_overhead() {
+        let mut learner = Learner::default();
+        for at in 0..10 {
+            learner.report(at * 1_000, 40_000 + at * 1_300, Basis::Since);
+        }
+        let fit = learner.calibration().fit(&Prior { overhead: 500.0, ..PRIOR });
+        assert!(fit.learned && near(fit.factor, 1.3, 0.02), "{fit:?}");
+        assert_eq!(fit.overhead, 500.0);
+    }
+
+    #[test]
+    fn a_provider_that_cuts_the_prompt_teaches_nothing() {
+        let right: Vec<(u64, u64)> = (1..=4).map(|at| (at * 1_000, 500 + at * 1_000)).collect();
+        let mut cut = right.clone();
+        cut.extend((5..40).map(|at| (at * 1_000, 4_600)));
+        let (right, cut) = (learned(&right), learned(&cut));
+        assert!(near(cut.overhead, right.overhead, 0.1) && near(cut.factor, right.factor, 0.1), "{cut:?}");
+    }
+
+    #[test]
+    fn zero_absurd_and_shrinking_reports_teach_nothing() {
+        let mut reports: Vec<(u64, u64)> = (1..=8).map(|at| (at * 1_000, 5_000 + at * 1_200)).collect();
+        let fit = learned(&reports);
+        for odd in [0, 1, 7, 9_000, 2_000_000, u64::MAX] {
+            reports.insert(5, (5_500, odd));
+            let with = learned(&reports);
+            assert!(near(with.overhead, fit.overhead, 0.05) && near(with.factor, fit.factor, 0.03), "{odd}: {with:?}");
+        }
+    }
+
+    #[test]
+    fn an_overhead_that_changes_is_followed() {
+        let mut reports: Vec<(u64, u64)> = (1..=8).map(|at| (at * 1_000, 2_000 + at * 1_000)).collect();
+        reports.extend((9..=12).map(|at| (at * 1_000, 40_000 + at * 1_000)));
+        let fit = learned(&reports);
+        assert!(near(fit.overhead + fit.factor * 12_000.0, 52_000.0, 0.05), "{fit:?}");
+    }
+
+    #[test]
+    fn sums_that_no_report_makes_are_ignored() {
+        for sums in [
+            serde_json::json!({"weight": -1.0, "estimated": 5.0}),
+            serde_json::json!({"weight": 1.0, "estimated": 1e9, "reported": 1.0}),
+        ] {
+            let calibration: Calibration = serde_json::from_value(sums).expect("sums");
+            assert_eq!(calibration.fit(&PRIOR), Fit { factor: 1.0, overhead: 0.0, learned: false });
+        }
+    }
+}
