@@ -117,6 +117,11 @@ impl Undoing {
         fields.insert("parentId".into(), json!(path.last().map(|leaf| &leaf.id)));
         fields.insert("timestamp".into(), entry::now().into());
         fields.insert("firstKeptEntryId".into(), json!(first));
+        // pi drops the system messages before a compaction and reads this one.
+        match path.system_prompt().message() {
+            Some(message) => drop(fields.insert("systemMessage".into(), message)),
+            None => drop(fields.remove("systemMessage")),
+        }
         let mut preserved = match fields.remove("preserveData") {
             Some(Value::Object(preserved)) => preserved,
             _ => serde_json::Map::new(),

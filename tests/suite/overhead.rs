@@ -1,5 +1,6 @@
 //! How full a session is, against a provider that counts with a tokenizer of its own and adds what nobody announced.
 
+use crate::support::{Daemon, Home, assistant, header, text_of, turns, user};
 use abridged::{
     context,
     entry::{self, Entry},
@@ -252,6 +253,8 @@ impl World {
                 let (target, replacement) = (entry::raw(&target), entry::raw(&json!({"content": "[left out]"})));
                 let fields = [("targetId", &*target), ("replacement", &*replacement)];
                 self.push(entry::line("context_edit", &id, parent.as_ref(), &fields));
+                // No report from before an edit counts again.
+                assert_eq!(self.usage().source, UsageSource::Estimate);
             }
             Step::Compact { keep } => self.compact(*keep),
         }
@@ -350,4 +353,185 @@ proptest! {
         let mut world = World::new(provider);
         steps.iter().for_each(|step| world.take(step));
     }
+}
+
+/// A host that drives a session of the real daemon against the stub provider.
+struct Host {
+    daemon: Daemon,
+    session: String,
+    path: String,
+    tokenizer: Tokenizer,
+    overhead: u64,
+    count: usize,
+}
+
+impl Host {
+    fn start(tokenizer: Tokenizer, overhead: u64) -> Self {
+        let home = Home::new();
+        let settings =
+            json!({"models": [{"provider": "stub", "id": "m", "api": "anthropic", "contextWindow": 64_000}]});
+        home.settings(&settings.to_string());
+        let mut daemon = Daemon::at(home);
+        let session = daemon.ok("session/new", json!({"cwd": "/project", "model": "stub/m"}))["session"].clone();
+        let text = |key: &str| session[key].as_str().expect("a text").to_owned();
+        Self { session: text("sessionId"), path: text("path"), daemon, tokenizer, overhead, count: 0 }
+    }
+
+    fn ask(&mut self, method: &str, mut params: Value) -> Value {
+        params["sessionId"] = json!(self.session);
+        self.daemon.ok(method, params)
+    }
+
+    /// What the provider counts of the request as it is now.
+    fn reported(&mut self) -> u64 {
+        let body = self.ask("session/context", json!({"format": "anthropic"}))["body"]["messages"].to_string();
+        self.overhead + self.tokenizer.count(&body) as u64
+    }
+
+    fn turn(&mut self) {
+        self.count += 1;
+        let asked = text(250, self.count * 7);
+        self.ask("session/append", json!({"messages": [user(&asked)]}));
+        let input = self.reported();
+        let mut answer = assistant(&text(120, self.count * 11));
+        answer["usage"] = json!({"input": input, "output": 150, "cacheRead": 0, "cacheWrite": 0});
+        self.ask("session/append", json!({"messages": [answer]}));
+    }
+
+    fn compact_and_check(&mut self) {
+        self.daemon.events.clear();
+        let done =
+            self.ask("session/compact", json!({"method": "extractive", "keepRecentTokens": 1_500, "wait": true}));
+        let said = done["result"]["tokensAfter"].as_u64().unwrap_or_else(|| panic!("{done:#}"));
+        let end = self.daemon.until("compaction_end")["params"]["event"].clone();
+        let file = std::fs::read_to_string(&self.path).expect("a file");
+        let line = file.lines().rev().find(|line| line.contains("\"type\":\"compaction\"")).expect("a compaction");
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let usage = self.ask("session/usage", json!({}));
+        self.ask("session/close", json!({}));
+        self.daemon.ok("session/load", json!({"path": self.path}));
+        let reopened = self.ask("session/usage", json!({}));
+        let all =
+            [&line["tokensAfter"], &end["usage"]["contextTokens"], &usage["contextTokens"], &reopened["contextTokens"]];
+        assert!(all.iter().all(|tokens| tokens.as_u64() == Some(said)), "{all:?} instead of {said}");
+        let reported = self.reported();
+        assert!(
+            said.abs_diff(reported) * 100 <= reported * 15,
+            "{said} said, {reported} reported by {:?}",
+            self.tokenizer
+        );
+    }
+}
+
+#[test]
+fn the_daemon_agrees_with_providers_that_count_otherwise() {
+    for (tokenizer, overhead) in
+        [(Tokenizer::Ours(0.7), 0), (Tokenizer::Bytes(3.5), 18_000), (Tokenizer::Words(1.8), 30_000)]
+    {
+        let mut host = Host::start(tokenizer, overhead);
+        for turns in [14, 8] {
+            (0..turns).for_each(|_| host.turn());
+            host.compact_and_check();
+        }
+        // Another process begins with nothing counted.
+        let home = std::mem::replace(&mut host.daemon.home, Home::new());
+        host.daemon.end();
+        host.daemon = Daemon::at(home);
+        let said = host.daemon.ok("session/load", json!({"path": host.path}))["session"]["usage"].clone();
+        let reported = host.reported();
+        let said = said["contextTokens"].as_u64().expect("a number");
+        assert!(said.abs_diff(reported) * 100 <= reported * 15, "{said} said, {reported} reported");
+    }
+}
+
+#[test]
+fn a_session_counts_by_characters_until_all_was_counted_once_and_then_by_the_tokenizer() {
+    let mut daemon = Daemon::start();
+    let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+    assert_eq!(session["usage"]["estimator"], "chars", "the tables of a new process are not loaded");
+    let session = session["sessionId"].clone();
+    daemon.ok("session/append", json!({"sessionId": session, "messages": turns(40)}));
+    let counted = daemon.next_within(std::time::Duration::from_secs(60), |frame| {
+        frame["params"]["event"]["usage"]["estimator"] == "o200k_base"
+    });
+    assert!(counted.is_some(), "the move is told");
+    let mut all = Vec::new();
+    let mut see = |answer: &Value| all.push(answer["estimator"].clone());
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 500, "wait": true}));
+    see(&daemon.until("compaction_end")["params"]["event"]["usage"]);
+    // Everything before the cut is read from the file again.
+    see(&daemon.ok("session/undo_compaction", json!({"sessionId": session}))["usage"]);
+    see(&daemon.ok("session/append", json!({"sessionId": session, "messages": turns(1)}))["usage"]);
+    see(&daemon.ok("session/usage", json!({"sessionId": session})));
+    assert_eq!(all, vec![json!("o200k_base"); 4]);
+}
+
+/// A session of pi that declares its system prompt and tools in messages and changes them later.
+fn declared() -> Vec<Value> {
+    let system = |id: &str, parent: Value, message: Value| json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z", "message": message});
+    let tool = |name: &str| json!({"name": name, "description": text_of(300, name), "parameters": {"type": "object"}});
+    let first = json!({"role": "system", "content": "You help.", "timestamp": 1,
+        "sections": {"skills": text_of(400, "skills"), "date": "Monday"}, "toolsAdded": [tool("read"), tool("write")]});
+    let later = json!({"role": "system", "content": "", "timestamp": 2,
+        "sections": {"date": "Tuesday"}, "toolsRemoved": [{"name": "write"}]});
+    let mut lines = vec![header("declared"), system("s1", Value::Null, first)];
+    let mut parent = json!("s1");
+    for (at, message) in turns(12).into_iter().enumerate() {
+        let id = json!(format!("e{at}"));
+        lines.push(json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z", "message": message}));
+        parent = id;
+    }
+    lines.push(system("s2", parent, later));
+    lines
+}
+
+#[test]
+fn the_system_messages_of_pi_are_its_system_prompt_and_tools() {
+    let mut daemon = Daemon::start();
+    let path = daemon.home.session("declared.jsonl", &declared());
+    let session = daemon.load(&path);
+    daemon.ok("session/configure", json!({"sessionId": session, "model": "p/m"}));
+    let look = |daemon: &mut Daemon| {
+        let context = daemon.ok("session/context", json!({"sessionId": session}));
+        let system = context["messages"][0].clone();
+        let roles = context["messages"].as_array().expect("messages").iter().filter(|it| it["role"] == "system");
+        assert_eq!((roles.count(), &context["entryIds"][0]), (1, &Value::Null));
+        assert_eq!(context["messages"].as_array().map(Vec::len), context["entryIds"].as_array().map(Vec::len));
+        let body = daemon.ok("session/context", json!({"sessionId": session, "format": "openai_chat"}))["body"].clone();
+        let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+        (system, body, usage["breakdown"].clone())
+    };
+    let (system, body, breakdown) = look(&mut daemon);
+    assert_eq!((&system["content"], &system["sections"]["date"]), (&json!("You help."), &json!("Tuesday")));
+    assert_eq!(system["toolsAdded"].as_array().map(Vec::len), Some(1));
+    let prompt = body["messages"][0]["content"].as_str().expect("a system prompt");
+    assert!(prompt.starts_with("You help.\n\n") && prompt.ends_with("\n\nTuesday"), "{prompt}");
+    assert_eq!(
+        (body["tools"].as_array().map(Vec::len), &body["tools"][0]["function"]["name"]),
+        (Some(1), &json!("read"))
+    );
+    assert!(breakdown["system"].as_u64() > Some(200) && breakdown["tools"].as_u64() > Some(150), "{breakdown}");
+    // They outlive compactions, also for pi, which reads them of the line.
+    for _ in 0..2 {
+        daemon.ok("session/append", json!({"sessionId": session, "messages": turns(3)}));
+        let done = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 300, "wait": true}));
+        let line =
+            daemon.ok("session/entry", json!({"sessionId": session, "entryId": done["result"]["entryId"]}))["entry"]
+                .clone();
+        assert_eq!(line["systemMessage"], system);
+        assert_eq!(look(&mut daemon).0, system);
+        daemon.ok("session/close", json!({"sessionId": session}));
+        daemon.load(&path);
+        let (again, body_again, _) = look(&mut daemon);
+        assert_eq!(
+            (&again, &body_again["messages"][0], &body_again["tools"]),
+            (&system, &body["messages"][0], &body["tools"])
+        );
+    }
+    // What a client says counts for more, and is the client's to send.
+    daemon.ok("session/configure", json!({"sessionId": session, "systemPrompt": "Mine."}));
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    assert!(context["messages"].as_array().expect("messages").iter().all(|message| message["role"] != "system"));
+    let body = daemon.ok("session/context", json!({"sessionId": session, "format": "openai_chat"}))["body"].clone();
+    assert_eq!((&body["messages"][0]["content"], body["tools"].as_array().map(Vec::len)), (&json!("Mine."), Some(1)));
 }
