@@ -9,7 +9,7 @@ use crate::{
 };
 use proptest::{prelude::*, sample::Index};
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{collections::BTreeMap, fs, io::Write, path::PathBuf};
 
 /// What a client does to a session.
 #[derive(Debug, Clone)]
@@ -38,6 +38,15 @@ enum Step {
     Label(Index),
     Title,
     Reopen,
+    /// pi goes on: with a request and its answer, an edit of what is in the context, or a compaction.
+    Pi(Pi),
+}
+
+#[derive(Debug, Clone)]
+enum Pi {
+    Turn,
+    Edit { at: Index, whole: bool },
+    Compaction(Index),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -56,6 +65,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<Index>().prop_map(Step::Label),
         1 => Just(Step::Title),
         1 => Just(Step::Reopen),
+        2 => Just(Step::Pi(Pi::Turn)),
+        1 => (any::<Index>(), any::<bool>()).prop_map(|(at, whole)| Step::Pi(Pi::Edit { at, whole })),
+        1 => any::<Index>().prop_map(|at| Step::Pi(Pi::Compaction(at))),
     ]
 }
 
@@ -186,7 +198,50 @@ impl World {
                 self.asked("session/close", json!({})).expect("a close");
                 self.daemon.load(&self.path);
             }
+            Step::Pi(what) => {
+                self.asked("session/close", json!({})).expect("a close");
+                self.pi(what);
+                self.daemon.load(&self.path);
+            }
         }
+    }
+
+    /// Appends what pi would, behind the last line.
+    fn pi(&mut self, what: &Pi) {
+        let sent = self.file().context();
+        let message = |message: Value| json!({"type": "message", "message": message});
+        let lines = match what {
+            Pi::Turn => vec![message(user(&self.text(20))), message(self.answer())],
+            Pi::Edit { at, whole } => {
+                let results: Vec<_> = sent.iter().filter(|it| it.message["role"] == "toolResult").collect();
+                let Some(target) = (!results.is_empty()).then(|| &results[at.index(results.len())].entry) else {
+                    return;
+                };
+                let replacement = if *whole { Value::Null } else { json!({"content": self.text(5)}) };
+                vec![json!({"type": "context_edit", "targetId": target["id"], "replacement": replacement})]
+            }
+            Pi::Compaction(at) => {
+                let is_turn = |it: &&Sent| it.entry["type"] == "message" && it.message["role"] != "toolResult";
+                let starts: Vec<_> = sent.iter().filter(is_turn).collect();
+                let Some(first) = (!starts.is_empty()).then(|| &starts[at.index(starts.len())].entry) else { return };
+                let summary = self.text(30);
+                vec![
+                    json!({"type": "compaction", "summary": summary, "firstKeptEntryId": first["id"], "tokensBefore": 1}),
+                ]
+            }
+        };
+        let mut file = fs::OpenOptions::new().append(true).open(&self.path).expect("a file");
+        for mut line in lines {
+            self.count += 1;
+            line["id"] = json!(format!("{:08x}", self.count));
+            line["parentId"] = self.entries().pop().map_or(Value::Null, |last| last["id"].clone());
+            line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
+            writeln!(file, "{line}").expect("a line");
+        }
+    }
+
+    fn file(&self) -> Session {
+        Session::parse(&fs::read_to_string(&self.path).expect("a file"))
     }
 
     fn answer(&mut self) -> Value {
@@ -206,16 +261,22 @@ impl World {
         let ours = messages.iter().zip(ids).filter(|(_, id)| !id.is_null() && **id != context["compactionEntryId"]);
         let ours: Vec<_> = ours.flat_map(|(message, id)| tagged(id, message)).collect();
 
-        let file = Session::parse(&fs::read_to_string(&self.path).expect("a file"));
+        let file = self.file();
         let sent = file.context();
         let theirs = sent.iter().filter(|it| !is_frame(it));
         let theirs: Vec<_> = theirs.flat_map(|it| tagged(&it.entry["id"], &it.message)).collect();
+        assert_eq!(self.title.as_deref(), file.title());
         assert_eq!(ours, theirs, "the messages of the daemon and those by pi's rules");
 
+        // A compaction of pi brings along nothing from before its cut.
+        if let Some(compaction) = self.entries().iter().find(|entry| entry["id"] == context["compactionEntryId"])
+            && compaction["preserveData"]["abridged"].is_null()
+        {
+            return;
+        }
         let there: Vec<&Value> =
             sent.iter().map(|it| &it.message).filter(|message| !plain(message).is_empty()).collect();
         assert_eq!(words(messages), words(there), "the words of all messages, the frames included");
-        assert_eq!(self.title.as_deref(), file.title());
     }
 }
 
