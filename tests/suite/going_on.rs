@@ -168,7 +168,7 @@ impl World {
                 let _ = self.asked("session/prune", json!({"protectTokens": 100, "minimumSavings": 0}));
             }
             Step::Pin(at) => {
-                if let Some(entry) = self.any(*at, is_request) {
+                if let Some(entry) = self.any(*at, |entry| entry["type"] == "message") {
                     let _ = self.asked("session/pin", json!({"entryId": entry["id"]}));
                 }
             }
