@@ -65,6 +65,12 @@ impl Recording {
         let messages = context["messages"].as_array().expect("messages");
         same(&self.name, &messages.iter().flat_map(plain).collect::<Vec<_>>(), &self.messages);
     }
+
+    /// The request that the daemon would make.
+    fn request(&self, daemon: &mut Daemon) -> Value {
+        let session = self.load(daemon);
+        daemon.ok("session/context", json!({"sessionId": session, "format": "openai_chat"}))["body"].clone()
+    }
 }
 
 /// Fails with the first part that differs.
@@ -85,9 +91,23 @@ fn a_context_has_the_messages_that_pi_sent() {
 #[test]
 fn a_context_has_the_messages_that_oh_my_pi_sent() {
     let mut daemon = Daemon::start();
-    // Images of its blob store are told by their names.
-    let without_images = |recording: &&Recording| recording.name != "tools-and-images";
-    recordings("oh-my-pi").iter().filter(without_images).for_each(|recording| recording.holds(&mut daemon));
+    recordings("oh-my-pi").iter().for_each(|recording| recording.holds(&mut daemon));
+}
+
+#[test]
+fn a_request_has_the_images_that_were_sent() {
+    for program in ["pi", "oh-my-pi"] {
+        let mut daemon = Daemon::start();
+        let recording = recordings(program).into_iter().find(|it| it.name == "tools-and-images").expect("a recording");
+        let images = |parts: &mut dyn Iterator<Item = Value>| -> Vec<Value> {
+            parts.filter(|part| part.get("image").is_some()).collect()
+        };
+        let theirs = images(&mut recording.messages.iter().cloned());
+        assert_eq!(theirs.len(), 2);
+        let request = recording.request(&mut daemon);
+        let messages = request["messages"].as_array().expect("messages");
+        same(program, &images(&mut messages.iter().flat_map(plain_chat)), &theirs);
+    }
 }
 
 /// The second reader knows pi's rules: its contexts are those that pi sent.
