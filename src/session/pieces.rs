@@ -8,7 +8,7 @@ use crate::{
     index::{Head, Spot},
 };
 use serde_json::value::RawValue;
-use std::{ops::Range, sync::Arc};
+use std::{cell::OnceCell, ops::Range, sync::Arc};
 
 /// Part of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,8 +61,8 @@ fn split(bytes: &[u8], form: Form, what: &str) -> Vec<Piece> {
     const AT_LEAST: usize = 64 << 10;
     let mut pieces = Vec::new();
     let mut left = bytes.len().saturating_mul(READINGS).max(AT_LEAST);
-    // Everything before this belongs to a piece.
-    let mut known = 0;
+    // Everything before `known.from` belongs to a piece.
+    let mut known = Before::new(bytes, 0, form);
     let mut at = 0;
     let broken = |range: Range<usize>, pieces: &mut Vec<Piece>| {
         let blank = bytes[range.clone()].iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0);
@@ -73,11 +73,10 @@ fn split(bytes: &[u8], form: Form, what: &str) -> Vec<Piece> {
     while let Some(start) = object_from(bytes, at) {
         match value_at(bytes, start) {
             Ok(end) => {
-                let glued = stands_alone(bytes, known, start, form) && is_glued(&bytes[start..end], form);
-                if glued {
-                    broken(known..start, &mut pieces);
+                if known.ends_before_entry(start, &bytes[start..end]) {
+                    broken(known.from..start, &mut pieces);
                     pieces.push(Piece::Entry(start..end));
-                    known = end;
+                    known = Before::new(bytes, end, form);
                 }
                 // An entry never stands inside of a whole object.
                 at = end;
@@ -85,11 +84,15 @@ fn split(bytes: &[u8], form: Form, what: &str) -> Vec<Piece> {
             }
             Err(error_at) => {
                 left = left.saturating_sub(error_at - start);
+                if known.ends_before_broken(start) {
+                    broken(known.from..start, &mut pieces);
+                    known = Before::new(bytes, start, form);
+                }
                 // Where a piece was cut off and the next entry follows, reading ends right behind the first bytes of that.
                 let next = memchr::memrchr(b'{', &bytes[start + 1..error_at.max(start + 1)]).map(|at| start + 1 + at);
                 let follows = next.filter(|next| {
-                    value_at(bytes, *next)
-                        .is_ok_and(|end| stands_alone(bytes, known, *next, form) && is_glued(&bytes[*next..end], form))
+                    let end = value_at(bytes, *next);
+                    end.is_ok_and(|end| known.clone().ends_before_entry(*next, &bytes[*next..end]))
                 });
                 at = follows.unwrap_or(start + 1);
             }
@@ -98,8 +101,71 @@ fn split(bytes: &[u8], form: Form, what: &str) -> Vec<Piece> {
             break;
         }
     }
-    broken(known..bytes.len(), &mut pieces);
+    broken(known.from..bytes.len(), &mut pieces);
     pieces
+}
+
+/// The broken piece before an object that may be an entry of its own.
+#[derive(Clone)]
+struct Before<'a> {
+    whole: &'a [u8],
+    form: Form,
+    /// Where it begins.
+    from: usize,
+    /// The state of its JSON where it was read to.
+    fields: Fields<'a>,
+    /// Its id, once it was looked for.
+    id: OnceCell<Option<EntryId>>,
+}
+
+impl<'a> Before<'a> {
+    fn new(whole: &'a [u8], from: usize, form: Form) -> Self {
+        Self { whole, form, from, fields: Fields { at: from, ..Fields::of(whole) }, id: OnceCell::new() }
+    }
+
+    /// Whether a whole object is an entry of its own.
+    fn ends_before_entry(&mut self, start: usize, object: &[u8]) -> bool {
+        if whole(object, self.form).is_err() {
+            return false;
+        }
+        let Some(head) = std::str::from_utf8(object).ok().and_then(|text| Head::read(text).ok()) else { return false };
+        // A part of an entry, such as a tool call, names no parent.
+        match self.form {
+            Form::Old => self.ends_before(start, None),
+            Form::Today => head.names_parent() && self.ends_before(start, head.parent().as_deref()),
+        }
+    }
+
+    /// Whether a broken object is another one than that before it.
+    fn ends_before_broken(&mut self, start: usize) -> bool {
+        /// Where the ids of an entry stand, in bytes.
+        const BEGINNING: usize = 1 << 10;
+        if start == self.from || self.form == Form::Old {
+            return false;
+        }
+        let object = &self.whole[start..self.whole.len().min(start + BEGINNING)];
+        let Some(Broken { parent: Some(parent), .. }) = ids(object) else { return false };
+        self.ends_before(start, parent.as_ref().map(EntryId::as_str))
+    }
+
+    /// Whether what begins here is no value of the object before it: no value can stand here, or it names that object as
+    /// its parent, which an entry inside of it never does.
+    fn ends_before(&mut self, start: usize, parent: Option<&str>) -> bool {
+        self.fields.read_to(self.whole, start);
+        let before = &self.whole[self.from..start];
+        let last = before.iter().rev().find(|byte| !byte.is_ascii_whitespace());
+        match (last, self.fields.key) {
+            _ if self.fields.in_text => true,
+            // In an object a name stands behind a comma.
+            (Some(b','), _) if self.fields.in_object() => true,
+            (Some(b':'), Some(b"type" | b"id" | b"parentId" | b"timestamp")) => true,
+            (Some(b':' | b',' | b'['), _) => {
+                let id = self.id.get_or_init(|| ids(before).map(|broken| broken.id));
+                parent.is_some() && id.as_ref().map(EntryId::as_str) == parent
+            }
+            _ => true,
+        }
+    }
 }
 
 /// Where the next object may begin.
@@ -126,35 +192,6 @@ fn value_at(bytes: &[u8], start: usize) -> Result<usize, usize> {
     }
 }
 
-/// Whether what begins here is no value of the broken object before it: no value can stand here, or it names that object
-/// as its parent, which an entry inside of it never does.
-fn stands_alone(bytes: &[u8], known: usize, start: usize, form: Form) -> bool {
-    let before = &bytes[known..start];
-    let last = before.iter().rev().find(|byte| !byte.is_ascii_whitespace());
-    let mut fields = Fields::of(before);
-    while fields.next().is_some() {}
-    match (last, fields.key) {
-        _ if fields.in_text => true,
-        (Some(b','), _) if fields.depth == 1 => true,
-        (Some(b':'), Some(b"type" | b"id" | b"parentId" | b"timestamp")) => true,
-        (Some(b':' | b',' | b'['), _) => {
-            let Some(broken) = ids(before).filter(|_| form == Form::Today) else { return false };
-            let text = value_at(bytes, start).ok().and_then(|end| std::str::from_utf8(&bytes[start..end]).ok());
-            let head = text.and_then(|text| Head::read(text).ok());
-            head.and_then(|head| head.parent().map(|parent| parent == broken.id.as_str())).unwrap_or(false)
-        }
-        _ => true,
-    }
-}
-
-/// Whether a whole object on a line with something else is an entry. It may be a part of a broken one, such as a tool
-/// call, which names no parent.
-fn is_glued(object: &[u8], form: Form) -> bool {
-    whole(object, form).is_ok()
-        && (form == Form::Old
-            || std::str::from_utf8(object).is_ok_and(|text| Head::read(text).is_ok_and(|head| head.names_parent())))
-}
-
 /// The ids of a broken piece, where its own can be read: those of its outermost object, up to where it breaks.
 pub(super) fn ids(bytes: &[u8]) -> Option<Broken> {
     let fields = Fields::of(bytes);
@@ -176,10 +213,13 @@ pub(super) fn ids(bytes: &[u8]) -> Option<Broken> {
 }
 
 /// The texts and nulls of the outermost object of something that is nearly JSON.
+#[derive(Clone, Copy)]
 struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: usize,
+    /// A bit for each container around, set for an object; the innermost is the lowest.
+    objects: u128,
     key: Option<&'a [u8]>,
     /// The bytes end in a text.
     in_text: bool,
@@ -187,7 +227,21 @@ struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     fn of(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, depth: 0, key: None, in_text: false }
+        Self { bytes, at: 0, depth: 0, objects: 0, key: None, in_text: false }
+    }
+
+    /// Whether the innermost container is an object.
+    fn in_object(&self) -> bool {
+        self.depth > 0 && self.objects & 1 == 1
+    }
+
+    /// Reads on to a place, whatever is found there.
+    fn read_to(&mut self, whole: &'a [u8], end: usize) {
+        self.bytes = &whole[..end];
+        self.in_text = false;
+        while self.at < end && !self.in_text {
+            self.next();
+        }
     }
 }
 
@@ -201,6 +255,8 @@ impl<'a> Iterator for Fields<'a> {
             match byte {
                 b'"' => {
                     let Some(end) = string_end(self.bytes, from) else {
+                        // It may be read on from here.
+                        self.at = from;
                         self.in_text = true;
                         return None;
                     };
@@ -220,10 +276,12 @@ impl<'a> Iterator for Fields<'a> {
                 }
                 b'{' | b'[' => {
                     self.depth += 1;
+                    self.objects = self.objects << 1 | u128::from(*byte == b'{');
                     self.key = None;
                 }
                 b'}' | b']' => {
                     self.depth = self.depth.saturating_sub(1);
+                    self.objects >>= 1;
                     if self.depth == 0 {
                         return None;
                     }
@@ -328,6 +386,8 @@ mod tests {
             (format!("{A} \t{B}{A}"), "=a =b =a"),
             (format!("{id_only}{B}"), "~q< =b"),
             (format!("{at_value}{B}"), "~a<z =b"),
+            // An object is no name in an object.
+            (format!(r#"{{"type":"message","id":"q","parentId":"z","message":{{"role":"user",{B}"#), "~q<z =b"),
             // A value that does not name the broken entry as its parent may be a part of it.
             (format!("{at_value}{A}"), "~a<z"),
             (broken.clone(), "~a<null"),
@@ -338,6 +398,9 @@ mod tests {
             (format!("{A}}}"), "=a ~"),
             (format!("{B}{id_only}"), "=b ~q<"),
             (format!("{id_only}{B}{id_only}{A}"), "~q< =b ~q< =a"),
+            // Two that were cut off, one in a text and one right before a value.
+            (format!(r#"{{"type":"message","id":"p","parentId":null,"mess{at_value}{B}"#), "~p<null ~a<z =b"),
+            (format!(r#"{{"type":"message","id":"z","parentId":null,"message":{at_value}{B}"#), "~z<null ~a<z =b"),
             ("garbage".to_owned(), "~"),
             (r#"{"type":"x"}"#.to_owned(), "~"),
             (r#"pe":"message","id":"m"}"#.to_owned(), "~"),

@@ -10,6 +10,7 @@ mod candidates;
 mod cli;
 mod compaction;
 mod conservation;
+mod damage;
 mod editing;
 mod envelope;
 mod failing_disk;
