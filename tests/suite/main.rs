@@ -37,6 +37,7 @@ mod provider;
 mod reading;
 mod redaction;
 mod schema;
+mod security;
 mod settings;
 mod stdout;
 mod storage;

@@ -221,3 +221,36 @@ fn a_cache_in_whose_place_something_else_lies_is_ignored() {
     let list = fs::symlink_metadata(daemon.home.path("data/sessions-list.json")).expect("a list");
     assert!(list.is_file());
 }
+
+/// A settings file of a project that is no regular file, or endless, costs a notice and nothing else.
+#[test]
+fn settings_of_a_project_that_are_no_file_are_ignored() {
+    let mut daemon = Daemon::start();
+    let plants: &[(&str, fn(&Path))] = &[
+        ("a FIFO", |file| fifo(file)),
+        ("a link to a FIFO", |file| {
+            let pipe = file.with_file_name("pipe");
+            fifo(&pipe);
+            symlink(pipe, file).expect("a link");
+        }),
+        ("a link to a device", |file| symlink("/dev/zero", file).expect("a link")),
+        ("6 GB", |file| fs::File::create(file).and_then(|file| file.set_len(6 << 30)).expect("a sparse file")),
+    ];
+    for (at, (name, plant)) in plants.iter().enumerate() {
+        let cwd = daemon.home.path(&format!("project{at}"));
+        let file = cwd.join(".abridged/settings.json");
+        fs::create_dir_all(cwd.join(".abridged")).expect("a folder");
+        plant(&file);
+        daemon.events.clear();
+        let session = daemon.ok("session/new", json!({"cwd": cwd}))["session"]["sessionId"].clone();
+        let told = |frame: &Value| {
+            frame["method"] == "notice"
+                && frame["params"]["detail"].as_str().is_some_and(|text| text.contains(&file.display().to_string()))
+        };
+        assert!(daemon.events.iter().any(told), "{name}: {:#?}", daemon.events);
+        let patch = json!({"compaction": {"keepRecentTokens": 7}});
+        let set = json!({"scope": "project", "sessionId": session, "patch": patch});
+        assert_eq!(daemon.err("settings/set", set)["data"]["code"], "storage_error", "{name}");
+        assert!(!fs::symlink_metadata(&file).expect("it is there").is_dir());
+    }
+}
