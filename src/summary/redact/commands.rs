@@ -33,7 +33,6 @@ const FLAGS: &[(&[&str], &str, Form)] = &[
     (&["curl"], "-[a-zA-Z]*[uU]|--user|--proxy-user", Behind(":")),
     (&["curl"], "-[a-zA-Z]*u|--user", Name),
     (&["http", "https"], "-a|--auth", Behind(":")),
-    (&["wget"], "--(?:http-|ftp-|proxy-)?password", Apart),
     (&["7z a", "7z e", "7z l", "7z t", "7z u", "7z x", "7za", "7zr", "7zz", "rar", "unrar"], "-h?p", Glued),
     (&["zip", "unzip", "zipcloak"], "-P", Any),
     (&["sqlcmd", "osql", "bcp", "isql", "mosquitto_pub", "mosquitto_sub", "ipmitool"], "-P", Any),

@@ -23,6 +23,11 @@ fn rows(corpus: &str) -> Vec<Row> {
     corpus.lines().map(row).map(whole).collect()
 }
 
+/// The texts of both corpora.
+pub(super) fn texts() -> Vec<String> {
+    rows(SECRETS).iter().chain(&rows(NOT_SECRETS)).map(Row::plain).collect()
+}
+
 impl Row {
     /// The text as a session holds it.
     fn plain(&self) -> String {

@@ -99,10 +99,12 @@ mod tests {
     fn text() -> impl Strategy<Value = (String, Vec<String>)> {
         let all = canaries();
         let quoted = canaries();
+        let corpus = super::super::corpus::texts();
         let word = prop_oneof![
             6 => prop::sample::select(vec!["a", "the token", "## Goal", "path: src/a.rs", "```", "- [x] done", "name: x", "ä→", ""])
                 .prop_map(|word| (word.to_owned(), None)),
             2 => (0..all.len()).prop_map(move |at| (format!("\n{}\n", all[at].text), Some(all[at].secret.clone()))),
+            3 => prop::sample::select(corpus).prop_map(|text| (format!("\n{text}\n"), None)),
             1 => (0..quoted.len()).prop_map(move |at| {
                 let line = serde_json::json!({"text": quoted[at].text, "n": 1});
                 (format!("\n{line}\n"), Some(quoted[at].secret.clone()))
