@@ -29,7 +29,7 @@ pub struct Spot {
 /// How far back the parent of an entry may be that does not stand right behind the entry before it, in entries. Something
 /// unreadable stands between them, which may have been its parent; to know that its id is not further back, all of the
 /// file before would have to be read.
-pub const NEAR: usize = 1_000;
+pub const NEAR: usize = 200;
 
 impl Spot {
     /// Whether an entry at `offset` stands right behind this one: on the next line, or on the same.

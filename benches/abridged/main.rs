@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its numbers")]
 
 mod daemon;
+mod damage;
 mod models;
 mod pairs;
 mod sessions;
@@ -52,6 +53,7 @@ const GROUPS: &[Group] = &[
     ("whole", sessions::without_compaction),
     ("idle", sessions::idle_sessions),
     ("listing", sessions::listing),
+    ("damaged", damage::damaged_lines),
 ];
 
 fn main() {

@@ -131,13 +131,17 @@ fn settled(daemon: &mut Daemon) -> (f64, f64) {
 /// A session that was opened, and the times since its load was sent.
 pub struct Opened {
     daemon: Daemon,
-    load: Duration,
+    /// Until the load was answered.
+    pub load: Duration,
+    /// Until the first context was there too.
     pub context: Duration,
+    /// Until the index was there.
     pub index: Duration,
     bytes: usize,
 }
 
-fn open(file: &Path) -> Opened {
+/// Opens a session in a daemon of its own.
+pub fn open(file: &Path) -> Opened {
     open_with(Daemon::start(), file)
 }
 

@@ -4,6 +4,7 @@ use crate::support::{Daemon, Home, assistant, calls, header, result, session_of,
 use crate::wire::number;
 use abridged::{
     context::{self, check::violations},
+    index::NEAR,
     path::Path as ContextPath,
     prompts::Prompts,
     session::store,
@@ -169,6 +170,32 @@ fn damage_at_the_end_of_a_large_file_is_repaired_before_its_index_is_there() {
     let tree = daemon.ok("session/tree", json!({"sessionId": session}));
     let nodes = tree["nodes"].as_array().expect("nodes");
     assert!(nodes.windows(2).all(|pair| pair[1]["parentId"] == pair[0]["id"]), "one chain: {nodes:#?}");
+}
+
+/// Something unreadable right before an entry may have been its parent. The id that it names is looked for in the
+/// neighbourhood only, so that the file before is not read for it.
+#[test]
+fn behind_something_unreadable_a_parent_is_looked_for_nearby() {
+    let home = Home::new();
+    let messages: Vec<Value> = (0..NEAR + 50).map(|at| user(&format!("message {at}"))).collect();
+    let (path, lines) = lines_of(&home, &messages);
+    let last = messages.len() - 1;
+    for (back, between, expected) in [
+        (NEAR - 1, "{garbage\n", NEAR - 1),
+        (NEAR, "{garbage\n", 0),
+        // Nothing stands between: the branch begins where it says.
+        (NEAR, "", NEAR),
+    ] {
+        let parent = format!("e{}", last - back);
+        let line = json!({"type": "message", "id": "x", "parentId": parent, "timestamp": "t", "message": user("on")});
+        fs::write(&path, format!("{}\n{between}{line}\n", lines.join("\n"))).expect("a file");
+        let history = store::open_read_only(&path).expect("it opens").history;
+        let parent = format!("e{}", last - expected);
+        assert_eq!(history.path().last().and_then(|leaf| leaf.parent.clone()), Some(parent.as_str().into()));
+        assert_eq!(history.path().len(), last - expected + 2);
+        let by_index = history.library().expect("an index").path_to(&"x".into()).expect("it is read").expect("a path");
+        assert_eq!(chain(&by_index), chain(history.path()));
+    }
 }
 
 /// An entry of a generated session.

@@ -1,0 +1,64 @@
+//! A session file with a thousand damaged lines against the whole one.
+
+use super::{
+    Report,
+    sessions::{open, session},
+};
+use std::{fs, path::Path};
+
+/// The lines that are damaged.
+const DAMAGED: usize = 1_000;
+
+/// The pairs of measurements for each size.
+const PAIRS: usize = 10;
+
+/// Damages so many lines of a file, spread over all of it: cut off behind their ids, cut off before them, with a broken
+/// escape, or glued to the next.
+fn damage(whole: &Path, damaged: &Path) {
+    let text = fs::read_to_string(whole).expect("a file");
+    let count = text.lines().count();
+    let every = count / DAMAGED;
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for (at, line) in text.lines().enumerate() {
+        let hit = at % every == every / 2 && done < DAMAGED;
+        match done % 4 {
+            _ if !hit => out.push_str(line),
+            0 => out.push_str(&line[..line.len() / 2]),
+            1 => out.push_str("{\"ty"),
+            2 => out.push_str(&line.replacen("\"role\":\"", "\"role\":\"\\q", 1)),
+            _ => out.push_str(line),
+        }
+        if !hit || done % 4 != 3 {
+            out.push('\n');
+        }
+        done += usize::from(hit);
+    }
+    assert_eq!(done, DAMAGED, "{count} lines");
+    fs::write(damaged, out).expect("a file");
+}
+
+/// The median ratio of pairs, for a file that is indexed at once and one that is opened by its end.
+pub fn damaged_lines(report: &mut Report) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (whole, damaged) = (folder.path().join("whole.jsonl"), folder.path().join("damaged.jsonl"));
+    for (name, megabytes) in [("15 MB", 15), ("100 MB", 100)] {
+        session(&whole, megabytes * 1_000_000, true);
+        damage(&whole, &damaged);
+        let mut times = Vec::new();
+        for _ in 0..PAIRS {
+            let (whole, damaged) = (open(&whole), open(&damaged));
+            times.push([
+                damaged.load.div_duration_f64(whole.load),
+                damaged.context.div_duration_f64(whole.context),
+                damaged.index.div_duration_f64(whole.index),
+            ]);
+        }
+        for (part, what) in ["load", "load and first context", "index, since the load was sent"].iter().enumerate() {
+            let mut ratios: Vec<f64> = times.iter().map(|parts| parts[part]).collect();
+            ratios.sort_unstable_by(f64::total_cmp);
+            let name = format!("{name}, 1,000 damaged lines against the whole: {what}");
+            report.add(name, ratios[ratios.len() / 2], "times", "1.5");
+        }
+    }
+}
