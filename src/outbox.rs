@@ -607,7 +607,7 @@ mod tests {
         outbox.wait_for_room();
         outbox.expect_answer();
         let hears = waits();
-        assert!(hears.try_recv().is_err());
+        assert!(hears.recv_timeout(Duration::from_millis(100)).is_err(), "it waits");
         outbox.answer("{}".to_owned(), 2);
         let (writing, chosen) = (outbox.clone(), Chosen::default());
         let writer = std::thread::spawn(move || writing.write_to(std::io::sink(), &chosen));
