@@ -80,6 +80,11 @@ struct Told {
     muted: bool,
 }
 
+/// The client sends and sends, and reads no answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the client reads no answers, and {MOST_UNREAD} wait")]
+pub struct NobodyReads;
+
 /// Where somebody who missed events stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missed {
@@ -197,13 +202,24 @@ impl Outbox {
 
     /// Waits until a client that does not read has read enough for another request to be taken from it. `ping`, cancels
     /// and what is refused are answered however many wait, so their answers would grow without end.
-    pub fn wait_for_room(&self) {
+    ///
+    /// # Errors
+    /// When no answer leaves for `longest`.
+    pub fn wait_for_room(&self, longest: Duration) -> Result<(), NobodyReads> {
         if self.in_flight() < MOST_UNREAD {
-            return;
+            return Ok(());
         }
         let mut state = self.lock();
-        while self.in_flight() >= MOST_UNREAD && !state.closed {
-            state = self.answered.wait(state).unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let before = self.in_flight();
+            if before < MOST_UNREAD || state.closed {
+                return Ok(());
+            }
+            let waited = self.answered.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner);
+            state = waited.0;
+            if waited.1.timed_out() && self.in_flight() == before {
+                return Err(NobodyReads);
+            }
         }
     }
 
@@ -598,25 +614,24 @@ mod tests {
         let waits = || {
             let (outbox, (said, hears)) = (outbox.clone(), std::sync::mpsc::channel());
             std::thread::spawn(move || {
-                outbox.wait_for_room();
-                let _ = said.send(());
+                let _ = said.send(outbox.wait_for_room(Duration::from_secs(20)));
             });
             hears
         };
         (1..MOST_UNREAD).for_each(|_| outbox.expect_answer());
-        outbox.wait_for_room();
+        assert_eq!(outbox.wait_for_room(Duration::ZERO), Ok(()));
         outbox.expect_answer();
+        assert_eq!(outbox.wait_for_room(Duration::ZERO), Err(NobodyReads));
         let hears = waits();
-        assert!(hears.recv_timeout(Duration::from_millis(100)).is_err(), "it waits");
         outbox.answer("{}".to_owned(), 2);
         let (writing, chosen) = (outbox.clone(), Chosen::default());
         let writer = std::thread::spawn(move || writing.write_to(std::io::sink(), &chosen));
-        hears.recv_timeout(Duration::from_secs(20)).expect("two answers were read");
+        assert_eq!(hears.recv(), Ok(Ok(())), "two answers were read");
         // An end frees everybody.
         (0..9).for_each(|_| outbox.expect_answer());
         let hears = waits();
         outbox.close();
-        hears.recv_timeout(Duration::from_secs(20)).expect("the queue is closed");
+        assert_eq!(hears.recv(), Ok(Ok(())), "the queue is closed");
         writer.join().expect("the writer ends");
     }
 

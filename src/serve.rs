@@ -21,6 +21,9 @@ use tokio::{
 /// The process ends so long after it was to at the latest.
 const LONGEST_END: Duration = Duration::from_millis(1_950);
 
+/// A client that sends without end and takes no answer for so long is gone.
+const LONGEST_UNREAD: Duration = Duration::from_secs(30);
+
 /// Serves until stdin ends, `exit` comes, or a signal does. The value is the process's exit code.
 ///
 /// # Errors
@@ -64,7 +67,11 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
             let mut frames =
                 FrameReader::new(BufReader::with_capacity(64 * 1024, io::stdin().lock()), chosen, LARGEST_FRAME);
             loop {
-                reading.wait_for_room();
+                // As at the end of its stdin: the sessions are closed in order.
+                if let Err(error) = reading.wait_for_room(LONGEST_UNREAD) {
+                    tracing::error!(%error, "the client is taken for gone");
+                    break;
+                }
                 match frames.next_frame() {
                     Ok(Some(Inbound::Frame(bytes))) => service.frame(&bytes),
                     Ok(Some(Inbound::TooLarge)) => {
