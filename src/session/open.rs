@@ -159,6 +159,7 @@ pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -
     let state = State::new(header, Some(path), title, history, given, params.model, layers, trust);
     let mut state = state.map_err(wrong_settings)?;
     state.repairs = repairs;
+    state.repairs.extend(state.invalid_settings());
     Ok(Opened { state, home, left_behind })
 }
 

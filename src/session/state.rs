@@ -21,7 +21,7 @@ use crate::{
         types::{self, SessionInfo, Status},
     },
     settings::{
-        EstimatorSetting, Layers, Problem, Settings, Sourced,
+        EstimatorSetting, Flaw, Layers, Problem, Settings, Sourced,
         checked::{Checked, check, tighten},
         trust::{Trust, allowed},
     },
@@ -304,6 +304,18 @@ impl State {
         if self.counted { self.wanted_estimator() } else { Estimator::Chars }
     }
 
+    /// The settings that are stored with the session and are not used as they stand.
+    #[must_use]
+    pub fn invalid_settings(&self) -> Vec<Repair> {
+        let data = self.path().session_data().and_then(|value| SessionData::deserialize(value).ok());
+        let problems = data.and_then(|data| data.settings).map(|settings| usable(&settings, self.trust).1);
+        let repair = |problem: Problem| {
+            let problem = Problem { line: None, ..problem };
+            Repair { kind: "invalid_setting", line: None, detail: format!("stored with the session: {problem}") }
+        };
+        problems.unwrap_or_default().into_iter().map(repair).collect()
+    }
+
     /// What is stored with the session, as far as it has no entry of its own.
     #[must_use]
     pub fn data(&self) -> &SessionData {
@@ -535,24 +547,25 @@ impl From<&Repair> for types::Repair {
 }
 
 /// A file of somebody else must not be able to send a conversation, or a key, elsewhere.
+fn usable(settings: &Value, trust: Trust) -> (Value, Vec<Problem>) {
+    let Checked { value, mut problems } = check(&settings.to_string(), None);
+    let settings = value.unwrap_or_else(|| Value::Object(Map::new()));
+    if trust == Trust::Trusted {
+        return (settings, problems);
+    }
+    let mut settings = allowed(&settings, trust).0;
+    let outside = tighten(&mut settings, trust).into_iter().map(|it| {
+        let what = format!("{}; a session file may set {}", it.found, it.range);
+        Problem { key: it.place.to_string(), flaw: Flaw::Untrusted, ..Problem::broken(what) }
+    });
+    problems.extend(outside);
+    (settings, problems)
+}
+
+/// What a path says of its session, as far as it can be used.
 fn stored(path: &Path, trust: Trust) -> SessionData {
     let mut data: SessionData =
         path.session_data().and_then(|value| SessionData::deserialize(value).ok()).unwrap_or_default();
-    data.settings = data.settings.map(|settings| {
-        // Another version may have had other ranges: the rest of what is stored holds.
-        let Checked { value, problems } = check(&settings.to_string(), None);
-        for problem in problems {
-            tracing::warn!(%problem, "a setting stored with the session is not used as it stands");
-        }
-        let settings = value.unwrap_or_else(|| Value::Object(Map::new()));
-        match trust {
-            Trust::Trusted => settings,
-            Trust::Untrusted => {
-                let mut settings = allowed(&settings, trust).0;
-                tighten(&mut settings, trust);
-                settings
-            }
-        }
-    });
+    data.settings = data.settings.map(|settings| usable(&settings, trust).0);
     data
 }

@@ -106,7 +106,7 @@ impl<T> Opened<T> {
 /// Something in a file that was not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repair {
-    /// `torn_tail`, `corrupt_line`, `glued_entries`, `unreadable_entry`, `invalid_usage`, `missing_parent`, `same_id`, `migrated`,
+    /// `torn_tail`, `corrupt_line`, `glued_entries`, `unreadable_entry`, `invalid_usage`, `invalid_setting`, `missing_parent`, `same_id`, `migrated`,
     /// `newer_version`, or `more` for those that are not listed.
     pub kind: &'static str,
     /// The line, from one, where it is about one.

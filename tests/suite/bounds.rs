@@ -194,3 +194,30 @@ fn a_batch_with_too_many_members_is_answered_once() {
     daemon.send(&json!(vec![ping; 256]));
     assert_eq!(daemon.frame().as_array().map(Vec::len), Some(256));
 }
+
+/// A session file from elsewhere says no more than a project, and one from a version with other ranges still opens.
+#[test]
+fn settings_stored_with_a_session_are_held_within_their_ranges() {
+    let mut daemon = Daemon::start();
+    let settings =
+        json!({"retry": {"maxRetries": 9, "baseDelayMs": 0, "maxDelayMs": 5_000}, "prune": {"minimumSavings": 7}});
+    let data = json!({"type": "custom", "customType": "abridged.session", "id": "s0", "parentId": null,
+        "timestamp": "2026-01-01T00:00:00.000Z", "data": {"settings": settings}});
+    let path = daemon.home.session("elsewhere.jsonl", &[header("elsewhere"), data]);
+    let loaded = daemon.ok("session/load", json!({"path": path}));
+    let repairs: Vec<String> = loaded["repairs"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| format!("{}: {}", it["kind"].as_str().unwrap_or("?"), it["detail"].as_str().unwrap_or("?")))
+        .collect();
+    let expected = [
+        "invalid_setting: stored with the session: retry.baseDelayMs: 0; expected 100 to 600000",
+        "invalid_setting: stored with the session: retry.maxRetries: 9; a session file may set 0 to 3",
+    ];
+    assert_eq!(repairs, expected);
+    let id = &loaded["session"]["sessionId"];
+    let held = daemon.ok("settings/get", json!({"sessionId": id}))["settings"].clone();
+    assert_eq!(held["retry"], json!({"enabled": true, "maxRetries": 3, "baseDelayMs": 2_000, "maxDelayMs": 5_000}));
+    assert_eq!(held["prune"]["minimumSavings"], 7);
+}
