@@ -32,7 +32,7 @@ use rustix::{
 use sessions::Doors;
 use settings::LiveSettings;
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU8, Ordering},
@@ -154,14 +154,6 @@ impl Daemon {
             }
         });
         daemon
-    }
-
-    /// Something changed in a folder that is watched.
-    fn path_changed(&self, path: &Path) {
-        self.settings.changed(path);
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let open = self.session_at(&real);
-        self.files.changed(path, open.as_ref());
     }
 
     /// The methods of a connection to this daemon.

@@ -56,17 +56,18 @@ impl SessionFiles {
         }
     }
 
-    /// Something changed at this path, which is the file of a session that is `open`.
-    pub(super) fn changed(&self, path: &Path, open: Option<&Handle>) {
+    /// Something changed at this path, which is the file of a session that is `open`. `is_ours` tells whether a session
+    /// that is open or being opened here made a file.
+    pub(super) fn changed(&self, path: &Path, open: Option<&Handle>, is_ours: impl Fn(&Path) -> bool) {
         if let Some(handle) = open {
             handle.send_urgent(Urgent::FileTouched);
         }
         if path.starts_with(&self.sessions) {
-            self.look_for_others(path, open);
+            self.look_for_others(path, open, is_ours);
         }
     }
 
-    fn look_for_others(&self, path: &Path, open: Option<&Handle>) {
+    fn look_for_others(&self, path: &Path, open: Option<&Handle>, is_ours: impl Fn(&Path) -> bool) {
         let is_session = |path: &Path| path.extension().is_some_and(|it| it == "jsonl");
         let mut news = Vec::new();
         let mut seen = lock(&self.seen);
@@ -86,10 +87,9 @@ impl SessionFiles {
             seen.insert(path.to_owned());
             return;
         }
-        if news.is_empty() {
-            return;
-        }
         seen.extend(news.iter().filter(|file| file.exists()).cloned());
+        // A file of ours is there before its session is open.
+        news.retain(|file| !is_ours(file));
         // No frame that nobody asked for may be large.
         for some in news.chunks(100) {
             let paths = some.iter().map(|file| file.display().to_string()).collect();
@@ -104,6 +104,17 @@ fn names_in(folder: &Path) -> HashSet<PathBuf> {
 }
 
 impl Daemon {
+    /// Something changed in a folder that is watched.
+    pub(super) fn path_changed(&self, path: &Path) {
+        self.settings.changed(path);
+        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let open = self.session_at(&real);
+        self.files.changed(path, open.as_ref(), |file| {
+            let name = file.file_stem().unwrap_or_default().to_string_lossy();
+            file.exists() && name.rsplit_once('_').is_some_and(|(_, id)| self.is_current(&id.into()))
+        });
+    }
+
     /// Notes the file of a session that was opened, and watches its folder where other sessions do not lie.
     pub(super) fn watch_file(self: &Arc<Self>, file: &Path) -> Watched {
         self.files.made(file);

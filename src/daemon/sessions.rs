@@ -254,6 +254,11 @@ impl Daemon {
         self.perform(steps, &Failure::no_session(params.session_id.as_str()));
     }
 
+    /// Whether a session is open or being opened.
+    pub(super) fn is_current(&self, id: &SessionId) -> bool {
+        lock(&self.registry).door(id).is_some()
+    }
+
     /// The session that is open from this file.
     pub(super) fn session_at(&self, file: &Path) -> Option<Handle> {
         lock(&self.registry).door_at(file).cloned()

@@ -1,13 +1,15 @@
 //! The lives of a session: loads, closes, deletes and cancels in one go, and loads whose file does not answer.
 
 use crate::{
-    support::{Daemon, Home, session_of, turns, user},
+    support::{Daemon, Home, header, session_of, turns, user},
     wire::command,
 };
 use serde_json::{Value, json};
 use std::{
+    fs,
     path::Path,
     process::{Command, Stdio},
+    time::Duration,
 };
 
 /// Sends these requests as one write; their ids.
@@ -154,10 +156,15 @@ fn with_slow_file(home: Home, file: &Path, seconds: u32) -> Daemon {
     let mut slow = Command::new("strace");
     let delay = format!("inject=openat:delay_enter={}", seconds * 1_000_000);
     slow.args(["-f", "-o", "/dev/null", "-e", "trace=openat", "-e", &delay, "-P"]).arg(file);
+    under(slow, home)
+}
+
+/// A daemon that another program runs.
+fn under(mut program: Command, home: Home) -> Daemon {
     let direct = command(&home);
-    slow.arg(direct.get_program());
-    slow.envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?)))).stderr(Stdio::null());
-    let mut daemon = Daemon::of(home, slow);
+    program.arg(direct.get_program());
+    program.envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?)))).stderr(Stdio::null());
+    let mut daemon = Daemon::of(home, program);
     daemon.ok("initialize", json!({}));
     daemon
 }
@@ -190,6 +197,35 @@ fn a_load_whose_file_does_not_answer_holds_back_its_session_alone() {
     assert!(daemon.answer(load).is_ok());
     assert_eq!(daemon.answer(behind).expect("it is open")["session"]["sessionId"], "slow");
     assert!(daemon.answer(again).is_ok());
+}
+
+/// The file of a new session is there before the session is open, and the watcher sees it.
+#[test]
+fn a_new_session_is_no_news_however_slow_the_disk_is() {
+    let home = Home::new();
+    let folder = home.path("data/sessions/--p--");
+    fs::create_dir_all(&folder).expect("a folder");
+    let mut slow = Command::new("strace");
+    slow.args(["-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=300000"]);
+    let mut daemon = under(slow, home);
+    // Once this is told, the folder is watched.
+    let told = |frame: &Value| frame["method"] == "sessions_changed";
+    for at in 0.. {
+        fs::write(folder.join(format!("other{at}.jsonl")), format!("{}\n", header("other"))).expect("a file");
+        if daemon.next_within(Duration::from_millis(500), told).is_some() {
+            break;
+        }
+        assert!(at < 100, "the folder is not watched");
+    }
+    while daemon.next_within(Duration::from_millis(300), told).is_some() {}
+    let made = daemon.ok("session/new", json!({"cwd": "/p"}))["session"]["path"].clone();
+    let other = daemon.ok("session/new", json!({"cwd": "/q"}))["session"]["path"].clone();
+    daemon.ok("ping", json!({}));
+    let ours = |frame: &Value| {
+        let paths = frame["params"]["paths"].as_array();
+        paths.is_some_and(|paths| paths.contains(&made) || paths.contains(&other))
+    };
+    assert!(!daemon.events.iter().any(|frame| told(frame) && ours(frame)), "{:#?}", daemon.events);
 }
 
 #[test]
