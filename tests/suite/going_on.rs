@@ -58,8 +58,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<bool>().prop_map(|failed| Step::Trouble { failed }),
         5 => (0_u64..2_000).prop_map(|keep| Step::Compact { keep }),
         3 => Just(Step::Undo),
-        2 => Just(Step::Prune),
-        2 => any::<Index>().prop_map(Step::Pin),
+        3 => Just(Step::Prune),
+        3 => any::<Index>().prop_map(Step::Pin),
         1 => Just(Step::PinText),
         1 => any::<Index>().prop_map(Step::Unpin),
         1 => any::<Index>().prop_map(Step::Label),
@@ -213,7 +213,10 @@ impl World {
         let lines = match what {
             Pi::Turn => vec![message(user(&self.text(20))), message(self.answer())],
             Pi::Edit { at, whole } => {
-                let results: Vec<_> = sent.iter().filter(|it| it.message["role"] == "toolResult").collect();
+                // What is pinned stays whole here, and there from the next line of the daemon on.
+                let pins: Vec<Value> = self.entries().iter().map(|entry| entry["data"]["entryId"].clone()).collect();
+                let may = |it: &&Sent| it.message["role"] == "toolResult" && !pins.contains(&it.entry["id"]);
+                let results: Vec<_> = sent.iter().filter(may).collect();
                 let Some(target) = (!results.is_empty()).then(|| &results[at.index(results.len())].entry) else {
                     return;
                 };

@@ -16,6 +16,9 @@ struct Recording {
     path: PathBuf,
     /// The messages that were sent, each in the form in which programs are compared.
     messages: Vec<Value>,
+    /// The system prompt and the tools that were sent, where the file has them.
+    system: Option<String>,
+    tools: Vec<Value>,
 }
 
 fn recordings(program: &str) -> Vec<Recording> {
@@ -33,9 +36,12 @@ impl Recording {
         let sent = fs::read(path.with_extension("sent.json")).expect("what was sent");
         let sent: Value = serde_json::from_slice(&sent).expect("JSON");
         let messages = sent["messages"].as_array().expect("messages");
+        let system = messages.iter().find(|message| message["role"] == "system");
         Self {
             name: path.file_stem().expect("a name").to_string_lossy().into_owned(),
             messages: messages.iter().flat_map(plain_chat).collect(),
+            system: system.and_then(|message| Some(message["content"].as_str()?.to_owned())),
+            tools: sent["tools"].as_array().cloned().unwrap_or_default(),
             path,
         }
     }
@@ -107,6 +113,23 @@ fn a_request_has_the_images_that_were_sent() {
         let request = recording.request(&mut daemon);
         let messages = request["messages"].as_array().expect("messages");
         same(program, &images(&mut messages.iter().flat_map(plain_chat)), &theirs);
+    }
+}
+
+#[test]
+fn a_request_has_the_system_prompt_and_the_tools_that_pi_sent() {
+    let mut daemon = Daemon::start();
+    for recording in recordings("pi") {
+        let request = recording.request(&mut daemon);
+        let system = request["messages"][0]["content"].as_str().map(str::to_owned);
+        assert_eq!(system, recording.system, "{}: the system prompt", recording.name);
+        let plain = |tool: &Value| {
+            let function = &tool["function"];
+            (function["name"].clone(), function["description"].clone(), function["parameters"].clone())
+        };
+        let tools = request["tools"].as_array().into_iter().flatten().map(plain);
+        let theirs = recording.tools.iter().map(plain);
+        assert!(tools.eq(theirs), "{}: the tools are {:#}", recording.name, request["tools"]);
     }
 }
 
