@@ -76,7 +76,7 @@ async function readByRules(path, context) {
   return { expected, isOwn: ({ text }) => !carried.includes(text) && !text?.includes("<summary>") };
 }
 
-/** The program goes on in RPC mode. */
+/** The program goes on in RPC mode; gives the last request of its model. */
 async function goesOn(program, model, made, { expected, isOwn }) {
   const rpc = await startRpc(program, cwd, program.open(made.path));
   try {
@@ -96,6 +96,7 @@ async function goesOn(program, model, made, { expected, isOwn }) {
     check(asked.length === 2 && !asked.some(isSummary), `the model was asked ${asked.length} times`);
     const before = asked[0].messages.slice(0, -1).filter(({ role }) => role !== "system");
     same("the messages in the request", expected, before.flatMap(ofChat).filter(isOwn));
+    return asked[1];
   } finally {
     await rpc.end();
   }
@@ -110,9 +111,10 @@ async function shows(program, made) {
 }
 
 /**
- * The daemon loads what was written behind: the same messages. Then it goes on itself, and the program would too.
+ * The daemon loads what was written behind: the same messages, and of pi its system prompt and its tools. Then it goes on
+ * itself, and the program would too.
  */
-async function comesBack(program, daemon, made) {
+async function comesBack(program, daemon, made, request) {
   const { session: { sessionId }, repairs } = await daemon.call("session/load", { path: made.path });
   check(repairs.length === 0, `the daemon repairs ${JSON.stringify(repairs)}`);
   const context = await daemon.call("session/context", { sessionId });
@@ -120,6 +122,13 @@ async function comesBack(program, daemon, made) {
   const texts = context.messages.slice(-4).flatMap(ofSession).filter(({ text }) => text).map(({ text }) => text.trim());
   const wanted = ["Go on: what do the notes say?", "The notes say: forty-two.", "The notes say forty-two."];
   check(wanted.every((text, at) => texts[at]?.includes(text)), `the last messages are ${texts}`);
+  const { body } = await daemon.call("session/context", { sessionId, format: "openai_chat" });
+  const [ours, theirs] = [body, request].map(({ messages, tools }) => {
+    const shapes = tools?.map(({ function: { name, description, parameters } }) => [name, description, parameters]);
+    return JSON.stringify([messages.find(({ role }) => role === "system")?.content, shapes]);
+  });
+  const differ = `the system prompt and tools differ:\n  ours ${ours.slice(0, 200)}\n  theirs ${theirs.slice(0, 200)}`;
+  check(!program.storesPrompt || made.prompted || ours === theirs, differ);
 
   await daemon.call("session/append", { sessionId, messages: [20, 21, 22].flatMap(turn) });
   await program.read(made.path, await daemon.call("session/context", { sessionId }), made.arriving);
@@ -133,8 +142,8 @@ const [options, wanted] = [true, false].map((option) => process.argv.slice(2).fi
 const model = await startModel();
 const name = options.includes("--oh-my-pi") ? "oh-my-pi" : "pi";
 const program = name === "pi"
-  ? { ...installPi(home, model.baseUrl), read: readByReader, titleOf: ({ title }) => title }
-  : { ...installOhMyPi(home, model.baseUrl), read: readByRules, titleOf: ({ titled }) => titled };
+  ? { ...installPi(home, model.baseUrl), read: readByReader, storesPrompt: true, titleOf: ({ title }) => title }
+  : { ...installOhMyPi(home, model.baseUrl), read: readByRules, storesPrompt: false, titleOf: ({ titled }) => titled };
 const names = Object.keys(scenarios).filter((scenario) => wanted.length === 0 || wanted.includes(scenario));
 const daemon = await startDaemon(daemonOf(model.baseUrl));
 const failures = [];
@@ -143,8 +152,7 @@ for (const scenario of names) {
     const made = await make(daemon, cwd, scenario);
     const view = await program.read(made.path, made.context, made.arriving);
     await shows(program, made);
-    await goesOn(program, model, made, view);
-    await comesBack(program, daemon, made);
+    await comesBack(program, daemon, made, await goesOn(program, model, made, view));
   } catch ({ message }) {
     model.script.length = 0;
     failures.push(`${scenario}: ${message.slice(0, 2000)}`);
