@@ -477,3 +477,119 @@ fn images_of_oh_my_pi_are_sent() {
     let body = daemon.ok("session/context", json!({"sessionId": session, "format": "anthropic"}))["body"].to_string();
     assert!(body.contains(&STANDARD.encode(bytes)) && body.contains("kept elsewhere"), "{body}");
 }
+
+fn elide(daemon: &mut Daemon, session: &str) -> Value {
+    let params = json!({"sessionId": session, "method": "extractive", "keepRecentTokens": 28_000, "wait": true});
+    let answer = daemon.ok("session/compact", params);
+    assert_eq!(answer["outcome"], "completed", "{answer:#}");
+    answer["result"].clone()
+}
+
+fn elided(shown: &Shown) -> usize {
+    shown.messages().iter().filter(|(_, content)| content.to_string().contains("left out")).count()
+}
+
+/// Appends lines as another program does that has read everything, while no daemon has the session.
+fn continue_elsewhere(daemon: &mut Daemon, session: &str, lines: &[Value]) -> String {
+    let path = file_of(daemon, session);
+    daemon.ok("session/close", json!({"sessionId": session}));
+    let mut text = fs::read_to_string(&path).expect("a file");
+    for line in lines {
+        let last: Value = serde_json::from_str(text.lines().last().expect("a line")).expect("JSON");
+        let mut line = line.clone();
+        line["parentId"] = last["id"].clone();
+        line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
+        text.push_str(&format!("{line}\n"));
+    }
+    fs::write(&path, text).expect("a file");
+    daemon.load(&path)
+}
+
+#[test]
+fn what_was_elided_stays_so_when_another_program_compacts() {
+    let mut daemon = Daemon::at(small_window());
+    let session = loaded(&mut daemon, "over", &large_results());
+    let result = elide(&mut daemon, &session);
+    let before = elided(&agree(&mut daemon, &session));
+    assert!(before > 0);
+    let theirs = json!({"type": "compaction", "id": "theirs", "summary": "By another program.", "firstKeptEntryId": result["firstKeptEntryId"], "tokensBefore": 9});
+    let session = continue_elsewhere(&mut daemon, &session, &[theirs]);
+    let shown = agree(&mut daemon, &session);
+    assert_eq!((elided(&shown), shown.summary.as_deref()), (before, Some("By another program.")));
+}
+
+#[test]
+fn a_later_edit_of_another_program_outlives_the_next_compaction() {
+    let mut daemon = Daemon::at(small_window());
+    let session = loaded(&mut daemon, "edited", &large_results());
+    elide(&mut daemon, &session);
+    let shown = agree(&mut daemon, &session);
+    let target = shown.messages().into_iter().rev().find(|(_, content)| content.to_string().contains("left out"));
+    let target = target.expect("an elided result").0;
+    let edit = json!({"type": "context_edit", "id": "edit", "targetId": target, "replacement": {"content": "Edited elsewhere."}});
+    let lines = [edit, json!({"type": "message", "id": "more", "message": user("more")})];
+    let session = continue_elsewhere(&mut daemon, &session, &lines);
+    agree(&mut daemon, &session);
+    compact(&mut daemon, &session, 9_500);
+    let shown = agree(&mut daemon, &session);
+    assert!(format!("{shown:?}").contains("Edited elsewhere."));
+}
+
+/// The compaction carries everything itself; its lines for others may be lost with the end of a write.
+#[test]
+fn a_write_that_ends_behind_its_compaction_changes_nothing_here() {
+    let mut daemon = Daemon::at(small_window());
+    let session = loaded(&mut daemon, "torn", &large_results());
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e0"}));
+    elide(&mut daemon, &session);
+    let whole = daemon.ok("session/context", json!({"sessionId": session}))["messages"].clone();
+    let path = file_of(&mut daemon, &session);
+    daemon.ok("session/close", json!({"sessionId": session}));
+    let text = fs::read_to_string(&path).expect("a file");
+    let end = text.find(r#"{"type":"compaction""#).and_then(|at| Some(at + text[at..].find('\n')? + 1));
+    let end = end.expect("a compaction");
+    assert!(text[end..].contains("context_edit") && text[end..].contains("abridged.carried"));
+    fs::write(&path, &text[..end]).expect("a file");
+    daemon.load(&path);
+    assert_eq!(daemon.ok("session/context", json!({"sessionId": session}))["messages"], whole);
+    // The next change brings the lines.
+    append(&mut daemon, &session, &[user("go on")]);
+    agree(&mut daemon, &session);
+}
+
+#[test]
+fn an_undo_is_the_same_without_a_file_and_for_one_who_follows() {
+    let mut daemon = Daemon::start();
+    let new = daemon.ok("session/new", json!({"cwd": "/project", "ephemeral": true}));
+    let memory = new["session"]["sessionId"].as_str().expect("an id").to_owned();
+    append(&mut daemon, &memory, &turns(6));
+    let session = loaded(&mut daemon, "followed", &turns(6));
+    let path = file_of(&mut daemon, &session);
+    let mut follower = Daemon::start();
+    let id = follower.ok("session/load", json!({"path": path, "readOnly": true}))["session"]["sessionId"].clone();
+    let texts = |daemon: &mut Daemon, session: &Value| {
+        let messages = daemon.ok("session/context", json!({"sessionId": session}))["messages"].clone();
+        let texts = |message: &Value| blocks(&message["content"]).to_string();
+        messages.as_array().expect("messages").iter().map(texts).collect::<Vec<String>>()
+    };
+    let (memory, session) = (json!(memory), json!(session));
+    for later in [false, true, false] {
+        for session in [&memory, &session] {
+            let session = session.as_str().expect("an id");
+            compact(&mut daemon, session, 300);
+            if later {
+                append(&mut daemon, session, &turns(1));
+            }
+            daemon.ok("session/undo_compaction", json!({"sessionId": session}));
+        }
+        let here = texts(&mut daemon, &session);
+        assert_eq!(texts(&mut daemon, &memory), here);
+        let text = fs::read_to_string(&path).expect("a file");
+        let last: Value = serde_json::from_str(text.lines().last().expect("a line")).expect("JSON");
+        let seen = |frame: &Value| frame["params"]["entryId"] == last["id"];
+        if !follower.events.iter().any(seen) {
+            follower.next_within(std::time::Duration::from_secs(30), seen).expect("the last line is told");
+        }
+        assert_eq!(texts(&mut follower, &id), here);
+    }
+}
