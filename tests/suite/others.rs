@@ -396,6 +396,41 @@ fn an_append_behind_a_compaction_is_behind_its_lines_for_others() {
     let shown = agree(&mut daemon, &session);
     assert!(elided(&shown) && !format!("{shown:?}").contains("go on"));
     same_reopened(&mut daemon, &session);
+    // And from another branch.
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user("elsewhere")], "parentEntryId": "e0"}));
+    assert!(!elided(&agree(&mut daemon, &session)));
+    on(&mut daemon, "back again");
+    assert!(elided(&agree(&mut daemon, &session)));
+}
+
+/// What was stored behind the leaf that a client knows is not lost when the client names that leaf.
+#[test]
+fn an_append_behind_the_leaf_is_behind_its_markers() {
+    let mut daemon = Daemon::start();
+    let session = loaded(&mut daemon, "leaf", &turns(2));
+    daemon.ok(
+        "session/configure",
+        json!({"sessionId": session, "systemPrompt": "Be brief.", "model": "anthropic/claude-sonnet-4-5"}),
+    );
+    let leaf = daemon.ok("session/status", json!({"sessionId": session}))["session"]["leafEntryId"].clone();
+    daemon.ok("session/configure", json!({"sessionId": session, "systemPrompt": "Be long."}));
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user("go on")], "parentEntryId": leaf}));
+    let body = daemon.ok("session/context", json!({"sessionId": session, "format": "anthropic"}))["body"].to_string();
+    assert!(body.contains("Be long."), "{body}");
+}
+
+#[test]
+fn a_pinned_text_is_whole_for_pi_though_it_was_edited() {
+    let mut daemon = Daemon::start();
+    let session = loaded(&mut daemon, "whole", &turns(2));
+    let edit = json!({"type": "context_edit", "id": "edit", "targetId": "e0", "replacement": {"content": "Edited elsewhere."}});
+    let session = continue_elsewhere(&mut daemon, &session, &[edit]);
+    let edited = |shown: &Shown| format!("{shown:?}").contains("Edited elsewhere.");
+    assert!(edited(&agree(&mut daemon, &session)));
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e0"}));
+    assert!(!edited(&agree(&mut daemon, &session)));
+    daemon.ok("session/unpin", json!({"sessionId": session, "entryId": "e0"}));
+    assert!(edited(&agree(&mut daemon, &session)));
 }
 
 /// Appends a line as a program does that has read the file up to `parent` only.
