@@ -62,9 +62,23 @@ enum Report {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Turn { size: usize, result: usize, report: Report },
-    Compact { keep: u64 },
+    Turn {
+        size: usize,
+        result: usize,
+        report: Report,
+    },
+    Compact {
+        keep: u64,
+    },
     Prune,
+    /// The compaction in force is undone.
+    Undo,
+    /// A text is pinned.
+    Pin,
+    /// A line that adds nothing to the context.
+    Note(&'static str),
+    /// The system prompt changes in the way of pi.
+    Declare,
 }
 
 #[derive(Debug, Clone)]
@@ -103,12 +117,19 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     ];
     let turn =
         (20_usize..400, 50_usize..900, report).prop_map(|(size, result, report)| Step::Turn { size, result, report });
+    let notes = ["label", "model_change", "custom", "session_info", "thinking_level_change"];
+    let other = prop_oneof![
+        Just(Step::Undo),
+        Just(Step::Pin),
+        Just(Step::Declare),
+        (0..notes.len()).prop_map(move |at| Step::Note(notes[at])),
+    ];
     let begin = prop::collection::vec(
         (40_usize..300).prop_map(|size| Step::Turn { size, result: 4 * size, report: Report::Right }),
         5..12,
     );
     let rest = prop::collection::vec(
-        prop_oneof![8 => turn, 2 => (300_u64..3_000).prop_map(|keep| Step::Compact { keep }), 1 => Just(Step::Prune)],
+        prop_oneof![8 => turn, 2 => (300_u64..3_000).prop_map(|keep| Step::Compact { keep }), 1 => Just(Step::Prune), 1 => other],
         4..24,
     );
     (begin, rest).prop_map(|(begin, rest)| begin.into_iter().chain(rest).chain([Step::Compact { keep: 800 }]).collect())
@@ -191,18 +212,25 @@ impl World {
         let entry = Arc::new(Entry::parse(line.into()).expect("a line"));
         self.entries.push(entry.clone());
         self.path.push(entry);
+        self.follow();
+    }
+
+    fn follow(&mut self) {
         let prompts = &self.settings.prompts;
         match &mut self.meter {
             Some(meter) => meter.follow(&self.path, prompts, Estimator::Tiktoken),
             None => self.meter = Some(Meter::of(&self.path, prompts, Estimator::Tiktoken)),
         }
-        self.the_sums_are_those_of_the_path_read_at_once();
+        assert_eq!(self.usage(), self.measure(&self.path, Estimator::Tiktoken).usage);
     }
 
-    fn line(&mut self, kind: &str, field: &str, value: &Value) {
+    /// Writes an entry of these fields behind the leaf.
+    fn fields(&mut self, kind: &str, fields: &[(&str, Value)]) {
         let id: EntryId = format!("e{}", self.entries.len()).into();
         let parent = self.path.last().map(|leaf| leaf.id.clone());
-        self.push(entry::line(kind, &id, parent.as_ref(), &[(field, &entry::raw(value))]));
+        let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
+        let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
+        self.push(entry::line(kind, &id, parent.as_ref(), &fields));
     }
 
     /// What the provider counts of a request for this path.
@@ -238,41 +266,59 @@ impl World {
         self.gauge().measure(self.meter.as_ref().expect("something was pushed")).usage
     }
 
-    fn the_sums_are_those_of_the_path_read_at_once(&self) {
-        assert_eq!(self.usage(), self.measure(&self.path, Estimator::Tiktoken).usage);
-    }
-
     fn take(&mut self, step: &Step) {
         match step {
             Step::Turn { size, result, report } => self.turn(*size, *result, *report),
             Step::Prune => {
                 let result = self.path.iter().rev().find(|entry| entry.is_from(message_role()));
                 let Some(target) = result.map(|entry| entry.id.clone()) else { return };
-                let id: EntryId = format!("e{}", self.entries.len()).into();
-                let parent = self.path.last().map(|leaf| leaf.id.clone());
-                let (target, replacement) = (entry::raw(&target), entry::raw(&json!({"content": "[left out]"})));
-                let fields = [("targetId", &*target), ("replacement", &*replacement)];
-                self.push(entry::line("context_edit", &id, parent.as_ref(), &fields));
+                let replacement = json!({"content": "[left out]"});
+                self.fields("context_edit", &[("targetId", json!(target)), ("replacement", replacement)]);
                 // No report from before an edit counts again.
                 assert_eq!(self.usage().source, UsageSource::Estimate);
             }
             Step::Compact { keep } => self.compact(*keep),
+            Step::Undo => {
+                let Some(place) = self.path.compaction() else { return };
+                let data = json!({"compactionEntryId": self.path[place].id});
+                self.fields("custom", &[("customType", json!("abridged.undo")), ("data", data)]);
+                // What was trimmed is read again.
+                self.path = Path::of(&self.entries);
+                self.follow();
+                assert_eq!(self.usage().source, UsageSource::Estimate);
+            }
+            Step::Pin => self
+                .fields("custom_message", &[("customType", json!("abridged.pin")), ("content", json!("Never push."))]),
+            Step::Note(kind) => self.fields(
+                kind,
+                &[
+                    ("targetId", json!("e0")),
+                    ("name", json!("A name")),
+                    ("customType", json!("x")),
+                    ("thinkingLevel", json!("low")),
+                    ("provider", json!("stub")),
+                    ("modelId", json!("m")),
+                ],
+            ),
+            Step::Declare => {
+                let message = json!({"role": "system", "content": "", "sections": {"date": "Monday"}});
+                self.fields("message", &[("message", message)]);
+            }
         }
     }
 
     fn turn(&mut self, size: usize, result: usize, report: Report) {
         let seed = self.entries.len();
         let call = format!("c{seed}");
-        self.line("message", "message", &json!({"role": "user", "content": text(size, seed)}));
+        self.fields("message", &[("message", json!({"role": "user", "content": text(size, seed)}))]);
         self.answer(
             json!([{"type": "toolCall", "id": call, "name": "read", "arguments": {"path": format!("src/{seed}.rs")}}]),
             report,
         );
         let content = json!([{"type": "text", "text": text(result, seed + 1)}]);
-        self.line(
+        self.fields(
             "message",
-            "message",
-            &json!({"role": "toolResult", "toolCallId": call, "toolName": "read", "content": content}),
+            &[("message", json!({"role": "toolResult", "toolCallId": call, "toolName": "read", "content": content}))],
         );
         self.answer(json!([{"type": "text", "text": text(size / 2 + 1, seed + 2)}]), Report::Right);
     }
@@ -298,7 +344,7 @@ impl World {
             Report::Shrunk => message["usage"] = usage(sent * 2 / 5),
             Report::None => {}
         }
-        self.line("message", "message", &message);
+        self.fields("message", &[("message", message)]);
     }
 
     fn compact(&mut self, keep: u64) {
