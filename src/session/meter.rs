@@ -127,7 +127,6 @@ impl Meter {
     fn rewritten(&mut self, entry: &Entry) {
         self.sent = 0;
         self.after = 0;
-        self.anchor = Anchor::None;
         self.learners.iter_mut().for_each(|(_, learner)| learner.interrupt());
         let Some(preserved) = entry.compaction().and_then(|compaction| compaction.preserved()) else { return };
         if preserved.overhead.is_none() && preserved.calibrations.is_empty() {
