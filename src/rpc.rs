@@ -609,8 +609,10 @@ mod tests {
         type Answer = ();
     }
 
+    type Replies = Mutex<Vec<Reply>>;
+
     /// A service whose method `kept` keeps its replies.
-    fn keeping() -> (Arc<Outbox>, Arc<Mutex<Vec<Reply>>>, Service<Mutex<Vec<Reply>>>) {
+    fn keeping() -> (Arc<Outbox>, Arc<Replies>, Service<Replies>) {
         let (outbox, kept) = (Arc::new(Outbox::new()), Arc::new(Mutex::new(Vec::new())));
         let caller = Arc::new(Caller::new(outbox.clone()));
         let mut service = Service::new(kept.clone(), outbox.clone(), caller, |_| Ok(()));

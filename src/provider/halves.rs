@@ -177,7 +177,8 @@ mod tests {
                 "event: response.output_text.delta\ndata: {{\"type\":\"response.output_text.delta\",\"output_index\":0,\"content_index\":0,\"delta\":\"{text}\"}}\n\n"
             )
         };
-        let formats: [(Api, &dyn Fn(&str) -> String); 4] = [
+        type DeltaOf<'a> = &'a dyn Fn(&str) -> String;
+        let formats: [(Api, DeltaOf<'_>); 4] = [
             (Api::OpenaiChat, &chat),
             (Api::Anthropic, &anthropic),
             (Api::Google, &google),
