@@ -43,7 +43,7 @@ export function same(what, ours, theirs) {
     const at = [...left, "", ...right, ""].findIndex((_, at) => left[at] !== right[at]);
     if (at < 0 || at >= Math.max(left.length, right.length)) continue;
     const shown = (part) => (part ?? "nothing").slice(0, 300);
-    throw new Error(`${what} differ at ${at} of ${left.length} and ${right.length}:\n  ours ${shown(left[at])}\n  pi's ${shown(right[at])}`);
+    throw new Error(`${what} differ at ${at} of ${left.length} and ${right.length}:\n  ours ${shown(left[at])}\n  theirs ${shown(right[at])}`);
   }
 }
 

@@ -61,10 +61,10 @@ export async function startRpc({ command: [program, ...common], env, settles }, 
     if (!waits) return;
     waiting.delete(frame.id);
     if (frame.success) waits.resolve(frame.data);
-    else waits.reject(new Error(`pi's ${frame.command}: ${frame.error}`));
+    else waits.reject(new Error(`${frame.command}: ${frame.error}`));
   });
   child.on("exit", (code) => {
-    for (const { type, reject } of waiting.values()) reject(new Error(`pi's ${type}: it ended with ${code}: ${errors}`));
+    for (const { type, reject } of waiting.values()) reject(new Error(`${type}: the program ended with ${code}: ${errors}`));
   });
   const ask = (type, params = {}) => new Promise((resolve, reject) => {
     last += 1;
@@ -97,8 +97,8 @@ export async function startRpc({ command: [program, ...common], env, settles }, 
 }
 
 /**
- * pi's terminal on a screen of its own, until the screen shows `text`. Gives the whole screen; fails where pi ends
- * before that, or does not show it in time.
+ * The program's terminal on a screen of its own, until the screen shows `text` and then what is typed. Fails where the
+ * program ends before that, or does not show it in time.
  */
 export async function showInTerminal({ command: [program, ...common], env }, cwd, args, text) {
   const [cols, rows] = [120, 200];
@@ -109,14 +109,17 @@ export async function showInTerminal({ command: [program, ...common], env }, cwd
     return Array.from({ length: active.length }, (_, at) => active.getLine(at).translateToString(true)).join("\n");
   };
   try {
-    return await new Promise((resolve, reject) => {
-      const fail = (why) => reject(new Error(`pi's terminal ${why}:\n${shown().replace(/\n{2,}/g, "\n").slice(-1500)}`));
-      const late = setTimeout(() => fail(`does not show ${JSON.stringify(text)}`), 20_000);
+    await new Promise((resolve, reject) => {
+      const fail = (why) => reject(new Error(`the terminal ${why}:\n${shown().replace(/\n{2,}/g, "\n").slice(-1500)}`));
+      const waiting = [text, "typed by hand"];
+      const late = setTimeout(() => fail(`does not show ${JSON.stringify(waiting[0])}`), 30_000);
       screen.onData((data) => child.write(data));
       child.onData((data) => screen.write(data, () => {
-        if (!shown().replace(/\s+/g, " ").includes(text)) return;
+        if (waiting.length === 0 || !shown().replace(/\s+/g, " ").includes(waiting[0])) return;
+        waiting.shift();
+        if (waiting.length > 0) return child.write(waiting[0]);
         clearTimeout(late);
-        resolve(shown());
+        resolve();
       }));
       child.onExit(({ exitCode }) => screen.write("", () => {
         clearTimeout(late);
