@@ -245,3 +245,25 @@ impl Command {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{caller::Caller, outbox::Outbox, protocol, rpc::Service, transport::Chosen};
+
+    /// A session that ends may take a cancel from its queue no more.
+    #[test]
+    fn a_cancel_that_nobody_looked_at_cancelled_nothing() {
+        let outbox = Arc::new(Outbox::new());
+        let mut service = Service::new(Arc::new(()), outbox.clone(), Arc::new(Caller::new(outbox.clone())), |_| Ok(()));
+        service.method::<protocol::SessionCancel>(|_, params, reply| {
+            drop(Urgent::Cancel(params.operation_id, CancelReply::from(reply)));
+        });
+        service.frame(br#"{"jsonrpc":"2.0","id":1,"method":"session/cancel","params":{"sessionId":"a"}}"#);
+        outbox.close();
+        let mut written = Vec::new();
+        outbox.write_to(&mut written, &Chosen::default());
+        let written = String::from_utf8(written).expect("text");
+        assert_eq!(written.trim_end(), r#"{"jsonrpc":"2.0","id":1,"result":{"cancelled":[]}}"#);
+    }
+}
