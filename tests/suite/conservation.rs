@@ -170,7 +170,7 @@ impl World {
                 if path.position(&entry.id).is_some_and(|place| place < path.first_kept()) {
                     data["text"] = entry.pinned_text().into();
                     let own = path.position(&entry.id);
-                    let next = path.pins().into_iter().find(|pin| path.position(&pin.entry) > own);
+                    let next = path.pins().iter().find(|pin| path.position(&pin.entry) > own);
                     data["before"] = json!(next.map(|pin| pin.entry.clone()));
                 }
                 self.mark("pin", data);
