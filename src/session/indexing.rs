@@ -112,21 +112,32 @@ fn add_line(index: &mut Index, line: &Line<'_>, number: usize, repair: &mut dyn 
     if line.is_blank() {
         return;
     }
-    let text = std::str::from_utf8(line.bytes).ok().filter(|_| !line.too_long);
-    let head = text.and_then(|text| Head::read(text).ok());
-    if let Some((head, id)) = head.as_ref().and_then(|head| Some((head, head.id()?))) {
-        if let Some(oddity) = index.push(head, line.spot()) {
-            repair(odd(&oddity, &id, Some(number)));
+    let pieces = match pieces::whole(line.bytes, Form::Today) {
+        Ok(head) if !line.too_long => {
+            let oddity = index.push(&head, line.spot());
+            if let (Some(oddity), Some(id)) = (oddity, head.id()) {
+                repair(odd(&oddity, &id, Some(number)));
+            }
+            return;
         }
-        return;
-    }
-    let pieces = pieces::of(line, Form::Today);
+        Err(what) if !line.too_long => pieces::split(line.bytes, Form::Today, &what),
+        _ => pieces::of(line, Form::Today),
+    };
     repair(damaged(&pieces, line, number));
     for piece in &pieces {
-        let Some(entry) = piece.entry(line) else { continue };
-        let oddity = push(index, &entry, piece.spot(line));
-        if let (Piece::Entry(_), Some(oddity)) = (piece, oddity) {
-            repair(odd(&oddity, entry.id.as_str(), Some(number)));
+        match piece {
+            Piece::Entry(range) => {
+                let Ok(head) = pieces::whole(&line.bytes[range.clone()], Form::Today) else { continue };
+                let oddity = index.push(&head, piece.spot(line));
+                if let (Some(oddity), Some(id)) = (oddity, head.id()) {
+                    repair(odd(&oddity, &id, Some(number)));
+                }
+            }
+            Piece::Broken(..) => {
+                if let Some(placeholder) = piece.entry(line) {
+                    push(index, &placeholder, piece.spot(line));
+                }
+            }
         }
     }
 }

@@ -35,13 +35,13 @@ pub(super) fn of(line: &Line<'_>, form: Form) -> Vec<Piece> {
         return vec![Piece::Broken(0..bytes.len(), "longer than a line may be".to_owned())];
     }
     match whole(bytes, form) {
-        Ok(()) => vec![Piece::Entry(0..bytes.len())],
+        Ok(_) => vec![Piece::Entry(0..bytes.len())],
         Err(what) => split(bytes, form, &what),
     }
 }
 
 /// Whether the bytes are one entry.
-fn whole(bytes: &[u8], form: Form) -> Result<(), String> {
+pub(super) fn whole(bytes: &[u8], form: Form) -> Result<Head<'_>, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8 ({error})"))?;
     let head = Head::read(text).map_err(|error| {
         let what = crate::message::without_position(&error.to_string());
@@ -49,12 +49,12 @@ fn whole(bytes: &[u8], form: Form) -> Result<(), String> {
     })?;
     match (form, head.id()) {
         (Form::Today, None) => Err("an entry of version 3 needs an id".to_owned()),
-        _ => Ok(()),
+        _ => Ok(head),
     }
 }
 
 /// The parts of a line that is not one entry.
-fn split(bytes: &[u8], form: Form, what: &str) -> Vec<Piece> {
+pub(super) fn split(bytes: &[u8], form: Form, what: &str) -> Vec<Piece> {
     /// An object is read again for each object around it, so many times in all. Deeper nesting is no longer looked into.
     const READINGS: usize = 16;
     /// In bytes; lines of a few kilobytes are looked into completely.
@@ -70,10 +70,18 @@ fn split(bytes: &[u8], form: Form, what: &str) -> Vec<Piece> {
             pieces.push(Piece::Broken(range, what.to_owned()));
         }
     };
+    let mut named = 0;
     while let Some(start) = object_from(bytes, at) {
+        // An entry behind something else names its parent.
+        if form == Form::Today && named <= start {
+            let Some(found) = memchr::memmem::find(&bytes[start..], b"\"parentId\"") else { break };
+            named = start + found + 1;
+        }
         match value_at(bytes, start) {
             Ok(end) => {
-                if known.ends_before_entry(start, &bytes[start..end]) {
+                // Where no parent is named inside, it is no entry.
+                let may_be = form == Form::Old || named < end;
+                if may_be && known.ends_before_entry(start, &bytes[start..end]) {
                     broken(known.from..start, &mut pieces);
                     pieces.push(Piece::Entry(start..end));
                     known = Before::new(bytes, end, form);
@@ -125,10 +133,7 @@ impl<'a> Before<'a> {
 
     /// Whether a whole object is an entry of its own.
     fn ends_before_entry(&mut self, start: usize, object: &[u8]) -> bool {
-        if whole(object, self.form).is_err() {
-            return false;
-        }
-        let Some(head) = std::str::from_utf8(object).ok().and_then(|text| Head::read(text).ok()) else { return false };
+        let Ok(head) = whole(object, self.form) else { return false };
         // A part of an entry, such as a tool call, names no parent.
         match self.form {
             Form::Old => self.ends_before(start, None),
