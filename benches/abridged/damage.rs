@@ -4,6 +4,7 @@ use super::{
     Report,
     sessions::{open, session},
 };
+use serde_json::Value;
 use std::{fs, path::Path};
 
 /// The lines that are damaged.
@@ -13,15 +14,22 @@ const DAMAGED: usize = 1_000;
 const PAIRS: usize = 10;
 
 /// Damages so many lines of a file, spread over all of it: cut off behind their ids, cut off before them, with a broken
-/// escape, or glued to the next.
+/// escape, or glued to the next. The compaction and the first entry that it keeps stay whole: without them the context is
+/// the whole file.
 fn damage(whole: &Path, damaged: &Path) {
     let text = fs::read_to_string(whole).expect("a file");
     let count = text.lines().count();
     let every = count / DAMAGED;
+    let kept = |line: &&str| serde_json::from_str::<Value>(line).ok()?["firstKeptEntryId"].as_str().map(str::to_owned);
+    let first = text.lines().rev().find_map(|line| kept(&line)).expect("a compaction");
+    let first = format!("\"id\":\"{first}\"");
+    let spared = |line: &str| line.contains("firstKeptEntryId") || line.contains(&first);
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
+    let mut due = false;
     for (at, line) in text.lines().enumerate() {
-        let hit = at % every == every / 2 && done < DAMAGED;
+        due |= at % every == every / 2 && done < DAMAGED;
+        let hit = due && !spared(line);
         match done % 4 {
             _ if !hit => out.push_str(line),
             0 => out.push_str(&line[..line.len() / 2]),
@@ -33,6 +41,7 @@ fn damage(whole: &Path, damaged: &Path) {
             out.push('\n');
         }
         done += usize::from(hit);
+        due &= !hit;
     }
     assert_eq!(done, DAMAGED, "{count} lines");
     fs::write(damaged, out).expect("a file");
