@@ -663,7 +663,7 @@ export type ContextFormat =
 export interface ContextAnswer {
   /** The messages, valid for a provider; with the format `messages`. */
   messages?: Message[] | null;
-  /** The entry of each message; null for one that stands in for something missing. */
+  /** The entry of each message; null for the frame of a summary and for a message that stands in for a missing one. */
   entryIds?: (EntryId | null)[] | null;
   /**
    * The body of a request to the model, valid for its provider; with the other formats. Whether the answer is streamed

@@ -109,6 +109,12 @@ impl ContextMessage {
         Self::made(Some(entry.id.clone()), part, &json!({ "role": "user", "content": content, "timestamp": timestamp }))
     }
 
+    /// The entry that it is, for clients. A frame and a stand-in are no entry.
+    #[must_use]
+    pub fn entry_shown(&self) -> Option<&EntryId> {
+        self.entry.as_ref().filter(|_| self.part == Part::Message)
+    }
+
     /// The message.
     #[must_use]
     pub fn message(&self) -> &Message {

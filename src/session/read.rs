@@ -61,7 +61,7 @@ impl Context {
         }
         // No single entry says all of the system prompt.
         let system = self.system.iter().map(|_| None);
-        let entries: Vec<_> = system.chain(messages.iter().map(|message| message.entry.as_ref())).collect();
+        let entries: Vec<_> = system.chain(messages.iter().map(context::ContextMessage::entry_shown)).collect();
         let rest = serde_json::json!({
             "entryIds": entries,
             "usage": self.usage,

@@ -261,7 +261,7 @@ impl World {
         let context = self.asked("session/context", json!({})).expect("a context");
         let messages = context["messages"].as_array().expect("messages");
         let ids = context["entryIds"].as_array().expect("ids");
-        let ours = messages.iter().zip(ids).filter(|(_, id)| !id.is_null() && **id != context["compactionEntryId"]);
+        let ours = messages.iter().zip(ids).filter(|(_, id)| !id.is_null());
         let ours: Vec<_> = ours.flat_map(|(message, id)| tagged(id, message)).collect();
 
         let file = self.file();

@@ -95,7 +95,9 @@ fn agree(daemon: &mut Daemon, session: &str) -> Shown {
     let mut frame = String::new();
     for (id, message) in ids.iter().zip(messages) {
         match id.as_str() {
-            Some(_) if id == compaction => frame = message["content"][0]["text"].as_str().expect("a text").to_owned(),
+            None if frame.is_empty() && compaction.is_string() => {
+                frame = message["content"][0]["text"].as_str().expect("a text").to_owned();
+            }
             Some(id) => ours.push((id.to_owned(), blocks(&message["content"]))),
             None => {}
         }

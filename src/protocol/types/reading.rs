@@ -48,7 +48,7 @@ pub struct ContextAnswer {
     /// The messages, valid for a provider; with the format `messages`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// The entry of each message; null for one that stands in for something missing.
+    /// The entry of each message; null for the frame of a summary and for a message that stands in for a missing one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_ids: Option<Vec<Option<EntryId>>>,
     /// The body of a request to the model, valid for its provider; with the other formats. Whether the answer is streamed
