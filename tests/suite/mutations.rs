@@ -214,6 +214,8 @@ struct Within {
     framing: Framing,
     out: Out,
     read: Vec<u8>,
+    /// The beginning of a frame that is not whole yet.
+    unread: Vec<u8>,
     answers: Vec<String>,
 }
 
@@ -247,7 +249,19 @@ impl Within {
             let (outbox, out, chosen) = (outbox.clone(), out.clone(), chosen.clone());
             move || outbox.write_to(out, &chosen)
         });
-        Self { home, runtime, daemon, service, outbox, chosen, framing, out, read: Vec::new(), answers }
+        Self {
+            home,
+            runtime,
+            daemon,
+            service,
+            outbox,
+            chosen,
+            framing,
+            out,
+            read: Vec::new(),
+            unread: Vec::new(),
+            answers,
+        }
     }
 
     /// A session to talk about.
@@ -309,13 +323,13 @@ impl Within {
         let (mutex, more) = &*self.out.0;
         let waited = more.wait_timeout(mutex.lock().expect("nobody panics with it"), Duration::from_millis(1));
         let bytes = std::mem::take(&mut *waited.expect("nobody panics with it").0);
-        let mut rest = bytes.as_slice();
-        while !rest.is_empty() {
-            let frame;
-            (frame, rest) = first_frame(self.framing, rest);
-            self.answers.extend(answered(frame));
-        }
         self.read.extend_from_slice(&bytes);
+        // A frame may be written in several pieces, of which the last ones are still to come.
+        self.unread.extend_from_slice(&bytes);
+        while let Some((frame, rest)) = first_frame(self.framing, &self.unread) {
+            self.answers.extend(answered(frame));
+            self.unread = rest.to_vec();
+        }
     }
 }
 
@@ -331,19 +345,23 @@ fn shown(bodies: &[Vec<u8>]) -> String {
     bodies.iter().map(|body| format!("\n  {}", String::from_utf8_lossy(body))).collect()
 }
 
-/// The first frame of what the daemon wrote: every byte of it belongs to one.
-fn first_frame(framing: Framing, bytes: &[u8]) -> (&[u8], &[u8]) {
+/// The first whole frame of what the daemon wrote, and the bytes behind it. Every byte belongs to a frame.
+fn first_frame(framing: Framing, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     match framing {
         Framing::Ndjson => {
-            let end = bytes.iter().position(|byte| *byte == b'\n').expect("whole frames");
-            (&bytes[..end], &bytes[end + 1..])
+            let end = bytes.iter().position(|byte| *byte == b'\n')?;
+            Some((&bytes[..end], &bytes[end + 1..]))
         }
         Framing::ContentLength => {
-            let text = bytes.strip_prefix(b"Content-Length: ").expect("a header");
-            let end = text.windows(4).position(|it| it == b"\r\n\r\n").expect("a header ends");
+            const HEADER: &[u8] = b"Content-Length: ";
+            let text = bytes.strip_prefix(HEADER).or_else(|| {
+                assert!(HEADER.starts_with(bytes), "a frame begins with its header");
+                None
+            })?;
+            let end = text.windows(4).position(|it| it == b"\r\n\r\n")?;
             let length: usize =
                 std::str::from_utf8(&text[..end]).ok().and_then(|it| it.parse().ok()).expect("a number");
-            text[end + 4..].split_at(length)
+            text[end + 4..].split_at_checked(length)
         }
     }
 }
