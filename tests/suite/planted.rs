@@ -226,7 +226,9 @@ fn a_cache_in_whose_place_something_else_lies_is_ignored() {
 #[test]
 fn settings_of_a_project_that_are_no_file_are_ignored() {
     let mut daemon = Daemon::start();
-    let plants: &[(&str, fn(&Path))] = &[
+    /// Puts something in the place of a file.
+    type Place = fn(&Path);
+    let plants: &[(&str, Place)] = &[
         ("a FIFO", |file| fifo(file)),
         ("a link to a FIFO", |file| {
             let pipe = file.with_file_name("pipe");
