@@ -152,11 +152,14 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// The entry of a line, if it is the wanted one. Most lines are, or can be told not to be by their beginning.
+/// The entry of a line, if it is the wanted one. The two ends of a line tell nearly always whether it is.
 fn entry_of(line: &Line<'_>, wanted: &EntryId) -> Option<Arc<Entry>> {
-    /// Where ids stand, in all files that were seen.
-    const BEGINNING: usize = 256;
-    let beginning = &line.bytes[..line.bytes.len().min(BEGINNING)];
-    memchr::memmem::find(beginning, wanted.as_str().as_bytes())?;
+    /// Ids stand within so many bytes of the beginning of a line in all files that were seen, or of its end where the
+    /// message is written first.
+    const END: usize = 256;
+    let length = line.bytes.len().min(END);
+    let finder = memchr::memmem::Finder::new(wanted.as_str());
+    let (beginning, end) = (&line.bytes[..length], &line.bytes[line.bytes.len() - length..]);
+    finder.find(beginning).or_else(|| finder.find(end))?;
     pieces::entry(line.bytes).ok().filter(|entry| !line.too_long && entry.id == *wanted)
 }
