@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Seek, SeekFrom, Write},
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -79,6 +79,9 @@ impl Lock {
             // The last owner may have removed the file between our opening and our locking it.
             if !regular::is_at(&file, &path) {
                 continue;
+            }
+            if file.metadata().map_err(StoreError::io(&path, "cannot be looked at"))?.nlink() > 1 {
+                return Err(planted("it is another name of a file that lies elsewhere too".to_owned()));
             }
             // The file is still there only when its last owner died.
             let left_behind = match read(&file).map_err(StoreError::io(&path, "cannot be read"))? {

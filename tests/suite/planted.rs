@@ -43,6 +43,10 @@ const PLANTS: &[(&str, Plant)] = &[
     ("a link to nothing", |lock, precious| symlink(precious.0.with_extension("none"), lock).expect("a link")),
     ("a link to a device", |lock, _| symlink("/dev/zero", lock).expect("a link")),
     ("a hard link", |lock, precious| fs::hard_link(&precious.0, lock).expect("a link")),
+    ("a hard link to an empty file", |lock, precious| {
+        let empty = precious.0.with_extension("empty");
+        fs::write(&empty, "").and_then(|()| fs::hard_link(&empty, lock)).expect("a link");
+    }),
     ("a FIFO", |lock, _| fifo(lock)),
     ("a folder", |lock, _| fs::create_dir(lock).expect("a folder")),
     ("other content", |lock, _| fs::write(lock, "dear diary").expect("a file")),

@@ -53,6 +53,9 @@ fn next(text: &str, word: usize, after: &mut usize) -> Option<Range<usize>> {
     let class = if of.is_empty() { class_of(name)? } else { Class::Token };
     let found = value_behind(text, start..end, is_setting(name))?;
     let value = &text[found.range.clone()];
+    if is_working_folder(name, value) {
+        return None;
+    }
     // What has been taken out of it leaves too little to judge the rest by.
     let seen = value.contains("[REDACTED:");
     let secret = !seen
@@ -227,6 +230,13 @@ fn is_setting(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
+/// The working folder of a shell, as `env` prints it: `PWD=/home/user`.
+fn is_working_folder(name: &str, value: &str) -> bool {
+    let of_a_shell = ["pwd", "oldpwd"].iter().any(|it| name.eq_ignore_ascii_case(it));
+    let drive = value.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && value[1..].starts_with(":\\");
+    of_a_shell && (value.starts_with(['/', '~']) || drive)
+}
+
 /// `name1`, `user_id2`: what a person calls a thing.
 fn is_numbered(word: &str) -> bool {
     let stem = word.trim_end_matches(|char: char| char.is_ascii_digit());
@@ -237,6 +247,13 @@ fn class_of(name: &str) -> Option<Class> {
     let words = words_of(name);
     let last = words.last()?.as_str();
     if words::has(words::ABOUT, last) && words.len() > 1 || words.iter().any(|word| word == "allow") {
+        return None;
+    }
+    // Charts and manifests name a secret that lies elsewhere.
+    if words
+        .windows(2)
+        .any(|pair| matches!(pair, [a, b] if a == "existing" && b == "secret" || a == "pull" && b == "secrets"))
+    {
         return None;
     }
     let ends = |word: &String, with: &[&str]| with.iter().any(|end| word.ends_with(end));
