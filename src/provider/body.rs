@@ -157,7 +157,7 @@ fn form_of(start: &[u8]) -> Form {
     }
 }
 
-/// What no answer to a request goes beyond. What does, does not end by itself.
+/// The size that no useful answer exceeds. A larger answer would not end by itself.
 struct Limit {
     most_bytes: u64,
     bytes: u64,

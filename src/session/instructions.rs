@@ -1,4 +1,4 @@
-//! What a model is given beside the messages: the system prompt and the tools.
+//! The instructions of a model beside the messages: the system prompt and the tools.
 
 use super::state::SessionData;
 use crate::{

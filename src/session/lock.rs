@@ -117,7 +117,7 @@ impl Lock {
     }
 }
 
-/// What a lock file holds.
+/// Content of a lock file.
 #[derive(Debug)]
 enum Content {
     /// A record, or the beginning of one that a crash cut, or nothing.

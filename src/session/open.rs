@@ -120,7 +120,7 @@ fn first_entries(
     lines
 }
 
-/// What a `model_change` says: pi names provider and model apart, oh-my-pi as one.
+/// Fields of a `model_change`: pi names provider and model apart, oh-my-pi as one.
 #[must_use]
 pub fn model_fields(model: &ModelRef) -> [(&'static str, Value); 3] {
     let (provider, id) = (model.provider.as_str(), model.id.as_str());

@@ -562,7 +562,7 @@ fn usable(settings: &Value, trust: Trust) -> (Value, Vec<Problem>) {
     (settings, problems)
 }
 
-/// What a path says of its session, as far as it can be used.
+/// Session data that a path stores, as far as it is valid and trusted.
 fn stored(path: &Path, trust: Trust) -> SessionData {
     let mut data: SessionData =
         path.session_data().and_then(|value| SessionData::deserialize(value).ok()).unwrap_or_default();

@@ -11,7 +11,7 @@ use proptest::{prelude::*, sample::Index};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs, io::Write, path::PathBuf};
 
-/// What a client does to a session.
+/// A client's action on a session.
 #[derive(Debug, Clone)]
 enum Step {
     /// A request, perhaps with an image, and perhaps on another branch.

@@ -83,7 +83,7 @@ fn is_system(entry: &Value) -> bool {
     entry["type"] == "message" && entry["message"]["role"] == "system"
 }
 
-/// What an entry adds to the context.
+/// The message that an entry adds to the context.
 fn messages(entry: &Value) -> Vec<Value> {
     let summary = |role: &str| json!({"role": role, "summary": entry["summary"]});
     match entry["type"].as_str() {

@@ -119,7 +119,7 @@ struct Wanted {
     open: bool,
 }
 
-/// What a run of the model does beside requests.
+/// Steps of a run of the model beside requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
     /// Every answer is that of the wire's order.

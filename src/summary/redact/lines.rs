@@ -10,7 +10,7 @@ use super::{
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
 
-/// What is open at the end of the lines seen so far.
+/// The construct that is open at the end of the lines seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     section: Option<Section>,
@@ -97,7 +97,7 @@ static VALUE: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// Ends of lines in a string of JSON.
 static ESCAPED_END: LazyLock<Regex> = LazyLock::new(|| pattern(r"\\+(?:r\\+)?n"));
-/// What stands before the first line of a string in an object.
+/// Text before the first line of a string in an object.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^[^\n]*\\*"[A-Za-z_][A-Za-z0-9_]*\\*"[ \t]*:[ \t]*\\*""#));
 
 /// Where in `text` the secrets stand whose names stand on a line above; `words` are those of names, in order.

@@ -444,7 +444,7 @@ fn behind_the_type(text: &str, from: usize) -> Option<usize> {
     matches!(quote, b'"' | b'\'').then_some(end + 1)
 }
 
-/// What stands in `"""`, if that stands at `at` and ends on the line. The quote may be escaped.
+/// The text between two `"""`, if the first stands at `at` and both are on one line. The quote may be escaped.
 fn in_three_quotes(text: &str, at: usize, length: usize) -> Option<Range<usize>> {
     let quote = text.get(at..at + length)?;
     let three = quote.repeat(3);

@@ -22,7 +22,7 @@ struct Table {
     ruled: bool,
 }
 
-/// What stands between two cells.
+/// Separator of two cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Between {
     Text(&'static str),
