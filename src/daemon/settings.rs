@@ -241,7 +241,7 @@ impl LiveSettings {
         for problem in untold.drain(..) {
             let severity = if problem.is_fatal() { Severity::Error } else { Severity::Warning };
             let title = match (problem.subject, problem.flaw) {
-                (Subject::Settings, Flaw::Broken) => "A settings file is broken; what it said before holds",
+                (Subject::Settings, Flaw::Broken) => "A settings file is broken; its old values or the defaults hold",
                 (Subject::Settings, Flaw::Invalid) => "A setting is invalid; its old value or its default holds",
                 (Subject::Settings, Flaw::Clamped) => "A setting is out of its range; the nearest value holds",
                 (Subject::Settings, Flaw::Unknown) => "A setting is not known",

@@ -5,7 +5,7 @@ use super::{
     CompactionSettings, Settings,
     layers::{Flaw, Problem},
     ranges::{Effect, Outside, Place, Step, outside},
-    trust::Trust,
+    trust::{Trust, allowed, encloses_settings, needs_trust},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -14,6 +14,14 @@ use serde_path_to_error::Segment;
 /// A layer with more invalid values than this is not used, and the rest of them is not reported: each costs another
 /// look at the whole layer.
 const MOST_INVALID: usize = 64;
+
+/// The most problems of a layer that are reported one by one; one more row counts the rest. Each is a notice for every
+/// client and costs a scan of the text for its line, and a file of 1 MiB has room for 60,000 of them.
+const MOST_REPORTED: usize = 16;
+
+/// The most enclosing places in which the line of a problem is looked for: each costs a scan of the text. The deepest
+/// setting stands five steps below the root.
+const MOST_SCANS: usize = 5;
 
 /// Settings of a model that say where its requests go, and with which key.
 const WIRING: [&str; 7] = ["provider", "id", "api", "baseUrl", "apiKeyEnv", "apiKeyCommand", "headers"];
@@ -28,14 +36,67 @@ pub struct Checked {
 }
 
 /// Reads a text of settings. An invalid value falls back to the one at its place in `before`, else to its default.
+///
+/// At most [`MOST_REPORTED`] problems are reported, the worst first where there are more, and one that counts the rest.
 #[must_use]
 pub fn check(text: &str, before: Option<&Value>) -> Checked {
+    check_layer(text, before, Trust::Trusted).0
+}
+
+/// Reads a text of settings as [`check`] does, after the keys that `trust` forbids are taken out of it. The forbidden
+/// settings are not checked; their dotted keys are the second part of the result.
+#[must_use]
+pub fn check_layer(text: &str, before: Option<&Value>, trust: Trust) -> (Checked, Vec<String>) {
+    let (checked, refused) = examine(text, before, trust);
+    (Checked { problems: reported(text, checked.problems), ..checked }, refused)
+}
+
+/// Reads a text of settings as [`check`] does. Every problem is in the result, without its line.
+#[must_use]
+pub fn check_all(text: &str) -> Checked {
+    examine(text, None, Trust::Trusted).0
+}
+
+/// The problems that are reported, with their lines.
+fn reported(text: &str, mut problems: Vec<Problem>) -> Vec<Problem> {
+    let rest = problems.len().saturating_sub(MOST_REPORTED);
+    if rest > 0 {
+        problems.sort_by_key(|problem| match problem.flaw {
+            Flaw::Broken => 0,
+            Flaw::Invalid => 1,
+            Flaw::Unknown | Flaw::Untrusted => 2,
+            Flaw::Clamped => 3,
+        });
+        let flaw = problems[MOST_REPORTED].flaw;
+        problems.truncate(MOST_REPORTED);
+        problems.push(Problem { flaw, ..Problem::broken(format!("and {rest} more problems, which are not listed")) });
+    }
+    for problem in &mut problems {
+        problem.line = problem.line.or_else(|| match problem.flaw {
+            Flaw::Unknown => line_of(text, &problem.key),
+            // An item of a list has no key of its own.
+            _ => enclosing(&problem.key).take(MOST_SCANS).find_map(|key| line_of(text, key)),
+        });
+    }
+    problems
+}
+
+/// A dotted key, then those of the places that enclose it, from the inside out.
+fn enclosing(key: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(key), |key| key.rfind(['.', '[']).map(|end| &key[..end])).filter(|key| !key.is_empty())
+}
+
+/// Reads a text of settings. Every problem is in the result; one that has a key is without its line.
+fn examine(text: &str, before: Option<&Value>, trust: Trust) -> (Checked, Vec<String>) {
     let broken = |line: usize, what: String| {
         let problem = Problem { line: Some(line), ..Problem::broken(what) };
-        Checked { value: None, problems: vec![problem] }
+        (Checked { value: None, problems: vec![problem] }, Vec::new())
     };
-    let value: Value = match serde_json::from_str(text) {
-        Ok(value @ Value::Object(_)) => value,
+    let (value, refused, foreign) = match serde_json::from_str(text) {
+        Ok(Value::Object(map)) => match trust {
+            Trust::Trusted => (Value::Object(map), Vec::new(), Vec::new()),
+            Trust::Untrusted => cut(map),
+        },
         Ok(_) => return broken(1, "expected an object of settings".to_owned()),
         Err(error) => {
             let what = format!("not JSON: {}", crate::message::without_position(&error.to_string()));
@@ -43,30 +104,24 @@ pub fn check(text: &str, before: Option<&Value>) -> Checked {
         }
     };
     let mut layer = Layer { text, before, value, left_out: Vec::new(), problems: Vec::new() };
-    layer.clamp_and_refuse(Trust::Trusted);
-    let unknown = loop {
-        match typed::<Settings>(&layer.value) {
-            Ok(unknown) => break unknown,
-            Err((place, what)) => {
-                let (place, what) = inside_of_model(&layer.value, place, what);
-                layer.invalid(&place, what);
-            }
-        }
-        if layer.problems.len() > MOST_INVALID {
-            let what = format!("more than {MOST_INVALID} values are invalid; the whole file is not used");
-            layer.problems.push(Problem::broken(what));
-            return Checked { value: None, problems: layer.problems };
-        }
+    let mut unknown = None;
+    if layer.clamp_and_refuse(Trust::Trusted) == Kept::All {
+        unknown = layer.let_invalid_fall_back();
+    }
+    let Some(unknown) = unknown else {
+        let what = format!("more than {MOST_INVALID} values are invalid; the whole file is not used");
+        layer.problems.push(Problem::broken(what));
+        return (Checked { value: None, problems: layer.problems }, refused);
     };
     if layer.problems.is_empty() {
         layer.look_for_doubles();
     }
-    let unknown = unknown.into_iter().map(|key| {
-        let (line, what) = (line_of(text, &key), "unknown key, ignored".to_owned());
-        Problem { key, line, flaw: Flaw::Unknown, ..Problem::broken(what) }
+    let unknown = foreign.into_iter().chain(unknown).map(|key| {
+        let what = "unknown key, ignored".to_owned();
+        Problem { key, flaw: Flaw::Unknown, ..Problem::broken(what) }
     });
     layer.problems.extend(unknown);
-    Checked { value: Some(layer.value), problems: layer.problems }
+    (Checked { value: Some(layer.value), problems: layer.problems }, refused)
 }
 
 /// The values of a client's settings, where every one is valid; numbers may have been clamped.
@@ -74,7 +129,7 @@ pub fn check(text: &str, before: Option<&Value>) -> Checked {
 /// # Errors
 /// The first problem that makes one of them unusable.
 pub fn all_valid(settings: &Value) -> Result<Value, Problem> {
-    let Checked { value, problems } = check(&settings.to_string(), None);
+    let Checked { value, problems } = check_all(&settings.to_string());
     match problems.into_iter().find(Problem::is_fatal) {
         Some(problem) => Err(Problem { line: None, ..problem }),
         None => Ok(value.unwrap_or_else(|| Value::Object(Map::new()))),
@@ -90,6 +145,15 @@ pub fn tighten(value: &mut Value, trust: Trust) -> Vec<Outside> {
     found
 }
 
+/// Whether a layer is still used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// Its valid values are.
+    All,
+    /// More than [`MOST_INVALID`] of its values are invalid.
+    Nothing,
+}
+
 /// A layer while it is checked.
 struct Layer<'a> {
     text: &'a str,
@@ -101,7 +165,8 @@ struct Layer<'a> {
 }
 
 impl Layer<'_> {
-    fn clamp_and_refuse(&mut self, trust: Trust) {
+    fn clamp_and_refuse(&mut self, trust: Trust) -> Kept {
+        let mut invalid = 0;
         for outside in outside(&self.value, trust) {
             let Outside { place, found, range, effect } = &outside;
             match effect {
@@ -112,18 +177,39 @@ impl Layer<'_> {
                     }
                     self.problem(place, Flaw::Clamped, format!("{found}; expected {range}; {nearest} is used"));
                 }
-                Effect::Refused => self.invalid(place, format!("{found}; expected {range}")),
+                Effect::Refused => {
+                    self.invalid(place, format!("{found}; expected {range}"));
+                    invalid += 1;
+                    if invalid > MOST_INVALID {
+                        return Kept::Nothing;
+                    }
+                }
+            }
+        }
+        Kept::All
+    }
+
+    /// Lets every value of a wrong type fall back, and returns the unknown keys; none where too many are invalid.
+    fn let_invalid_fall_back(&mut self) -> Option<Vec<String>> {
+        let mut invalid = self.problems.iter().filter(|problem| problem.is_fatal()).count();
+        loop {
+            match typed::<Settings>(&self.value) {
+                Ok(unknown) => return Some(unknown),
+                Err((place, what)) => {
+                    let (place, what) = inside_of_model(&self.value, place, what);
+                    self.invalid(&place, what);
+                    invalid += 1;
+                }
+            }
+            if invalid > MOST_INVALID {
+                return None;
             }
         }
     }
 
     fn problem(&mut self, place: &Place, flaw: Flaw, what: String) {
-        let there = self.in_text(place);
-        let key = there.to_string();
-        // An item of a list has no key of its own.
-        let line =
-            (1..=there.0.len()).rev().find_map(|to| line_of(self.text, &Place(there.0[..to].to_vec()).to_string()));
-        self.problems.push(Problem { key, line, flaw, ..Problem::broken(what) });
+        let key = self.in_text(place).to_string();
+        self.problems.push(Problem { key, flaw, ..Problem::broken(what) });
     }
 
     /// Lets the value at `place` fall back.
@@ -182,10 +268,32 @@ impl Layer<'_> {
         if let Err(error) = serde_path_to_error::deserialize::<_, Settings>(&mut reader) {
             let (line, key) = (Some(error.inner().line()), error.path().to_string());
             let what = crate::message::without_position(&error.inner().to_string());
+            // The values that a project may not set are not checked.
+            if !what.starts_with("duplicate field") {
+                return;
+            }
             let what = format!("{what}; its last value is used");
             self.problems.push(Problem { key, line, flaw: Flaw::Invalid, ..Problem::broken(what) });
         }
     }
+}
+
+/// The settings that an untrusted project may have, the dotted keys of the settings it may not have, and the keys that
+/// are no settings.
+fn cut(map: Map<String, Value>) -> (Value, Vec<String>, Vec<String>) {
+    let wrong: Vec<(String, Value)> = map
+        .iter()
+        .filter(|it| encloses_settings(it.0) && !it.1.is_object())
+        .map(|it| (it.0.clone(), it.1.clone()))
+        .collect();
+    let (mut kept, refused) = allowed(&Value::Object(map), Trust::Untrusted);
+    let (refused, mut foreign): (Vec<String>, Vec<String>) = refused.into_iter().partition(|key| needs_trust(key));
+    foreign.retain(|key| !encloses_settings(key));
+    // Its type is checked like that of every other value.
+    if let Value::Object(kept) = &mut kept {
+        kept.extend(wrong);
+    }
+    (kept, refused, foreign)
 }
 
 /// The index of `one`, where both are items of the same list.
@@ -508,7 +616,48 @@ mod tests {
     fn a_file_of_nothing_but_invalid_values_costs_little() {
         let text = json!({"models": vec![5; 100_000]}).to_string();
         let checked = check(&text, None);
+        assert_eq!((checked.value, checked.problems.len()), (None, MOST_REPORTED + 1));
+    }
+
+    #[test]
+    fn the_problems_of_a_text_are_counted_beyond_the_reported_ones() {
+        let keys: Map<String, Value> = (0..60_000).map(|key| (format!("k{key}"), json!(1))).collect();
+        let mut unknown = json!(keys);
+        unknown["compaction"] = json!({"stallSeconds": 0, "reserveTokens": 5});
+        let model = json!({"provider": "p", "id": "m", "compaction": {"thresholdPercent": 150}});
+        let clamped = json!({"models": vec![model; 10_000], "defaultModel": 5});
+        for (settings, count, rest) in [(unknown, 60_001, Flaw::Unknown), (clamped, 10_001, Flaw::Clamped)] {
+            let Checked { value, problems } = check(&settings.to_string(), None);
+            assert!(value.is_some());
+            assert_eq!(problems.len(), MOST_REPORTED + 1);
+            assert_eq!(problems[0].flaw, Flaw::Invalid, "the worst is first");
+            let last = &problems[MOST_REPORTED];
+            let what = format!("and {} more problems, which are not listed", count - MOST_REPORTED);
+            assert_eq!((&last.what, last.flaw), (&what, rest));
+            assert_eq!(check_all(&settings.to_string()).problems.len(), count);
+        }
+    }
+
+    #[test]
+    fn too_many_numbers_out_of_range_end_the_check_of_a_file() {
+        let model = json!({"provider": "p", "id": "m", "contextWindow": 0});
+        let checked = check_all(&json!({"models": vec![model; 10_000]}).to_string());
         assert_eq!((checked.value, checked.problems.len()), (None, MOST_INVALID + 2));
+    }
+
+    #[test]
+    fn a_forbidden_setting_of_an_untrusted_project_is_not_checked() {
+        let model = json!({"compaction": {"thresholdPercent": 150}, "contextWindow": 0});
+        let settings = json!({"models": vec![model; 10_000], "defaultModel": 5, "prune": 5, "compaction":
+            {"remoteEnabled": 7, "stallSeconds": 8, "midTurns": 9}, "x": 1});
+        let (checked, refused) = check_layer(&settings.to_string(), None, Trust::Untrusted);
+        assert_eq!(checked.value, Some(json!({"compaction": {"stallSeconds": 8}})));
+        let keys: Vec<_> = checked.problems.iter().map(|it| (it.flaw, it.key.as_str())).collect();
+        let expected = [(Flaw::Invalid, "prune"), (Flaw::Unknown, "compaction.midTurns"), (Flaw::Unknown, "x")];
+        assert_eq!(keys, expected);
+        assert_eq!(refused, ["models", "defaultModel", "compaction.remoteEnabled"]);
+        let (checked, _) = check_layer(r#"{"compaction": 5}"#, None, Trust::Untrusted);
+        assert_eq!(checked.problems[0].flaw, Flaw::Invalid);
     }
 
     /// The settings with one number in them.

@@ -2,12 +2,12 @@
 //! before, and everything that is wrong is told once.
 
 use super::{
-    checked::{Checked, check, line_of, tighten},
+    checked::{Checked, check_all, check_layer, line_of, tighten},
     layers::{Flaw, Layers, Problem, Source, from_environment},
     patch::patched_text,
     prompt_files::PromptFolder,
     ranges::Outside,
-    trust::{Trust, allowed},
+    trust::{Trust, allowed, needs_trust},
 };
 use crate::{
     prompts::{Prompt, Prompts},
@@ -44,6 +44,10 @@ struct Layer {
     file: PathBuf,
     /// What was in it the last time; none where there was none.
     seen: Option<String>,
+    /// The trust it was checked with.
+    trust: Trust,
+    /// Dotted keys that its text has and this trust forbids.
+    refused: Vec<String>,
     /// What it says, or said when it was right the last time.
     value: Option<Value>,
     problems: Vec<Problem>,
@@ -193,7 +197,7 @@ impl SettingsFiles {
     /// Reads all files again.
     pub fn reread(&mut self) -> Reread {
         let mut reread = if std::mem::take(&mut self.unheard) { Reread::Changed } else { Reread::Same };
-        if self.global.look() == Reread::Changed {
+        if self.global.look(Trust::Trusted) == Reread::Changed {
             self.untold.extend(self.global.problems.iter().cloned());
             reread = Reread::Changed;
         }
@@ -243,7 +247,7 @@ impl SettingsFiles {
             Target::Project(cwd) => project_file(cwd),
         };
         let mut layer = Layer::at(file.clone());
-        layer.look();
+        layer.look(Trust::Trusted);
         if let Some(problem) = layer.problems.into_iter().find(|problem| problem.flaw == Flaw::Broken) {
             return Err(NotChanged::File(problem));
         }
@@ -257,9 +261,9 @@ impl SettingsFiles {
             let patch = super::layers::without_nulls(patch);
             let (mut kept, refused) = allowed(&patch, trust);
             // What is no setting at all is said below.
-            let problems = check(&patch.to_string(), None).problems;
+            let problems = check_all(&patch.to_string()).problems;
             let known = |key: &String| !problems.iter().any(|problem| problem.key == *key);
-            if let Some(key) = refused.into_iter().find(known) {
+            if let Some(key) = refused.into_iter().find(|key| needs_trust(key) && known(key)) {
                 let what = untrusted(&key, cwd);
                 return Err(NotChanged::Patch(Problem { key, flaw: Flaw::Untrusted, ..Problem::broken(what) }));
             }
@@ -284,17 +288,21 @@ impl SettingsFiles {
     fn look_at(&mut self, cwd: &Path, project: &mut Project) -> Reread {
         let trust = self.trust(cwd);
         let layer = &mut project.layer;
+        let known = if layer.trust == trust { Vec::new() } else { layer.problems.clone() };
         // Where somebody keeps the global file in a project's place, it is the global one.
-        let read = if same_file(&layer.file, &self.global.file) { Reread::Same } else { layer.look() };
+        let read = if same_file(&layer.file, &self.global.file) { Reread::Same } else { layer.look(trust) };
         if read == Reread::Changed {
-            self.untold.extend(layer.problems.iter().cloned());
+            // A problem that another trust left as it was is known already.
+            self.untold.extend(layer.problems.iter().filter(|problem| !known.contains(problem)).cloned());
         }
         let value = layer.value.as_ref().map(|value| allowed(value, trust));
         let (mut taken, refused) = value.map_or_else(Default::default, |(taken, refused)| (Some(taken), refused));
         let outside = taken.as_mut().map(|taken| tighten(taken, trust)).unwrap_or_default();
         let text = layer.seen.as_deref().unwrap_or_default();
-        let unknown = |key: &String| layer.problems.iter().any(|problem| problem.key == *key);
-        let refused = refused.into_iter().filter(|key| !unknown(key)).map(|key| {
+        // Of a broken text the old values hold, which may need trust that is gone.
+        let mut forbidden = layer.refused.clone();
+        forbidden.extend(refused.into_iter().filter(|key| needs_trust(key) && !layer.refused.contains(key)));
+        let refused = forbidden.into_iter().map(|key| {
             let what = untrusted(&key, cwd);
             (key, what)
         });
@@ -337,19 +345,27 @@ impl SettingsFiles {
 
 impl Layer {
     fn at(file: PathBuf) -> Self {
-        Self { file, seen: None, value: None, problems: Vec::new() }
+        Self { file, seen: None, trust: Trust::Trusted, refused: Vec::new(), value: None, problems: Vec::new() }
     }
 
     /// Reads the file again. A file that cannot be used keeps its old values; an invalid value falls back by itself.
-    fn look(&mut self) -> Reread {
+    fn look(&mut self, trust: Trust) -> Reread {
+        let trust_before = std::mem::replace(&mut self.trust, trust);
         let broken = |what| vec![Problem { file: Some(self.file.clone()), ..Problem::broken(what) }];
         match text_of(&self.file) {
-            Ok(text) if text == self.seen && (text.is_some() || self.problems.is_empty()) => return Reread::Same,
+            Ok(text)
+                if text == self.seen
+                    && (trust == trust_before || text.is_none())
+                    && (text.is_some() || self.problems.is_empty()) =>
+            {
+                return Reread::Same;
+            }
             Ok(None) => {
-                (self.value, self.problems, self.seen) = (None, Vec::new(), None);
+                (self.value, self.problems, self.refused, self.seen) = (None, Vec::new(), Vec::new(), None);
             }
             Ok(Some(text)) => {
-                let Checked { value, problems } = check(&text, self.value.as_ref());
+                let (Checked { value, problems }, refused) = check_layer(&text, self.value.as_ref(), trust);
+                self.refused = refused;
                 let of_file = |problem| Problem { file: Some(self.file.clone()), ..problem };
                 self.problems = problems.into_iter().map(of_file).collect();
                 self.value = value.or(self.value.take());
@@ -367,11 +383,14 @@ impl Layer {
     }
 }
 
-/// What is in a file; none where there is none.
+/// The text of a file without a byte order mark, which editors of Windows put in front; none where there is no file.
 fn text_of(file: &Path) -> io::Result<Option<String>> {
     let missing = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
     match regular::read(file, LARGEST) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| io::Error::other("it is not UTF-8")),
+        Ok(bytes) => {
+            let text = String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))?;
+            Ok(Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)))
+        }
         Err(error) if missing(&error) => Ok(None),
         Err(error) => Err(error),
     }
@@ -589,6 +608,16 @@ mod tests {
         put(&home.path().join("settings.json"), &json!({"trustedProjects": [&project]}).to_string());
         files.reread();
         assert_eq!(files.layers_of(Some(&project)).sourced().settings.retry.max_retries, 9);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped() {
+        let home = tempfile::tempdir().expect("a folder");
+        put(&home.path().join("settings.json"), "\u{feff}{\"compaction\": {\"reserveTokens\": 5}}");
+        let mut files = files(home.path());
+        assert_eq!((reserve(&files.layers()), files.take_problems()), (5, vec![]));
+        files.change(Target::Global, &json!({"prune": {"minimumSavings": 3}})).expect("written");
+        assert_eq!((files.reread(), reserve(&files.layers())), (Reread::Changed, 5));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! is on disk is never what no daemon would read.
 
 use super::{
-    checked::check,
+    checked::check_all,
     layers::{Flaw, Problem, without_nulls},
 };
 use serde::Serialize;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, ser::PrettyFormatter};
 /// When the patch is wrong; its key is that of the patch.
 pub fn patched(current: Option<&Value>, patch: &Value) -> Result<Value, Problem> {
     // A typo in a file is somebody else's business; in a patch it is this client's, who would wait for an effect.
-    let problems = check(&without_nulls(patch).to_string(), None).problems;
+    let problems = check_all(&without_nulls(patch).to_string()).problems;
     if let Some(problem) = problems.into_iter().find(|problem| problem.flaw != Flaw::Clamped) {
         let what = match problem.flaw {
             Flaw::Unknown => "there is no such setting; protocol/schema.json lists those there are".to_owned(),
@@ -25,9 +25,9 @@ pub fn patched(current: Option<&Value>, patch: &Value) -> Result<Value, Problem>
     let mut value = current.cloned().unwrap_or_else(|| Value::Object(Map::new()));
     apply(&mut value, patch);
     // A value that was invalid before stays as it is: the file may be changed in another place.
-    let before = current.map(|current| check(&current.to_string(), None).problems).unwrap_or_default();
+    let before = current.map(|current| check_all(&current.to_string()).problems).unwrap_or_default();
     let new = |problem: &Problem| !before.iter().any(|old| (&old.key, &old.what) == (&problem.key, &problem.what));
-    let problems = check(&value.to_string(), None).problems;
+    let problems = check_all(&value.to_string()).problems;
     match problems.into_iter().find(|problem| problem.is_fatal() && new(problem)) {
         Some(problem) => Err(Problem { line: None, ..problem }),
         None => Ok(value),

@@ -29,6 +29,18 @@ const HARMLESS: &[&str] = &[
     "tokens",
 ];
 
+/// The settings of which a project needs trust.
+const NEEDS_TRUST: [&str; 8] = [
+    "defaultModel",
+    "models",
+    "compaction.remoteEnabled",
+    "compaction.remoteEndpoint",
+    "compaction.maxConcurrent",
+    "compaction.models",
+    "redaction",
+    NEVER,
+];
+
 /// Whom to trust is said in the global file and nowhere else.
 const NEVER: &str = "trustedProjects";
 
@@ -39,6 +51,18 @@ pub enum Trust {
     Trusted,
     /// It may set what is harmless.
     Untrusted,
+}
+
+/// Whether a dotted key is a setting that an untrusted project may not have.
+#[must_use]
+pub fn needs_trust(key: &str) -> bool {
+    NEEDS_TRUST.contains(&key)
+}
+
+/// Whether a dotted key is an object with settings in it that every project may have.
+#[must_use]
+pub fn encloses_settings(key: &str) -> bool {
+    HARMLESS.iter().any(|it| it.strip_prefix(key).is_some_and(|it| it.starts_with('.')))
 }
 
 /// What is left of a project's settings, and the dotted keys of what is not.
@@ -61,7 +85,7 @@ fn harmless(map: &Map<String, Value>, at: &str, refused: &mut Vec<String>) -> Ma
     let mut kept = Map::new();
     for (key, value) in map {
         let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
-        let leads_on = HARMLESS.iter().any(|it| it.strip_prefix(path.as_str()).is_some_and(|it| it.starts_with('.')));
+        let leads_on = encloses_settings(&path);
         match value {
             _ if HARMLESS.contains(&path.as_str()) => {
                 kept.insert(key.clone(), value.clone());
@@ -86,17 +110,7 @@ mod tests {
     fn every_setting_is_harmless_or_known_to_need_trust() {
         let all = serde_json::to_value(Settings::default()).expect("settings are JSON");
         let (kept, refused) = allowed(&all, Trust::Untrusted);
-        let needs_trust = [
-            "defaultModel",
-            "models",
-            "compaction.remoteEnabled",
-            "compaction.remoteEndpoint",
-            "compaction.maxConcurrent",
-            "compaction.models",
-            "redaction",
-            "trustedProjects",
-        ];
-        assert_eq!(refused, needs_trust);
+        assert_eq!(refused, NEEDS_TRUST);
         for key in HARMLESS {
             let pointer = format!("/{}", key.replace('.', "/"));
             assert!(kept.pointer(&pointer).is_some(), "{key} is no setting");

@@ -131,6 +131,28 @@ fn a_project_says_what_is_harmless_and_no_more() {
     assert_eq!(own["sources"]["compaction.keepRecentTokens"], "project");
 }
 
+/// Each of them was a notice, and a scan of the whole file.
+#[test]
+fn a_project_with_thousands_of_problems_gets_a_few_notices() {
+    let unknown: serde_json::Map<String, Value> = (0..2_000).map(|key| (format!("k{key}"), json!(1))).collect();
+    let model = json!({ "provider": "p", "id": "m", "compaction": { "thresholdPercent": 150 } });
+    let forbidden = json!({ "models": vec![model; 2_000] });
+    for (settings, expected, last) in [
+        (json!(unknown), 17, "settings.json: and 1984 more problems, which are not listed"),
+        (forbidden, 1, "to trustedProjects in the global settings file"),
+    ] {
+        let home = Home::new();
+        let folder = project(&home, &settings.to_string());
+        let mut daemon = Daemon::at(home);
+        daemon.ok("session/new", json!({ "cwd": folder }));
+        let said = notices(&mut daemon);
+        assert_eq!(said.len(), expected, "{:?}", said.first());
+        assert!(said.last().is_some_and(|it| it.ends_with(last)), "{:?}", said.last());
+        daemon.ok("session/new", json!({ "cwd": folder }));
+        assert_eq!(notices(&mut daemon).len(), expected, "each is told once");
+    }
+}
+
 #[test]
 fn a_trusted_project_says_more() {
     let home = Home::new();
