@@ -8,8 +8,10 @@
 //! - a load by path that is before it and not decided, where its session is not open, because the path may lead to it, or
 //!   where the session is open from that very path.
 //!
-//! A load by path waits for nothing, and loads of one path are decided together. A load that takes too long to decide
-//! holds nothing back any more.
+//! A load by path waits only for a load, close or delete of its session that is before it and waits itself. Loads of one
+//! path are decided together. A load that takes too long to decide holds nothing back any more.
+//!
+//! Two paths can lead to one session, so a load that is decided does not say what the others before it are about.
 
 #[cfg(test)]
 mod model;
@@ -53,6 +55,8 @@ pub(super) trait World {
     fn closes(&self, command: &Self::Command) -> bool;
     /// Whether a cancel stops this command before it begins.
     fn can_be_cancelled(&self, command: &Self::Command) -> bool;
+    /// Whether a load finds its file without the registry: a load by path, or one that makes a new session.
+    fn knows_its_file(&self, load: &Self::Load) -> bool;
     /// A load of a session that is open.
     fn describe(&self, load: Self::Load) -> Self::Command;
     /// The command that ends a session and is not answered.
@@ -125,7 +129,7 @@ pub(super) struct Registry<W: World> {
     pending: BTreeMap<Ticket, Pending>,
     /// Requests that wait for loads by path, and these loads, in the order of the wire.
     held: VecDeque<Held<W>>,
-    /// When a session was closed last, while loads by path are pending that may have come before.
+    /// The order of the last close of a session, while loads that may have come before are pending or wait.
     closed: HashMap<SessionId, u64>,
     recent: VecDeque<SessionId>,
     last: u64,
@@ -191,8 +195,8 @@ impl<W: World> Registry<W> {
         self.request(id, Request::Command(command))
     }
 
-    /// Opens a session, or describes it where it is open. It need not wait for loads by path: if one of them is about the
-    /// same session, it finds the session open.
+    /// Opens a session, or describes it where it is open. A load by id waits for loads by path before it: one of them may
+    /// open the session from a file outside of the data folder, which an id does not find.
     pub(super) fn load(&mut self, id: &SessionId, load: W::Load) -> Vec<Step<W>> {
         self.request(id, Request::Load(load))
     }
@@ -239,11 +243,7 @@ impl<W: World> Registry<W> {
         let (mut failed, mut steps) = (Vec::new(), Vec::new());
         if let Some(id) = &id {
             for Held { order, to, request } in taken {
-                // A request from before this load waited for others, which are about other sessions.
-                steps.extend(match order < ticket.0 && self.current(id).is_none() {
-                    true => self.now(id, order, request),
-                    false => self.again(id, order, request),
-                });
+                steps.extend(self.again(id, order, request));
                 if matches!(to, To::Path(_)) {
                     self.lies_at(id, &pending.path);
                 }
@@ -255,9 +255,7 @@ impl<W: World> Registry<W> {
             }));
         }
         steps.extend(self.release());
-        if self.pending.is_empty() {
-            self.closed.clear();
-        }
+        self.forget_closed();
         (failed, steps)
     }
 
@@ -279,7 +277,9 @@ impl<W: World> Registry<W> {
         if let Some(file) = file {
             self.lies_at(id, file);
         }
-        waiting.into_iter().flat_map(|(order, request)| self.again(id, order, request)).collect()
+        let steps = waiting.into_iter().flat_map(|(order, request)| self.again(id, order, request)).collect();
+        self.forget_closed();
+        steps
     }
 
     /// A life is over: it was closed, ended by itself, or could not be opened. Requests that waited for it fail, up to a
@@ -308,6 +308,7 @@ impl<W: World> Registry<W> {
                 request => steps.extend(self.again(id, order, request)),
             }
         }
+        self.forget_closed();
         steps
     }
 
@@ -433,19 +434,22 @@ impl<W: World> Registry<W> {
         if open {
             return before.any(|(_, pending)| pending.likely.as_ref() == Some(id));
         }
-        // A load is the one request that opens it now, unless a request to close it has to begin before.
-        before.next().is_some() && (!matches!(request, Request::Load(_)) || self.ends_before(id, order))
+        let waits = match request {
+            // It opens the session now, unless a request that opens or ends the session has to begin before.
+            Request::Load(load) if self.world.knows_its_file(load) => self.changes_before(id, order),
+            Request::Load(_) | Request::Command(_) | Request::Delete(_) => true,
+        };
+        before.next().is_some() && waits
     }
 
-    /// Whether a request that waits and came before closes or deletes this session.
-    fn ends_before(&self, id: &SessionId, order: u64) -> bool {
-        let ends = |request: &Request<W>| match request {
+    /// Whether a request that waits and came before opens, closes or deletes this session.
+    fn changes_before(&self, id: &SessionId, order: u64) -> bool {
+        let changes = |request: &Request<W>| match request {
             Request::Command(command) => self.world.closes(command),
-            Request::Delete(_) => true,
-            Request::Load(_) => false,
+            Request::Load(_) | Request::Delete(_) => true,
         };
         let about = |held: &Held<W>| held.order < order && matches!(&held.to, To::Session(it) if it == id);
-        self.held.iter().any(|held| about(held) && ends(&held.request))
+        self.held.iter().any(|held| about(held) && changes(&held.request))
     }
 
     fn send(&mut self, id: &SessionId, order: u64, command: W::Command) -> Vec<Step<W>> {
@@ -484,8 +488,8 @@ impl<W: World> Registry<W> {
         let life = Life(self.next());
         let (door, inbox) = self.world.door();
         // A close that came after this load and was not held back counts.
-        let closed = self.closed.get(id).is_some_and(|closed| *closed > order);
-        let waiting = closed.then(|| (self.last, Request::Command(self.world.leave()))).into_iter().collect();
+        let closed = self.closed.get(id).copied().filter(|closed| *closed > order);
+        let waiting = closed.map(|closed| (closed, Request::Command(self.world.leave()))).into_iter().collect();
         let lives = self.sessions.entry(id.clone()).or_insert_with(|| Lives { current: None, leaving: Vec::new() });
         let before = lives.leaving.last().map(|(_, door)| door.clone());
         let phase = Phase::Opening(waiting);
@@ -543,6 +547,18 @@ impl<W: World> Registry<W> {
             resident.paths.push(path.to_owned());
         }
         self.files.insert(path.to_owned(), (id.clone(), life));
+    }
+
+    /// Forgets closes that no load by path can have come before: none is pending, and none waits for a life.
+    fn forget_closed(&mut self) {
+        if self.pending.is_empty() {
+            let sessions = &self.sessions;
+            let being_opened = |id: &SessionId| {
+                let current = sessions.get(id).and_then(|lives| lives.current.as_ref());
+                matches!(current, Some(Resident { phase: Phase::Opening(waiting), .. }) if !waiting.is_empty())
+            };
+            self.closed.retain(|id, _| being_opened(id));
+        }
     }
 
     fn forget_paths(&mut self, resident: &Resident<W>) {

@@ -77,6 +77,13 @@ impl World for Doors {
         matches!(command, Command::Compact(params, _) if params.dry_run != Some(true))
     }
 
+    fn knows_its_file(&self, load: &Load) -> bool {
+        match &load.from {
+            From::New(_) => true,
+            From::Load(params) => params.path.is_some(),
+        }
+    }
+
     fn describe(&self, Load { from, reply }: Load) -> Command {
         match from {
             From::Load(params) => Command::Describe(params, reply),

@@ -44,9 +44,19 @@ impl Command {
     }
 }
 
+/// How a load finds its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    Id,
+    Path,
+    /// It makes the session.
+    New,
+}
+
 struct Load {
     number: Number,
     quality: Quality,
+    by: By,
 }
 
 /// A mailbox, and whether somebody takes from it.
@@ -95,6 +105,10 @@ impl World for Fake {
         matches!(command, Command::Compact(_))
     }
 
+    fn knows_its_file(&self, load: &Load) -> bool {
+        load.by != By::Id
+    }
+
     fn describe(&self, load: Load) -> Command {
         Command::Describe(load.number)
     }
@@ -122,9 +136,9 @@ struct Wanted {
 /// Steps of a run of the model beside requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
-    /// Every answer is that of the wire's order.
+    /// Every answer is that of the wire's order. Files have two paths.
     Strict,
-    /// Files have two paths, loads are given up on, and sessions end by themselves: every request is answered, and nothing is lost.
+    /// Loads are given up on, and sessions end by themselves: every request is answered, and nothing is lost.
     Wild,
 }
 
@@ -148,6 +162,9 @@ struct Model {
 }
 
 const SESSIONS: usize = 4;
+
+/// The file of this session is outside of the data folder. A load by id does not find it.
+const OUTSIDE: usize = 3;
 
 impl Model {
     fn new(run: Run, seed: u64) -> Self {
@@ -250,7 +267,7 @@ impl Model {
         let Wanted { exists, open } = self.wanted[session];
         let if_it = |is: bool| if is { Answer::Ok } else { Answer::Refused };
         let quality = if self.below(3) == 0 { Quality::Bad } else { Quality::Good };
-        let loads = open || exists && quality == Quality::Good;
+        let opens = exists && quality == Quality::Good;
         let steps = match self.below(12) {
             0 if !exists && self.run == Run::Strict => {
                 // A new session has an id that no request had before, so nothing is on its way to it.
@@ -258,7 +275,7 @@ impl Model {
                     let number = self.begin("new", session, Answer::Ok);
                     self.files.insert(session);
                     self.wanted[session] = Wanted { exists: true, open: true };
-                    self.registry.load(&id, Load { number, quality: Quality::Good })
+                    self.registry.load(&id, Load { number, quality: Quality::Good, by: By::New })
                 } else {
                     Vec::new()
                 }
@@ -269,29 +286,32 @@ impl Model {
                 Vec::new()
             }
             0 | 1 => {
+                let loads = open || opens && session != OUTSIDE;
                 let number = self.begin(&format!("load {quality:?}"), session, if_it(loads));
                 self.wanted[session].open |= loads;
-                if self.undecided.iter().any(|(_, _, of)| *of == session) {
+                self.may_find_it_open(number);
+                self.registry.load(&id, Load { number, quality, by: By::Id })
+            }
+            2 | 3 => {
+                let loads = open || opens;
+                let number = self.begin(&format!("load by path {quality:?}"), session, if_it(loads));
+                self.wanted[session].open |= loads;
+                let path = PathBuf::from(format!("/{}/{session}.jsonl", self.below(2)));
+                let same = |ticket| self.registry.pending.get(ticket).is_some_and(|pending| pending.path == path);
+                // Loads by two paths of one file are decided in any order.
+                if self.undecided.iter().any(|(_, ticket, of)| *of == session && !same(ticket)) {
                     self.loosen(session);
                     self.may[number] = vec![Answer::Ok, Answer::Refused];
                 }
-                self.registry.load(&id, Load { number, quality })
-            }
-            2 | 3 => {
-                let number = self.begin(&format!("load by path {quality:?}"), session, if_it(loads));
-                self.wanted[session].open |= loads;
-                let alias = if self.run == Run::Wild { self.below(2) } else { 0 };
-                let path = PathBuf::from(format!("/{alias}/{session}.jsonl"));
-                match self.registry.load_path(&path, Load { number, quality }) {
+                match self.registry.load_path(&path, Load { number, quality, by: By::Path }) {
                     Ok(Some(ticket)) => {
                         self.undecided.push((number, ticket, session));
                         self.tasks.push(Task::Resolve { ticket, session });
                     }
                     Ok(None) => {
-                        let first = self.undecided.iter().find(|(_, _, of)| *of == session);
-                        if let Some((_, ticket, _)) = first.copied() {
-                            self.undecided.push((number, ticket, session));
-                        }
+                        let first = self.registry.pending.iter().find(|(_, pending)| pending.path == path);
+                        let (ticket, _) = first.expect("a load of the same path is pending");
+                        self.undecided.push((number, *ticket, session));
                     }
                     Err(load) => self.refuse(Request::Load(load)),
                 }
@@ -303,7 +323,7 @@ impl Model {
                 self.loosen(session);
                 self.registry.command(&id, Command::Close(number))
             }
-            6 => {
+            6 if session != OUTSIDE => {
                 let number = self.begin("delete", session, if_it(exists));
                 self.wanted[session] = Wanted::default();
                 self.loosen(session);
@@ -365,7 +385,8 @@ impl Model {
             Task::Open { before, .. } | Task::Delete { before, .. } if !self.gone(before) => self.tasks.push(task),
             Task::Open { session, life, inbox, load, .. } => {
                 let id = self.ids[session].clone();
-                if load.quality == Quality::Bad || !self.files.contains(&session) {
+                let found = self.files.contains(&session) && (load.by != By::Id || session != OUTSIDE);
+                if load.quality == Quality::Bad || !found {
                     self.log.push(format!("    s{session} {life:?} fails"));
                     self.answer(load.number, Answer::Refused);
                     self.mailboxes.borrow_mut()[inbox].open = false;
@@ -506,4 +527,20 @@ fn requests_are_answered_as_the_order_of_the_wire_says() {
 #[test]
 fn no_session_is_lost_whatever_overtakes_what() {
     run(Run::Wild, 150);
+}
+
+#[test]
+fn a_load_by_path_waits_for_a_load_by_id_before_it() {
+    let id = SessionId::from("s");
+    let mut registry = Registry::new(Fake(Mailboxes::default()));
+    let load = |number, by| Load { number, quality: Quality::Good, by };
+    let other = registry.load_path(Path::new("/other"), load(0, By::Path)).ok().flatten().expect("a ticket");
+    assert!(registry.load(&id, load(1, By::Id)).is_empty(), "the other path may lead to the session");
+    let ticket = registry.load_path(Path::new("/s"), load(2, By::Path)).ok().flatten().expect("a ticket");
+    assert!(registry.decide(ticket, Decided::Is(&id)).1.is_empty(), "the load by id is before it");
+    let (_, steps) = registry.decide(other, Decided::Nothing);
+    assert!(
+        matches!(&steps[..], [Step::Open { load: Load { number: 1, .. }, .. }]),
+        "the load by id opens the session"
+    );
 }
