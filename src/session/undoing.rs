@@ -1,8 +1,12 @@
 //! Undoes a compaction for every reader of the file. Here a marker does; other programs know none.
 //!
-//! Where only lines without messages follow the compaction, the marker is a child of the compaction's parent, so that
-//! the compaction is on nobody's path. Where messages follow, a second compaction line repeats the context from before:
-//! that of the compaction before it, or all messages. Here that line is no compaction.
+//! The marker is the first line of an undo, and the undo is complete with it. The lines behind it are for other programs.
+//! A write may end between two lines, so no line behind the marker carries state of this session.
+//!
+//! Where only lines without state follow the compaction, the marker is a child of the compaction's parent, and the
+//! compaction leaves the path. Where messages, pins or settings follow, the marker is a child of the leaf, and a second
+//! compaction line repeats the context from before: that of the compaction before it, or all messages. This program
+//! reads that line as no compaction.
 
 use super::{
     mirroring::{entry_of, mirrors},
@@ -25,18 +29,17 @@ const NOTHING_SUMMARIZED: &str = "A compaction of this conversation was undone. 
 pub struct Undoing {
     marker: Arc<Entry>,
     compaction: Arc<Entry>,
-    /// Entries behind the compaction that say something of the session and are repeated behind the marker.
-    repeated: Vec<Arc<Entry>>,
-    /// Whether messages follow the compaction.
     followed: Followed,
     prompts: Arc<Prompts>,
 }
 
-/// What stands behind a compaction.
+/// The kind of the entries behind a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Followed {
-    ByMessages,
-    ByMarkers,
+    /// At least one message, pin, setting or other entry that has to stay on the path.
+    ByState,
+    /// Only entries that may leave the path, or none.
+    ByNothing,
 }
 
 impl Undoing {
@@ -51,20 +54,16 @@ impl Undoing {
             return Err(Failure::NotFound { kind: "compaction", what });
         };
         let (compaction, later) = (path[place].clone(), &path[place + 1..]);
-        let followed =
-            if later.iter().all(|entry| may_leave(entry)) { Followed::ByMarkers } else { Followed::ByMessages };
-        let (parent, repeated) = match followed {
-            Followed::ByMessages => (path.last().map(|leaf| leaf.id.clone()), Vec::new()),
-            Followed::ByMarkers => {
-                let says = |entry: &&Arc<Entry>| !matches!(entry.body, Body::Mirror(_) | Body::Usage);
-                (compaction.parent.clone(), later.iter().filter(says).cloned().collect())
-            }
+        let followed = if later.iter().all(|entry| may_leave(entry)) { Followed::ByNothing } else { Followed::ByState };
+        let parent = match followed {
+            Followed::ByState => path.last().map(|leaf| leaf.id.clone()),
+            Followed::ByNothing => compaction.parent.clone(),
         };
         let data = json!({ "compactionEntryId": compaction.id });
         let fields = [("customType", "abridged.undo".into()), ("data", data)];
         let marker = entry_of("custom", parent.as_ref(), &fields)
             .ok_or_else(|| Failure::Internal("the marker of an undo is no entry".to_owned()))?;
-        Ok(Self { marker, compaction, repeated, followed, prompts: state.settings().prompts.clone() })
+        Ok(Self { marker, compaction, followed, prompts: state.settings().prompts.clone() })
     }
 
     /// The entry by which the compaction is undone.
@@ -82,12 +81,7 @@ impl Undoing {
             path.push(entry.clone());
             entries.push(entry);
         };
-        for entry in &self.repeated {
-            if let Some(entry) = repeated(entry, path.last()) {
-                add(&mut path, entry);
-            }
-        }
-        if self.followed == Followed::ByMessages
+        if self.followed == Followed::ByState
             && let Some(entry) = self.restated(&path)
         {
             add(&mut path, entry);
@@ -136,23 +130,8 @@ impl Undoing {
     }
 }
 
-/// Whether an entry behind a compaction may leave the path together with it: it says nothing to a model, and can be
-/// repeated.
+/// Whether an entry behind a compaction may leave the path together with it: a model does not see it, and it is no state
+/// of the session.
 fn may_leave(entry: &Entry) -> bool {
-    match &entry.body {
-        Body::Mirror(_) | Body::Usage => true,
-        // A broken line may have been a message.
-        Body::Custom(_) => entry.is_marker() && !entry.is_placeholder(),
-        Body::Label { .. } | Body::SessionInfo { .. } | Body::ModelChange { .. } | Body::ThinkingLevel(_) => true,
-        _ => false,
-    }
-}
-
-/// The same entry once more behind another one.
-fn repeated(entry: &Entry, parent: Option<&Arc<Entry>>) -> Option<Arc<Entry>> {
-    let mut line: Value = serde_json::from_str(entry.line()).ok()?;
-    line["id"] = json!(EntryId::fresh());
-    line["parentId"] = json!(parent.map(|parent| &parent.id));
-    line["timestamp"] = entry::now().into();
-    Entry::parse(line.to_string().into()).ok().map(Arc::new)
+    matches!(entry.body, Body::Mirror(_) | Body::Usage)
 }

@@ -277,13 +277,24 @@ fn an_undo_without_later_messages_takes_the_compaction_off_the_path() {
     let mut daemon = Daemon::start();
     let session = loaded(&mut daemon, "off", &turns(6));
     compact(&mut daemon, &session, 300);
+    agree(&mut daemon, &session);
+    daemon.ok("session/undo_compaction", json!({"sessionId": session}));
+    let shown = agree(&mut daemon, &session);
+    assert_eq!(shown.summary, None);
+    same_reopened(&mut daemon, &session);
+}
+
+#[test]
+fn an_undo_keeps_the_pins_and_settings_since_the_compaction() {
+    let mut daemon = Daemon::start();
+    let session = loaded(&mut daemon, "since", &turns(6));
+    compact(&mut daemon, &session, 300);
     daemon.ok("session/configure", json!({"sessionId": session, "systemPrompt": "Be brief.", "thinkingLevel": "high"}));
     let pinned = daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e2"}));
     assert_eq!(pinned["entryId"], "e2");
     agree(&mut daemon, &session);
     daemon.ok("session/undo_compaction", json!({"sessionId": session}));
-    let shown = agree(&mut daemon, &session);
-    assert_eq!(shown.summary, None);
+    agree(&mut daemon, &session);
     same_reopened(&mut daemon, &session);
     let status = daemon.ok("session/status", json!({"sessionId": session}));
     assert_eq!(status["session"]["thinkingLevel"], "high", "what was said since holds");
@@ -381,6 +392,25 @@ fn texts_wait_until_every_call_has_its_result() {
     assert_eq!(answer["entryIds"][0], answer["leafEntryId"]);
     let shown = agree(&mut daemon, &session);
     assert_eq!(shown.carried().len(), 2);
+    append(&mut daemon, &session, &[assistant("done")]);
+    assert_eq!(agree(&mut daemon, &session).carried().len(), 2);
+}
+
+/// A pin, too, waits for the results, though a text of the compaction is there already.
+#[test]
+fn a_pin_between_a_call_and_its_result_reaches_pi_behind_the_result() {
+    let mut daemon = Daemon::start();
+    let mut messages = turns(6);
+    messages.push(user("One more thing."));
+    let session = loaded(&mut daemon, "late", &messages);
+    append(&mut daemon, &session, &[assistant(&text_of(100, "more"))]);
+    compact(&mut daemon, &session, 1);
+    assert_eq!(agree(&mut daemon, &session).carried().len(), 1);
+    append(&mut daemon, &session, &[calls(&["x"])]);
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e0"}));
+    assert_eq!(Shown::of(&file_of(&mut daemon, &session)).carried().len(), 1);
+    append(&mut daemon, &session, &[result("x", "1")]);
+    assert_eq!(agree(&mut daemon, &session).carried().len(), 2);
     append(&mut daemon, &session, &[assistant("done")]);
     assert_eq!(agree(&mut daemon, &session).carried().len(), 2);
 }
@@ -601,6 +631,44 @@ fn a_write_that_ends_behind_its_compaction_changes_nothing_here() {
     // The next change brings the lines.
     append(&mut daemon, &session, &[user("go on")]);
     agree(&mut daemon, &session);
+}
+
+/// An undo is one line here. The lines behind it are for other programs.
+#[test]
+fn a_torn_undo_loses_no_settings_and_no_pins() {
+    let mut daemon = Daemon::start();
+    let new = daemon.ok("session/new", json!({"cwd": "/project", "systemPrompt": "Old.", "title": "old"}));
+    let session = new["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let ids = append(&mut daemon, &session, &turns(6))["entryIds"].clone();
+    compact(&mut daemon, &session, 300);
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": ids[1]}));
+    daemon.ok(
+        "session/configure",
+        json!({"sessionId": session, "systemPrompt": "New.", "title": "new", "model": "anthropic/claude-sonnet-4-5"}),
+    );
+    let path = file_of(&mut daemon, &session);
+    let before = fs::read(&path).expect("a file").len();
+    daemon.ok("session/undo_compaction", json!({"sessionId": session}));
+    daemon.ok("session/close", json!({"sessionId": session}));
+    let lines = fs::read(&path).expect("a file");
+    let mut undone = Vec::new();
+    let ends = (before..lines.len()).filter(|&at| lines[at - 1] == b'\n');
+    let mut cuts: Vec<usize> = (before..lines.len()).step_by(101).chain(ends).chain([lines.len()]).collect();
+    cuts.sort_unstable();
+    for cut in cuts {
+        let torn = daemon.home.path(&format!("torn{cut}.jsonl"));
+        fs::write(&torn, &lines[..cut]).expect("a file");
+        let loaded = daemon.ok("session/load", json!({"path": torn}))["session"].clone();
+        let id = loaded["sessionId"].clone();
+        assert_eq!((&loaded["title"], &loaded["model"]["id"]), (&json!("new"), &json!("claude-sonnet-4-5")), "{cut}");
+        let body = daemon.ok("session/context", json!({"sessionId": id, "format": "anthropic"}))["body"].to_string();
+        assert!(body.contains("New.") && !body.contains("Old."), "{cut}: {body}");
+        let context = daemon.ok("session/context", json!({"sessionId": id}));
+        undone.push(context["compactionEntryId"].is_null());
+        daemon.ok("session/unpin", json!({"sessionId": id, "entryId": ids[1]}));
+        daemon.ok("session/close", json!({"sessionId": id}));
+    }
+    assert!(undone.is_sorted() && undone.first() == Some(&false) && undone.last() == Some(&true), "{undone:?}");
 }
 
 #[test]
