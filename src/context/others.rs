@@ -160,14 +160,19 @@ pub fn awaits_results(path: &[Arc<Entry>]) -> bool {
     false
 }
 
-/// Whether other programs lack a text that was held back because calls had no results yet. Cheap where nothing is
+/// Whether other programs lack a text that was held back because calls had no results yet. Cheap where no text has to be
 /// carried.
 #[must_use]
-pub fn may_lack_texts(path: &Path) -> bool {
-    let Some(place) = path.compaction() else { return false };
-    let carries = path[place].compaction().and_then(|compaction| compaction.preserved());
-    let carries =
-        carries.is_some_and(|it| it.newest_user_message.is_some() || it.pins.iter().any(|pin| pin.text.is_some()));
-    let has_line = |entry: &Arc<Entry>| matches!(entry.body, Body::Mirror(Mirror::Carried { .. }));
-    carries && !path[place + 1..].iter().any(has_line)
+pub fn may_lack_texts(path: &Path, prompts: &Prompts) -> bool {
+    let mut carried = carried(path, path.compaction(), prompts);
+    if carried.is_empty() {
+        return false;
+    }
+    for entry in shown(path) {
+        if let Body::Mirror(Mirror::Carried { of }) = &entry.body {
+            let content = content(entry);
+            carried.retain(|(id, text)| id != of || content.as_ref() != Some(&text.as_str().into()));
+        }
+    }
+    !carried.is_empty()
 }

@@ -72,13 +72,13 @@ impl Session {
 
     /// Adds the texts that other programs lack since a compaction between a call and its result.
     pub(super) fn add_texts_held_back(&self, appends: &mut [Append]) {
-        let path = self.state.path();
+        let (path, prompts) = (self.state.path(), &self.state.settings().prompts);
         let elsewhere = |append: &Append| append.params.parent_entry_id.is_some();
-        if !others::may_lack_texts(path) || appends.iter().any(elsewhere) {
+        if appends.iter().any(elsewhere) || !others::may_lack_texts(path, prompts) {
             return;
         }
         let staged: Vec<Arc<Entry>> = appends.iter().flat_map(|append| append.staged.entries.clone()).collect();
-        let mirrors = mirroring::with_mirrors(path, &staged, &self.state.settings().prompts);
+        let mirrors = mirroring::with_mirrors(path, &staged, prompts);
         if let Some(last) = appends.last_mut() {
             last.staged.entries.extend(mirrors);
         }
