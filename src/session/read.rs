@@ -140,10 +140,10 @@ impl<'a> Page<'a> {
     }
 }
 
-/// An entry as it goes onto the wire.
+/// An entry as it goes onto the wire: its line, with the parent that it has in the tree.
 #[must_use]
 pub fn wire(entry: &Entry) -> types::Entry {
-    types::Entry(raw(entry.line()))
+    types::Entry(raw(&entry.line_with_parent()))
 }
 
 fn raw(json: &str) -> Box<RawValue> {
