@@ -14,6 +14,7 @@ use std::{
     borrow::Cow,
     collections::HashMap,
     hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
+    ops::Range,
     sync::Arc,
 };
 
@@ -36,7 +37,13 @@ impl Spot {
     #[must_use]
     pub fn is_right_before(self, offset: u64) -> bool {
         const CARRIAGE_RETURN_AND_NEWLINE: u64 = 2;
-        offset <= self.offset + u64::from(self.length) + CARRIAGE_RETURN_AND_NEWLINE
+        offset <= self.end() + CARRIAGE_RETURN_AND_NEWLINE
+    }
+
+    /// The offset behind the line.
+    #[must_use]
+    pub fn end(self) -> u64 {
+        self.offset + u64::from(self.length)
     }
 }
 
@@ -162,14 +169,15 @@ fn text(json: Option<&RawValue>) -> Option<Cow<'_, str>> {
 
 impl Index {
     /// Adds the next entry of the file. Its parent is the nearest earlier entry with that id; without one it is the entry
-    /// before, and the first entry is a root. Nothing where the line has no id.
-    pub fn push(&mut self, head: &Head<'_>, spot: Spot) -> Option<Oddity> {
+    /// before, and the first entry is a root. Nothing where the line has no id. `is_blank` tells whether the bytes between
+    /// two entries are blank lines.
+    pub fn push(&mut self, head: &Head<'_>, spot: Spot, is_blank: impl FnOnce(Range<u64>) -> bool) -> Option<Oddity> {
         let text = head.id()?;
         let id = self.key(&text);
         let place = u32::try_from(self.nodes.len()).ok().filter(|place| *place != ROOT)?;
         let (parent, missing) = match head.parent() {
             None => (ROOT, false),
-            Some(named) => match self.parent_of(&named, place, spot) {
+            Some(named) => match self.parent_of(&named, place, spot, is_blank) {
                 Some(parent) => (parent, false),
                 None => {
                     self.mended.insert(place, self.last.as_ref().map(|last| last.id.as_str().into()));
@@ -196,10 +204,12 @@ impl Index {
     }
 
     /// The place of the parent that an entry at `place` names.
-    fn parent_of(&self, named: &str, place: u32, spot: Spot) -> Option<u32> {
+    fn parent_of(&self, named: &str, place: u32, spot: Spot, is_blank: impl FnOnce(Range<u64>) -> bool) -> Option<u32> {
         let found = *self.newest.get(&self.key(named)).filter(|_| !named.is_empty())?;
-        let behind_entry = self.last.as_ref().is_some_and(|last| last.spot.is_right_before(spot.offset));
-        (behind_entry || (place - found) as usize <= NEAR).then_some(found)
+        let is_near = (place - found) as usize <= NEAR;
+        let behind_entry =
+            |last: &Last| last.spot.is_right_before(spot.offset) || is_blank(last.spot.end()..spot.offset);
+        (is_near || self.last.as_ref().is_some_and(behind_entry)).then_some(found)
     }
 
     /// The parent of an entry, where it is another than its line names.
@@ -377,7 +387,7 @@ mod tests {
         for (offset, (kind, id, parent)) in lines.iter().enumerate() {
             let line = json!({"type": kind, "id": id, "parentId": parent, "name": "n"}).to_string();
             let head = Head::read(&line).expect("a line");
-            odd.extend(index.push(&head, Spot { offset: offset as u64, length: 1 }));
+            odd.extend(index.push(&head, Spot { offset: offset as u64, length: 1 }, |_| false));
         }
         (index, odd)
     }

@@ -289,6 +289,22 @@ impl Source {
             .is_some_and(|line| !line.ended && matches!(pieces::of(&line, Form::Today).last(), Some(Piece::Entry(_)))))
     }
 
+    /// Whether the last line ends with an entry, or with a broken one whose id can be read.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn ends_with_id(&self, length: u64) -> Result<bool, StoreError> {
+        let mut lines = Backwards::new(&self.file, self.floor, length);
+        let Some(line) = lines.before().map_err(self.failed())? else { return Ok(true) };
+        if line.is_blank() {
+            return Ok(false);
+        }
+        let next = line.next + u64::from(!line.ended);
+        let pieces = pieces::of(&line, Form::Today);
+        let last = pieces.last().filter(|piece| piece.entry(&line).is_some());
+        Ok(last.is_some_and(|piece| piece.spot(&line).is_right_before(next)))
+    }
+
     /// Reads backwards from `end` to where the context of the last entry begins.
     ///
     /// # Errors
@@ -380,7 +396,7 @@ impl History {
         for entry in &entries {
             let spot = Spot { offset, length: entry.line().len() as u32 };
             offset += u64::from(spot.length) + 1;
-            push(&mut index, entry, spot);
+            push(&mut index, entry, spot, Some(&source));
         }
         Self { path: Path::of(&entries), index: Some(Arc::new(index)), bodies: Bodies::File(source), asleep: None }
     }
@@ -428,8 +444,8 @@ impl History {
     pub fn push(&mut self, entry: Arc<Entry>, spot: Option<Spot>) {
         match spot {
             Some(spot) if self.source().is_some() => {
-                if let Some(index) = &mut self.index {
-                    push(Arc::make_mut(index), &entry, spot);
+                if let (Some(index), Bodies::File(source)) = (&mut self.index, &self.bodies) {
+                    push(Arc::make_mut(index), &entry, spot, Some(source));
                 }
                 if self.asleep.is_none() && self.path.continues_with(&entry) {
                     self.path.push(entry);
@@ -444,7 +460,7 @@ impl History {
         let (Bodies::Memory(entries), Some(index)) = (&mut self.bodies, &mut self.index) else { return None };
         let index = Arc::make_mut(index);
         let spot = Spot { offset: entries.len() as u64, length: 0 };
-        let oddity = push(index, &entry, spot);
+        let oddity = push(index, &entry, spot, None);
         let mended = index.leaf().and_then(|place| index.mended_parent(place)).cloned();
         let entry = match mended {
             Some(parent) => entry.behind(parent),

@@ -10,7 +10,7 @@ use crate::{
     entry::Entry,
     index::{Head, Index, Oddity, Spot},
 };
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// The most repairs of one file that are kept. Each is a line of text in an answer.
 const MOST_REPAIRS: usize = 10_000;
@@ -58,13 +58,17 @@ impl Source {
         let mut repairs = Repairs::default();
         let mut number = self.header_lines();
         let mut over = false;
+        let on_header = self.floor() < end && !self.ends_line(self.floor())?;
         let each = |line: Line<'_>| {
             number += 1;
             if number.is_multiple_of(4_096) && stopped() {
                 over = true;
                 return ControlFlow::Break(());
             }
-            add_line(&mut index, &line, number, &mut |repair| repairs.add(repair));
+            if on_header && number == self.header_lines() + 1 && entries_of(&line) == 1 {
+                repairs.add(glued_to_header(number));
+            }
+            self.add_line(&mut index, &line, number, &mut |repair| repairs.add(repair));
             ControlFlow::Continue(())
         };
         lines::forwards(self.file(), self.floor(), end, each).map_err(self.failed())?;
@@ -78,7 +82,7 @@ impl Source {
     /// When the file cannot be read.
     pub(super) fn index_on(&self, index: &mut Index, from: u64, to: u64) -> Result<(), StoreError> {
         let each = |line: Line<'_>| {
-            add_line(index, &line, 0, &mut drop);
+            self.add_line(index, &line, 0, &mut drop);
             ControlFlow::Continue(())
         };
         lines::forwards(self.file(), from, to, each).map_err(self.failed())
@@ -105,46 +109,73 @@ impl Source {
         lines::forwards(self.file(), self.floor(), last + 1, each).map_err(self.failed())?;
         Ok(numbers)
     }
-}
 
-/// Adds the entries of a line.
-fn add_line(index: &mut Index, line: &Line<'_>, number: usize, repair: &mut dyn FnMut(Repair)) {
-    if line.is_blank() {
-        return;
+    /// Whether nothing but blank lines stands between two offsets. A larger gap than is looked at counts as unreadable.
+    pub(super) fn is_blank(&self, gap: Range<u64>) -> bool {
+        /// In bytes.
+        const LARGEST: u64 = 64 << 10;
+        let length = gap.end.saturating_sub(gap.start);
+        let spot = Spot { offset: gap.start, length: length.min(LARGEST) as u32 };
+        length <= LARGEST && lines::at(self.file(), spot).is_ok_and(|bytes| bytes.iter().all(u8::is_ascii_whitespace))
     }
-    let pieces = match pieces::whole(line.bytes, Form::Today) {
-        Ok(head) if !line.too_long => {
-            let oddity = index.push(&head, line.spot());
-            if let (Some(oddity), Some(id)) = (oddity, head.id()) {
-                repair(odd(&oddity, &id, Some(number)));
-            }
+
+    /// Adds the entries of a line.
+    fn add_line(&self, index: &mut Index, line: &Line<'_>, number: usize, repair: &mut dyn FnMut(Repair)) {
+        if line.is_blank() {
             return;
         }
-        Err(what) if !line.too_long => pieces::split(line.bytes, Form::Today, &what),
-        _ => pieces::of(line, Form::Today),
-    };
-    repair(damaged(&pieces, line, number));
-    for piece in &pieces {
-        match piece {
-            Piece::Entry(range) => {
-                let Ok(head) = pieces::whole(&line.bytes[range.clone()], Form::Today) else { continue };
-                let oddity = index.push(&head, piece.spot(line));
+        let pieces = match pieces::whole(line.bytes, Form::Today) {
+            Ok(head) if !line.too_long => {
+                let oddity = index.push(&head, line.spot(), |gap| self.is_blank(gap));
                 if let (Some(oddity), Some(id)) = (oddity, head.id()) {
                     repair(odd(&oddity, &id, Some(number)));
                 }
+                return;
             }
-            Piece::Broken(..) => {
-                if let Some(placeholder) = piece.entry(line) {
-                    push(index, &placeholder, piece.spot(line));
+            Err(what) if !line.too_long => pieces::split(line.bytes, Form::Today, &what),
+            _ => pieces::of(line, Form::Today),
+        };
+        repair(damaged(&pieces, line, number));
+        for piece in &pieces {
+            match piece {
+                Piece::Entry(range) => {
+                    let Ok(head) = pieces::whole(&line.bytes[range.clone()], Form::Today) else { continue };
+                    let oddity = index.push(&head, piece.spot(line), |gap| self.is_blank(gap));
+                    if let (Some(oddity), Some(id)) = (oddity, head.id()) {
+                        repair(odd(&oddity, &id, Some(number)));
+                    }
+                }
+                Piece::Broken(..) => {
+                    if let Some(placeholder) = piece.entry(line) {
+                        push(index, &placeholder, piece.spot(line), Some(self));
+                    }
                 }
             }
         }
     }
 }
 
+/// How many whole entries stand on a line.
+fn entries_of(line: &Line<'_>) -> usize {
+    if line.is_blank() {
+        return 0;
+    }
+    pieces::of(line, Form::Today).iter().filter(|piece| matches!(piece, Piece::Entry(_))).count()
+}
+
 /// Adds an entry to an index.
-pub(super) fn push(index: &mut Index, entry: &Entry, spot: Spot) -> Option<Oddity> {
-    Head::read(entry.line()).ok().and_then(|head| index.push(&head, spot))
+pub(super) fn push(index: &mut Index, entry: &Entry, spot: Spot, source: Option<&Source>) -> Option<Oddity> {
+    let is_blank = |gap| source.is_some_and(|source| source.is_blank(gap));
+    Head::read(entry.line()).ok().and_then(|head| index.push(&head, spot, is_blank))
+}
+
+/// The problem of a line of NUL bytes, as a crash leaves it on some file systems.
+pub(super) const ZEROS: &str = "no bytes but NUL and blanks";
+
+/// The repair of an entry that stands whole on the line of the header.
+pub(super) fn glued_to_header(number: usize) -> Repair {
+    let detail = "an entry stands on the line of the header; it is read".to_owned();
+    Repair { kind: "glued_entries", line: Some(number), detail }
 }
 
 /// The repair of a line that is not one entry.
@@ -154,8 +185,10 @@ fn damaged(pieces: &[Piece], line: &Line<'_>, number: usize) -> Repair {
         Piece::Entry(_) => None,
         Piece::Broken(range, what) => Some((what, pieces::ids(&line.bytes[range.clone()]))),
     });
-    let Some((what, ids)) = broken else {
-        return glued(entries, number);
+    let (what, ids) = match broken {
+        Some((what, ids)) => (what.as_str(), ids),
+        None if pieces.is_empty() => (ZEROS, None),
+        None => return glued(entries, number),
     };
     let place = match ids {
         Some(ids) => format!("its id {} can be read, and a placeholder stands in its place", ids.id),

@@ -5,7 +5,7 @@
 
 use super::{
     header::Found,
-    indexing::{glued, unreadable},
+    indexing::{ZEROS, glued, glued_to_header, unreadable},
     lines,
     pieces::{self, Form, Piece},
     store::Repair,
@@ -13,6 +13,7 @@ use super::{
 use crate::{
     entry::{Entry, Header, VERSION},
     ids::{EntryId, SessionId},
+    index::Spot,
 };
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -26,6 +27,8 @@ pub(super) fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<A
     let mut old = Vec::new();
     let mut repairs = Vec::new();
     let mut number = found.lines;
+    let on_header =
+        found.end > 0 && found.end < length && lines::at(file, Spot { offset: found.end - 1, length: 1 })? != b"\n";
     lines::forwards(file, found.end, length, |line| {
         number += 1;
         if line.is_blank() {
@@ -48,6 +51,10 @@ pub(super) fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<A
         }
         if let Some(what) = broken {
             repairs.push(bad_line(number, what, line.ended));
+        } else if pieces.is_empty() && line.ended {
+            repairs.push(bad_line(number, ZEROS, true));
+        } else if entries == 1 && on_header && line.offset == found.end {
+            repairs.push(glued_to_header(number));
         } else if entries > 1 {
             repairs.push(glued(entries, number));
         }

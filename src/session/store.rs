@@ -12,7 +12,12 @@ use super::{
     lock::{Lock, Unfinished as LeftBehind},
     migrate,
 };
-use crate::{entry::Header, ids::EntryId, index::Spot, path, regular};
+use crate::{
+    entry::{self, Header},
+    ids::EntryId,
+    index::{Head, Spot},
+    path, regular,
+};
 use std::{
     fs::{self, File},
     io::{self, Write},
@@ -345,6 +350,10 @@ impl Log {
             // Somebody's half line stays where it is, and becomes a line that is none.
             bytes.push(b'\n');
         }
+        if let Some(marker) = self.marker_before(lines, leaf)? {
+            bytes.extend_from_slice(marker.as_bytes());
+            bytes.push(b'\n');
+        }
         let begin = bytes.len();
         for line in lines {
             bytes.extend_from_slice(line.as_bytes());
@@ -363,6 +372,18 @@ impl Log {
         }
         self.stats.fsyncs += 1;
         self.find_own(&bytes[begin..])
+    }
+
+    /// A line that adds nothing, behind `leaf`, where the lines to be appended begin a branch and the file does not end with
+    /// an entry. Right behind an entry a parent is found at any distance, and else nearby only.
+    fn marker_before(&self, lines: &[String], leaf: Option<&EntryId>) -> Result<Option<String>, StoreError> {
+        let parent = lines.first().and_then(|line| Head::read(line).ok()?.parent());
+        let (Some(parent), Some(leaf)) = (parent, leaf) else { return Ok(None) };
+        if parent == leaf.as_str() || self.source.ends_with_id(self.length()?)? {
+            return Ok(None);
+        }
+        let custom_type = entry::raw(&"abridged.gap");
+        Ok(Some(entry::line("custom", &EntryId::fresh(), Some(leaf), &[("customType", &custom_type)])))
     }
 
     /// Where our bytes are. Nearly always right behind what we knew; but another program may have been faster by less

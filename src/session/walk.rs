@@ -85,8 +85,16 @@ impl<'s> Walk<'s> {
         }
         let place = match (parent, self.passed.front()) {
             (Some(parent), Some(nearest)) => {
-                let near = !nearest.spot.is_right_before(self.at.offset);
-                self.find(parent, if near { NEAR } else { usize::MAX })?.unwrap_or(0)
+                let (nearest, at) = (nearest.spot, self.at.offset);
+                let found = if nearest.is_right_before(at) {
+                    self.find(parent, usize::MAX)?
+                } else {
+                    match self.find(parent, NEAR)? {
+                        None if self.source.is_blank(nearest.end()..at) => self.find(parent, usize::MAX)?,
+                        found => found,
+                    }
+                };
+                found.unwrap_or(0)
             }
             _ => 0,
         };

@@ -47,7 +47,7 @@ fn glued_entries_are_found_by_every_method_and_reported_once() {
     let messages: Vec<Value> =
         texts.iter().enumerate().map(|(at, text)| if at % 2 == 0 { user(text) } else { assistant(text) }).collect();
     let (path, lines) = lines_of(&daemon.home, &messages);
-    // Two entries on the line of the header, and three on the next but one.
+    // One entry on the line of the header, and three on the next but one.
     let glued = [
         format!("{}{}", lines[0], lines[1]),
         lines[2].clone(),
@@ -56,7 +56,7 @@ fn glued_entries_are_found_by_every_method_and_reported_once() {
     ];
     let bytes = write(&path, &glued);
     let loaded = daemon.ok("session/load", json!({"path": path}));
-    assert_eq!(kinds(&loaded["repairs"]), [("glued_entries", Some(3))]);
+    assert_eq!(kinds(&loaded["repairs"]), [("glued_entries", Some(1)), ("glued_entries", Some(3))]);
     let session = loaded["session"]["sessionId"].clone();
     let all = ["e0", "e1", "e2", "e3", "e4", "e5"];
     assert_eq!(ids_of(&daemon.ok("session/context", json!({"sessionId": session}))), all);
@@ -184,8 +184,11 @@ fn behind_something_unreadable_a_parent_is_looked_for_nearby() {
     for (back, between, expected) in [
         (NEAR - 1, "{garbage\n", NEAR - 1),
         (NEAR, "{garbage\n", 0),
-        // Nothing stands between: the branch begins where it says.
+        // Nothing stands between, or nothing but blank lines: the branch begins where it says.
         (NEAR, "", NEAR),
+        (NEAR, "\n", NEAR),
+        (NEAR, " \t\r\n\n", NEAR),
+        (NEAR, "\n{garbage\n\n", 0),
     ] {
         let parent = format!("e{}", last - back);
         let line = json!({"type": "message", "id": "x", "parentId": parent, "timestamp": "t", "message": user("on")});
@@ -196,6 +199,70 @@ fn behind_something_unreadable_a_parent_is_looked_for_nearby() {
         assert_eq!(history.path().len(), last - expected + 2);
         let by_index = history.library().expect("an index").path_to(&"x".into()).expect("it is read").expect("a path");
         assert_eq!(chain(&by_index), chain(history.path()));
+    }
+}
+
+/// An append names its parent, and lands behind it at any distance: also where another program left blank lines or half a
+/// line at the end of the file.
+#[test]
+fn an_append_lands_behind_its_parent_after_blank_and_half_lines() {
+    let mut daemon = Daemon::start();
+    let messages: Vec<Value> = (0..NEAR + 50).map(|at| user(&format!("message {at}"))).collect();
+    let path = session_of(&daemon.home, "far", &messages);
+    let branch = ["e0", "e1", "e2", "e3"];
+    let half_with_ids = format!(r#"{{"type":"message","id":"half","parentId":"e{}","mess"#, messages.len() - 1);
+    for rest in ["", "\n\n", " \n\t\n", "garbage\n", "{\"type\":\"mess", &half_with_ids] {
+        daemon.load(&path);
+        let mut file = fs::File::options().append(true).open(&path).expect("a file");
+        std::io::Write::write_all(&mut file, rest.as_bytes()).expect("a write");
+        let before = fs::read(&path).expect("a file");
+        let params = json!({"sessionId": "far", "messages": [user("on")], "parentEntryId": "e3"});
+        let ours = daemon.ok("session/append", params)["entryIds"][0].as_str().expect("an id").to_owned();
+        let expected = [branch.as_slice(), &[ours.as_str()]].concat();
+        assert_eq!(ids_of(&daemon.ok("session/context", json!({"sessionId": "far"}))), expected, "live: {rest:?}");
+        daemon.ok("session/close", json!({"sessionId": "far"}));
+        daemon.load(&path);
+        assert_eq!(ids_of(&daemon.ok("session/context", json!({"sessionId": "far"}))), expected, "reopened: {rest:?}");
+        let at_entry = daemon.ok("session/context", json!({"sessionId": "far", "entryId": ours}));
+        assert_eq!(ids_of(&at_entry), expected, "by the index: {rest:?}");
+        assert!(fs::read(&path).expect("a file").starts_with(&before), "the bytes that were there stay");
+        daemon.ok("session/close", json!({"sessionId": "far"}));
+    }
+}
+
+#[test]
+fn entries_are_given_with_the_parent_that_the_tree_has() {
+    let mut daemon = Daemon::start();
+    let messages: Vec<Value> = (0..4).map(|at| user(&format!("message {at}"))).collect();
+    let (path, mut lines) = lines_of(&daemon.home, &messages);
+    lines[4] = lines[4].replacen("\"e2\"", "\"gone\"", 1);
+    let bytes = write(&path, &lines);
+    let session = daemon.load(&path);
+    let mended = lines[4].replacen("\"gone\"", "\"e2\"", 1);
+    for params in [json!({"sessionId": session}), json!({"sessionId": session, "branch": "all"})] {
+        let page = daemon.ok("session/entries", params);
+        let given: Vec<String> = page["entries"].as_array().expect("entries").iter().map(Value::to_string).collect();
+        assert_eq!(given, [lines[1].as_str(), &lines[2], &lines[3], &mended]);
+    }
+    let entry = daemon.ok("session/entry", json!({"sessionId": session, "entryId": "e3"}));
+    assert_eq!(entry["entry"].to_string(), mended);
+    assert_eq!(fs::read(&path).expect("a file"), bytes, "the file keeps its bytes");
+}
+
+#[test]
+fn a_line_of_zeros_is_a_corrupt_line_and_an_entry_on_the_line_of_the_header_is_reported() {
+    let home = Home::new();
+    let (path, lines) = lines_of(&home, &turns(1));
+    let zeros = "\0".repeat(50);
+    for version in [3, 2] {
+        let header = lines[0].replacen("\"version\":3", &format!("\"version\":{version}"), 1);
+        let rest = lines[2..].join("\n");
+        fs::write(&path, format!("{header}{}\n{zeros}\n{rest}\n", lines[1])).expect("a file");
+        let opened = store::open_read_only(&path).expect("it opens");
+        let seen: Vec<(&str, Option<usize>)> =
+            opened.repairs.iter().map(|repair| (repair.kind, repair.line)).take(2).collect();
+        assert_eq!(seen, [("glued_entries", Some(1)), ("corrupt_line", Some(2))], "version {version}");
+        assert_eq!(opened.history.path().len(), 4, "version {version}");
     }
 }
 
