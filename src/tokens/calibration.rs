@@ -82,6 +82,12 @@ impl Calibration {
         self.growth_product += weight * estimated * reported;
     }
 
+    /// Moves the line: every request has so many reported tokens more, or less, than those that were learned from.
+    fn shift(&mut self, by: f64) {
+        self.reported = (self.reported + by * self.weight).max(0.0);
+        self.product = (self.product + by * self.estimated).max(0.0);
+    }
+
     fn fade(&mut self) {
         let Self { weight, estimated, reported, estimated_squared, product, growth_squared, growth_product } = self;
         for sum in [weight, estimated, reported, estimated_squared, product, growth_squared, growth_product] {
@@ -180,30 +186,40 @@ impl Learner {
     }
 
     /// Takes a report. Nothing is learned from one that is zero or absurd, that is far below what was sent (a provider that
-    /// cuts the prompt without saying so), that does not grow with the context, or that is far off all before it.
+    /// cuts the prompt without saying so), that does not grow with the context, or that is far off all before it. Two in a
+    /// row of the last two kinds that agree replace all before them.
     pub fn report(&mut self, estimated: u64, reported: u64, basis: Basis) {
         if reported == 0 || reported > Self::LARGEST {
             return;
         }
         let cut = basis == Basis::Whole && estimated >= Self::SMALLEST && reported * 10 < estimated * 6;
-        let stalled = self.before.is_some_and(|(before, then)| {
-            let grown = estimated.saturating_sub(before);
-            grown >= Self::LEAST_GROWTH && reported < then + grown * 3 / 10
-        });
-        if cut || stalled {
+        let stalled = self.before.is_some_and(|before| Self::stalls(before, (estimated, reported)));
+        if cut || stalled && basis == Basis::Since {
             return;
         }
         match basis {
-            Basis::Whole if self.is_off_the_line(estimated, reported) => {
-                let Some((estimated_then, reported_then)) = self.doubted.replace((estimated, reported)) else { return };
-                let agrees = reported >= reported_then
-                    && reported - reported_then <= 3 * estimated.abs_diff(estimated_then) + 1_000;
-                if !agrees {
+            Basis::Whole if stalled || self.is_off_the_line(estimated, reported) => {
+                let report = (estimated, reported);
+                let Some(first) = self.doubted else {
+                    self.doubted = Some(report);
+                    return;
+                };
+                if !self.confirms(first, report) {
+                    // A small growth confirms nothing and refutes nothing: the first report waits for the next one.
+                    if !stalled || report.0 >= first.0 + Self::LEAST_GROWTH {
+                        self.doubted = Some(report);
+                    }
                     return;
                 }
-                // Two in a row: what every request carries is something else from here on.
-                *self = Self::default();
-                self.learn(estimated_then, reported_then);
+                // Two reports that agree: the overhead of every request is another one from the first of them on. Counts
+                // that fell say nothing new of the tokenizer.
+                let off = self.off_the_line(first).midpoint(self.off_the_line(report));
+                match off < 0.0 {
+                    true => self.calibration.shift(off),
+                    false => *self = Self::default(),
+                }
+                self.doubted = None;
+                self.learn(first.0, first.1);
                 self.learn(estimated, reported);
             }
             Basis::Whole => {
@@ -230,13 +246,44 @@ impl Learner {
         self.before = Some((estimated, reported));
     }
 
+    /// Whether the count fell, or did not grow with the context, from one report to the next.
+    fn stalls((estimated_then, reported_then): (u64, u64), (estimated, reported): (u64, u64)) -> bool {
+        let grown = estimated.saturating_sub(estimated_then);
+        let fell = estimated >= estimated_then && reported + reported_then / 20 + 1_000 < reported_then;
+        fell || grown >= Self::LEAST_GROWTH && reported < reported_then + grown * 3 / 10
+    }
+
+    /// Whether two doubted reports describe the same line. Counts that fell confirm each other only if they grow with the
+    /// context and leave room for all messages: those of a provider that cuts the prompt do not.
+    fn confirms(&self, first: (u64, u64), second: (u64, u64)) -> bool {
+        let agrees = second.1 >= first.1 && second.1 - first.1 <= 3 * second.0.abs_diff(first.0) + 1_000;
+        if !agrees || self.off_the_line(second) >= 0.0 {
+            return agrees;
+        }
+        let factor = self.line().factor;
+        let grown = second.0.saturating_sub(first.0);
+        let grew = (second.1 - first.1) as f64 / (factor * grown as f64);
+        grown >= Self::LEAST_GROWTH && (0.5..=1.6).contains(&grew) && second.1 as f64 >= 0.9 * factor * second.0 as f64
+    }
+
+    /// How far a report is above the line, in tokens.
+    fn off_the_line(&self, (estimated, reported): (u64, u64)) -> f64 {
+        let line = self.line();
+        reported as f64 - line.overhead - line.factor * estimated as f64
+    }
+
+    /// The line of the reports alone.
+    fn line(&self) -> Fit {
+        self.calibration.fit(&Prior { factor: 1.0, overhead: 0.0, spread: 100_000.0 })
+    }
+
     /// A few reports allow for less than many.
     fn is_off_the_line(&self, estimated: u64, reported: u64) -> bool {
         let reported = reported as f64;
         if self.taken == 0 {
             return false;
         }
-        let line = self.calibration.fit(&Prior { factor: 1.0, overhead: 0.0, spread: 100_000.0 });
+        let line = self.line();
         let expected = line.overhead + line.factor * estimated as f64;
         let allowed = if self.taken < 3 { 3.0 } else { 1.4 };
         reported > expected * allowed + 1_000.0 || reported * allowed + 1_000.0 < expected
@@ -326,6 +373,34 @@ mod tests {
         reports.extend((9..=12).map(|at| (at * 1_000, 40_000 + at * 1_000)));
         let fit = learned(&reports);
         assert!(near(fit.overhead + fit.factor * 12_000.0, 52_000.0, 0.05), "{fit:?}");
+    }
+
+    #[test]
+    fn an_overhead_that_shrinks_is_followed_within_a_few_reports() {
+        for (before, after) in [(8_000, 0), (20_000, 2_000), (20_000, 16_000)] {
+            for step in [150, 400, 1_000] {
+                let mut reports: Vec<(u64, u64)> = (1..=10).map(|at| (at * step, before + at * step)).collect();
+                reports.extend((11..=15).map(|at| (at * step, after + at * step)));
+                let fit = learned(&reports);
+                let (found, wanted) = (fit.overhead + fit.factor * step as f64, (after + step) as f64);
+                assert!(near(found, wanted, 0.1), "{before} to {after} by {step}: {fit:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_provider_that_drops_old_turns_teaches_nothing() {
+        for overhead in [500, 20_000] {
+            let right: Vec<(u64, u64)> = (1..=10).map(|at| (at * 1_000, overhead + at * 1_000)).collect();
+            let mut dropping = right.clone();
+            // The count saws between the limit and what is left when the oldest turns are dropped.
+            dropping.extend((11..60).map(|at| (at * 1_000, overhead + 10_000 - [2_400, 2_200, 100][at as usize % 3])));
+            let (right, dropping) = (learned(&right), learned(&dropping));
+            assert!(
+                near(dropping.overhead, right.overhead, 0.1) && near(dropping.factor, right.factor, 0.1),
+                "{dropping:?}"
+            );
+        }
     }
 
     #[test]
