@@ -204,7 +204,7 @@ impl Learner {
                     self.doubted = Some(report);
                     return;
                 };
-                if !self.confirms(first, report) {
+                if !(agree(first, report) && (!stalled || self.leaves_room(first, report))) {
                     // A small growth confirms nothing and refutes nothing: the first report waits for the next one.
                     if !stalled || report.0 >= first.0 + Self::LEAST_GROWTH {
                         self.doubted = Some(report);
@@ -213,9 +213,8 @@ impl Learner {
                 }
                 // Two reports that agree: the overhead of every request is another one from the first of them on. Counts
                 // that fell say nothing new of the tokenizer.
-                let off = self.off_the_line(first).midpoint(self.off_the_line(report));
-                match off < 0.0 {
-                    true => self.calibration.shift(off),
+                match stalled {
+                    true => self.calibration.shift(self.off_the_line(first).midpoint(self.off_the_line(report))),
                     false => *self = Self::default(),
                 }
                 self.doubted = None;
@@ -253,16 +252,12 @@ impl Learner {
         fell || grown >= Self::LEAST_GROWTH && reported < reported_then + grown * 3 / 10
     }
 
-    /// Whether two doubted reports describe the same line. Counts that fell confirm each other only if they grow with the
-    /// context and leave room for all messages: those of a provider that cuts the prompt do not.
-    fn confirms(&self, first: (u64, u64), second: (u64, u64)) -> bool {
-        let agrees = second.1 >= first.1 && second.1 - first.1 <= 3 * second.0.abs_diff(first.0) + 1_000;
-        if !agrees || self.off_the_line(second) >= 0.0 {
-            return agrees;
-        }
+    /// Whether counts that fell grow with the context and leave room for all messages: those of a provider that cuts the
+    /// prompt do not.
+    fn leaves_room(&self, first: (u64, u64), second: (u64, u64)) -> bool {
         let factor = self.line().factor;
         let grown = second.0.saturating_sub(first.0);
-        let grew = (second.1 - first.1) as f64 / (factor * grown as f64);
+        let grew = (second.1 as f64 - first.1 as f64) / (factor * grown as f64);
         grown >= Self::LEAST_GROWTH && (0.5..=1.6).contains(&grew) && second.1 as f64 >= 0.9 * factor * second.0 as f64
     }
 
@@ -288,6 +283,11 @@ impl Learner {
         let allowed = if self.taken < 3 { 3.0 } else { 1.4 };
         reported > expected * allowed + 1_000.0 || reported * allowed + 1_000.0 < expected
     }
+}
+
+/// Whether two doubted reports describe the same line.
+fn agree(first: (u64, u64), second: (u64, u64)) -> bool {
+    second.1 >= first.1 && second.1 - first.1 <= 3 * second.0.abs_diff(first.0) + 1_000
 }
 
 #[cfg(test)]
