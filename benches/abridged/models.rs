@@ -124,7 +124,8 @@ fn whole(report: &mut Report) {
 
 fn serve(connection: std::net::TcpStream) {
     /// It has headings of a history summary and of a turn prefix, so that it serves as both.
-    const SUMMARY: &str = "## Original Request\nGo on.\n\n## Goal\nGo on.\n\n## Progress\n### Done\n- [x] much\n\n## Next Steps\n1. more";
+    const SUMMARY: &str =
+        "## Original Request\nGo on.\n\n## Goal\nGo on.\n\n## Progress\n### Done\n- [x] much\n\n## Next Steps\n1. more";
     let mut from = BufReader::new(connection.try_clone().expect("a second handle"));
     let mut to = connection;
     loop {

@@ -20,7 +20,7 @@ use abridged::{
     settings::{Layers, Sourced, layers::Source},
     tokens::{self, Estimator},
 };
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::RngSeed};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -389,8 +389,16 @@ fn message_role() -> abridged::message::outline::Role {
     abridged::message::outline::Role::ToolResult
 }
 
+/// The same 60 histories in every run; `ABRIDGED_OVERHEADS=N` for N other ones.
+fn histories() -> ProptestConfig {
+    match std::env::var("ABRIDGED_OVERHEADS").ok().and_then(|cases| cases.parse().ok()) {
+        Some(cases) => ProptestConfig { cases, ..ProptestConfig::default() },
+        None => ProptestConfig { cases: 60, rng_seed: RngSeed::Fixed(60), ..ProptestConfig::default() },
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(histories())]
 
     /// What a compaction says it leaves, what the session says then, live and opened again, and what the provider reports
     /// next are the same, the last within 15 %.
