@@ -82,7 +82,7 @@ pub struct Assistant {
     pub provider: Option<String>,
     /// The model that answered, where the file says so.
     pub model: Option<String>,
-    /// What the provider said it cost; none where a count in it is invalid.
+    /// Token counts that the provider reported; none where one of them is invalid.
     pub usage: Option<Usage>,
     /// The path of the count in `usage` that is no number.
     pub invalid_usage: Option<String>,

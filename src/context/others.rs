@@ -107,7 +107,7 @@ fn edit(
     }
     let replacement = match wanted {
         Some(replacement) => replacement.cloned(),
-        // What has no content of its own, such as a command, is shown whole whatever the edit says.
+        // An entry without content of its own, such as a command, is shown whole despite an edit.
         None => Some(Replacement { content: content(entry).unwrap_or_default() }),
     };
     let compaction = compaction.filter(|_| wanted.is_some());
@@ -133,7 +133,7 @@ fn carrier(path: &Path, compaction: Option<usize>, target: &EntryId) -> Option<E
     edits.iter().any(|edit| edit.target_id == *target).then(|| entry.id.clone())
 }
 
-/// What the summary's frame repeats here, each in its frame and with its entry.
+/// Texts that the summary's frame repeats here, each in its frame and with its entry.
 fn carried(path: &Path, compaction: Option<usize>, prompts: &Prompts) -> Vec<(EntryId, String)> {
     let Some(place) = compaction else { return Vec::new() };
     let (first_kept, pins) = (path.first_kept(), path.pins());

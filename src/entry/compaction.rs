@@ -37,7 +37,7 @@ pub struct Compaction {
     /// Size of the context after it, in tokens; another program may have written anything there.
     #[serde(default)]
     tokens_after: Option<Value>,
-    /// What programs keep for themselves; ours is under `abridged`.
+    /// Data that programs keep for themselves; ours is under `abridged`.
     #[serde(default, deserialize_with = "object_or_nothing")]
     preserve_data: Option<PreserveData>,
     /// oh-my-pi: made by an extension.
@@ -63,7 +63,7 @@ impl Compaction {
         (overhead <= tokens).then_some((tokens, overhead))
     }
 
-    /// What we carried over in it; nothing for another program's.
+    /// Data that a compaction of ours carries; none for another program's.
     #[must_use]
     pub fn preserved(&self) -> Option<&Preserved> {
         self.preserve_data.as_ref()?.ours()

@@ -28,7 +28,7 @@ pub struct Header {
     /// oh-my-pi keeps the title here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What other programs put there, kept.
+    /// Fields of other programs, kept.
     #[serde(flatten)]
     pub rest: serde_json::Map<String, Value>,
 }

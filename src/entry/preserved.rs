@@ -57,7 +57,7 @@ pub struct CarriedCalibration {
     pub model: Option<ModelRef>,
     /// The name of the estimator that the reports are compared with.
     pub estimator: String,
-    /// What was learned.
+    /// The calibration.
     pub sums: Calibration,
 }
 

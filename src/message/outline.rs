@@ -61,7 +61,7 @@ pub struct Outline {
     pub calls: Vec<Call>,
     /// The call that a result answers.
     pub answers: Option<CallId>,
-    /// What the provider said an answer cost; none where a count in it is invalid.
+    /// Token counts that the provider reported for an answer; none where one of them is invalid.
     pub usage: Option<Usage>,
     /// A count in the usage is no number.
     pub invalid_usage: bool,

@@ -13,7 +13,7 @@ use crate::{
     tokens::{Estimator, calibration::Fit, safe_factor, scaled},
 };
 
-/// What a path is measured against.
+/// The settings, model and instructions that a path is measured with.
 pub struct Gauge<'a> {
     /// The settings in force.
     pub settings: &'a Settings,

@@ -40,7 +40,7 @@ pub struct Calibration {
     growth_product: f64,
 }
 
-/// What is expected before any report.
+/// The line that is expected before any report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prior {
     /// Reported over estimated tokens.
@@ -173,7 +173,7 @@ impl Learner {
         Self { calibration, taken, before: None, doubted: None }
     }
 
-    /// What was learned.
+    /// The line that the reports teach.
     #[must_use]
     pub fn calibration(&self) -> &Calibration {
         &self.calibration

@@ -444,7 +444,7 @@ fn an_append_behind_a_compaction_is_behind_its_lines_for_others() {
     assert!(elided(&agree(&mut daemon, &session)));
 }
 
-/// What was stored behind the leaf that a client knows is not lost when the client names that leaf.
+/// Lines behind the leaf that a client knows are not lost when the client names that leaf.
 #[test]
 fn an_append_behind_the_leaf_is_behind_its_markers() {
     let mut daemon = Daemon::start();

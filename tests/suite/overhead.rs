@@ -45,7 +45,7 @@ impl Tokenizer {
     }
 }
 
-/// What a provider answers with, beside the answer.
+/// The report of a provider beside its answer.
 #[derive(Debug, Clone, Copy)]
 enum Report {
     Right,

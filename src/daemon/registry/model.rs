@@ -153,7 +153,7 @@ struct Model {
     files: BTreeSet<usize>,
     locks: HashMap<usize, Life>,
     wanted: Vec<Wanted>,
-    /// What each request may be answered, and what it was.
+    /// The answers that each request may get, and the one it got.
     may: Vec<Vec<Answer>>,
     answers: Vec<Option<Answer>>,
     /// Loads by path that are not decided, with their sessions.
