@@ -20,6 +20,7 @@ mod formats;
 mod gate;
 mod going_on;
 mod golden;
+mod imports;
 mod injection;
 mod json_schema;
 mod kills;
