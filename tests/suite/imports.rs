@@ -53,15 +53,11 @@ impl Sources {
         self.files.insert(module, file);
     }
 
-    /// The names of all files.
-    pub fn modules(&self) -> impl Iterator<Item = &Module> {
-        self.files.keys().filter(|module| !module.is_empty())
-    }
 
     /// Every pair of files of which the first names the second. A module that declares its children does not use them by
     /// that alone.
     pub fn imports(&self) -> Imports {
-        let scopes: BTreeMap<&Module, Scope> = self.files.iter().map(|(at, file)| (at, Scope::of(at, file))).collect();
+        let scopes: BTreeMap<&Module, Scope> = self.files.iter().map(|(at, file)| (at, Scope::of(file))).collect();
         let mut imports = Imports::new();
         for (at, file) in &self.files {
             let mut reader = Reader { paths: Vec::new() };
@@ -93,8 +89,7 @@ impl Sources {
             "self" => {}
             "super" => {
                 base.pop();
-                while let Some((next, further)) = rest.split_first().filter(|(next, _)| *next == "super") {
-                    debug_assert_eq!(next, "super");
+                while let Some((_, further)) = rest.split_first().filter(|(next, _)| *next == "super") {
                     base.pop();
                     rest = further;
                 }
@@ -106,7 +101,8 @@ impl Sources {
                     base = child;
                 } else {
                     let brought = scopes.get(at)?.names.get(name)?;
-                    if brought.first().is_some_and(|it| it == name) && brought.len() == 1 {
+                    if brought.first().is_some_and(|it| it == name) {
+                        // `use serde;` and the like: another crate.
                         return None;
                     }
                     let whole: Vec<String> = brought.iter().chain(rest).cloned().collect();
@@ -132,6 +128,7 @@ impl Sources {
 }
 
 /// The names that the `use` items of a file bring in.
+#[derive(Default)]
 struct Scope {
     names: BTreeMap<String, Vec<String>>,
     /// Those of them that others can reach through this module.
@@ -139,8 +136,8 @@ struct Scope {
 }
 
 impl Scope {
-    fn of(at: &Module, file: &syn::File) -> Self {
-        let mut scope = Self { names: BTreeMap::new(), exports: BTreeMap::new() };
+    fn of(file: &syn::File) -> Self {
+        let mut scope = Self::default();
         for item in file.items.iter().filter(|item| !is_for_tests(attributes(item))) {
             let syn::Item::Use(item) = item else { continue };
             let mut leaves = Vec::new();
@@ -152,7 +149,6 @@ impl Scope {
                 scope.names.insert(name, path);
             }
         }
-        let _ = at;
         scope
     }
 }
@@ -275,7 +271,8 @@ pub fn circles(imports: &Imports) -> Vec<Vec<Module>> {
     };
     let mut found: Vec<Vec<Module>> = Vec::new();
     let modules: BTreeSet<&Module> = edges.iter().flat_map(|(a, b)| [*a, *b]).collect();
-    let reached: BTreeMap<&Module, BTreeSet<&Module>> = modules.iter().map(|module| (*module, reaches(module))).collect();
+    let reached: BTreeMap<&Module, BTreeSet<&Module>> =
+        modules.iter().map(|module| (*module, reaches(module))).collect();
     for module in &modules {
         if found.iter().any(|circle| circle.contains(module)) || !reached[module].contains(module) {
             continue;
@@ -291,15 +288,85 @@ pub fn name(module: &Module) -> String {
     module.join("/")
 }
 
-#[test]
-fn dump_imports() {
-    let sources = Sources::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
-    let imports = sources.imports();
-    eprintln!("{} pairs", imports.len());
-    for (a, b) in &imports {
-        eprintln!("PAIR {} -> {}", name(a), name(b));
+/// Pairs of folders directly under `src` that use each other. A file beside a folder of its name belongs to it.
+pub fn mutual_folders(imports: &Imports) -> BTreeSet<(String, String)> {
+    let folders: BTreeSet<(&String, &String)> =
+        imports.iter().map(|(a, b)| (&a[0], &b[0])).filter(|(a, b)| a != b).collect();
+    let mutual = folders.iter().filter(|(a, b)| a < b && folders.contains(&(*b, *a)));
+    mutual.map(|(a, b)| ((*a).clone(), (*b).clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn imports_of(files: &[(&str, &str)]) -> Vec<String> {
+        let mut sources = Sources::default();
+        files.iter().for_each(|(name, text)| sources.add(name, text));
+        sources.imports().iter().map(|(a, b)| format!("{} -> {}", name(a), name(b))).collect()
     }
-    for circle in circles(&imports) {
-        eprintln!("CIRCLE {:?}", circle.iter().map(name).collect::<Vec<_>>());
+
+    /// Two files, of which `a/b` has the given text and `c/d` exists; the imports of `a/b`.
+    fn from_a_b(text: &str) -> Vec<String> {
+        let files = [
+            ("lib", "mod a; mod c;"),
+            ("a", "mod b; mod e;"),
+            ("a/b", text),
+            ("a/e", ""),
+            ("c", "mod d;"),
+            ("c/d", ""),
+        ];
+        imports_of(&files)
+    }
+
+    #[test]
+    fn every_form_of_an_import_is_seen() {
+        for (text, expected) in [
+            ("use crate::c::d::Thing;", "a/b -> c/d"),
+            ("use crate::{c::d::Thing, c};", "a/b -> c, a/b -> c/d"),
+            ("use crate::{c::{self, d::{One, Two}}};", "a/b -> c, a/b -> c/d"),
+            ("use crate::c::d as other;", "a/b -> c/d"),
+            ("use crate::c::d::*;", "a/b -> c/d"),
+            ("use super::e::Thing;", "a/b -> a/e"),
+            ("use super::super::c::d::Thing;", "a/b -> c/d"),
+            ("use crate::c; fn f() { c::d::work(); }", "a/b -> c, a/b -> c/d"),
+            ("fn f() -> crate::c::d::Thing { todo() }", "a/b -> c/d"),
+            ("fn f() { let x = super::e::Thing::new(); }", "a/b -> a/e"),
+            ("fn f() { println!(\"{}\", crate::c::d::NAME); }", "a/b -> c/d"),
+            ("#[cfg(test)] mod tests { use crate::c::d::Thing; }", ""),
+            ("#[cfg(test)] use crate::c::d::Thing;", ""),
+            ("use std::fs; use serde::Deserialize; fn f() { fs::read(0); }", ""),
+            ("use Kind::One; enum Kind { One } fn f() { Kind::One; }", ""),
+        ] {
+            assert_eq!(from_a_b(text).join(", "), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_re_export_leads_to_the_file_that_defines_the_name() {
+        let files = [
+            ("lib", "mod a; mod c;"),
+            ("a", "use crate::c::Thing;"),
+            ("c", "mod d; pub use d::Thing;"),
+            ("c/d", "pub struct Thing;"),
+        ];
+        assert_eq!(imports_of(&files), ["a -> c/d", "c -> c/d"]);
+        let endless = [("lib", "mod a; mod c;"), ("a", "pub use crate::c::X;"), ("c", "pub use crate::a::X;")];
+        assert_eq!(imports_of(&endless), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_circle_is_found_and_a_module_may_use_its_own_children() {
+        let imports = |pairs: &[(&str, &str)]| -> Imports {
+            let module = |name: &str| name.split('/').map(str::to_owned).collect::<Module>();
+            pairs.iter().map(|(a, b)| (module(a), module(b))).collect()
+        };
+        let names = |found: Vec<Vec<Module>>| -> Vec<Vec<String>> {
+            found.iter().map(|circle| circle.iter().map(name).collect()).collect()
+        };
+        assert_eq!(names(circles(&imports(&[("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")]))), [["a", "b", "c"]]);
+        assert!(circles(&imports(&[("a", "a/b"), ("a/b", "a"), ("a", "c")])).is_empty());
+        let mutual = mutual_folders(&imports(&[("a/x", "b"), ("b/y", "a"), ("a", "c")]));
+        assert_eq!(mutual.into_iter().collect::<Vec<_>>(), [("a".to_owned(), "b".to_owned())]);
     }
 }
