@@ -53,7 +53,6 @@ impl Sources {
         self.files.insert(module, file);
     }
 
-
     /// Every pair of files of which the first names the second. A module that declares its children does not use them by
     /// that alone.
     pub fn imports(&self) -> Imports {
