@@ -110,7 +110,7 @@ impl Sources {
             }
         }
         for (place, name) in rest.iter().enumerate() {
-            let child = [base.as_slice(), &[name.clone()]].concat();
+            let child = [base.as_slice(), std::slice::from_ref(name)].concat();
             if self.files.contains_key(&child) {
                 base = child;
                 continue;
