@@ -436,7 +436,7 @@ impl Outbox {
             }
             let written = written.and_then(|()| out.write_all(&bytes)).and_then(|()| out.flush());
             {
-                // Whoever waits for room looks at it under this lock.
+                // A thread that waits for room looks at it under this lock.
                 let _state = self.lock();
                 self.in_flight.fetch_sub(answered, Ordering::Relaxed);
                 self.answered.notify_all();

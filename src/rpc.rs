@@ -655,7 +655,7 @@ mod tests {
         let notify = || service.frame(br#"{"jsonrpc":"2.0","method":"kept"}"#);
         (0..MOST_NOTIFICATIONS + 3).for_each(|_| notify());
         assert_eq!(kept.lock().expect("a list").len(), MOST_NOTIFICATIONS);
-        // One that is done makes room for another.
+        // A finished notification makes room for another.
         kept.lock().expect("a list").pop();
         notify();
         notify();

@@ -113,7 +113,7 @@ enum Write {
     Compaction {
         spent: Noted,
         entry: Arc<Entry>,
-        /// What other programs read in the place of what the entry carries.
+        /// Entries that other programs read in the place of the data that the entry carries.
         mirrors: Vec<Arc<Entry>>,
         draft: Box<Draft>,
     },

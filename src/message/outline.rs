@@ -330,7 +330,7 @@ impl Outline {
         Some(())
     }
 
-    /// What a system message has beside its content.
+    /// The fields of a system message beside its content.
     fn declared(&mut self, sections: Option<&RawValue>, tools: Option<&RawValue>) {
         for text in system::section_texts(sections) {
             self.empty = false;

@@ -88,7 +88,7 @@ impl Source {
         Err(StoreError::Changed { path: self.path().to_owned(), what })
     }
 
-    /// What was appended, with the path anew where it does not simply go on behind `leaf`.
+    /// The appended entries, with the path anew where it does not simply go on behind `leaf`.
     pub(super) fn grown(&self, entries: Vec<Placed>, leaf: Option<&EntryId>, end: u64) -> Result<Grown, StoreError> {
         let mut before = leaf;
         let mut goes_on = true;

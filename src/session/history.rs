@@ -262,7 +262,7 @@ impl Source {
         }
         Ok(match pieces::of(&line, Form::Today).as_slice() {
             [.., Piece::Entry(_)] => (length, Tail::NoNewline),
-            // What stands whole before the piece on the same line is read.
+            // A whole entry before the piece on the same line is read.
             [.., Piece::Entry(whole), Piece::Broken(..)] => (line.offset + whole.end as u64, Tail::Torn),
             _ if line.too_long => (line.offset, Tail::TooLong),
             _ => (line.offset, Tail::Torn),

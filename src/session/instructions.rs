@@ -18,7 +18,7 @@ pub struct Instructions {
 }
 
 impl Instructions {
-    /// What a client gave or stored, and where it gave none, what the system messages of the path declare.
+    /// The instructions that a client gave or stored, else those that the system messages of the path declare.
     #[must_use]
     pub fn new(data: &SessionData, path: &Path) -> Self {
         let declared = path.system_prompt();

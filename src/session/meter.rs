@@ -38,7 +38,7 @@ pub struct Meter {
     summary: u64,
     /// Tokens of pinned texts that stand in the summary message, by characters: this is asked for all the time.
     pins: u64,
-    /// What each model taught, the current one last.
+    /// The calibration of each model, the current one last.
     learners: Vec<(Option<ModelRef>, Learner)>,
     model: Option<ModelRef>,
     /// The overhead that a compaction carries whose calibration is of another estimator.
