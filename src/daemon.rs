@@ -1,12 +1,14 @@
 //! The daemon: which sessions are open, and which method goes where.
 
 mod files;
+pub mod listing;
 mod registry;
+pub mod serve;
 mod sessions;
 mod settings;
 
 use crate::{
-    outbox::Outbox,
+    ask::means::Means,
     protocol::{
         self, Initialize, Method,
         errors::Failure,
@@ -15,13 +17,15 @@ use crate::{
             ServerCapabilities, ServerInfo, SessionParams, SettingsGetParams, Status, StatusKind,
         },
     },
-    rpc::{MOST_IN_BATCH, MOST_IN_FLIGHT, Reply, Service, Shared},
     session::{
         background,
         handle::{Command, Note},
-        means::Means,
     },
-    transport::LARGEST_FRAME,
+    wire::{
+        outbox::Outbox,
+        rpc::{MOST_IN_BATCH, MOST_IN_FLIGHT, Reply, Service, Shared},
+        transport::LARGEST_FRAME,
+    },
 };
 use files::SessionFiles;
 use registry::Registry;

@@ -4,7 +4,7 @@ use abridged::{
     cli::{self, model::Named},
     ids::ModelRef,
     provider::Api,
-    transport::Framing,
+    wire::transport::Framing,
 };
 use clap::{
     Args, CommandFactory, Parser, Subcommand, ValueEnum,
@@ -137,7 +137,7 @@ fn main() -> ExitCode {
         None => Command::Serve { framing: FramingArgument::Auto },
     };
     let done = match command {
-        Command::Serve { framing } => abridged::serve::serve(match framing {
+        Command::Serve { framing } => abridged::daemon::serve::serve(match framing {
             FramingArgument::Auto => None,
             FramingArgument::Ndjson => Some(Framing::Ndjson),
             FramingArgument::ContentLength => Some(Framing::ContentLength),

@@ -17,7 +17,7 @@ mod steps;
 pub mod trouble;
 pub mod turns;
 
-use crate::{message::Usage, secret::Secret};
+use crate::{conversation::message::Usage, secret::Secret};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -5,66 +5,46 @@
 //! blocking pool and comes back as an `Input`. While a write is out no command is looked at, so every answer sees every
 //! append before it, and appends that came meanwhile become the next write together.
 
-pub mod append;
-pub mod asking;
 pub mod background;
-pub mod blobs;
-mod browse;
-mod compacting;
+pub mod commands;
 pub mod compaction;
-mod completing;
 mod drafting;
-mod export;
-pub mod follower;
 pub mod handle;
-pub mod header;
-pub mod history;
-mod indexing;
 pub mod instructions;
-mod lines;
-pub mod listing;
-mod lock;
-pub mod means;
-pub mod meter;
-mod migrate;
-mod mirroring;
-mod notes;
 pub mod open;
 pub mod operation;
-mod pieces;
-mod read;
 pub mod relayer;
-mod request;
-mod search;
 pub mod state;
-pub mod store;
-mod summarizing;
-mod telling;
-mod undoing;
 pub mod usage;
-mod walk;
 mod writing;
 
+use crate::session::commands::append;
+use crate::session::commands::notes;
+use crate::session::commands::read;
 use crate::{
-    entry::Entry,
+    compaction::ladder::Draft,
+    conversation::{entry::Entry, path::Path, tokens},
     ids::{OperationId, SessionId},
-    maintenance::ladder::Draft,
-    outbox::{About, Outbox},
-    path::Path,
+    log::{
+        history::Indexed,
+        lock::Unfinished,
+        store::{Appended, Grown, StoreError},
+    },
     protocol::{
         errors::Failure,
         events::Event,
         types::{AppendParams, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage},
     },
-    rpc::Reply,
-    tokens,
+    session::commands::append::Staged,
+    summary::model::summarizing::{Spent, Told},
+    wire::{
+        outbox::{About, Outbox},
+        rpc::Reply,
+    },
 };
-use append::Staged;
 use background::Idle;
 use compaction::{NoDraft, Planned};
 use handle::{Command, Inbox, Note, SharedStatus, Urgent};
-use history::Indexed;
-use lock::Unfinished;
 use open::Opened;
 use operation::{COMPACTION, End, Operation, Stop};
 use state::{Home, State};
@@ -73,8 +53,6 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
-use store::{Appended, Grown, StoreError};
-use summarizing::{Spent, Told};
 use tokio::sync::mpsc;
 
 /// A result of work.

@@ -12,7 +12,7 @@ pub mod trust;
 pub use crate::secret::Secret;
 pub use layers::{Flaw, Layers, Problem, Source, Sourced, Subject};
 
-use crate::models::{ModelRef, known::Api};
+use crate::{ids::ModelRef, provider::Api};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};

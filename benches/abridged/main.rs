@@ -11,18 +11,20 @@ mod pairs;
 mod sessions;
 
 use abridged::{
-    context,
-    entry::Entry,
-    maintenance::{
+    compaction::{
         ladder,
         plan::{self, Demand},
     },
+    conversation::{
+        context,
+        entry::Entry,
+        path::Path,
+        tokens::{self, Estimator},
+    },
     models::Budget,
-    path::Path,
     prompts::Prompts,
     settings::{CompactionSettings, Settings},
     summary::extractive,
-    tokens::{self, Estimator},
 };
 use daemon::Daemon;
 use serde_json::{Value, json};

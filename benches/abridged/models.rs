@@ -2,10 +2,10 @@
 
 use super::{Daemon, Report, demand, median, milliseconds, path_of};
 use abridged::{
+    conversation::tokens,
     provider::{Api, codec::Decoder, sse},
     settings::Settings,
-    summary::{files::FileLists, material::Material, redact::redact},
-    tokens,
+    summary::{files::FileLists, model::material::Material, redact::redact},
 };
 use serde_json::{Value, json};
 use std::{
@@ -27,7 +27,7 @@ pub fn models(report: &mut Report) {
 fn material(report: &mut Report) {
     let (path, bytes) = path_of(300_000);
     path.iter().for_each(|entry| entry.count());
-    let plan = abridged::maintenance::plan::plan(path.clone(), demand(20_000), Arc::default()).expect("long enough");
+    let plan = abridged::compaction::plan::plan(path.clone(), demand(20_000), Arc::default()).expect("long enough");
     let settings = Settings::default();
     let measure = |text: &str| u64::from(tokens::of_text(text));
     let times = (0..7)

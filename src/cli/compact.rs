@@ -1,7 +1,7 @@
 //! `abridged compact`: one session file from the shell.
 
 use super::{client::Client, model::Named};
-use crate::session::header;
+use crate::log::header;
 use serde_json::{Value, json};
 use std::{
     io::{IsTerminal, Write},

@@ -3,6 +3,7 @@
 
 use super::model::key;
 use crate::{
+    ask::means,
     daemon::Places,
     models::{
         ModelRef,
@@ -12,8 +13,8 @@ use crate::{
         learned::Learned,
     },
     provider::{KeySource, Reasoning, Request, Turn, http::Http, keys},
-    session::{asking::failure, means},
     settings::Sourced,
+    summary::model::asking::failure,
 };
 use serde::Serialize;
 use std::time::{Duration, Instant};

@@ -2,13 +2,11 @@
 
 use super::{Daemon, lock};
 use crate::{
-    outbox::Outbox,
+    daemon::listing::{Catalog, names_below},
     protocol::notifications::{Notification as _, SessionsChanged, SessionsChangedParams},
-    session::{
-        handle::{Handle, Urgent},
-        listing::{Catalog, names_below},
-    },
+    session::handle::{Handle, Urgent},
     watch::{Depth, Watcher},
+    wire::outbox::Outbox,
 };
 use std::{
     collections::HashSet,

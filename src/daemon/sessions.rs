@@ -6,20 +6,19 @@ use super::{
 };
 use crate::{
     ids::SessionId,
+    log::{header, store},
     protocol::{
         errors::Failure,
         types::{
             CancelAnswer, CancelParams, ListParams, LoadAnswer, LoadParams, NewParams, SessionAnswer, SessionParams,
         },
     },
-    rpc::Reply,
     session::{
         self, Emitter, background,
         handle::{self, Command, Handle, Inbox, Note, Urgent},
-        header,
         open::{self, Opened},
-        store,
     },
+    wire::rpc::Reply,
 };
 use serde::Serialize;
 use std::{

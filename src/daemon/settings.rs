@@ -4,14 +4,12 @@ use super::{Daemon, Places, lock};
 use crate::{
     ids::SessionId,
     models::catalog::catalog,
-    outbox::Outbox,
     protocol::{
         errors::Failure,
         events::Severity,
         notifications::{Notice, NoticeParams, Notification as _, SettingsChanged},
         types::{ModelsListAnswer, ModelsListParams, Scope, SettingsSetParams},
     },
-    rpc::Reply,
     session::{
         handle::{Command, Handle, Note, Urgent},
         relayer::wrong_patch,
@@ -23,6 +21,7 @@ use crate::{
         prompt_files::project_prompts,
     },
     watch::{Depth, Watcher},
+    wire::{outbox::Outbox, rpc::Reply},
 };
 use serde_json::Value;
 use std::{

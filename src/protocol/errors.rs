@@ -1,9 +1,9 @@
 //! Every way a request can fail, and its code on the wire. The only place with numbers.
 
 use crate::{
+    compaction::{ladder::Floor, plan::NothingToDo},
     ids::{EntryId, OperationId},
-    maintenance::{ladder::Floor, plan::NothingToDo},
-    session::store::StoreError,
+    log::store::StoreError,
 };
 use jsonrpsee::types::ErrorObjectOwned;
 use serde::Serialize;

@@ -6,7 +6,7 @@ use super::{
     reading, sse,
     steps::{self, Content, Ids, Returned, Said, Step, Tool},
 };
-use crate::message::Usage;
+use crate::conversation::message::Usage;
 use serde_json::{Value, json};
 
 /// A request in the words of `generateContent`.

@@ -8,7 +8,7 @@ use super::{
     steps::{self, Content, Ids, Returned, Said, Step, Tool},
     trouble::{Trouble, TroubleKind},
 };
-use crate::message::Usage;
+use crate::conversation::message::Usage;
 use serde_json::{Value, json};
 
 /// The request's body and where it goes.

@@ -6,7 +6,7 @@ use super::{
     Turn, reading, sse,
     steps::{self, Call, Content, Ids, Returned, Said, Step, Tool},
 };
-use crate::message::Usage;
+use crate::conversation::message::Usage;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use std::collections::HashSet;

@@ -28,7 +28,7 @@ pub fn turns<'a>(messages: impl IntoIterator<Item = Cow<'a, str>>, target: &Targ
 const IMAGE_ELSEWHERE: &str = "[An image, which is kept elsewhere and cannot be shown here.]";
 
 fn turn(json: &str, target: &Target<'_>) -> Option<Turn> {
-    let message = crate::message::value(json)?;
+    let message = crate::conversation::message::value(json)?;
     let text = |text: String| Some(Turn::user(text));
     match message["role"].as_str()? {
         "user" | "developer" | "custom" | "hookMessage" => Some(Turn::User(shown(&message["content"]))),

@@ -1,24 +1,21 @@
 //! What a session does when nobody asks it anything: makes its index, reads what others append to its file, and lets go
 //! of bodies that can be read again.
 
-use super::{
-    Done, Ending, Input, Session, Slot, Writer,
-    handle::Command,
-    history::{History, Indexed},
-    lock::Unfinished,
-    means::Means,
-    state::Home,
-    store::{Grown, StoreError},
-    writing::with_its_past,
-};
+use super::{Done, Ending, Input, Session, Slot, Writer, handle::Command, state::Home, writing::with_its_past};
 use crate::{
+    ask::means::Means,
     ids::EntryId,
-    outbox::About,
+    log::{
+        history::{History, Indexed},
+        lock::Unfinished,
+        store::{Grown, StoreError},
+    },
     protocol::{
         errors::Failure,
         events::{Event, Reason, Severity},
         types::{Outcome, Repair},
     },
+    wire::outbox::About,
 };
 use std::{
     sync::{
@@ -249,7 +246,7 @@ impl Session {
         });
     }
 
-    pub(super) fn woke(&mut self, path: Result<crate::path::Path, StoreError>) {
+    pub(super) fn woke(&mut self, path: Result<crate::conversation::path::Path, StoreError>) {
         match path {
             Ok(path) => {
                 self.state.change(|history| history.wake(path));

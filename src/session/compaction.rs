@@ -1,14 +1,18 @@
 //! The work of a compaction, away from the session: from a path to a plan, from a plan to a draft. It owns nothing of
 //! the session; what comes out is committed there, if the plan still stands.
 
-use super::{instructions::Instructions, meter::Meter, operation::Stop, state::wanted, usage::Gauge};
+use super::{instructions::Instructions, operation::Stop, state::wanted, usage::Gauge};
 use crate::{
-    maintenance::{
+    compaction::{
         ladder::{self, Draft},
+        meter::Meter,
         plan::{self, Demand, Plan},
     },
+    conversation::{
+        path::Path,
+        tokens::{self, Estimator},
+    },
     models::ModelRef,
-    path::Path,
     prompts::Prompt,
     protocol::{
         errors::{Failure, Nothing},
@@ -16,7 +20,6 @@ use crate::{
     },
     settings::{Settings, Sourced},
     summary::{extractive, files::FileLists, redact::redact},
-    tokens::{self, Estimator},
 };
 use std::sync::Arc;
 
@@ -103,7 +106,8 @@ pub fn preparation(
         false => text.to_owned(),
     };
     let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files, &clean);
-    let counted = |entries: &[Arc<crate::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
+    let counted =
+        |entries: &[Arc<crate::conversation::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
     let summarized: u64 = plan.summarized().iter().map(|entry| u64::from(entry.tokens(plan.demand.estimator))).sum();
     let summary = plan.demand.budget.summary_cap().min(tokens::scaled(summarized, plan.demand.factor));
     // What stands around the summary, and behind it.

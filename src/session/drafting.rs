@@ -3,21 +3,23 @@
 
 use super::{
     compaction::{self, NoDraft},
-    means::Means,
     operation::Stop,
-    summarizing::{Job, Measure, Told, Written, planned, summarize},
 };
 use crate::{
+    ask::means::Means,
+    compaction::{ladder::Draft, plan::Plan},
     ids::{OperationId, SessionId},
-    maintenance::{ladder::Draft, plan::Plan},
     models::candidates::{Candidate, Unfit},
     protocol::errors::Failure,
     settings::Sourced,
     summary::{
-        brief::Brief,
         files::FileLists,
         made::{Made, Rejected},
-        material::Material,
+        model::{
+            brief::Brief,
+            material::Material,
+            summarizing::{Job, Measure, Told, Written, planned, summarize},
+        },
         redact,
     },
 };

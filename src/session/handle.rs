@@ -11,8 +11,8 @@ use crate::{
             StatusKind, SubscribeParams, TreeParams,
         },
     },
-    rpc::Reply,
     settings::Layers,
+    wire::rpc::Reply,
 };
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -249,7 +249,10 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{caller::Caller, outbox::Outbox, protocol, rpc::Service, transport::Chosen};
+    use crate::{
+        protocol,
+        wire::{caller::Caller, outbox::Outbox, rpc::Service, transport::Chosen},
+    };
 
     /// A session that ends may take a cancel from its queue no more.
     #[test]

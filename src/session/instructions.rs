@@ -1,7 +1,7 @@
 //! The instructions of a model beside the messages: the system prompt and the tools.
 
 use super::state::SessionData;
-use crate::{
+use crate::conversation::{
     path::Path,
     tokens::{self, Estimator, Size},
 };

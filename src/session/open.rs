@@ -1,15 +1,15 @@
 //! How a session comes to be: made new, or opened where it lies.
 
-use super::{
-    header,
-    history::History,
-    lock::Unfinished,
-    state::{Home, SessionData, State},
-    store::{self, StoreError},
-};
+use super::state::{Home, SessionData, State};
 use crate::{
-    entry::{self, Entry, Header, HeaderKind, VERSION},
+    conversation::entry::{self, Entry, Header, HeaderKind, VERSION},
     ids::{EntryId, SessionId},
+    log::{
+        header,
+        history::History,
+        lock::Unfinished,
+        store::{self, StoreError},
+    },
     models::{ModelRef, learned::Learned},
     protocol::{
         errors::Failure,

@@ -3,11 +3,11 @@
 //! Made by sending the start; whatever becomes of it, dropping it sends the end. So there is no start without its end
 //! on any path, a panic included.
 
-use super::{Emitter, lock::Unfinished};
+use super::Emitter;
 use crate::{
-    entry::{self, Entry},
+    conversation::entry::{self, Entry},
     ids::OperationId,
-    outbox::About,
+    log::lock::Unfinished,
     protocol::{
         errors::Failure,
         events::{ChunkSource, Event, Reason, RetrySource, Severity, Stage, Strategy},
@@ -16,9 +16,8 @@ use crate::{
             Usage,
         },
     },
-    rpc::Reply,
     summary::made::Made,
-    transport::escaped_len,
+    wire::{outbox::About, rpc::Reply, transport::escaped_len},
 };
 use std::{
     collections::HashMap,

@@ -3,13 +3,13 @@
 use super::{Session, Slot, state::SessionData};
 use crate::{
     models::catalog::catalog,
-    outbox::About,
     protocol::{
         errors::Failure,
         events::{Event, Severity},
         types::ModelsListAnswer,
     },
     settings::{Layers, Problem, patch::patched},
+    wire::outbox::About,
 };
 use serde_json::Value;
 

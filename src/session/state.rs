@@ -1,20 +1,25 @@
 //! What a session is, apart from what runs in it: its entries, its settings, and what can be said about them at once.
 
 use super::{
-    blobs::Blobs,
-    follower::Follower,
-    history::History,
     instructions::Instructions,
-    meter::Meter,
     open::wrong_settings,
-    store::{Appended, Grown, Log, Repair, Stats, StoreError},
     usage::{Gauge, Measure},
 };
 use crate::{
-    entry::Header,
+    compaction::meter::Meter,
+    conversation::{
+        entry::Header,
+        path::{Path, Revision},
+        tokens::{self, Estimator},
+    },
     ids::{EntryId, SessionId},
+    log::{
+        blobs::Blobs,
+        follower::Follower,
+        history::History,
+        store::{Appended, Grown, Log, Repair, Stats, StoreError},
+    },
     models::{ModelRef, learned::Learned},
-    path::{Path, Revision},
     prompts::Prompts,
     protocol::{
         errors::Failure,
@@ -25,7 +30,6 @@ use crate::{
         checked::{Checked, check, tighten},
         trust::{Trust, allowed},
     },
-    tokens::{self, Estimator},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

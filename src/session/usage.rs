@@ -1,16 +1,19 @@
 //! How full a session is: the provider's last report where it still holds, an estimate where not.
 
-use super::{
-    instructions::Instructions,
-    meter::{Anchor, Meter},
-};
+use super::instructions::Instructions;
 use crate::{
-    maintenance::{self, Facts, plan},
+    compaction::{
+        self, Facts,
+        meter::{Anchor, Meter},
+        plan,
+    },
+    conversation::{
+        path::Path,
+        tokens::{Estimator, calibration::Fit, safe_factor, scaled},
+    },
     models::{self, Budget, ModelRef},
-    path::Path,
     protocol::types::{Breakdown, Usage, UsageSource},
     settings::{CompactionSettings, Settings, Strategy},
-    tokens::{Estimator, calibration::Fit, safe_factor, scaled},
 };
 
 /// The settings, model and instructions that a path is measured with.
@@ -118,8 +121,8 @@ fn with_overhead(tokens: u64, then: u64, now: u64) -> u64 {
 impl Measure {
     /// What the threshold says of this path.
     #[must_use]
-    pub fn decision(&self, path: &Path) -> maintenance::Decision {
-        maintenance::at_threshold(&Facts {
+    pub fn decision(&self, path: &Path) -> compaction::Decision {
+        compaction::at_threshold(&Facts {
             context_tokens: self.usage.context_tokens,
             budget: self.budget,
             auto: self.usage.auto_compaction,

@@ -1,28 +1,28 @@
 //! Everything a session writes: handed to the disk, and told when it is there.
 
-use super::{
-    Append, Done, Ending, Input, Session, Write, Writer, append,
-    handle::Command,
-    history::{Library, Placed},
-    mirroring, notes, read,
-    state::Home,
-    store::{Appended, StoreError},
-};
+use super::{Append, Done, Ending, Input, Session, Write, Writer, handle::Command, state::Home};
 use crate::{
-    context::others,
-    entry::Entry,
+    conversation::{
+        context::others,
+        entry::Entry,
+        mirroring,
+        path::Path,
+        tokens::{self, Estimator},
+    },
     ids::OperationId,
-    index::Spot,
-    outbox::About,
-    path::Path,
+    log::{
+        history::{Library, Placed},
+        index::Spot,
+        store::{Appended, StoreError},
+    },
     protocol::{
         errors::Failure,
         events::Event,
         types::{AppendAnswer, Next},
     },
     provider::overflow::{self, Meaning, Overflow},
-    tokens::{self, Estimator},
-    transport,
+    session::commands::{append, notes, read},
+    wire::{outbox::About, transport},
 };
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -290,7 +290,7 @@ impl Session {
     }
 
     /// Notes what another program is to find in the file, where that is possible now.
-    pub(super) fn note(&mut self, note: Box<super::Note>, reply: crate::rpc::Reply) {
+    pub(super) fn note(&mut self, note: Box<super::Note>, reply: crate::wire::rpc::Reply) {
         if reply.cancelled() {
             return reply.fail(&Failure::Cancelled);
         }
@@ -312,7 +312,7 @@ impl Session {
         }
     }
 
-    fn noted(&mut self, note: super::Note, staged: notes::Staged, reply: crate::rpc::Reply) {
+    fn noted(&mut self, note: super::Note, staged: notes::Staged, reply: crate::wire::rpc::Reply) {
         if staged.stores_model() {
             self.state.stored_model();
         }

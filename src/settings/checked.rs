@@ -99,7 +99,7 @@ fn examine(text: &str, before: Option<&Value>, trust: Trust) -> (Checked, Vec<St
         },
         Ok(_) => return broken(1, "expected an object of settings".to_owned()),
         Err(error) => {
-            let what = format!("not JSON: {}", crate::message::without_position(&error.to_string()));
+            let what = format!("not JSON: {}", crate::conversation::message::without_position(&error.to_string()));
             return broken(error.line(), what);
         }
     };
@@ -267,7 +267,7 @@ impl Layer<'_> {
         let mut reader = serde_json::Deserializer::from_str(self.text);
         if let Err(error) = serde_path_to_error::deserialize::<_, Settings>(&mut reader) {
             let (line, key) = (Some(error.inner().line()), error.path().to_string());
-            let what = crate::message::without_position(&error.inner().to_string());
+            let what = crate::conversation::message::without_position(&error.inner().to_string());
             // The values that a project may not set are not checked.
             if !what.starts_with("duplicate field") {
                 return;
@@ -387,7 +387,7 @@ fn typed<T: DeserializeOwned>(value: &Value) -> Result<Vec<String>, (Place, Stri
             Segment::Seq { index } => Some(Step::Item(*index)),
             Segment::Enum { .. } | Segment::Unknown => None,
         });
-        (Place(steps.collect()), crate::message::without_position(&error.to_string()))
+        (Place(steps.collect()), crate::conversation::message::without_position(&error.to_string()))
     })
 }
 

@@ -4,16 +4,19 @@
 //! Facts first – goal, rules of the user, requests and their outcomes, open tasks, failures, decisions –, then the lines
 //! that are worth most, then what was said last. Every item has its rank; the best that fit under the cap are taken.
 
+pub mod salient;
+
 use super::{
     SPLIT_TURN,
     files::FileLists,
     ledger::{self, Ledger, Said, Speaker},
-    material::without_files,
-    salient,
     sections::{self, Section},
     todo::State,
 };
-use crate::{entry::Entry, maintenance::plan::Plan, settings::Settings, text};
+use crate::{
+    compaction::plan::Plan, conversation::entry::Entry, settings::Settings, summary::model::material::without_files,
+    text,
+};
 use std::{collections::HashSet, sync::Arc};
 
 /// What is asked for.

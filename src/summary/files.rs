@@ -1,8 +1,10 @@
 //! Which files an agent read and changed, from the calls of its tools.
 
 use crate::{
-    entry::{Body, Entry},
-    message::{Message, ToolCall},
+    conversation::{
+        entry::{Body, Entry},
+        message::{Message, ToolCall},
+    },
     settings::{FileOperation, FileTool},
 };
 use schemars::JsonSchema;

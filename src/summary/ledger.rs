@@ -6,8 +6,10 @@ use super::{
     todo::{self, Todo},
 };
 use crate::{
-    entry::{Body, Entry},
-    message::{self, Block, Message, ToolCall},
+    conversation::{
+        entry::{Body, Entry},
+        message::{self, Block, Message, ToolCall},
+    },
     prompts::escape_tags,
     text,
 };

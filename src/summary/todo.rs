@@ -1,6 +1,6 @@
 //! The todo list of an agent, from the newest call of the tool that holds it.
 
-use crate::message::ToolCall;
+use crate::conversation::message::ToolCall;
 use serde_json::Value;
 
 /// A task and how far it is.

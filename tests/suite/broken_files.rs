@@ -5,12 +5,16 @@ use crate::{
     support::{Daemon, Home, assistant, calls, entries, header, result, user},
     wire::Dice,
 };
-use abridged::prompts::Prompts;
 use abridged::{
-    context::{self, check::violations},
-    entry::Entry,
-    index::{Head, Index, Spot},
-    session::store,
+    conversation::{
+        context::{self, check::violations},
+        entry::Entry,
+    },
+    log::{
+        index::{Head, Index, Spot},
+        store,
+    },
+    prompts::Prompts,
 };
 use serde_json::{Value, json};
 use std::{

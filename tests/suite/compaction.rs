@@ -1,7 +1,7 @@
 //! One compaction from its start event to its end event, and everything that may happen to it.
 
 use crate::support::{Daemon, Home, assistant, calls, entries, header, result, session_of, text_of, turns, user};
-use abridged::context::check::violations;
+use abridged::conversation::context::check::violations;
 use serde_json::{Value, json};
 use std::fs;
 

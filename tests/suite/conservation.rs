@@ -2,20 +2,22 @@
 //! that a provider takes.
 
 use abridged::{
-    context::{self, check::violations},
-    entry::Entry,
-    ids::EntryId,
-    maintenance::{
+    compaction::{
         ladder::{self, Draft},
         plan::{self, Demand},
     },
-    message::Message,
+    conversation::{
+        context::{self, check::violations},
+        entry::Entry,
+        message::Message,
+        path::Path,
+        tokens::{self, Estimator},
+    },
+    ids::EntryId,
     models::Budget,
-    path::Path,
     prompts::Prompts,
     settings::{CompactionSettings, Settings},
     summary::extractive::{self, Summary},
-    tokens::{self, Estimator},
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -3,11 +3,12 @@
 use crate::support::{Daemon, Home, assistant, calls, header, result, session_of, turns, user};
 use crate::wire::number;
 use abridged::{
-    context::{self, check::violations},
-    index::NEAR,
-    path::Path as ContextPath,
+    conversation::{
+        context::{self, check::violations},
+        path::Path as ContextPath,
+    },
+    log::{index::NEAR, store},
     prompts::Prompts,
-    session::store,
 };
 use proptest::{prelude::*, strategy::ValueTree};
 use serde_json::{Value, json};
@@ -513,7 +514,7 @@ proptest! {
                 prop_assert_eq!(history.path().last().map(|leaf| leaf.id.clone()), leaf.clone());
                 prop_assert_eq!(numbers(history.path()), numbers(again.history.path()));
                 if let Some(leaf) = leaf {
-                    let of = |history: &abridged::session::history::History| {
+                    let of = |history: &abridged::log::history::History| {
                         let library = history.library().expect("an index");
                         chain(&library.path_to(&leaf).expect("it can be read").expect("the leaf is there"))
                     };

@@ -6,7 +6,7 @@ use crate::{
     support::*,
 };
 use abridged::{
-    context,
+    conversation::context,
     prompts::Prompts,
     provider::{
         Api, Cache, Delivery, Effort, Reasoning, Request, codec,

@@ -7,9 +7,11 @@ use crate::{
 };
 use abridged::{
     daemon::{Daemon, Places},
-    outbox::Outbox,
-    rpc::Service,
-    transport::{Chosen, FrameReader, Framing, Inbound, LARGEST_FRAME},
+    wire::{
+        outbox::Outbox,
+        rpc::Service,
+        transport::{Chosen, FrameReader, Framing, Inbound, LARGEST_FRAME},
+    },
 };
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Value, json, value::RawValue};

@@ -2,23 +2,24 @@
 
 use crate::support::{Daemon, Home, assistant, header, text_of, turns, user};
 use abridged::{
-    context,
-    entry::{self, Entry},
+    compaction::{ladder::Draft, meter::Meter},
+    conversation::{
+        context,
+        entry::{self, Entry},
+        message::{Block, Message},
+        path::Path,
+        tokens::{self, Estimator},
+    },
     ids::{EntryId, ModelRef},
-    maintenance::ladder::Draft,
-    message::{Block, Message},
-    path::Path,
     protocol::types::{Initiator, Usage, UsageSource},
     session::{
         compaction::{self, Snapshot},
         instructions::Instructions,
-        meter::Meter,
         operation::Stop,
         state::SessionData,
         usage::{Gauge, Measure},
     },
     settings::{Layers, Sourced, layers::Source},
-    tokens::{self, Estimator},
 };
 use proptest::{prelude::*, test_runner::RngSeed};
 use serde_json::{Value, json};
@@ -385,8 +386,8 @@ impl World {
     }
 }
 
-fn message_role() -> abridged::message::outline::Role {
-    abridged::message::outline::Role::ToolResult
+fn message_role() -> abridged::conversation::message::outline::Role {
+    abridged::conversation::message::outline::Role::ToolResult
 }
 
 /// The same 60 histories in every run; `ABRIDGED_OVERHEADS=N` for N other ones.

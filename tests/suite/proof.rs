@@ -5,7 +5,7 @@ use crate::{
     support::{Home, text_of},
     wire::{Peer, number},
 };
-use abridged::context::check::violations;
+use abridged::conversation::context::check::violations;
 use proptest::{prelude::*, sample::Index};
 use serde_json::{Value, json};
 use std::{

@@ -2,7 +2,7 @@
 
 use crate::{json_schema, support::Daemon};
 use abridged::{
-    maintenance::ladder::Floor,
+    compaction::ladder::Floor,
     protocol::{
         codes::CODES,
         errors::{Failure, Nothing},

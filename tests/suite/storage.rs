@@ -1,7 +1,7 @@
 //! The session file: whatever it looks like, whoever else has it, and however the daemon ends.
 
 use crate::support::{Daemon, Home, assistant, entries, header, session_of, turns, user};
-use abridged::session::store;
+use abridged::log::store;
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 

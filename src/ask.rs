@@ -1,0 +1,3 @@
+//! Asking a model.
+
+pub mod means;

@@ -1,0 +1,400 @@
+//! Where a session is cut: what a compaction will summarize and what it keeps. Pure: a path and numbers in, a plan out.
+
+use crate::{
+    conversation::{
+        context,
+        entry::{Body, CarriedCalibration, CarriedMessage, Entry},
+        message::outline::{Call, Role},
+        path::Path,
+        tokens::Estimator,
+    },
+    ids::EntryId,
+    models::Budget,
+    prompts::Prompts,
+};
+use sha2::{Digest, Sha256};
+use std::{collections::HashSet, sync::Arc};
+
+/// What an entry is to a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A turn begins here; a cut may fall before it.
+    TurnStart,
+    /// A cut may fall before it, and splits a turn.
+    Message,
+    /// Belongs to the call before it: never cut off from it.
+    ToolResult,
+    /// Says nothing to the model; stays with what follows.
+    Metadata,
+    /// An earlier compaction.
+    Compaction,
+}
+
+/// An entry as a cut sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// What it is.
+    pub kind: Kind,
+    /// Its size in tokens.
+    pub tokens: u64,
+}
+
+/// Where a window of steps is cut. Made only by `cut`, so that no result is ever separated from its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    at: usize,
+    history_end: usize,
+}
+
+impl Cut {
+    /// The first step that is kept; the number of steps where nothing is.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The end of the whole turns. From here to the cut is the beginning of a turn whose end is kept.
+    #[must_use]
+    pub fn history_end(&self) -> usize {
+        self.history_end
+    }
+
+    /// Whether it falls inside a turn.
+    #[must_use]
+    pub fn splits_a_turn(&self) -> bool {
+        self.history_end < self.at
+    }
+}
+
+/// Cuts a window so that about `keep` tokens stay: walks back from the newest step, and where the sum reaches `keep`,
+/// cuts before the first step at or after that one where a cut may fall. Where there is none, before the last one
+/// there is. With 0 nothing stays. `pending` is the place of an answer whose calls still wait for results: it stays in
+/// any case, because they are yet to come.
+#[must_use]
+pub fn cut(steps: &[Step], keep: u64, pending: Option<usize>) -> Cut {
+    let may_cut = |place: &usize| matches!(steps[*place].kind, Kind::TurnStart | Kind::Message);
+    let nothing = Cut { at: 0, history_end: 0 };
+    let mut sum = 0;
+    let reached = (0..steps.len()).rev().find(|&place| {
+        sum += steps[place].tokens;
+        keep > 0 && sum >= keep
+    });
+    let at = match reached {
+        None if keep == 0 => Some(steps.len()),
+        None => return nothing,
+        Some(from) => (from..steps.len()).find(may_cut).or_else(|| (0..from).rev().find(may_cut)),
+    };
+    let Some(at) = at.map(|at| pending.map_or(at, |pending| at.min(pending))) else {
+        return nothing;
+    };
+    // Decided before metadata is pulled in, which is the beginning of nothing.
+    let begins_a_turn = steps.get(at).is_none_or(|step| step.kind == Kind::TurnStart);
+    let turn_start = (0..at).rev().find(|&place| steps[place].kind == Kind::TurnStart);
+    let pulled = (0..at).rev().find(|&place| steps[place].kind != Kind::Metadata).map_or(0, |place| place + 1);
+    // With nothing kept the metadata at the end goes too.
+    let at = if at == steps.len() { at } else { pulled };
+    let history_end = match turn_start {
+        Some(start) if !begins_a_turn => start,
+        _ => at,
+    };
+    Cut { at, history_end }
+}
+
+/// What a compaction asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Demand {
+    /// How much stays, in tokens.
+    pub keep: u64,
+    /// A call named it, so it is taken as it is.
+    pub explicit: bool,
+    /// By what tokens are estimated.
+    pub estimator: Estimator,
+    /// Reported over estimated tokens: what an estimate is multiplied with.
+    pub factor: f64,
+    /// How the window is divided.
+    pub budget: Budget,
+    /// Size of the context now, in tokens.
+    pub tokens_before: u64,
+}
+
+/// What a compaction will do. Stands as long as what it covers is unchanged.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    path: Path,
+    /// Place of the window on the path: the kept tail of the compaction before.
+    start: usize,
+    cut: Cut,
+    /// What is kept word for word wherever the cut falls: no summary is made of it.
+    pinned: Arc<HashSet<EntryId>>,
+    calibrations: Arc<[CarriedCalibration]>,
+    /// What was asked for.
+    pub demand: Demand,
+    /// The frames that what it makes will stand in.
+    pub prompts: Arc<Prompts>,
+}
+
+/// Why there is nothing to compact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NothingToDo {
+    /// Nothing came since the last compaction.
+    AlreadyCompacted,
+    /// All of it is kept.
+    TooShort,
+}
+
+/// Plans a compaction of a path. With `Estimator::Tiktoken` it may count for a while.
+///
+/// # Errors
+/// When there is nothing to compact.
+pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, NothingToDo> {
+    if !anything_new(&path) {
+        return Err(NothingToDo::AlreadyCompacted);
+    }
+    let start = path.first_kept();
+    let window = &path[start..];
+    let steps: Vec<Step> = window.iter().map(|entry| step(entry, demand.estimator)).collect();
+    let cut = cut(&steps, kept_tail(&demand), pending(window));
+    let pinned = Arc::new(path.pins().iter().map(|pin| pin.entry.clone()).collect());
+    let plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), demand, prompts };
+    if plan.summarized().is_empty() { Err(NothingToDo::TooShort) } else { Ok(plan) }
+}
+
+/// Whether anything that a model would be sent came since the compaction in force.
+#[must_use]
+pub fn anything_new(path: &Path) -> bool {
+    let since = path.compaction().map_or(0, |place| place + 1);
+    path[since..].iter().any(|entry| entry.in_context())
+}
+
+/// How many estimated tokens stay: what is asked for, but no more than fits beside the summary.
+fn kept_tail(demand: &Demand) -> u64 {
+    if demand.explicit {
+        return demand.keep;
+    }
+    let factor = demand.factor.max(1.0);
+    let fits = demand.budget.available().saturating_sub(demand.budget.summary_cap());
+    // A tail of nothing is only for those who ask for it.
+    (demand.keep.min(fits) as f64 / factor) as u64 + u64::from(demand.keep > 0)
+}
+
+fn step(entry: &Arc<Entry>, estimator: Estimator) -> Step {
+    let kind = match &entry.body {
+        Body::Compaction(_) => Kind::Compaction,
+        _ if entry.starts_turn() => Kind::TurnStart,
+        Body::Message(body) if entry.in_context() => match body.outline.role {
+            Role::ToolResult => Kind::ToolResult,
+            Role::System => Kind::Metadata,
+            _ => Kind::Message,
+        },
+        _ => Kind::Metadata,
+    };
+    let tokens = match kind {
+        Kind::Metadata | Kind::Compaction => 0,
+        _ => u64::from(entry.tokens(estimator)),
+    };
+    Step { kind, tokens }
+}
+
+/// The place of the last answer, if calls of it are not answered and nothing but results came since.
+fn pending(window: &[Arc<Entry>]) -> Option<usize> {
+    let mut answered = Vec::new();
+    for (place, entry) in window.iter().enumerate().rev() {
+        match entry.outline() {
+            Some(outline) if outline.role == Role::ToolResult => answered.extend(&outline.answers),
+            Some(outline) if outline.role == Role::Assistant && !outline.failed => {
+                let open = |call: &Call| !answered.contains(&&call.id);
+                return outline.calls.iter().any(open).then_some(place);
+            }
+            None if !entry.in_context() => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+impl Plan {
+    /// The same plan, whose compaction carries these calibrations.
+    #[must_use]
+    pub fn carrying(self, calibrations: Vec<CarriedCalibration>) -> Self {
+        Self { calibrations: calibrations.into(), ..self }
+    }
+
+    /// The calibrations that its compaction carries.
+    #[must_use]
+    pub fn calibrations(&self) -> &[CarriedCalibration] {
+        &self.calibrations
+    }
+
+    /// The path it was made for.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The compaction before, whose summary goes into the new one.
+    #[must_use]
+    pub fn previous(&self) -> Option<&Arc<Entry>> {
+        self.path.compaction().map(|place| &self.path[place])
+    }
+
+    /// The entries of whole turns that are summarized.
+    #[must_use]
+    pub fn history(&self) -> &[Arc<Entry>] {
+        &self.path[self.start..self.start + self.cut.history_end]
+    }
+
+    /// The entries of the turn whose end is kept.
+    #[must_use]
+    pub fn turn_prefix(&self) -> &[Arc<Entry>] {
+        &self.path[self.start + self.cut.history_end..self.first_kept()]
+    }
+
+    /// Everything that is kept as it is.
+    #[must_use]
+    pub fn kept(&self) -> &[Arc<Entry>] {
+        &self.path[self.first_kept()..]
+    }
+
+    /// The messages that are summarized, history and turn prefix.
+    #[must_use]
+    pub fn summarized(&self) -> Vec<&Arc<Entry>> {
+        let all = self.history().iter().chain(self.turn_prefix());
+        all.filter(|entry| is_message(entry) && !self.is_pinned(entry)).collect()
+    }
+
+    /// Whether an entry is pinned.
+    #[must_use]
+    pub fn is_pinned(&self, entry: &Entry) -> bool {
+        self.pinned.contains(&entry.id)
+    }
+
+    /// Place on the path of the first kept entry.
+    #[must_use]
+    pub fn first_kept(&self) -> usize {
+        self.start + self.cut.at
+    }
+
+    /// The first kept entry; none where nothing is kept.
+    #[must_use]
+    pub fn first_kept_id(&self) -> Option<&EntryId> {
+        self.path.get(self.first_kept()).map(|entry| &entry.id)
+    }
+
+    /// Whether the cut falls inside a turn.
+    #[must_use]
+    pub fn splits_a_turn(&self) -> bool {
+        !self.turn_prefix().is_empty()
+    }
+
+    /// The newest user message, where the cut leaves it behind.
+    #[must_use]
+    pub fn carried(&self) -> Option<CarriedMessage> {
+        let found = context::newest_user_message_before(&self.path, self.first_kept(), self.path.len());
+        // What an earlier compaction carries may stand before everything this path still knows.
+        let carried = found.or_else(|| {
+            let kept_user = self.kept().iter().any(|entry| entry.is_from(Role::User));
+            let carried = self.path.newest_user_message_before().filter(|_| !kept_user);
+            carried.cloned()
+        });
+        // In a small window it gets a third of the room; a token has at least three characters of prose.
+        let third = self.demand.budget.available() as f64 / self.demand.factor.max(1.0);
+        carried.map(|it| CarriedMessage { text: context::clip_carried(&it.text, third as usize), ..it })
+    }
+
+    /// The tokens of what is kept, estimated and calibrated.
+    #[must_use]
+    pub fn kept_tokens(&self) -> u64 {
+        let sum = self
+            .kept()
+            .iter()
+            .filter(|entry| is_message(entry))
+            .map(|entry| u64::from(entry.tokens(self.demand.estimator)))
+            .sum();
+        crate::conversation::tokens::scaled(sum, self.demand.factor)
+    }
+
+    /// A plan that keeps less: at most about `keep` estimated tokens.
+    #[must_use]
+    pub fn keeping(&self, keep: u64) -> Self {
+        let window = &self.path[self.start..];
+        let steps: Vec<Step> = window.iter().map(|entry| step(entry, self.demand.estimator)).collect();
+        let cut = cut(&steps, keep, pending(window));
+        Self { cut, ..self.clone() }
+    }
+
+    /// Names what it would do: equal for two plans that would do the same to the same path.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut digest = Sha256::new();
+        for entry in self.path.iter().filter(|entry| !entry.is_marker()) {
+            digest.update(entry.id.as_str());
+            digest.update([0]);
+        }
+        digest.update(format!("{}/{}/{}", self.start, self.cut.at, self.cut.history_end));
+        digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+fn is_message(entry: &Arc<Entry>) -> bool {
+    entry.in_context() && !entry.is_from(Role::System)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `u:10k a:2k t:40k`: user, answer, tool result, x for execution, m for metadata, c for a compaction.
+    fn steps(text: &str) -> Vec<Step> {
+        let step = |word: &str| {
+            let (kind, size) = word.split_once(':').unwrap_or((word, "0"));
+            let tokens = match size.strip_suffix('k') {
+                Some(thousands) => 1_000 * thousands.parse::<u64>().expect("a number"),
+                None => size.parse().expect("a number"),
+            };
+            let kind = match kind {
+                "u" | "x" => Kind::TurnStart,
+                "a" => Kind::Message,
+                "t" => Kind::ToolResult,
+                "m" => Kind::Metadata,
+                "c" => Kind::Compaction,
+                other => panic!("no such step: {other}"),
+            };
+            Step { kind, tokens }
+        };
+        text.split(' ').map(step).collect()
+    }
+
+    fn check(text: &str, keep: u64, expected: &str) {
+        let steps = steps(text);
+        let cut = cut(&steps, keep, None);
+        let words: Vec<&str> = text.split(' ').collect();
+        let freed: u64 = steps[..cut.at()].iter().map(|step| step.tokens).sum();
+        let before = words.get(cut.at()).map_or("the end".to_owned(), |word| format!("{word} at {}", cut.at()));
+        let split =
+            if cut.splits_a_turn() { format!(", splits the turn at {}", cut.history_end()) } else { String::new() };
+        assert_eq!(format!("cut before {before}, frees {freed}{split}"), expected, "{text} keeping {keep}");
+    }
+
+    #[test]
+    fn a_cut_is_a_row() {
+        check("u:10k a:2k t:40k a:1k", 20_000, "cut before a:1k at 3, frees 52000, splits the turn at 0");
+        check("u:1k a:1k u:1k a:1k", 1_500, "cut before u:1k at 2, frees 2000");
+        check("u:1k a:1k u:1k a:1k", 1_000, "cut before a:1k at 3, frees 3000, splits the turn at 2");
+        check("u:1k a:1k u:1k a:1k", 9_000, "cut before u:1k at 0, frees 0");
+        check("u:1k a:1k u:1k a:1k", 0, "cut before the end, frees 4000");
+        // The result on the edge alone reaches the goal: nothing may be cut at or after it.
+        check("u:1k a:1k u:1k a:1k t:30k", 20_000, "cut before a:1k at 3, frees 3000, splits the turn at 2");
+        check("u:1k a:1k m m u:1k a:1k", 2_000, "cut before m at 2, frees 2000");
+        check("u:1k a:1k m a:1k t:1k", 1_500, "cut before m at 2, frees 2000, splits the turn at 0");
+        check("x:1k a:1k x:1k", 1_000, "cut before x:1k at 2, frees 2000");
+        check("t:5k t:5k", 1_000, "cut before t:5k at 0, frees 0");
+        check("u:1k c u:1k a:1k", 2_000, "cut before u:1k at 2, frees 1000");
+    }
+
+    #[test]
+    fn an_answer_that_waits_for_results_is_kept_even_when_nothing_is() {
+        let steps = steps("u:1k a:1k t:1k a:1k t:1k");
+        assert_eq!(cut(&steps, 0, Some(3)).at(), 3);
+        assert_eq!(cut(&steps, 1, Some(1)).at(), 1);
+    }
+}

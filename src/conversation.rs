@@ -1,0 +1,8 @@
+//! A conversation as a session file records it: entries, messages, the path through them, and the context for a model.
+
+pub mod context;
+pub mod entry;
+pub mod message;
+pub mod mirroring;
+pub mod path;
+pub mod tokens;

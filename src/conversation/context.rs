@@ -1,0 +1,355 @@
+//! What a model may be sent now: the path, seen through its latest compaction and its edits, made valid for a provider.
+//!
+//! `build` is the only way to a `Context`, and validity is its last step, so no chain of compactions, branches, aborts
+//! or another program's writing leads to a list that a provider refuses. `check` is a second opinion that shares no
+//! code with it.
+
+pub mod check;
+pub mod others;
+mod pairing;
+
+use crate::{
+    conversation::{
+        entry::{self, Body, CarriedMessage, Entry, Mirror, Replacement},
+        message::{
+            Message,
+            outline::{Outline, Role},
+        },
+        path::{Path, Pin},
+        tokens::{Estimator, Size, of_message},
+    },
+    ids::EntryId,
+    prompts::{Prompt, Prompts, escape_frame, escape_tags},
+    text,
+};
+use serde_json::{Value, json};
+use std::{borrow::Cow, collections::HashMap, ops::Range, sync::Arc};
+
+/// The messages a model may be sent, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    messages: Vec<ContextMessage>,
+    compaction: Option<EntryId>,
+}
+
+/// One message of a context.
+#[derive(Debug, Clone)]
+pub struct ContextMessage {
+    /// The entry it comes from; none for one that stands in for something that is missing.
+    pub entry: Option<EntryId>,
+    /// What part of the context it is.
+    pub part: Part,
+    source: Source,
+}
+
+/// What part of the context a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// It stands for what a compaction summarized.
+    Summary,
+    /// It is an entry's own.
+    Message,
+    /// It was made up, so that a call has its result.
+    StandIn,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    /// Sent byte for byte.
+    Entry(Arc<Entry>),
+    Made(Arc<Made>),
+}
+
+#[derive(Debug)]
+struct Made {
+    json: String,
+    message: Message,
+    outline: Outline,
+    size: Size,
+}
+
+impl Context {
+    /// The messages, in order.
+    #[must_use]
+    pub fn messages(&self) -> &[ContextMessage] {
+        &self.messages
+    }
+
+    /// The compaction it is seen through.
+    #[must_use]
+    pub fn compaction(&self) -> Option<&EntryId> {
+        self.compaction.as_ref()
+    }
+
+    /// The estimated tokens of all messages, uncalibrated. With `Tiktoken` this may count for a while.
+    #[must_use]
+    pub fn tokens(&self, estimator: Estimator) -> u64 {
+        self.messages.iter().map(|message| u64::from(message.tokens(estimator))).sum()
+    }
+}
+
+impl ContextMessage {
+    fn of_entry(entry: &Arc<Entry>) -> Self {
+        Self { entry: Some(entry.id.clone()), part: Part::Message, source: Source::Entry(entry.clone()) }
+    }
+
+    fn made(entry: Option<EntryId>, part: Part, value: &Value) -> Option<Self> {
+        let json = value.to_string();
+        let message = Message::parse(&json).ok()?;
+        let outline = Outline::of(&message);
+        let size = Size::of_chars(outline.chars);
+        Some(Self { entry, part, source: Source::Made(Arc::new(Made { json, message, outline, size })) })
+    }
+
+    fn user_text(entry: &Entry, part: Part, text: &str) -> Option<Self> {
+        let content = json!([{ "type": "text", "text": text }]);
+        Self::user(entry, part, content)
+    }
+
+    fn user(entry: &Entry, part: Part, content: Value) -> Option<Self> {
+        let timestamp = entry::milliseconds(&entry.timestamp);
+        Self::made(Some(entry.id.clone()), part, &json!({ "role": "user", "content": content, "timestamp": timestamp }))
+    }
+
+    /// The entry that it is, for clients. A frame and a stand-in are no entry.
+    #[must_use]
+    pub fn entry_shown(&self) -> Option<&EntryId> {
+        self.entry.as_ref().filter(|_| self.part == Part::Message)
+    }
+
+    /// The message.
+    #[must_use]
+    pub fn message(&self) -> &Message {
+        match &self.source {
+            Source::Entry(entry) => entry.message().expect("only message entries become context messages unchanged"),
+            Source::Made(made) => &made.message,
+        }
+    }
+
+    /// What is known of it without its texts.
+    #[must_use]
+    pub fn outline(&self) -> &Outline {
+        match &self.source {
+            Source::Entry(entry) => entry.outline().expect("only message entries become context messages unchanged"),
+            Source::Made(made) => &made.outline,
+        }
+    }
+
+    /// Its JSON as a part of an entry's line, where it is that and stands on one line.
+    #[must_use]
+    pub fn part(&self) -> Option<(Arc<str>, Range<usize>)> {
+        match (&self.source, self.json()) {
+            (Source::Entry(entry), Cow::Borrowed(_)) => entry.message_part(),
+            _ => None,
+        }
+    }
+
+    /// Its JSON on one line: the entry's own bytes where nothing changed it.
+    #[must_use]
+    pub fn json(&self) -> Cow<'_, str> {
+        match &self.source {
+            Source::Entry(entry) => {
+                entry::one_line(entry.message_json().expect("only message entries become context messages unchanged"))
+            }
+            Source::Made(made) => Cow::Borrowed(&made.json),
+        }
+    }
+
+    /// Its estimated tokens, uncalibrated.
+    #[must_use]
+    pub fn tokens(&self, estimator: Estimator) -> u32 {
+        match (&self.source, estimator) {
+            (Source::Entry(entry), _) => entry.tokens(estimator),
+            (Source::Made(made), Estimator::Chars) => made.size.chars(),
+            (Source::Made(made), Estimator::Tiktoken) => made.size.counted(|| of_message(&made.message)),
+        }
+    }
+}
+
+/// Builds the context of a path.
+#[must_use]
+pub fn build(path: &Path, prompts: &Prompts) -> Context {
+    let compaction = path.compaction();
+    let first_kept = path.first_kept();
+    let pins = path.pins();
+    let edits = edits(path, compaction);
+    let mut messages = Vec::new();
+    if let Some(place) = compaction {
+        messages.extend(summary(path, place, first_kept, pins, prompts));
+    }
+    let kept = path[first_kept..].iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
+    messages.extend(kept.filter_map(|entry| match edits.get(&entry.id) {
+        None => message(entry, prompts),
+        Some(None) => None,
+        // What is pinned stays as it is.
+        Some(Some(_)) if pins.iter().any(|pin| pin.entry == entry.id) => message(entry, prompts),
+        Some(Some(replacement)) => edited(entry, replacement),
+    }));
+    let messages = pairing::pair(messages);
+    let violations = check::violations_of(&messages);
+    if !violations.is_empty() {
+        tracing::error!(?violations, "a context that a provider may refuse; please report this");
+        debug_assert!(violations.is_empty(), "{violations:?}");
+    }
+    Context { messages, compaction: compaction.map(|place| path[place].id.clone()) }
+}
+
+/// The newest user message, where the compaction at `place` left it behind: what it carries, or, for a compaction of
+/// another program, what stands before its cut.
+fn left_behind(path: &Path, place: usize, first_kept: usize) -> Option<Cow<'_, CarriedMessage>> {
+    if path[place].compaction()?.preserved().is_some() {
+        return path.newest_user_message_before().map(Cow::Borrowed);
+    }
+    let kept = path[first_kept..place].iter().any(|entry| is_user(entry));
+    let found = newest_user_message_before(path, first_kept.min(place), place).map(Cow::Owned);
+    found.or_else(|| path.newest_user_message_before().filter(|_| !kept).map(Cow::Borrowed))
+}
+
+fn is_user(entry: &Entry) -> bool {
+    entry.is_from(Role::User)
+}
+
+/// The newest user message of `path[..until]`, if it stands before `first_kept`; clipped as it is carried.
+#[must_use]
+pub fn newest_user_message_before(path: &Path, first_kept: usize, until: usize) -> Option<CarriedMessage> {
+    let place = path[..until].iter().rposition(|entry| is_user(entry))?;
+    (place < first_kept).then(|| carried(&path[place]))
+}
+
+/// A message as it is carried over a cut.
+#[must_use]
+pub fn carried(entry: &Entry) -> CarriedMessage {
+    let text = match entry.message().map(Message::text).unwrap_or_default() {
+        text if text.is_empty() => "[a message without text, such as an image]".to_owned(),
+        text => text,
+    };
+    CarriedMessage { entry_id: entry.id.clone(), text: clip_carried(&text, usize::MAX) }
+}
+
+/// A carried message keeps its beginning and its end: 2,000 tokens at the peers' four characters each, or fewer.
+#[must_use]
+pub fn clip_carried(text: &str, most_chars: usize) -> String {
+    const CHARS: usize = 2_000 * 4;
+    text::clip_middle(text, CHARS.min(most_chars), "\n[… the middle of this message was left out …]\n")
+}
+
+fn summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin], prompts: &Prompts) -> Option<ContextMessage> {
+    let entry = &path[place];
+    let summary = escape_frame(&entry.compaction()?.summary);
+    let mut text = prompts.render(Prompt::CompactionSummaryContext, &[("summary", &summary)]);
+    let pinned: Vec<String> = texts_of_pins(path, first_kept, pins).into_iter().map(|(_, text)| text).collect();
+    if !pinned.is_empty() {
+        text.push_str("\n\n");
+        text.push_str(&prompts.render(Prompt::PinnedContext, &[("pins", &pinned.join("\n\n"))]));
+    }
+    if let Some((_, carried)) = carried_frame(path, place, first_kept, pins, prompts) {
+        text.push_str("\n\n");
+        text.push_str(&carried);
+    }
+    ContextMessage::user_text(entry, Part::Summary, &text)
+}
+
+/// The newest user message in its frame, with its entry, where the compaction at `place` left it behind and it is not
+/// pinned.
+fn carried_frame(
+    path: &Path,
+    place: usize,
+    first_kept: usize,
+    pins: &[Pin],
+    prompts: &Prompts,
+) -> Option<(EntryId, String)> {
+    let carried = left_behind(path, place, first_kept).filter(|it| pins.iter().all(|pin| pin.entry != it.entry_id))?;
+    let message = escape_tags(&carried.text);
+    Some((carried.entry_id.clone(), prompts.render(Prompt::CarriedMessageContext, &[("message", &message)])))
+}
+
+/// The pinned texts whose entries are not sent by themselves any more, word for word, each with its entry.
+#[must_use]
+pub fn texts_of_pins(path: &Path, first_kept: usize, pins: &[Pin]) -> Vec<(EntryId, String)> {
+    let text = |pin: &Pin| match path.position(&pin.entry) {
+        Some(place) if place >= first_kept => None,
+        Some(place) => Some(path[place].pinned_text()),
+        None => pin.text.clone(),
+    };
+    let texts = pins.iter().filter_map(|pin| Some((pin.entry.clone(), text(pin)?)));
+    texts.filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// Whether an entry is sent as a message of its own. A stored system prompt is fixed overhead, not a message.
+fn is_sent(entry: &Entry) -> bool {
+    entry.in_context() && !entry.is_from(Role::System)
+}
+
+fn message(entry: &Arc<Entry>, prompts: &Prompts) -> Option<ContextMessage> {
+    if !is_sent(entry) {
+        return None;
+    }
+    match &entry.body {
+        Body::Message(body) => match body.outline.role {
+            Role::Summary => {
+                let text = entry.message().map(Message::text).unwrap_or_default();
+                let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &escape_frame(&text))]);
+                ContextMessage::user_text(entry, Part::Message, &text)
+            }
+            _ => Some(ContextMessage::of_entry(entry)),
+        },
+        Body::BranchSummary(branch) => {
+            let text = prompts.render(Prompt::BranchSummaryContext, &[("summary", &escape_frame(&branch.summary))]);
+            ContextMessage::user_text(entry, Part::Message, &text)
+        }
+        Body::CustomMessage(_) => {
+            let content: Value = serde_json::from_str(entry.custom_content_json()?).ok()?;
+            ContextMessage::user(entry, Part::Message, content)
+        }
+        _ => None,
+    }
+}
+
+/// The entry's message with another content. What is not sent by itself is not sent edited either.
+fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMessage> {
+    if !is_sent(entry) {
+        return None;
+    }
+    let json = match entry.message_json() {
+        // These have no content of their own that could be another one.
+        Some(json) if !entry.is_from(Role::Summary) && !entry.is_from(Role::Execution) => json,
+        _ => return ContextMessage::user(entry, Part::Message, replacement.content.clone()),
+    };
+    let mut value = crate::conversation::message::value(json)?;
+    let blocks_only = entry.is_from(Role::Assistant) || entry.is_from(Role::ToolResult);
+    value["content"] = match &replacement.content {
+        Value::String(text) if blocks_only => json!([{ "type": "text", "text": text }]),
+        content => content.clone(),
+    };
+    ContextMessage::made(Some(entry.id.clone()), Part::Message, &value)
+}
+
+/// Whether an entry is sent with another content, or not at all.
+#[must_use]
+pub fn is_edited(path: &Path, id: &EntryId) -> bool {
+    edits(path, path.compaction()).contains_key(id)
+}
+
+/// The edits in force, the latest for each target.
+fn edits(path: &Path, compaction: Option<usize>) -> HashMap<EntryId, Option<Replacement>> {
+    let mut edits = HashMap::new();
+    let undone: Vec<EntryId> = path.iter().filter_map(|entry| entry.undoes()).collect();
+    for (place, entry) in path.iter().enumerate() {
+        match &entry.body {
+            Body::ContextEdit(edit) => {
+                edits.insert(edit.target_id.clone(), edit.replacement.clone());
+            }
+            // After a later compaction of another program, which carries nothing, these are what is known of them.
+            Body::Mirror(Mirror::Edit { edit, compaction: Some(of) }) if !undone.contains(of) => {
+                edits.insert(edit.target_id.clone(), edit.replacement.clone());
+            }
+            Body::Compaction(it) if Some(place) == compaction => {
+                for edit in it.preserved().into_iter().flat_map(|preserved| &preserved.edits) {
+                    edits.insert(edit.target_id.clone(), edit.replacement.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+    edits
+}

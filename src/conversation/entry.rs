@@ -1,0 +1,639 @@
+//! The lines of a session file, read into typed values. The line itself is kept: it is what `session/entry` answers,
+//! what a fork copies, and what a context sends.
+
+mod compaction;
+mod escapes;
+mod header;
+mod mirror;
+mod place;
+mod preserved;
+mod writing;
+
+pub use compaction::Compaction;
+pub use header::{Header, HeaderKind};
+pub use mirror::{CARRIED, Mark, Mirror};
+pub use place::{Broken, PLACEHOLDER, present};
+pub use preserved::{CarriedCalibration, CarriedMessage, CarriedPin, Preserved};
+pub use writing::{line, milliseconds, now, one_line, raw};
+
+use crate::{
+    conversation::{
+        message::{
+            self, Message,
+            outline::{Outline, Role},
+        },
+        tokens::{self, Estimator, Size},
+    },
+    ids::EntryId,
+};
+use escapes::without_half_pairs;
+use place::Named;
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde_json::{Value, value::RawValue};
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+/// The version of the format that is written: pi's third.
+pub const VERSION: u32 = 3;
+
+/// Custom entries of ours start with this.
+const OURS: &str = "abridged.";
+
+/// The `customType` of a custom message that is a pinned text.
+pub const PINNED_TEXT: &str = "abridged.pin";
+
+/// One line of a session file after the header.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its id.
+    pub id: EntryId,
+    /// The entry it follows; none for a root. As it is read from its line this is the id that the line names, or an empty
+    /// one, which names no entry, where the line names none at all; a reader of the file replaces a parent that no
+    /// earlier entry is.
+    pub parent: Option<EntryId>,
+    /// When it was written, in the file's own form.
+    pub timestamp: String,
+    /// What it is.
+    pub body: Body,
+    /// The `type` of the line.
+    pub kind: String,
+    /// The line, without its newline.
+    line: Arc<str>,
+    size: Size,
+}
+
+/// What an entry is.
+#[derive(Debug)]
+pub enum Body {
+    /// A message of the conversation.
+    Message(MessageBody),
+    /// A summary that stands for everything before `first_kept`.
+    Compaction(Compaction),
+    /// A summary of a branch that was left.
+    BranchSummary(BranchSummary),
+    /// A message of an extension, sent to models as one of the user.
+    CustomMessage(CustomMessage),
+    /// Another text for an entry, or none: `session/prune` and recovery write these.
+    ContextEdit(ContextEdit),
+    /// Data of a program, never sent to a model.
+    Custom(Custom),
+    /// A name for an entry.
+    Label { target: EntryId, label: Option<String> },
+    /// The session's name.
+    SessionInfo { name: String },
+    /// The model from here on.
+    ModelChange { provider: String, model: String },
+    /// How much the model is asked to think from here on.
+    ThinkingLevel(String),
+    /// Tokens of a model call that was no turn.
+    Usage,
+    /// oh-my-pi's `/clear`: nothing before it is in the context.
+    ResetBoundary,
+    /// A line of ours for other programs.
+    Mirror(Mirror),
+    /// A type this version does not know; kept, adds nothing.
+    Unknown,
+}
+
+/// A message and where its JSON stands in the line.
+#[derive(Debug)]
+pub struct MessageBody {
+    /// What is known of it without its texts.
+    pub outline: Outline,
+    json: Range<usize>,
+    /// What it says, once somebody wanted to know.
+    message: OnceLock<Box<Message>>,
+}
+
+/// A `branch_summary` entry.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BranchSummary {
+    /// The text.
+    #[serde(default)]
+    pub summary: String,
+    /// File lists.
+    #[serde(default)]
+    pub details: Option<Value>,
+    #[serde(default)]
+    from_extension: Option<bool>,
+    #[serde(default)]
+    from_hook: Option<bool>,
+}
+
+/// A `custom_message` entry.
+#[derive(Debug)]
+pub struct CustomMessage {
+    /// Whose it is.
+    pub custom_type: String,
+    /// What it says.
+    pub content: message::Content,
+    json: Range<usize>,
+}
+
+/// A `context_edit` entry.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextEdit {
+    /// The entry that is edited.
+    pub target_id: EntryId,
+    /// `{content}`, or null to leave the entry out.
+    pub replacement: Option<Replacement>,
+}
+
+/// What stands in the place of an edited message's content.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct Replacement {
+    /// A text or blocks.
+    pub content: Value,
+}
+
+/// A `custom` entry.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Custom {
+    /// Whose it is.
+    #[serde(default)]
+    pub custom_type: String,
+    /// Its data.
+    #[serde(default)]
+    pub data: Value,
+}
+
+/// Why a line is no entry.
+#[derive(Debug, thiserror::Error)]
+pub enum BadLine {
+    /// Not JSON, or not an object with a `type`.
+    #[error("not a JSON object with a type: {0}")]
+    Garbled(String),
+    /// A version 3 line without its id.
+    #[error("an entry of version 3 needs an id")]
+    NoId,
+}
+
+/// What every entry has. The rest is read by its type, so that an unknown one may have anything.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default, borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    parent_id: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    timestamp: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    content: Option<&'a RawValue>,
+    // What the index looks at too: a key that is there twice makes a line no entry, for both alike.
+    #[serde(default, rename = "customType")]
+    _custom_type: Option<IgnoredAny>,
+    #[serde(default, rename = "targetId")]
+    _target_id: Option<IgnoredAny>,
+    #[serde(default, rename = "label")]
+    _label: Option<IgnoredAny>,
+    #[serde(default, rename = "name")]
+    _name: Option<IgnoredAny>,
+    #[serde(default, rename = "title")]
+    _title: Option<IgnoredAny>,
+}
+
+/// The fields of the small types.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Small {
+    #[serde(default)]
+    custom_type: Option<String>,
+    #[serde(default)]
+    target_id: Option<EntryId>,
+    #[serde(default)]
+    label: Option<Value>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    provider: Option<String>,
+    #[serde(default)]
+    model_id: Option<String>,
+    #[serde(default)]
+    model: Option<Value>,
+    #[serde(default)]
+    thinking_level: Option<String>,
+}
+
+/// A JSON text that is a string, as one.
+fn text(json: Option<&RawValue>) -> Option<String> {
+    json.and_then(|json| serde_json::from_str(json.get()).ok())
+}
+
+impl Entry {
+    /// Reads one line of a version 3 file. A known type whose fields are not what that type needs is kept as
+    /// `Unknown`: it adds nothing to the context, and it is not lost.
+    ///
+    /// # Errors
+    /// When the line is not JSON, or has no type or id.
+    pub fn parse(line: Arc<str>) -> Result<Self, BadLine> {
+        match without_half_pairs(&line) {
+            Some(mended) => {
+                // An index reads the type and the ids of the line as it stands.
+                let Named { id, parent } = Self::named(&Self::head(&line)?)?;
+                Ok(Self { id, parent, ..Self::read(mended.into())? })
+            }
+            None => Self::read(line),
+        }
+    }
+
+    fn head(line: &str) -> Result<Head<'_>, BadLine> {
+        serde_json::from_str(line).map_err(|error| BadLine::Garbled(message::without_position(&error.to_string())))
+    }
+
+    fn read(line: Arc<str>) -> Result<Self, BadLine> {
+        let head = Self::head(&line)?;
+        let Named { id, parent } = Self::named(&head)?;
+        let timestamp = text(head.timestamp).or(head.timestamp.map(|it| it.get().to_owned())).unwrap_or_default();
+        let body = Body::read(&line, &head).map_or(Body::Unknown, |body| mirror::marked(body, &line));
+        let size = body.size();
+        let kind = head.kind.to_string();
+        Ok(Self { id, parent, timestamp, body, kind, line, size })
+    }
+
+    /// A type that is known, with fields that are not what it needs: it adds nothing to the context, which somebody
+    /// should be told.
+    #[must_use]
+    pub fn unreadable(&self) -> bool {
+        const KNOWN: [&str; 10] = [
+            "message",
+            "compaction",
+            "branch_summary",
+            "custom_message",
+            "context_edit",
+            "custom",
+            "label",
+            "session_info",
+            "model_change",
+            "thinking_level_change",
+        ];
+        matches!(self.body, Body::Unknown) && KNOWN.contains(&self.kind.as_str())
+    }
+
+    /// An answer whose usage has a count that is no number: the message is in the context, its usage is not used.
+    #[must_use]
+    pub fn has_invalid_usage(&self) -> bool {
+        matches!(&self.body, Body::Message(_)) && self.outline().is_some_and(|outline| outline.invalid_usage)
+    }
+
+    /// The line as it stands in the file, without its newline.
+    #[must_use]
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
+    /// The JSON of the message, byte for byte, where the entry is one.
+    #[must_use]
+    pub fn message_json(&self) -> Option<&str> {
+        match &self.body {
+            Body::Message(body) => Some(&self.line[body.json.clone()]),
+            _ => None,
+        }
+    }
+
+    /// The same as a part of the line.
+    #[must_use]
+    pub fn message_part(&self) -> Option<(Arc<str>, Range<usize>)> {
+        match &self.body {
+            Body::Message(body) => Some((self.line.clone(), body.json.clone())),
+            _ => None,
+        }
+    }
+
+    /// The JSON of a custom message's content.
+    #[must_use]
+    pub fn custom_content_json(&self) -> Option<&str> {
+        match &self.body {
+            Body::CustomMessage(custom) => Some(&self.line[custom.json.clone()]),
+            _ => None,
+        }
+    }
+
+    /// The message, where the entry is one.
+    #[must_use]
+    pub fn message(&self) -> Option<&Message> {
+        match &self.body {
+            Body::Message(body) => Some(body.message.get_or_init(|| Box::new(body.read(&self.line)))),
+            _ => None,
+        }
+    }
+
+    /// What is known of the message without its texts, where the entry is one.
+    #[must_use]
+    pub fn outline(&self) -> Option<&Outline> {
+        match &self.body {
+            Body::Message(body) => Some(&body.outline),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a message of this role.
+    #[must_use]
+    pub fn is_from(&self, role: Role) -> bool {
+        self.outline().is_some_and(|outline| outline.role == role)
+    }
+
+    /// The compaction, where the entry is one.
+    #[must_use]
+    pub fn compaction(&self) -> Option<&Compaction> {
+        match &self.body {
+            Body::Compaction(compaction) => Some(compaction),
+            _ => None,
+        }
+    }
+
+    /// Whether it adds to the context by itself.
+    #[must_use]
+    pub fn in_context(&self) -> bool {
+        match &self.body {
+            Body::Message(body) => !body.outline.excluded,
+            Body::BranchSummary(branch) => !branch.summary.is_empty(),
+            Body::CustomMessage(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a path can go on with it and nothing but its end and its model are others: it neither rewrites nor pins
+    /// anything, and says nothing of the session or its system prompt.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        match &self.body {
+            Body::Compaction(_)
+            | Body::ContextEdit(_)
+            | Body::ResetBoundary
+            | Body::SessionInfo { .. }
+            | Body::Mirror(_) => false,
+            Body::Custom(custom) => !custom.custom_type.starts_with(OURS),
+            Body::CustomMessage(_) => !self.is_pinned_text(),
+            Body::Message(body) => body.outline.role != Role::System,
+            Body::BranchSummary(_)
+            | Body::Label { .. }
+            | Body::ModelChange { .. }
+            | Body::ThinkingLevel(_)
+            | Body::Usage
+            | Body::Unknown => true,
+        }
+    }
+
+    /// Whether a turn starts with it: a message that no model wrote, or a frame that stands for one. A tool result and
+    /// an answer belong to the turn before them.
+    #[must_use]
+    pub fn starts_turn(&self) -> bool {
+        match &self.body {
+            Body::Message(body) => {
+                let role = body.outline.role;
+                matches!(role, Role::User | Role::Execution | Role::Developer | Role::Summary) && !body.outline.excluded
+            }
+            Body::BranchSummary(_) | Body::CustomMessage(_) => self.in_context(),
+            _ => false,
+        }
+    }
+
+    /// A line that only this program reads: never a leaf on the wire, never "the last entry".
+    #[must_use]
+    pub fn is_marker(&self) -> bool {
+        match &self.body {
+            Body::Custom(custom) => custom.custom_type.starts_with(OURS),
+            Body::Usage | Body::Mirror(_) => true,
+            _ => false,
+        }
+    }
+
+    /// The data of a custom entry of ours: `ours("undo")` reads `abridged.undo`.
+    #[must_use]
+    pub fn ours(&self, name: &str) -> Option<&Value> {
+        match &self.body {
+            Body::Custom(custom) if custom.custom_type.strip_prefix(OURS) == Some(name) => Some(&custom.data),
+            _ => None,
+        }
+    }
+
+    /// The compaction that it takes back.
+    #[must_use]
+    pub fn undoes(&self) -> Option<EntryId> {
+        Some(self.ours("undo")?.get("compactionEntryId")?.as_str()?.into())
+    }
+
+    /// A text that was pinned as an entry of its own.
+    #[must_use]
+    pub fn is_pinned_text(&self) -> bool {
+        matches!(&self.body, Body::CustomMessage(custom) if custom.custom_type == PINNED_TEXT)
+    }
+
+    /// What of it is kept word for word when it is pinned: its texts, and its calls by name.
+    #[must_use]
+    pub fn pinned_text(&self) -> String {
+        let blocks = match &self.body {
+            Body::CustomMessage(custom) => custom.content.as_slice(),
+            Body::BranchSummary(branch) => return branch.summary.clone(),
+            Body::Message(_) => match self.message() {
+                Some(message @ (Message::Execution(_) | Message::Summary(_))) => return message.text(),
+                message => message.map(Message::blocks).unwrap_or_default(),
+            },
+            _ => &[],
+        };
+        let parts = blocks.iter().filter_map(|block| match block {
+            message::Block::Text(text) => Some(text.clone()),
+            message::Block::ToolCall(call) => Some(format!("{}({})", call.name, call.arguments)),
+            message::Block::Image(image) => Some(format!("[Image: {}; entry {} has it]", image.mime, self.id)),
+            message::Block::Thinking { .. } | message::Block::Other(_) => None,
+        });
+        parts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// What of it a person would read: its texts and calls, a summary, a name.
+    #[must_use]
+    pub fn readable_text(&self) -> String {
+        match &self.body {
+            Body::Compaction(compaction) => compaction.summary.clone(),
+            Body::Label { label, .. } => label.clone().unwrap_or_default(),
+            Body::SessionInfo { name } => name.clone(),
+            Body::ModelChange { provider, model } => format!("{provider}/{model}"),
+            Body::ThinkingLevel(level) => level.clone(),
+            _ => self.pinned_text(),
+        }
+    }
+
+    /// Takes a count that was made before.
+    pub fn remember_tokens(&self, tokens: u32) {
+        self.size.counted(|| tokens);
+    }
+
+    /// Whether it changes what is sent of the entries before it.
+    #[must_use]
+    pub fn rewrites(&self) -> bool {
+        match &self.body {
+            Body::Compaction(_) | Body::ContextEdit(_) | Body::ResetBoundary => true,
+            // A pin of an entry that is sent anyway changes nothing.
+            Body::Custom(_) => {
+                self.undoes().is_some()
+                    || self.ours("unpin").is_some()
+                    || self.ours("pin").is_some_and(|data| data.get("text").is_some())
+            }
+            _ => false,
+        }
+    }
+
+    /// Its size in tokens. With `Tiktoken` the first call counts, which may take a while.
+    #[must_use]
+    pub fn tokens(&self, estimator: Estimator) -> u32 {
+        match estimator {
+            Estimator::Chars => self.size.chars(),
+            Estimator::Tiktoken => self.size.counted(|| self.body.count(&self.line)),
+        }
+    }
+
+    /// Counts its tokens now, so that nobody has to wait for it later.
+    pub fn count(&self) {
+        self.size.counted(|| self.body.count(&self.line));
+    }
+
+    /// Its size in tokens, if that needs no counting now.
+    #[must_use]
+    pub fn tokens_known(&self, estimator: Estimator) -> Option<u32> {
+        match estimator {
+            Estimator::Chars => Some(self.size.chars()),
+            Estimator::Tiktoken => self.size.known(),
+        }
+    }
+}
+
+impl Body {
+    fn read(line: &str, head: &Head<'_>) -> Option<Self> {
+        let small = || serde_json::from_str::<Small>(line).ok();
+        Some(match head.kind.as_ref() {
+            "message" => {
+                let json = head.message?;
+                let start = message::offset_in(line, json);
+                let outline = Outline::read(json.get()).ok()?;
+                Self::Message(MessageBody { outline, json: start..start + json.get().len(), message: OnceLock::new() })
+            }
+            "compaction" => Self::Compaction(serde_json::from_str(line).ok()?),
+            "branch_summary" => Self::BranchSummary(serde_json::from_str(line).ok()?),
+            "custom_message" => {
+                let json = head.content?;
+                let start = message::offset_in(line, json);
+                let as_message = format!(r#"{{"role":"custom","content":{}}}"#, json.get());
+                let Ok(Message::Custom(content)) = Message::parse(&as_message) else {
+                    return None;
+                };
+                Self::CustomMessage(CustomMessage {
+                    custom_type: small()?.custom_type.unwrap_or_default(),
+                    content,
+                    json: start..start + json.get().len(),
+                })
+            }
+            "context_edit" => Self::ContextEdit(serde_json::from_str(line).ok()?),
+            "custom" => Self::Custom(serde_json::from_str(line).ok()?),
+            "label" => {
+                let small = small()?;
+                let label = small.label.as_ref().and_then(Value::as_str).map(str::to_owned);
+                Self::Label { target: small.target_id?, label }
+            }
+            "session_info" => Self::SessionInfo { name: small()?.name.unwrap_or_default() },
+            // oh-my-pi's.
+            "title_change" => Self::SessionInfo { name: small()?.title.unwrap_or_default() },
+            "model_change" => {
+                // pi names provider and model apart, oh-my-pi as one "provider/id".
+                let Small { provider, model_id, model, .. } = small()?;
+                match (provider, model_id) {
+                    (Some(provider), Some(model)) => Self::ModelChange { provider, model },
+                    _ => {
+                        let (provider, model) = model.as_ref()?.as_str()?.split_once('/')?;
+                        Self::ModelChange { provider: provider.to_owned(), model: model.to_owned() }
+                    }
+                }
+            }
+            "thinking_level_change" => Self::ThinkingLevel(small()?.thinking_level.unwrap_or_else(|| "off".to_owned())),
+            "usage" | "model_usage" => Self::Usage,
+            "reset_boundary" => Self::ResetBoundary,
+            _ => Self::Unknown,
+        })
+    }
+
+    fn size(&self) -> Size {
+        match self {
+            Self::Message(body) => Size::of_chars(body.outline.chars),
+            Self::Compaction(compaction) => Size::of_text(&compaction.summary),
+            Self::BranchSummary(branch) => Size::of_text(&branch.summary),
+            Self::CustomMessage(custom) => Size::of_message(&Message::Custom(custom.content.clone())),
+            _ => Size::nothing(),
+        }
+    }
+
+    fn count(&self, line: &str) -> u32 {
+        match self {
+            Self::Message(body) => match body.message.get() {
+                Some(message) => tokens::of_message(message),
+                // Counted once: no reason to keep what it says.
+                None => tokens::of_message(&body.read(line)),
+            },
+            Self::Compaction(compaction) => tokens::of_text(&compaction.summary),
+            Self::BranchSummary(branch) => tokens::of_text(&branch.summary),
+            Self::CustomMessage(custom) => custom
+                .content
+                .iter()
+                .map(|block| match block {
+                    message::Block::Text(text) => tokens::of_text(text),
+                    message::Block::Image(image) => image.tokens,
+                    _ => 0,
+                })
+                .sum(),
+            _ => 0,
+        }
+    }
+}
+
+impl MessageBody {
+    fn read(&self, line: &str) -> Message {
+        // The outline was read of the same bytes, and takes what this takes; a test holds them together.
+        Message::parse(&line[self.json.clone()]).unwrap_or_else(|_| Message::Summary(String::new()))
+    }
+}
+
+impl BranchSummary {
+    /// Made by somebody's hook or extension: its `details` are theirs.
+    #[must_use]
+    pub fn from_hook(&self) -> bool {
+        self.from_hook == Some(true) || self.from_extension == Some(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_a_surrogate_pair_reads_as_the_replacement_character() {
+        let line = r#"{"type":"message","id":"a","message":{"role":"user","content":"cut \ud83d, whole \ud83d\ude00, \\ud83d"}}"#;
+        let entry = Entry::parse(line.into()).expect("a line");
+        assert_eq!(entry.message().map(Message::text).as_deref(), Some("cut \u{fffd}, whole 😀, \\ud83d"));
+        assert_eq!(without_half_pairs("nothing \\n of the kind"), None);
+    }
+
+    #[test]
+    fn an_unknown_type_may_have_anything_and_a_known_one_says_when_it_is_unreadable() {
+        let parse = |line: &str| Entry::parse(line.into()).expect("a line");
+        let weird = parse(r#"{"type":"weird","id":"b","parentId":"a","name":{"x":1},"timestamp":7,"label":[]}"#);
+        assert!(!weird.unreadable());
+        assert_eq!(weird.parent.as_ref().map(EntryId::as_str), Some("a"));
+        assert!(parse(r#"{"type":"message","id":"c","message":{"role":"nonsense"}}"#).unreadable());
+        let arguments = format!("{}{}", "[".repeat(400), "]".repeat(400));
+        let call = format!(r#"{{"type":"toolCall","id":"c","name":"n","arguments":{arguments}}}"#);
+        let deep = format!(r#"{{"type":"message","id":"d","message":{{"role":"assistant","content":[{call}]}}}}"#);
+        assert!(!parse(&deep).unreadable());
+        assert!(!parse(r#"{"type":"message","id":"e","message":{"role":"assistant","content":null}}"#).unreadable());
+    }
+}

@@ -1,0 +1,62 @@
+//! Entries for other programs, behind the entries that make them necessary and in the same write.
+
+use crate::{
+    conversation::{
+        context::others::{self, Lacking},
+        entry::{self, CARRIED, Entry, Mark},
+        path::Path,
+    },
+    ids::EntryId,
+    prompts::Prompts,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The entries that other programs lack behind the end of a path, each the child of the one before.
+#[must_use]
+pub fn mirrors(path: &Path, prompts: &Prompts) -> Vec<Arc<Entry>> {
+    let mut parent = path.last().map(|leaf| leaf.id.clone());
+    let mut entries = Vec::new();
+    for lacking in others::lacking(path, prompts) {
+        let (kind, fields) = match lacking {
+            Lacking::Edit { edit, compaction } => (
+                "context_edit",
+                vec![
+                    ("targetId", json!(edit.target_id)),
+                    ("replacement", json!(edit.replacement)),
+                    ("abridged", json!(Mark { compaction_entry_id: compaction })),
+                ],
+            ),
+            Lacking::Carried { of, text } => (
+                "custom_message",
+                vec![
+                    ("customType", CARRIED.into()),
+                    ("content", text.into()),
+                    ("display", false.into()),
+                    ("details", json!({ "entryId": of })),
+                ],
+            ),
+        };
+        // Our own lines are always entries; one that is none would only be missing for others.
+        let Some(entry) = entry_of(kind, parent.as_ref(), &fields) else { continue };
+        parent = Some(entry.id.clone());
+        entries.push(entry);
+    }
+    entries
+}
+
+/// Adds to entries that go behind a path those that other programs lack then.
+#[must_use]
+pub fn with_mirrors(path: &Path, entries: &[Arc<Entry>], prompts: &Prompts) -> Vec<Arc<Entry>> {
+    let mut grown = path.clone();
+    entries.iter().for_each(|entry| grown.push(entry.clone()));
+    mirrors(&grown, prompts)
+}
+
+/// A new entry behind `parent`.
+pub fn entry_of(kind: &str, parent: Option<&EntryId>, fields: &[(&str, Value)]) -> Option<Arc<Entry>> {
+    let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
+    let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
+    let line = entry::line(kind, &EntryId::fresh(), parent, &fields);
+    Entry::parse(line.into()).ok().map(Arc::new)
+}

@@ -1,0 +1,270 @@
+//! The sessions there are, from the beginnings and ends of their files: none is opened.
+//!
+//! What was read of a file is kept, also on disk, and holds as long as the file has its size and time. So a list costs a
+//! look at each file's metadata, and reading those that are new.
+
+use crate::{
+    conversation::{
+        entry::Header,
+        message::{self, Message},
+    },
+    ids::SessionId,
+    log::header,
+    protocol::types::{ListAnswer, ListParams, ListedSession},
+    regular, text,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    io::{self, Read},
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+/// Sessions of a page, if the client does not say.
+const PAGE: usize = 100;
+
+/// How much of a file is looked at for its first message, in bytes: little at first, more where that was not enough.
+const HEADS: [usize; 2] = [8 * 1024, 64 * 1024];
+
+/// How much of its end is looked at for a later name, in bytes.
+const TAIL: usize = 16 * 1024;
+
+/// The most bytes of the kept list that are read: a hundred thousand sessions. A larger one is made anew.
+const LARGEST_CACHE: u64 = 64 << 20;
+
+/// So many files have to be read anew before what was read is written down.
+const WORTH_WRITING: usize = 50;
+
+/// The sessions of a folder.
+pub struct Catalog {
+    sessions: PathBuf,
+    cache: PathBuf,
+    known: Mutex<Option<Known>>,
+}
+
+/// What was read of each file, by its path below the folder.
+type Known = HashMap<String, Card>;
+
+/// What is known of a file, as long as it has this size and time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Card {
+    /// Nanoseconds since 1970.
+    modified: u64,
+    size: u64,
+    /// None where it is no session.
+    session: Option<Face>,
+}
+
+/// What a session looks like from outside.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Face {
+    id: SessionId,
+    cwd: String,
+    title: Option<String>,
+    preview: Option<String>,
+}
+
+impl Catalog {
+    /// The sessions below a folder; `cache` is where what was read is kept.
+    #[must_use]
+    pub fn new(sessions: PathBuf, cache: PathBuf) -> Self {
+        Self { sessions, cache, known: Mutex::new(None) }
+    }
+
+    /// `session/list`, without what runs.
+    #[must_use]
+    pub fn list(&self, params: &ListParams) -> ListAnswer {
+        let files = files_below(&self.sessions);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_with(|| read_cache(&self.cache));
+        let read = self.update(known, &files);
+        if read >= WORTH_WRITING {
+            self.write_cache(known);
+        }
+
+        let mut cards: Vec<(&String, &Card, &Face)> = files
+            .iter()
+            .filter_map(|file| known.get_key_value(&file.name))
+            .filter_map(|(name, card)| Some((name, card, card.session.as_ref()?)))
+            .collect();
+        // Newest first; the name settles a tie, so that a cursor means the same every time.
+        cards.sort_unstable_by(|a, b| b.1.modified.cmp(&a.1.modified).then_with(|| b.0.cmp(a.0)));
+        let search = params.search.as_deref().map(str::to_lowercase);
+        let wanted = |face: &Face| {
+            let cwd = params.cwd.as_ref().is_none_or(|cwd| *cwd == face.cwd);
+            let found = search.as_ref().is_none_or(|search| {
+                let fields = [Some(&face.cwd), face.title.as_ref(), face.preview.as_ref()];
+                fields.into_iter().flatten().any(|text| text.to_lowercase().contains(search.as_str()))
+            });
+            cwd && found
+        };
+        let path = |name: &String| self.sessions.join(name).display().to_string();
+        // A cursor is a place in the order, so that it holds when its session changes or goes.
+        let behind = params.cursor.as_deref().and_then(|cursor| cursor.split_once(':'));
+        let behind = behind.and_then(|(modified, name)| Some((modified.parse::<u64>().ok()?, name)));
+        let start = behind.map_or(0, |(modified, name)| {
+            cards.partition_point(|card| (card.1.modified, card.0.as_str()) >= (modified, name))
+        });
+        let mut listed = cards[start..].iter().filter(|(_, _, face)| wanted(face));
+        let limit = params.limit.unwrap_or(PAGE).max(1);
+        let mut last = None;
+        let page = listed.by_ref().take(limit).inspect(|(name, card, _)| last = Some((card.modified, *name)));
+        let page = page.map(|(name, card, face)| ListedSession {
+            session_id: face.id.clone(),
+            path: path(name),
+            cwd: face.cwd.clone(),
+            title: face.title.clone(),
+            preview: face.preview.clone(),
+            updated_at: rfc3339(card.modified),
+            size_bytes: card.size,
+            status: None,
+        });
+        let page: Vec<ListedSession> = page.collect();
+        let next_cursor = listed.next().and(last).map(|(modified, name)| format!("{modified}:{name}"));
+        ListAnswer { sessions: page, next_cursor }
+    }
+
+    /// Reads what is new and forgets what is gone; how many files were read.
+    fn update(&self, known: &mut Known, files: &[Listed]) -> usize {
+        let mut read = 0;
+        for file in files {
+            let current =
+                known.get(&file.name).is_some_and(|card| (card.modified, card.size) == (file.modified, file.size));
+            if !current {
+                read += 1;
+                let session = face(&self.sessions.join(&file.name), file.size).ok().flatten();
+                known.insert(file.name.clone(), Card { modified: file.modified, size: file.size, session });
+            }
+        }
+        if known.len() > files.len() {
+            let there: HashSet<&String> = files.iter().map(|file| &file.name).collect();
+            known.retain(|name, _| there.contains(name));
+        }
+        read
+    }
+
+    /// What was read is only a help: where it cannot be written it is read again.
+    fn write_cache(&self, known: &Known) {
+        let written = serde_json::to_vec(known).map_err(io::Error::from);
+        if let Err(error) = written.and_then(|bytes| regular::replace(&self.cache, &bytes)) {
+            tracing::debug!(%error, "the list of sessions could not be kept");
+        }
+    }
+}
+
+fn read_cache(cache: &Path) -> Known {
+    regular::read(cache, LARGEST_CACHE).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+}
+
+/// A file that is there.
+struct Listed {
+    /// Below the folder of sessions.
+    name: String,
+    modified: u64,
+    size: u64,
+}
+
+fn files_below(sessions: &Path) -> Vec<Listed> {
+    let mut files = Vec::new();
+    for folder in fs::read_dir(sessions).into_iter().flatten().flatten() {
+        let folder_name = folder.file_name();
+        for file in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+            let file_name = file.file_name();
+            if !file_name.to_string_lossy().ends_with(".jsonl") {
+                continue;
+            }
+            let Ok(metadata) = file.metadata() else { continue };
+            let Some(modified) = metadata.modified().ok().and_then(nanoseconds).filter(|_| metadata.is_file()) else {
+                continue;
+            };
+            let name = format!("{}/{}", folder_name.to_string_lossy(), file_name.to_string_lossy());
+            files.push(Listed { name, modified, size: metadata.len() });
+        }
+    }
+    files
+}
+
+/// The names of all session files below a folder.
+#[must_use]
+pub fn names_below(sessions: &Path) -> HashSet<PathBuf> {
+    files_below(sessions).into_iter().map(|file| sessions.join(file.name)).collect()
+}
+
+fn nanoseconds(time: SystemTime) -> Option<u64> {
+    u64::try_from(time.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
+}
+
+fn rfc3339(nanoseconds: u64) -> String {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(nanoseconds);
+    jiff::Timestamp::try_from(time).map(|time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()).unwrap_or_default()
+}
+
+/// What the beginning and the end of a file say; none where it is no session.
+fn face(path: &Path, size: u64) -> io::Result<Option<Face>> {
+    let mut file = regular::open(path, regular::Links::Followed)?;
+    let mut head = Vec::new();
+    let mut found = None;
+    for most in HEADS {
+        file.by_ref().take((most - head.len()) as u64).read_to_end(&mut head)?;
+        found = beginning(path, &head);
+        let enough = found.as_ref().is_some_and(|face| face.preview.is_some());
+        if enough || (head.len() as u64) == size {
+            break;
+        }
+    }
+    if let Some(face) = &mut found
+        && size > head.len() as u64
+    {
+        let from = size.saturating_sub(TAIL as u64).max(head.len() as u64);
+        let mut tail = vec![0; usize::try_from(size - from).unwrap_or(TAIL)];
+        file.read_exact_at(&mut tail, from)?;
+        face.title = later_title(&tail).or(face.title.take()).filter(|title| !title.is_empty());
+    }
+    Ok(found)
+}
+
+fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
+    let header::Found { header: Header { id, cwd, .. }, mut title, .. } = header::find(path, head).ok()?;
+    let mut preview = None;
+    for line in String::from_utf8_lossy(head).lines() {
+        let Ok(line) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
+        if let Some(name) = named(&line) {
+            title = Some(name).filter(|name| !name.is_empty());
+        }
+        match line["type"].as_str() {
+            Some("message") if preview.is_none() => {
+                if let Ok(Message::User(content)) = Message::parse(&line["message"].to_string()) {
+                    preview = Some(text::one_line(&message::text_of(&content), 160));
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(Face { id, cwd, title, preview })
+}
+
+/// The name that the last lines give, if one does.
+fn later_title(tail: &[u8]) -> Option<String> {
+    let names = |line: &&[u8]| {
+        [&b"\"session_info\""[..], b"\"title_change\""].iter().any(|kind| memchr::memmem::find(line, kind).is_some())
+    };
+    let naming = tail.split(|byte| *byte == b'\n').rev().filter(names);
+    naming.filter_map(|line| serde_json::from_slice::<Value>(line).ok()).find_map(|line| named(&line))
+}
+
+/// The name that a line gives the session: pi's entry, or oh-my-pi's.
+fn named(line: &Value) -> Option<String> {
+    let name = match line["type"].as_str()? {
+        "session_info" => &line["name"],
+        "title_change" => &line["title"],
+        _ => return None,
+    };
+    name.as_str().map(str::to_owned)
+}

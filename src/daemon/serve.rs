@@ -1,0 +1,187 @@
+//! `abridged serve`: the daemon on this process's stdin and stdout.
+
+use crate::{
+    daemon::{Daemon, EXIT_UNASKED, Places},
+    protocol::errors::Failure,
+    wire::{
+        outbox::Outbox,
+        transport::{Chosen, FrameReader, Framing, Inbound, LARGEST_FRAME},
+    },
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+};
+
+/// The process ends so long after it was to at the latest.
+const LONGEST_END: Duration = Duration::from_millis(1_950);
+
+/// A client that sends without end and takes no answer for so long is gone.
+const LONGEST_UNREAD: Duration = Duration::from_secs(30);
+
+/// Serves until stdin ends, `exit` comes, or a signal does. The value is the process's exit code.
+///
+/// # Errors
+/// When stdout cannot be set aside, or the runtime cannot be made.
+pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
+    let places = Places::from_environment()?;
+    raise_descriptors()?;
+    let stdout = guard_stdout().map_err(|error| format!("stdout cannot be set aside: {error}"))?;
+    let chosen = Chosen::default();
+    if let Some(framing) = framing {
+        let _ = chosen.set(framing);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        // Reading and counting for many sessions at once is no faster, and each thread keeps memory of its own.
+        .max_blocking_threads(16)
+        .enable_time()
+        .enable_io()
+        .build()
+        .map_err(|error| format!("the runtime cannot be made: {error}"))?;
+
+    let outbox = Arc::new(Outbox::new());
+    let daemon = Daemon::new(outbox.clone(), places, runtime.handle().clone());
+    let (client_gone, gone) = oneshot::channel();
+    let writer = {
+        let (outbox, chosen) = (outbox.clone(), chosen.clone());
+        move || {
+            outbox.write_to(stdout, &chosen);
+            // Either everything is written and the daemon ends, or nobody reads any more.
+            let _ = client_gone.send(());
+        }
+    };
+    let (stdin_ended, ended) = oneshot::channel();
+    let reader = {
+        let service = daemon.service();
+        let reading = outbox.clone();
+        // Handlers may start tasks from this thread.
+        let handle = runtime.handle().clone();
+        move || {
+            let _entered = handle.enter();
+            let mut frames =
+                FrameReader::new(BufReader::with_capacity(64 * 1024, io::stdin().lock()), chosen, LARGEST_FRAME);
+            loop {
+                // As at the end of its stdin: the sessions are closed in order.
+                if let Err(error) = reading.wait_for_room(LONGEST_UNREAD) {
+                    tracing::error!(%error, "the client is taken for gone");
+                    break;
+                }
+                match frames.next_frame() {
+                    Ok(Some(Inbound::Frame(bytes))) => service.frame(&bytes),
+                    Ok(Some(Inbound::TooLarge)) => {
+                        service.refuse(None, &Failure::FrameTooLarge { limit: LARGEST_FRAME });
+                    }
+                    Ok(Some(Inbound::BrokenHeader(what))) => {
+                        let what = format!("{what}; a frame is `Content-Length: N`, an empty line, and N bytes");
+                        service.refuse(None, &Failure::Parse(what));
+                        break;
+                    }
+                    Ok(None) => break,
+                    Err(error) => {
+                        tracing::error!(%error, "stdin cannot be read");
+                        break;
+                    }
+                }
+            }
+            let _ = stdin_ended.send(());
+        }
+    };
+    spawn_thread("abridged-out", writer)?;
+    spawn_thread("abridged-in", reader)?;
+
+    let (code, ending) = runtime.block_on(async {
+        let asked = tokio::select! {
+            () = daemon.exit.notified() => true,
+            _ = ended => {
+                daemon.means.caller.client_is_gone();
+                false
+            }
+            _ = gone => false,
+            signal = terminated() => {
+                tracing::info!(signal, "ending");
+                false
+            }
+        };
+        let ending = Instant::now();
+        tokio::select! {
+            () = daemon.finish_sessions() => {}
+            // Somebody means it. What is on disk is whole, and the next owner closes what runs.
+            signal = terminated() => tracing::warn!(signal, "ending at once"),
+        }
+        (if asked && !daemon.asked_to_shut_down() { EXIT_UNASKED } else { 0 }, ending)
+    });
+    daemon.abandon_requests();
+    outbox.close();
+    // A client that is slow to read has what is left of the two seconds.
+    outbox.wait_empty(LONGEST_END.saturating_sub(ending.elapsed()));
+    // Threads that still wait for a disk or a client have nothing left to do.
+    runtime.shutdown_background();
+    Ok(code)
+}
+
+/// An open session takes two descriptors. So many are enough for thirty thousand, and none beyond is asked for.
+const MOST_DESCRIPTORS: u64 = 65_536;
+
+/// The runtime, the streams, the watcher and one session with its work take fewer than this.
+const LEAST_DESCRIPTORS: u64 = 48;
+
+/// Raises the soft limit of open files to the hard one.
+///
+/// # Errors
+/// When even the hard limit is too low to serve with.
+fn raise_descriptors() -> Result<(), String> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // Some systems refuse more than they have at most, and say of that nothing in the limit.
+    for wanted in [MOST_DESCRIPTORS, 10_240] {
+        let wanted = maximum.map_or(wanted, |maximum| maximum.min(wanted));
+        if current.is_none_or(|current| current >= wanted)
+            || setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).is_ok()
+        {
+            break;
+        }
+    }
+    match getrlimit(Resource::Nofile).current {
+        Some(few) if few < LEAST_DESCRIPTORS => Err(format!(
+            "this process may have only {few} files open, and needs {LEAST_DESCRIPTORS} or more; raise the limit, for \
+             example with `ulimit -n 1024`"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map(drop).map_err(|error| format!("a thread cannot be made: {error}"))
+}
+
+/// Keeps stdout for frames: what anything else prints goes to stderr instead.
+fn guard_stdout() -> io::Result<File> {
+    let frames = rustix::io::dup(rustix::stdio::stdout())?;
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+    Ok(File::from(frames))
+}
+
+/// Waits for a signal that asks the process to end, and gives its name.
+async fn terminated() -> &'static str {
+    let wait = |kind: SignalKind| async move {
+        match signal(kind) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    // A file size limit is an error of the write, not the end of the process.
+    let _full = signal(SignalKind::from_raw(25));
+    tokio::select! {
+        () = wait(SignalKind::terminate()) => "SIGTERM",
+        () = wait(SignalKind::hangup()) => "SIGHUP",
+        () = wait(SignalKind::interrupt()) => "SIGINT",
+    }
+}

@@ -1,0 +1,14 @@
+//! The file of a session: reading it, following it, and the right to append to it.
+
+pub mod blobs;
+pub mod follower;
+pub mod header;
+pub mod history;
+pub mod index;
+pub mod indexing;
+pub mod lines;
+pub mod lock;
+pub mod migrate;
+pub mod pieces;
+pub mod store;
+pub mod walk;

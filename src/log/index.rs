@@ -1,0 +1,424 @@
+//! Where everything of a session stands: for each entry its place in the file and its parent, about 50 bytes of memory.
+//!
+//! A session is opened by its tail alone; the index is what the rest of it is found by. Ids are kept as keyed hashes of
+//! 64 bits: two of a million entries share one with a chance of one in thirty million, and whoever looks an entry up
+//! compares the id that stands in the file.
+
+use crate::{
+    conversation::entry::{PLACEHOLDER, present},
+    ids::EntryId,
+};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
+    ops::Range,
+    sync::Arc,
+};
+
+/// Where a line stands in a file, without its newline. For a session in memory: the number of the entry, and nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spot {
+    /// From the beginning of the file, in bytes.
+    pub offset: u64,
+    /// In bytes.
+    pub length: u32,
+}
+
+/// How far back the parent of an entry may be that does not stand right behind the entry before it, in entries. Something
+/// unreadable stands between them, which may have been its parent; to know that its id is not further back, all of the
+/// file before would have to be read.
+pub const NEAR: usize = 200;
+
+impl Spot {
+    /// Whether an entry at `offset` stands right behind this one: on the next line, or on the same.
+    #[must_use]
+    pub fn is_right_before(self, offset: u64) -> bool {
+        const CARRIAGE_RETURN_AND_NEWLINE: u64 = 2;
+        offset <= self.end() + CARRIAGE_RETURN_AND_NEWLINE
+    }
+
+    /// The offset behind the line.
+    #[must_use]
+    pub fn end(self) -> u64 {
+        self.offset + u64::from(self.length)
+    }
+}
+
+/// The number of an entry, in the order of the file, from zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place(u32);
+
+/// What the index wants to know of a line.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Head<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default, borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    parent_id: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    custom_type: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    target_id: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    label: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    title: Option<&'a RawValue>,
+    // Looked at so that what is no entry is no entry here either: a key that is there twice is an error.
+    #[serde(default, rename = "timestamp")]
+    _timestamp: Option<IgnoredAny>,
+    #[serde(default, rename = "message")]
+    _message: Option<IgnoredAny>,
+    #[serde(default, rename = "content")]
+    _content: Option<IgnoredAny>,
+}
+
+/// What a line said that is not taken literally.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Oddity {
+    /// The parent is nowhere before the entry; it follows the entry before it, and the first one is a root.
+    MissingParent,
+    /// An earlier entry has this id too.
+    SameId,
+}
+
+/// The index.
+#[derive(Clone, Default)]
+pub struct Index {
+    nodes: Vec<Node>,
+    /// The parents of entries whose line names another one, or none.
+    mended: HashMap<u32, Option<EntryId>>,
+    /// The entry that was added last.
+    last: Option<Last>,
+    /// The latest entry of each id.
+    newest: HashMap<u64, u32, BuildHasherDefault<AsItIs>>,
+    /// Names of entries, by the hashes of their ids.
+    labels: Arc<HashMap<u64, String>>,
+    title: Option<String>,
+    /// Entries that say something about the session beside its messages: compactions, markers, models, names.
+    landmarks: Vec<Place>,
+    keys: RandomState,
+}
+
+/// The entry that was added last.
+#[derive(Clone)]
+struct Last {
+    id: String,
+    spot: Spot,
+}
+
+#[derive(Clone)]
+struct Node {
+    offset: u64,
+    length: u32,
+    /// Always an earlier place, so that no walk to the root can go in circles.
+    parent: u32,
+}
+
+/// No parent.
+const ROOT: u32 = u32::MAX;
+
+impl<'a> Head<'a> {
+    /// Reads it from a line, all of which is checked to be JSON.
+    ///
+    /// # Errors
+    /// When it is not JSON, or not an object with a `type`.
+    pub fn read(line: &'a str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(line)
+    }
+
+    /// The id, where there is one.
+    #[must_use]
+    pub fn id(&self) -> Option<Cow<'a, str>> {
+        text(self.id).filter(|id| !id.is_empty())
+    }
+
+    /// Whether it names a parent, or says that it has none.
+    #[must_use]
+    pub fn names_parent(&self) -> bool {
+        self.parent_id.is_some_and(|json| json.get() == "null" || text(Some(json)).is_some())
+    }
+
+    /// The parent it names; none for a root, and an empty id, which no entry has, where the line names none at all.
+    #[must_use]
+    pub fn parent(&self) -> Option<Cow<'a, str>> {
+        match self.parent_id.map(RawValue::get) {
+            Some("null" | "\"\"") => None,
+            _ => Some(text(self.parent_id).unwrap_or_default()),
+        }
+    }
+}
+
+/// A JSON text that is a string, as one: nearly always the bytes between the quotes.
+fn text(json: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    let json = json?.get();
+    match json.strip_prefix('"')?.strip_suffix('"')? {
+        plain if !plain.contains('\\') => Some(Cow::Borrowed(plain)),
+        _ => serde_json::from_str::<Text<'_>>(json).ok().map(|text| text.0),
+    }
+}
+
+impl Index {
+    /// Adds the next entry of the file. Its parent is the nearest earlier entry with that id; without one it is the entry
+    /// before, and the first entry is a root. Nothing where the line has no id. `is_blank` tells whether the bytes between
+    /// two entries are blank lines.
+    pub fn push(&mut self, head: &Head<'_>, spot: Spot, is_blank: impl FnOnce(Range<u64>) -> bool) -> Option<Oddity> {
+        let text = head.id()?;
+        let id = self.key(&text);
+        let place = u32::try_from(self.nodes.len()).ok().filter(|place| *place != ROOT)?;
+        let (parent, missing) = match head.parent() {
+            None => (ROOT, false),
+            Some(named) => match self.parent_of(&named, place, spot, is_blank) {
+                Some(parent) => (parent, false),
+                None => {
+                    self.mended.insert(place, self.last.as_ref().map(|last| last.id.as_str().into()));
+                    (place.checked_sub(1).unwrap_or(ROOT), place > 0 || !named.is_empty())
+                }
+            },
+        };
+        self.nodes.push(Node { offset: spot.offset, length: spot.length, parent });
+        let same_id = self.newest.insert(id, place).is_some();
+        self.note(head, Place(place));
+        match &mut self.last {
+            None => self.last = Some(Last { id: text.into_owned(), spot }),
+            Some(last) => {
+                last.id.clear();
+                last.id.push_str(&text);
+                last.spot = spot;
+            }
+        }
+        match (missing, same_id) {
+            (true, _) => Some(Oddity::MissingParent),
+            (false, true) => Some(Oddity::SameId),
+            (false, false) => None,
+        }
+    }
+
+    /// The place of the parent that an entry at `place` names.
+    fn parent_of(&self, named: &str, place: u32, spot: Spot, is_blank: impl FnOnce(Range<u64>) -> bool) -> Option<u32> {
+        let found = *self.newest.get(&self.key(named)).filter(|_| !named.is_empty())?;
+        let is_near = (place - found) as usize <= NEAR;
+        let behind_entry =
+            |last: &Last| last.spot.is_right_before(spot.offset) || is_blank(last.spot.end()..spot.offset);
+        (is_near || self.last.as_ref().is_some_and(behind_entry)).then_some(found)
+    }
+
+    /// The parent of an entry, where it is another than its line names.
+    #[must_use]
+    pub fn mended_parent(&self, place: Place) -> Option<&Option<EntryId>> {
+        self.mended.get(&place.0)
+    }
+
+    fn note(&mut self, head: &Head<'_>, place: Place) {
+        match head.kind.as_ref() {
+            "label" => {
+                let Some(target) = text(head.target_id).map(|target| self.key(&target)) else { return };
+                match text(head.label).filter(|label| !label.is_empty()) {
+                    Some(label) => drop(Arc::make_mut(&mut self.labels).insert(target, label.into_owned())),
+                    None => drop(Arc::make_mut(&mut self.labels).remove(&target)),
+                }
+            }
+            "session_info" => {
+                self.title = text(head.name).map(Cow::into_owned);
+                self.landmarks.push(place);
+            }
+            "title_change" => {
+                self.title = text(head.title).map(Cow::into_owned);
+                self.landmarks.push(place);
+            }
+            "custom"
+                if text(head.custom_type).is_some_and(|kind| kind.starts_with("abridged.") && kind != PLACEHOLDER) =>
+            {
+                self.landmarks.push(place);
+            }
+            "compaction" | "model_change" | "thinking_level_change" | "reset_boundary" | "custom_message" => {
+                self.landmarks.push(place);
+            }
+            _ => {}
+        }
+    }
+
+    /// Lets go of room for more: most sessions get no more for a long time.
+    pub fn shrink(&mut self) {
+        self.nodes.shrink_to_fit();
+        self.landmarks.shrink_to_fit();
+        self.newest.shrink_to_fit();
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The latest entry of an id.
+    #[must_use]
+    pub fn find(&self, id: &EntryId) -> Option<Place> {
+        self.newest.get(&self.key(id.as_str())).copied().map(Place)
+    }
+
+    /// The entry that another one follows.
+    #[must_use]
+    pub fn parent(&self, place: Place) -> Option<Place> {
+        match self.nodes[place.0 as usize].parent {
+            ROOT => None,
+            parent => Some(Place(parent)),
+        }
+    }
+
+    /// The last line.
+    #[must_use]
+    pub fn leaf(&self) -> Option<Place> {
+        self.nodes.len().checked_sub(1).map(|last| Place(last as u32))
+    }
+
+    /// Where an entry stands.
+    #[must_use]
+    pub fn spot(&self, place: Place) -> Spot {
+        let node = &self.nodes[place.0 as usize];
+        Spot { offset: node.offset, length: node.length }
+    }
+
+    /// Every entry behind `after`, or every one, in the order of the file.
+    pub fn after(&self, after: Option<Place>) -> impl DoubleEndedIterator<Item = Place> + use<> {
+        let from = after.map_or(0, |place| place.0 + 1);
+        (from..self.nodes.len() as u32).map(Place)
+    }
+
+    /// The places from the root to an entry.
+    #[must_use]
+    pub fn path_to(&self, place: Place) -> Vec<Place> {
+        let mut path: Vec<Place> = std::iter::successors(Some(place), |place| self.parent(*place)).collect();
+        path.reverse();
+        path
+    }
+
+    /// The names that were given to entries, as they are now.
+    #[must_use]
+    pub fn labels(&self) -> Labels {
+        Labels { names: self.labels.clone(), keys: self.keys.clone() }
+    }
+
+    /// The session's name, as the last entry about it has it; empty where that takes it away.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// The entries before `place` on its path that say something about the session beside its messages, oldest first.
+    #[must_use]
+    pub fn landmarks_before(&self, place: Place) -> Vec<Place> {
+        let mut found = Vec::new();
+        let mut landmarks = self.landmarks.iter().rev().peekable();
+        let mut next = self.parent(place);
+        while let Some(here) = next {
+            while landmarks.next_if(|landmark| **landmark > here).is_some() {}
+            if landmarks.peek() == Some(&&here) {
+                found.push(here);
+            }
+            next = self.parent(here);
+        }
+        found.reverse();
+        found
+    }
+
+    fn key(&self, id: &str) -> u64 {
+        self.keys.hash_one(id)
+    }
+}
+
+/// Names of entries.
+#[derive(Debug, Clone)]
+pub struct Labels {
+    names: Arc<HashMap<u64, String>>,
+    keys: RandomState,
+}
+
+impl Labels {
+    /// The name of an entry.
+    #[must_use]
+    pub fn of(&self, id: &EntryId) -> Option<&str> {
+        self.names.get(&self.keys.hash_one(id.as_str())).map(String::as_str)
+    }
+}
+
+/// Keys that are hashes already are not hashed again.
+#[derive(Clone, Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // Only whole keys are ever hashed; this keeps the trait's promise for anything else.
+        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn index(lines: &[(&str, &str, &str)]) -> (Index, Vec<Oddity>) {
+        let mut index = Index::default();
+        let mut odd = Vec::new();
+        for (offset, (kind, id, parent)) in lines.iter().enumerate() {
+            let line = json!({"type": kind, "id": id, "parentId": parent, "name": "n"}).to_string();
+            let head = Head::read(&line).expect("a line");
+            odd.extend(index.push(&head, Spot { offset: offset as u64, length: 1 }, |_| false));
+        }
+        (index, odd)
+    }
+
+    fn path(index: &Index, id: &str) -> Vec<u64> {
+        let place = index.find(&id.into()).expect("it is there");
+        index.path_to(place).into_iter().map(|place| index.spot(place).offset).collect()
+    }
+
+    #[test]
+    fn a_parent_is_the_nearest_earlier_line_of_that_id() {
+        let (index, odd) =
+            index(&[("message", "a", "b"), ("message", "b", "a"), ("message", "a", "b"), ("x", "a", "a")]);
+        assert_eq!(path(&index, "a"), [0, 1, 2, 3]);
+        assert_eq!(path(&index, "b"), [0, 1]);
+        assert_eq!(odd, [Oddity::MissingParent, Oddity::SameId, Oddity::SameId]);
+    }
+
+    #[test]
+    fn landmarks_are_those_of_the_path() {
+        let (index, _) = index(&[
+            ("compaction", "a", ""),
+            ("message", "b", "a"),
+            ("session_info", "c", "a"),
+            ("model_change", "d", "b"),
+            ("message", "e", "d"),
+        ]);
+        let leaf = index.leaf().expect("there are entries");
+        let offsets: Vec<u64> =
+            index.landmarks_before(leaf).into_iter().map(|place| index.spot(place).offset).collect();
+        assert_eq!(offsets, [0, 3]);
+        assert_eq!(index.title(), Some("n"));
+    }
+}

@@ -1,0 +1,200 @@
+//! The lock beside a session file: one process writes a session. The operating system frees it when the process dies,
+//! however it dies.
+//!
+//! The lock lies in the folder of the session, which may come from a stranger. So it is a regular file and no link, and
+//! only a file that is empty or holds a record of ours is written to.
+
+use super::store::{StoreError, beside};
+use crate::{ids::OperationId, regular};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{self, File, TryLockError},
+    io::{self, Seek, SeekFrom, Write},
+    os::unix::fs::{FileExt, MetadataExt},
+    path::{Path, PathBuf},
+};
+
+/// The most bytes of a lock file that are read. A record has about 200.
+const LONGEST: usize = 16 << 10;
+
+/// How every record begins, in this version and in those before it.
+const BEGINNING: &[u8] = b"{\"pid\":";
+
+/// A lock that is held. Its file goes when it is released.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+    path: PathBuf,
+    left_behind: Option<Unfinished>,
+    /// The record names an operation that runs, or whose end nobody was told.
+    says_something: bool,
+}
+
+/// An operation that was started and not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unfinished {
+    /// Its id.
+    pub operation_id: OperationId,
+    /// The kind of operation.
+    pub kind: String,
+    /// Why it ran.
+    pub reason: String,
+    /// When it started.
+    pub started_at: String,
+}
+
+/// The content of a lock file, for the process that finds it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    pid: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    operation: Option<Unfinished>,
+}
+
+impl Lock {
+    /// Takes the lock of a session file.
+    ///
+    /// # Errors
+    /// `Locked` where another process holds it; `Planted` where its path leads to anything but a lock of ours; those of
+    /// the operating system.
+    pub fn take(session: &Path) -> Result<Self, StoreError> {
+        let path = beside(session, "lock");
+        let planted = |what: String| StoreError::Planted { path: path.clone(), what };
+        loop {
+            let file = regular::open_or_make(&path).map_err(|error| match error.raw_os_error() {
+                None => planted(error.to_string()),
+                Some(_) => StoreError::io(
+                    &path,
+                    "cannot make the lock; to look at the session, load it with readOnly: true",
+                )(error),
+            })?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    return Err(StoreError::Locked { pid: read(&file).ok().and_then(Content::pid) });
+                }
+                Err(TryLockError::Error(error)) => return Err(StoreError::io(&path, "cannot be locked")(error)),
+            }
+            // The last owner may have removed the file between our opening and our locking it.
+            if !regular::is_at(&file, &path) {
+                continue;
+            }
+            if file.metadata().map_err(StoreError::io(&path, "cannot be looked at"))?.nlink() > 1 {
+                return Err(planted("it is another name of a file that lies elsewhere too".to_owned()));
+            }
+            // The file is still there only when its last owner died.
+            let left_behind = match read(&file).map_err(StoreError::io(&path, "cannot be read"))? {
+                Content::Ours(note) => note.and_then(|note| note.operation),
+                Content::Foreign => return Err(planted("it holds something else than a lock of a session".to_owned())),
+            };
+            let mut lock = Self { file, path, left_behind, says_something: false };
+            // An operation that was left behind stays noted until its end was sent.
+            lock.note(lock.left_behind.clone());
+            return Ok(lock);
+        }
+    }
+
+    /// The operation that the last owner left running.
+    pub fn left_behind(&mut self) -> Option<Unfinished> {
+        self.left_behind.take()
+    }
+
+    /// Records who holds the lock and what runs. The record is for other processes to read: the lock holds without it,
+    /// for example on a full disk.
+    pub fn note(&mut self, operation: Option<Unfinished>) {
+        self.says_something = operation.is_some();
+        let note = Note { pid: std::process::id(), operation };
+        let text = serde_json::to_string(&note).expect("a note is always JSON");
+        // Written over the old record before the rest is cut off: a crash in between leaves no empty file.
+        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| {
+            self.file.write_all(text.as_bytes())?;
+            self.file.set_len(text.len() as u64)
+        });
+        if let Err(error) = written {
+            tracing::warn!(%error, "the lock file could not be written");
+        }
+    }
+}
+
+/// Content of a lock file.
+#[derive(Debug)]
+enum Content {
+    /// A record, or the beginning of one that a crash cut, or nothing.
+    Ours(Option<Note>),
+    /// Something that was never written here.
+    Foreign,
+}
+
+impl Content {
+    fn pid(self) -> Option<u32> {
+        match self {
+            Self::Ours(note) => note.map(|note| note.pid),
+            Self::Foreign => None,
+        }
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        // A file system may leave zeros where a crash came before the bytes.
+        if bytes.len() <= LONGEST && (bytes.starts_with(BEGINNING) || bytes.iter().all(|byte| *byte == 0)) {
+            // The end of an older and longer record may stand behind it.
+            let note = serde_json::Deserializer::from_slice(bytes).into_iter().next();
+            return Self::Ours(note.and_then(Result::ok));
+        }
+        Self::Foreign
+    }
+}
+
+/// Reads a lock file, and no more of it than a lock has.
+fn read(file: &File) -> io::Result<Content> {
+    let mut bytes = vec![0; LONGEST + 1];
+    let mut length = 0;
+    while length < bytes.len() {
+        match file.read_at(&mut bytes[length..], length as u64) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if length > LONGEST {
+        return Ok(Content::Foreign);
+    }
+    Ok(Content::of(&bytes[..length]))
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A record of an operation stays for the next owner; a file that took the lock's name stays too.
+        if !self.says_something && regular::is_at(&self.file, &self.path) {
+            // Removed while it is held: no other process holds this very file, and the next owner makes its own.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_of_ours_is_known_whole_torn_or_followed_by_an_older_one() {
+        let pid = |text: &str| match Content::of(text.as_bytes()) {
+            Content::Ours(note) => Some(note.map(|note| note.pid)),
+            Content::Foreign => None,
+        };
+        for (text, wanted) in [
+            ("", Some(None)),
+            ("\0\0\0\0", Some(None)),
+            (r#"{"pid":7}"#, Some(Some(7))),
+            (r#"{"pid":7}"startedAt":"now"}}"#, Some(Some(7))),
+            (r#"{"pid":7,"operation":{"opera"#, Some(None)),
+            (r#"{"name":"a settings file"}"#, None),
+            ("ssh-ed25519 AAAA user@host", None),
+            ("\0secret", None),
+        ] {
+            assert_eq!(pid(text), wanted, "{text}");
+        }
+        assert_eq!(pid(&format!("{{\"pid\":7}}{}", "x".repeat(LONGEST))), None, "longer than any record");
+    }
+}

@@ -1,0 +1,445 @@
+//! The entries of one line of a session file. Nearly every line is one entry. A line on which a newline was lost holds
+//! several; a write that was cut off, or bytes that were changed, leave a broken piece of one.
+
+use super::lines::Line;
+use crate::{
+    conversation::entry::{Broken, Entry},
+    ids::EntryId,
+    log::index::{Head, Spot},
+};
+use serde_json::value::RawValue;
+use std::{cell::OnceCell, ops::Range, sync::Arc};
+
+/// Part of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// A whole entry.
+    Entry(Range<usize>),
+    /// A part that is no entry, and why.
+    Broken(Range<usize>, String),
+}
+
+/// The form of the lines of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Of the version that is written today: every entry has an id.
+    Today,
+    /// Of an older version: an entry may have no ids.
+    Old,
+}
+
+/// The parts of a line that is not blank, in their order. Most lines are one entry, and cost one reading.
+pub fn of(line: &Line<'_>, form: Form) -> Vec<Piece> {
+    let bytes = line.bytes;
+    if line.too_long {
+        return vec![Piece::Broken(0..bytes.len(), "longer than a line may be".to_owned())];
+    }
+    match whole(bytes, form) {
+        Ok(_) => vec![Piece::Entry(0..bytes.len())],
+        Err(what) => split(bytes, form, &what),
+    }
+}
+
+/// Whether the bytes are one entry.
+pub fn whole(bytes: &[u8], form: Form) -> Result<Head<'_>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8 ({error})"))?;
+    let head = Head::read(text).map_err(|error| {
+        let what = crate::conversation::message::without_position(&error.to_string());
+        format!("not a JSON object with a type: {what}")
+    })?;
+    match (form, head.id()) {
+        (Form::Today, None) => Err("an entry of version 3 needs an id".to_owned()),
+        _ => Ok(head),
+    }
+}
+
+/// The parts of a line that is not one entry.
+pub fn split(bytes: &[u8], form: Form, what: &str) -> Vec<Piece> {
+    /// An object is read again for each object around it, so many times in all. Deeper nesting is no longer looked into.
+    const READINGS: usize = 16;
+    /// In bytes; lines of a few kilobytes are looked into completely.
+    const AT_LEAST: usize = 64 << 10;
+    let mut pieces = Vec::new();
+    let mut left = bytes.len().saturating_mul(READINGS).max(AT_LEAST);
+    // Everything before `known.from` belongs to a piece.
+    let mut known = Before::new(bytes, 0, form);
+    let mut at = 0;
+    let broken = |range: Range<usize>, pieces: &mut Vec<Piece>| {
+        let blank = bytes[range.clone()].iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0);
+        if !blank {
+            pieces.push(Piece::Broken(range, what.to_owned()));
+        }
+    };
+    let mut named = 0;
+    while let Some(start) = object_from(bytes, at) {
+        // An entry behind something else names its parent.
+        if form == Form::Today && named <= start {
+            let Some(found) = memchr::memmem::find(&bytes[start..], b"\"parentId\"") else { break };
+            named = start + found + 1;
+        }
+        match value_at(bytes, start) {
+            Ok(end) => {
+                // Where no parent is named inside, it is no entry.
+                let may_be = form == Form::Old || named < end;
+                if may_be && known.ends_before_entry(start, &bytes[start..end]) {
+                    broken(known.from..start, &mut pieces);
+                    pieces.push(Piece::Entry(start..end));
+                    known = Before::new(bytes, end, form);
+                }
+                // An entry never stands inside of a whole object.
+                at = end;
+                left = left.saturating_sub(end - start);
+            }
+            Err(error_at) => {
+                left = left.saturating_sub(error_at - start);
+                if known.ends_before_broken(start) {
+                    broken(known.from..start, &mut pieces);
+                    known = Before::new(bytes, start, form);
+                }
+                // Where a piece was cut off and the next entry follows, reading ends right behind the first bytes of that.
+                let next = memchr::memrchr(b'{', &bytes[start + 1..error_at.max(start + 1)]).map(|at| start + 1 + at);
+                let follows = next.filter(|next| {
+                    let end = value_at(bytes, *next);
+                    end.is_ok_and(|end| known.clone().ends_before_entry(*next, &bytes[*next..end]))
+                });
+                at = follows.unwrap_or(start + 1);
+            }
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    broken(known.from..bytes.len(), &mut pieces);
+    pieces
+}
+
+/// The broken piece before an object that may be an entry of its own.
+#[derive(Clone)]
+struct Before<'a> {
+    whole: &'a [u8],
+    form: Form,
+    /// Where it begins.
+    from: usize,
+    /// The state of its JSON where it was read to.
+    fields: Fields<'a>,
+    /// Its id, once it was looked for.
+    id: OnceCell<Option<EntryId>>,
+}
+
+impl<'a> Before<'a> {
+    fn new(whole: &'a [u8], from: usize, form: Form) -> Self {
+        Self { whole, form, from, fields: Fields { at: from, ..Fields::of(whole) }, id: OnceCell::new() }
+    }
+
+    /// Whether a whole object is an entry of its own.
+    fn ends_before_entry(&mut self, start: usize, object: &[u8]) -> bool {
+        let Ok(head) = whole(object, self.form) else { return false };
+        // A part of an entry, such as a tool call, names no parent.
+        match self.form {
+            Form::Old => self.ends_before(start, None),
+            Form::Today => head.names_parent() && self.ends_before(start, head.parent().as_deref()),
+        }
+    }
+
+    /// Whether a broken object is another one than that before it.
+    fn ends_before_broken(&mut self, start: usize) -> bool {
+        /// Where the ids of an entry stand, in bytes.
+        const BEGINNING: usize = 1 << 10;
+        if start == self.from || self.form == Form::Old {
+            return false;
+        }
+        let object = &self.whole[start..self.whole.len().min(start + BEGINNING)];
+        let Some(Broken { parent: Some(parent), .. }) = ids(object) else { return false };
+        self.ends_before(start, parent.as_ref().map(EntryId::as_str))
+    }
+
+    /// Whether what begins here is no value of the object before it: no value can stand here, or it names that object as
+    /// its parent, which an entry inside of it never does.
+    fn ends_before(&mut self, start: usize, parent: Option<&str>) -> bool {
+        self.fields.read_to(self.whole, start);
+        let before = &self.whole[self.from..start];
+        let last = before.iter().rev().find(|byte| !byte.is_ascii_whitespace());
+        match (last, self.fields.key) {
+            _ if self.fields.in_text => true,
+            // In an object a name stands behind a comma.
+            (Some(b','), _) if self.fields.in_object() => true,
+            (Some(b':'), Some(b"type" | b"id" | b"parentId" | b"timestamp")) => true,
+            (Some(b':' | b',' | b'['), _) => {
+                let id = self.id.get_or_init(|| ids(before).map(|broken| broken.id));
+                parent.is_some() && id.as_ref().map(EntryId::as_str) == parent
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Where the next object may begin.
+fn object_from(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut from = at;
+    loop {
+        let start = from + memchr::memchr(b'{', bytes.get(from..)?)?;
+        let key = bytes[start + 1..].iter().find(|byte| !byte.is_ascii_whitespace());
+        if key == Some(&b'"') {
+            return Some(start);
+        }
+        from = start + 1;
+    }
+}
+
+/// Where the JSON value ends that begins here, or where it stops being one.
+fn value_at(bytes: &[u8], start: usize) -> Result<usize, usize> {
+    let mut values = serde_json::Deserializer::from_slice(&bytes[start..]).into_iter::<&RawValue>();
+    match values.next() {
+        Some(Ok(_)) => Ok(start + values.byte_offset()),
+        // There is no newline in a line, so a column is an offset.
+        Some(Err(error)) => Err((start + error.column()).min(bytes.len())),
+        None => Err(bytes.len()),
+    }
+}
+
+/// The ids of a broken piece, where its own can be read: those of its outermost object, up to where it breaks.
+pub fn ids(bytes: &[u8]) -> Option<Broken> {
+    let fields = Fields::of(bytes);
+    let (mut id, mut parent, mut timestamp) = (None, None, None);
+    for (key, value) in fields {
+        let text = || serde_json::from_slice::<String>(value).ok();
+        match key {
+            b"id" if id.is_none() => id = text().filter(|id| !id.is_empty()),
+            b"parentId" if parent.is_none() && value == b"null" => parent = Some(None),
+            b"parentId" if parent.is_none() => parent = text().map(|parent| Some(EntryId::from(parent))),
+            b"timestamp" if timestamp.is_none() => timestamp = text(),
+            _ => {}
+        }
+        if id.is_some() && parent.is_some() && timestamp.is_some() {
+            break;
+        }
+    }
+    Some(Broken { id: id?.into(), parent, timestamp })
+}
+
+/// The texts and nulls of the outermost object of something that is nearly JSON.
+#[derive(Clone, Copy)]
+struct Fields<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    depth: usize,
+    /// A bit for each container around, set for an object; the innermost is the lowest.
+    objects: u128,
+    key: Option<&'a [u8]>,
+    /// The bytes end in a text.
+    in_text: bool,
+}
+
+impl<'a> Fields<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, depth: 0, objects: 0, key: None, in_text: false }
+    }
+
+    /// Whether the innermost container is an object.
+    fn in_object(&self) -> bool {
+        self.depth > 0 && self.objects & 1 == 1
+    }
+
+    /// Reads on to a place, whatever is found there.
+    fn read_to(&mut self, whole: &'a [u8], end: usize) {
+        self.bytes = &whole[..end];
+        self.in_text = false;
+        while self.at < end && !self.in_text {
+            self.next();
+        }
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some(byte) = self.bytes.get(self.at) {
+            let from = self.at;
+            self.at += 1;
+            match byte {
+                b'"' => {
+                    let Some(end) = string_end(self.bytes, from) else {
+                        // It may be read on from here.
+                        self.at = from;
+                        self.in_text = true;
+                        return None;
+                    };
+                    self.at = end;
+                    let text = &self.bytes[from..self.at];
+                    match self.key.take() {
+                        _ if self.depth != 1 => {}
+                        Some(key) => return Some((key, text)),
+                        None => self.key = self.takes_colon().then(|| &text[1..text.len() - 1]),
+                    }
+                }
+                b'n' if self.depth == 1 && self.bytes[from..].starts_with(b"null") => {
+                    self.at = from + 4;
+                    if let Some(key) = self.key.take() {
+                        return Some((key, &self.bytes[from..self.at]));
+                    }
+                }
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    self.objects = self.objects << 1 | u128::from(*byte == b'{');
+                    self.key = None;
+                }
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.objects >>= 1;
+                    if self.depth == 0 {
+                        return None;
+                    }
+                }
+                b',' => self.key = None,
+                // A piece that does not begin with an object has lost its beginning, and its ids with it.
+                other if self.depth == 0 && !other.is_ascii_whitespace() && *other != 0 => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+impl Fields<'_> {
+    fn takes_colon(&mut self) -> bool {
+        let rest = &self.bytes[self.at..];
+        let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let found = rest.get(blank) == Some(&b':');
+        if found {
+            self.at += blank + 1;
+        }
+        found
+    }
+}
+
+/// Where a JSON text ends that begins with the quote at `from`, behind its closing quote.
+fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from + 1;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+impl Piece {
+    /// Where it stands in the file.
+    pub fn spot(&self, line: &Line<'_>) -> Spot {
+        let (Self::Entry(range) | Self::Broken(range, _)) = self;
+        // The longest line is far below the largest length.
+        let length = u32::try_from(range.len()).unwrap_or(u32::MAX);
+        Spot { offset: line.offset + range.start as u64, length }
+    }
+
+    /// The entry, or the placeholder of a broken one; nothing where that has no id.
+    pub fn entry(&self, line: &Line<'_>) -> Option<Arc<Entry>> {
+        let (Self::Entry(range) | Self::Broken(range, _)) = self;
+        let bytes = line.bytes.get(range.clone())?;
+        match self {
+            Self::Entry(_) => entry(bytes).ok(),
+            Self::Broken(..) => placeholder(bytes, self.spot(line)),
+        }
+    }
+}
+
+/// Reads one whole entry.
+pub fn entry(bytes: &[u8]) -> Result<Arc<Entry>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8 ({error})"))?;
+    Entry::parse(text.into()).map(Arc::new).map_err(|error| error.to_string())
+}
+
+/// The entry that stands for a broken piece.
+pub fn placeholder(bytes: &[u8], spot: Spot) -> Option<Arc<Entry>> {
+    Entry::placeholder(&ids(bytes)?, spot.offset, spot.length).ok().map(Arc::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = r#"{"type":"message","id":"a","parentId":null,"timestamp":"t","message":{"role":"user","content":[{"type":"text","text":"one {\"two\"}"},{"type":"toolCall","id":"c","name":"n","arguments":{"id":"x","type":"y"}}]}}"#;
+    const B: &str =
+        r#"{"id":"b","type":"message","parentId":"a","timestamp":"t","message":{"role":"user","content":"three"}}"#;
+
+    /// Whole entries as `=id`, placeholders as `~id<parent`, other broken pieces as `~`.
+    fn shape(text: &str) -> String {
+        let line =
+            Line { bytes: text.as_bytes(), offset: 100, next: 101 + text.len() as u64, ended: true, too_long: false };
+        let piece = |piece: &Piece| match (piece, piece.entry(&line)) {
+            (Piece::Entry(_), Some(entry)) => format!("={}", entry.id),
+            (Piece::Broken(..), Some(entry)) => {
+                format!("~{}<{}", entry.id, entry.parent.as_ref().map_or("null", EntryId::as_str))
+            }
+            (Piece::Broken(..), None) => "~".to_owned(),
+            (Piece::Entry(range), None) => panic!("{range:?} is no entry"),
+        };
+        of(&line, Form::Today).iter().map(piece).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn every_whole_entry_of_a_line_is_read_and_a_broken_one_keeps_its_ids() {
+        let id_only = r#"{"type":"message","id":"q","par"#;
+        let at_value = r#"{"type":"message","id":"a","parentId":"z","message":"#;
+        let broken = A.replace("one", r"\q");
+        let twice = A.replace(r#""timestamp":"t""#, r#""timestamp":"t","timestamp":"u""#);
+        for (line, expected) in [
+            (A.to_owned(), "=a"),
+            (format!("{A}{B}"), "=a =b"),
+            (format!("{A} \t{B}{A}"), "=a =b =a"),
+            (format!("{id_only}{B}"), "~q< =b"),
+            (format!("{at_value}{B}"), "~a<z =b"),
+            // An object is no name in an object.
+            (format!(r#"{{"type":"message","id":"q","parentId":"z","message":{{"role":"user",{B}"#), "~q<z =b"),
+            // A value that does not name the broken entry as its parent may be a part of it.
+            (format!("{at_value}{A}"), "~a<z"),
+            (broken.clone(), "~a<null"),
+            (format!("{broken}{B}"), "~a<null =b"),
+            (twice, "~a<null"),
+            (format!("{A}garbage"), "=a ~"),
+            (format!("\0\0\0{A}"), "=a"),
+            (format!("{A}}}"), "=a ~"),
+            (format!("{B}{id_only}"), "=b ~q<"),
+            (format!("{id_only}{B}{id_only}{A}"), "~q< =b ~q< =a"),
+            // Two that were cut off, one in a text and one right before a value.
+            (format!(r#"{{"type":"message","id":"p","parentId":null,"mess{at_value}{B}"#), "~p<null ~a<z =b"),
+            (format!(r#"{{"type":"message","id":"z","parentId":null,"message":{at_value}{B}"#), "~z<null ~a<z =b"),
+            ("garbage".to_owned(), "~"),
+            (r#"{"type":"x"}"#.to_owned(), "~"),
+            (r#"pe":"message","id":"m"}"#.to_owned(), "~"),
+            (r#"{"message":{"id":"inner"},"id":"o""#.to_owned(), "~o<"),
+        ] {
+            assert_eq!(shape(&line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_entry_cut_anywhere_and_glued_to_the_next_never_takes_it_along() {
+        for cut in 1..A.len() {
+            let line = format!("{}{B}", &A[..cut]);
+            let shape = shape(&line);
+            assert!(shape.ends_with("=b"), "{cut}: {shape}: {line}");
+            assert_eq!(shape.matches('=').count(), 1, "{cut}: {shape}");
+        }
+    }
+
+    #[test]
+    fn part_of_an_entry_is_never_taken_for_one() {
+        let nested = format!(r#"{{"type":"custom","id":"o","parentId":null,"data":{{"entries":[{A},{B}]}}}}"#);
+        for cut in 1..nested.len() {
+            let shape = shape(&nested[..cut]);
+            assert!(!shape.contains('='), "{cut}: {shape}: {}", &nested[..cut]);
+        }
+        for cut in 1..A.len() {
+            assert!(!shape(&A[cut..]).contains('='), "{}", &A[cut..]);
+        }
+    }
+
+    #[test]
+    fn deep_nesting_costs_a_bounded_number_of_readings() {
+        let deep = r#"{"a":"#.repeat(200_000);
+        assert_eq!(shape(&deep), "~");
+    }
+}

@@ -1,0 +1,173 @@
+//! The way from the end of a session file to the parents of its entries, without an index.
+//!
+//! Nearly always the parent of an entry stands right before it, and one line is read. Where it does not, the entries on
+//! the way back are noted by id and place: one of them may be the next parent, and where no entry before has the id, the
+//! entry right before is the parent.
+
+use super::{
+    history::Source,
+    lines::{Backwards, Line},
+    pieces::{self, Form},
+    store::StoreError,
+};
+use crate::{
+    conversation::entry::Entry,
+    ids::EntryId,
+    log::index::{Head, NEAR, Spot},
+};
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::{BuildHasher, RandomState},
+    sync::Arc,
+};
+
+/// A walk from the end of a file towards its beginning.
+pub struct Walk<'s> {
+    source: &'s Source,
+    lines: Backwards<'s>,
+    /// Entries that were read and passed by, the nearest first.
+    passed: VecDeque<Passed>,
+    /// Where the entry stands that was given last.
+    at: Spot,
+    /// How many entries were given or left behind so far.
+    left: usize,
+    /// The number of the first entry of each id, counted from the end, once the beginning of the file was reached.
+    first: Option<HashMap<u64, usize>>,
+    keys: RandomState,
+}
+
+/// The outcome of reading a line.
+enum Step {
+    /// It is the wanted entry.
+    Found(Arc<Entry>),
+    /// Its entries were noted.
+    Passed,
+    /// There is no line before.
+    Over,
+}
+
+/// An entry that was passed by: its id as a hash, and where it stands.
+struct Passed {
+    key: u64,
+    spot: Spot,
+}
+
+impl<'s> Walk<'s> {
+    /// From `end`, where a line ends.
+    pub fn new(source: &'s Source, end: u64) -> Self {
+        Self {
+            source,
+            lines: Backwards::new(source.file(), source.floor(), end),
+            passed: VecDeque::new(),
+            at: Spot { offset: end, length: 0 },
+            left: 0,
+            first: None,
+            keys: RandomState::new(),
+        }
+    }
+
+    /// The last entry for nothing, and for the entry that was given last its parent. None for a root.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn before(&mut self, child: Option<&Entry>) -> Result<Option<Arc<Entry>>, StoreError> {
+        let parent = match child.map(|child| &child.parent) {
+            None => None,
+            Some(None) => return Ok(None),
+            Some(Some(parent)) => Some(parent),
+        };
+        while self.passed.is_empty() {
+            match self.read_line(parent)? {
+                Step::Found(entry) => return Ok(Some(entry)),
+                Step::Passed => {}
+                Step::Over => return Ok(None),
+            }
+        }
+        let place = match (parent, self.passed.front()) {
+            (Some(parent), Some(nearest)) => {
+                let (nearest, at) = (nearest.spot, self.at.offset);
+                let found = if nearest.is_right_before(at) {
+                    self.find(parent, usize::MAX)?
+                } else {
+                    match self.find(parent, NEAR)? {
+                        None if self.source.is_blank(nearest.end()..at) => self.find(parent, usize::MAX)?,
+                        found => found,
+                    }
+                };
+                found.unwrap_or(0)
+            }
+            _ => 0,
+        };
+        let Some(found) = self.passed.drain(..=place).next_back() else { return Ok(None) };
+        self.left += place + 1;
+        self.at = found.spot;
+        self.source.read(found.spot).map(Some)
+    }
+
+    /// The place of the nearest entry with this id among the `most` entries before.
+    fn find(&mut self, id: &EntryId, most: usize) -> Result<Option<usize>, StoreError> {
+        let key = self.keys.hash_one(id.as_str());
+        if self.first.as_ref().is_some_and(|first| first.get(&key).is_none_or(|number| *number < self.left)) {
+            return Ok(None);
+        }
+        let mut place = 0;
+        while place < most {
+            match self.passed.get(place) {
+                Some(passed) if passed.key == key => return Ok(Some(place)),
+                Some(_) => place += 1,
+                None => {
+                    if matches!(self.read_line(None)?, Step::Over) {
+                        self.number_all();
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The whole file was read: from here on the entries that exist are known.
+    fn number_all(&mut self) {
+        let first = self.passed.iter().enumerate().map(|(place, passed)| (passed.key, self.left + place));
+        self.first = Some(first.collect());
+    }
+
+    /// Reads the line before. The wanted entry is given at once if it is the line, everything else is noted.
+    fn read_line(&mut self, wanted: Option<&EntryId>) -> Result<Step, StoreError> {
+        let Some(line) = self.lines.before().map_err(self.source.failed())? else { return Ok(Step::Over) };
+        if line.is_blank() {
+            return Ok(Step::Passed);
+        }
+        if let Some(wanted) = wanted
+            && self.passed.is_empty()
+            && let Some(entry) = entry_of(&line, wanted)
+        {
+            self.at = line.spot();
+            self.left += 1;
+            return Ok(Step::Found(entry));
+        }
+        let text = std::str::from_utf8(line.bytes).ok().filter(|_| !line.too_long);
+        if let Some(id) = text.and_then(|text| Head::read(text).ok()).as_ref().and_then(Head::id) {
+            self.passed.push_back(Passed { key: self.keys.hash_one(&*id), spot: line.spot() });
+            return Ok(Step::Passed);
+        }
+        for piece in pieces::of(&line, Form::Today).iter().rev() {
+            if let Some(entry) = piece.entry(&line) {
+                self.passed.push_back(Passed { key: self.keys.hash_one(entry.id.as_str()), spot: piece.spot(&line) });
+            }
+        }
+        Ok(Step::Passed)
+    }
+}
+
+/// The entry of a line, if it is the wanted one. The two ends of a line tell nearly always whether it is.
+fn entry_of(line: &Line<'_>, wanted: &EntryId) -> Option<Arc<Entry>> {
+    /// Ids stand within so many bytes of the beginning of a line in all files that were seen, or of its end where the
+    /// message is written first.
+    const END: usize = 256;
+    let length = line.bytes.len().min(END);
+    let finder = memchr::memmem::Finder::new(wanted.as_str());
+    let (beginning, end) = (&line.bytes[..length], &line.bytes[line.bytes.len() - length..]);
+    finder.find(beginning).or_else(|| finder.find(end))?;
+    pieces::entry(line.bytes).ok().filter(|entry| !line.too_long && entry.id == *wanted)
+}

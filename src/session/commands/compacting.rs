@@ -1,0 +1,369 @@
+//! A compaction in a session: asked for, planned, drafted, written, told.
+
+use crate::{
+    compaction::{ladder::Draft, meter},
+    conversation::{entry::Entry, mirroring, tokens},
+    ids::{EntryId, OperationId},
+    log::history::History,
+    models::candidates::{self, Candidate, Situation, Unfit},
+    protocol::{
+        errors::Failure,
+        events::{ChunkSource, Event, Reason, Stage},
+        types::{CompactAnswer, CompactMethod, CompactParams, Initiator, SummaryMethod},
+    },
+    provider::keys,
+    session::{
+        Input, Noted, Session, Slot, Write,
+        compaction::{self, NoDraft, Planned, Snapshot},
+        drafting::{self, Drafting, Report},
+        handle::{Note, Urgent},
+        operation::{COMPACTION, End, Operation, Stop},
+    },
+    summary::{SPLIT_TURN, made::Made, model::summarizing::Told},
+    wire::rpc::Reply,
+};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+impl Session {
+    pub(in crate::session) fn compact(&mut self, params: CompactParams, reply: Reply) {
+        if reply.cancelled() {
+            return reply.fail(&Failure::Cancelled);
+        }
+        let dry_run = params.dry_run == Some(true);
+        if let Err(failure) = self.may_compact(&params, dry_run) {
+            return reply.fail(&failure);
+        }
+        let id = OperationId::fresh();
+        let stop = if dry_run { self.stop_reads.clone() } else { Stop::default() };
+        let snapshot = self.snapshot(&params, stop.clone());
+        if dry_run {
+            let settings = self.state.settings().clone();
+            let candidates = self.candidates(params.method);
+            return self.spawn_read(move || {
+                let result = guarded(|| compaction::prepare(snapshot)).map(|planned| {
+                    let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
+                    let requests = summarizer.map(|it| drafting::requests(&planned.plan, it, &settings));
+                    let summarizer = summarizer.map(|it| it.model.clone());
+                    let preparation = compaction::preparation(&planned.plan, &settings.settings, summarizer, requests);
+                    CompactAnswer::DryRun { preparation }
+                });
+                reply.with(result);
+            });
+        }
+        let urgent = self.urgent.clone();
+        reply.on_cancel(move || drop(urgent.send(Box::new(Urgent::TakenBack))));
+        self.slot = Slot::Planning { id: id.clone(), params, reply, stop };
+        self.spawn(move || Input::Planned { id, result: guarded(|| compaction::prepare(snapshot)) });
+    }
+
+    fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
+        if params.method == Some(CompactMethod::Llm) && self.candidates(params.method).is_empty() {
+            let what = "there is no model to ask: name one in `models` or `defaultModel` of the settings, set the key of \
+                        the session's model in the environment, or declare `llm` at initialize; without `method` the \
+                        summary is made by what there is";
+            return Err(Failure::params("method", what));
+        }
+        if let Some(expected) = &params.expected_leaf_id
+            && !self.state.unchanged_since(expected)
+        {
+            return Err(Failure::ContentModified { leaf: self.state.visible_leaf() });
+        }
+        if dry_run {
+            return Ok(());
+        }
+        self.writable()?;
+        self.free()
+    }
+
+    /// Who may write a summary, in order.
+    fn candidates(&self, method: Option<CompactMethod>) -> Vec<Result<Candidate, Unfit>> {
+        if method == Some(CompactMethod::Extractive) {
+            return Vec::new();
+        }
+        let model = self.state.model(self.state.path());
+        let means = self.idle.means();
+        candidates::candidates(&Situation {
+            settings: &self.state.settings().settings,
+            session: model.as_ref(),
+            client_runs_models: means.client_runs_models(),
+            is_set: &keys::is_set,
+            learned: &|model| means.learned.window(model),
+        })
+    }
+
+    fn free(&self) -> Result<(), Failure> {
+        match &self.slot {
+            Slot::Free => Ok(()),
+            Slot::Planning { id, .. } => Err(Failure::Busy { operation_id: id.clone(), kind: COMPACTION }),
+            Slot::Running(operation) | Slot::Committing(operation) => {
+                Err(Failure::Busy { operation_id: operation.id.clone(), kind: COMPACTION })
+            }
+        }
+    }
+
+    /// What changes the part that a running operation works on has to wait for its end.
+    pub(in crate::session) fn free_for(&self, note: &Note) -> Result<(), Failure> {
+        match note {
+            Note::Undo => self.free(),
+            Note::Prune(params) if params.dry_run != Some(true) => self.free(),
+            _ => Ok(()),
+        }
+    }
+
+    fn snapshot(&self, params: &CompactParams, stop: Stop) -> Snapshot {
+        let path = self.state.path().clone();
+        let model = self.state.model(&path);
+        Snapshot {
+            settings: self.state.settings().clone(),
+            learned: model.as_ref().and_then(|model| self.state.learned.window(model)),
+            instructions: self.state.instructions().clone(),
+            keep_recent_tokens: params.keep_recent_tokens,
+            initiator: params.initiator.unwrap_or(Initiator::User),
+            stop,
+            path,
+            model,
+        }
+    }
+
+    pub(in crate::session) fn planned(&mut self, planned: &OperationId, result: Result<Planned, Failure>) {
+        let (id, params, reply, stop) = match std::mem::replace(&mut self.slot, Slot::Free) {
+            Slot::Planning { id, params, reply, stop } if id == *planned => (id, params, reply, stop),
+            other => {
+                self.slot = other;
+                return;
+            }
+        };
+        let Planned { plan, usage } = match result {
+            Ok(planned) => planned,
+            Err(failure) => {
+                reply.fail(&failure);
+                return self.answer_waiting();
+            }
+        };
+        let wait = params.wait == Some(true);
+        self.note_running(Some(Operation::about_to_start(&id)));
+        let operation = Operation::start(id.clone(), usage, stop.clone(), reply, wait, self.emitter.clone());
+        operation.progress(Stage::Summarizing, 0, 1);
+        // A person who asked for it waits as long as they like.
+        let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
+        let deadline = (operation.reason != Reason::Manual).then_some(deadline);
+        self.slot = Slot::Running(operation);
+        let drafting = Drafting {
+            session: self.state.id.clone(),
+            operation: id.clone(),
+            plan,
+            candidates: self.candidates(params.method),
+            instructions: params.instructions,
+            settings: self.state.settings().clone(),
+            deadline,
+            means: self.idle.means(),
+            stop,
+        };
+        let inputs = self.inputs.clone();
+        drafting::spawn(drafting, move |what| {
+            // The session is gone only when the daemon ends; then nobody wants to know.
+            let _ = inputs.send(Box::new(match what {
+                Report::Told(told) => Input::Told { id: id.clone(), told },
+                Report::Drafted(result) => Input::Drafted { id: id.clone(), result: *result },
+            }));
+        });
+    }
+
+    pub(in crate::session) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, NoDraft>) {
+        let Slot::Running(operation) = &mut self.slot else {
+            return;
+        };
+        if operation.id != *drafted {
+            return;
+        }
+        let end = match result {
+            _ if operation.stop.requested() => End::Cancelled,
+            Ok(draft) => {
+                if draft.made.by.is_none() {
+                    operation.progress(Stage::Summarizing, 1, 1);
+                    tell_chunks(operation, &draft);
+                }
+                operation.progress(Stage::Checking, 1, 1);
+                self.draft = Some(Box::new(draft));
+                return;
+            }
+            Err(NoDraft::Stopped) => End::Cancelled,
+            Err(NoDraft::Failed(failure)) => End::Failed(failure),
+        };
+        if let Slot::Running(operation) = std::mem::replace(&mut self.slot, Slot::Free) {
+            self.finish(operation, end);
+        }
+    }
+
+    /// What happens while a draft is made. Of one that was stopped nothing is told, but what it cost is noted.
+    pub(in crate::session) fn told(&mut self, id: &OperationId, told: Told) {
+        let running = match &mut self.slot {
+            Slot::Running(operation) if operation.id == *id => Some(operation),
+            _ => None,
+        };
+        match (told, running) {
+            (Told::Spent(spent), _) => self.spent.push((id.clone(), spent)),
+            (_, None) => {}
+            (Told::Progress { done, total }, Some(operation)) => operation.progress(Stage::Summarizing, done, total),
+            (Told::Begins(source), Some(operation)) => operation.begins(source),
+            (Told::Text(source, text), Some(operation)) => operation.chunks(source, &text),
+            (Told::RetryStart { source, attempt, most, delay, failure }, Some(operation)) => {
+                operation.retry_starts(source, attempt, most, delay, &failure);
+            }
+            (Told::RetryEnd { source, attempt, failure }, Some(operation)) => {
+                operation.retry_ends(source, attempt, failure.as_ref());
+            }
+        }
+    }
+
+    /// What models cost since the last write, as entries behind the leaf.
+    pub(in crate::session) fn take_spent(&mut self) -> Noted {
+        let mut parent = self.state.path().last().map(|leaf| leaf.id.clone());
+        let mut entries = Vec::new();
+        let what = std::mem::take(&mut self.spent);
+        for (operation, spent) in &what {
+            let id = EntryId::fresh();
+            let line = spent.line(&id, parent.as_ref(), operation);
+            if let Ok(entry) = Entry::parse(line.into()) {
+                parent = Some(id);
+                entries.push(Arc::new(entry));
+            }
+        }
+        Noted { what, entries }
+    }
+
+    /// Writes a draft, if what it covers is still what it was.
+    pub(in crate::session) fn commit(&mut self, draft: Draft) {
+        let Slot::Running(operation) = std::mem::replace(&mut self.slot, Slot::Free) else {
+            return;
+        };
+        if operation.stop.requested() {
+            return self.finish(operation, End::Cancelled);
+        }
+        let path = self.state.path();
+        let covered = draft.plan.path();
+        if !path.grew_from(covered) || path.compaction() != covered.compaction() {
+            let leaf = self.state.visible_leaf();
+            return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
+        }
+        operation.progress(Stage::Writing, 0, 1);
+        let id = EntryId::fresh();
+        // What came meanwhile is kept as it is, behind what the draft has seen.
+        let newer = &path[covered.len()..];
+        let demand = draft.plan.demand;
+        let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, demand.estimator)).sum();
+        let tokens_after = draft.tokens_after + tokens::scaled(newer_tokens, demand.factor);
+        let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
+        let (path, first_newer) = (path.clone(), first_newer.cloned());
+        let spent = self.take_spent();
+        let parent = spent.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
+        let line = draft.line(&id, parent, &path, first_newer.as_ref(), tokens_after);
+        match Entry::parse(line.into()) {
+            Ok(entry) => {
+                self.slot = Slot::Committing(operation);
+                let entry = Arc::new(entry);
+                let written = [spent.entries.as_slice(), std::slice::from_ref(&entry)].concat();
+                let mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts);
+                self.write(Write::Compaction { spent, entry, mirrors, draft: Box::new(draft) });
+            }
+            Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
+        }
+    }
+
+    pub(in crate::session) fn compacted(
+        &mut self,
+        spent: &[Arc<Entry>],
+        entry: &Arc<Entry>,
+        mirrors: &[Arc<Entry>],
+        made: &Made,
+        result: Result<(), Failure>,
+    ) {
+        let Slot::Committing(operation) = std::mem::replace(&mut self.slot, Slot::Free) else {
+            return;
+        };
+        if let Err(failure) = result {
+            return self.finish(operation, End::Failed(failure));
+        }
+        operation.progress(Stage::Writing, 1, 1);
+        self.state.change(History::trim);
+        self.count();
+        for entry in spent.iter().chain([entry]).chain(mirrors) {
+            self.announce(entry, Some(operation.id.clone()));
+        }
+        self.told = self.state.measure().usage;
+        operation.emit(&Event::UsageUpdated { usage: self.told.clone() });
+        let end = match operation.result(entry, made) {
+            Some(result) => End::Completed(result),
+            None => End::Failed(defect()),
+        };
+        self.finish(operation, end);
+    }
+
+    /// The ground has grown while the draft was on its way; it is looked at again before the next try.
+    pub(in crate::session) fn draft_again(&mut self, draft: Box<Draft>) {
+        if let Slot::Committing(operation) = std::mem::replace(&mut self.slot, Slot::Free) {
+            self.slot = Slot::Running(operation);
+            self.draft = Some(draft);
+        }
+    }
+
+    /// The slot is free when the end is told, so that a client can act on it at once.
+    pub(in crate::session) fn finish(&mut self, operation: Operation, end: End) {
+        let compactions = self.state.path().compactions();
+        let mut notices = Vec::new();
+        if let End::Completed(result) = &end
+            && result.method == SummaryMethod::Extractive
+            && let Some(last) = result.rejected.last()
+        {
+            let detail = format!(
+                "The summary was extracted, because no model wrote a usable one; details may be lost. The last reason: {}",
+                last.why
+            );
+            notices.push(("No model could write the summary", detail));
+        }
+        if matches!(end, End::Completed(_)) && compactions >= 3 {
+            let detail = format!(
+                "This conversation was condensed {compactions} times; each time details are lost. A new session that begins with what matters for the next goal knows more."
+            );
+            notices.push(("The summary of a summary of a summary", detail));
+        }
+        operation.finish(end, self.told.clone(), notices);
+        self.note_what_runs();
+        self.answer_waiting();
+    }
+
+    pub(in crate::session) fn answer_waiting(&mut self) {
+        for (params, reply) in std::mem::take(&mut self.waiting) {
+            self.answer_context(params, reply);
+        }
+    }
+}
+
+/// The pieces of a summary, its two parts apart.
+fn tell_chunks(operation: &mut Operation, draft: &Draft) {
+    operation.begins(ChunkSource::History);
+    operation.begins(ChunkSource::TurnPrefix);
+    let text = &draft.summary.text;
+    match text.split_once(SPLIT_TURN) {
+        Some((history, prefix)) => {
+            operation.chunks(ChunkSource::History, history);
+            operation.chunks(ChunkSource::TurnPrefix, prefix);
+        }
+        None if draft.plan.history().is_empty() && draft.plan.previous().is_none() => {
+            operation.chunks(ChunkSource::TurnPrefix, text);
+        }
+        None => operation.chunks(ChunkSource::History, text),
+    }
+}
+/// A panic in work becomes an error of that work.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(defect()))
+}
+
+fn defect() -> Failure {
+    Failure::Internal("a defect of abridged ended this work; nothing was changed".to_owned())
+}

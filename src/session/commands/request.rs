@@ -1,0 +1,102 @@
+//! `session/context` in a provider's own words: the whole request, but for how its answer is to come.
+
+use crate::{
+    conversation::{
+        context::{self, Context},
+        path::Path,
+    },
+    ids::SessionId,
+    log::blobs::Reading,
+    models::{self, ModelRef},
+    protocol::{
+        errors::Failure,
+        types::{ContextFormat, Usage},
+    },
+    provider::{
+        Api, Cache, Delivery, Effort, Reasoning, Request, codec,
+        turns::{Target, turns},
+    },
+    session::state::View,
+    settings::Settings,
+    wire::{rpc::Reply, transport::Piece},
+};
+use serde_json::json;
+
+/// Whose words a format is; nobody's where it is pi's messages.
+#[must_use]
+pub fn api(format: ContextFormat) -> Option<Api> {
+    match format {
+        ContextFormat::Messages => None,
+        ContextFormat::Anthropic => Some(Api::Anthropic),
+        ContextFormat::OpenaiChat => Some(Api::OpenaiChat),
+        ContextFormat::OpenaiResponses => Some(Api::OpenaiResponses),
+        ContextFormat::Google => Some(Api::Google),
+    }
+}
+
+/// Answers with the request for a path: the fields of `ContextAnswer`, which the schema is made of.
+pub fn answer(view: &View, path: &Path, session: &SessionId, api: Api, reply: Reply) {
+    let Some(model) = view.model(path) else {
+        let what =
+            "a request needs a model; give the session one by session/configure, or a defaultModel in the settings";
+        return reply.fail(&Failure::params("format", what));
+    };
+    let context = context::build(path, view.prompts());
+    let usage = view.measure(path).usage;
+    let compaction = context.compaction().cloned();
+    // One after the other: a context may be a hundred megabytes, and each of these has all of it.
+    let request = request(view, path, session, api, &model, &context, &usage);
+    drop(context);
+    let body = codec::encode(api, &request, Delivery::Whole).body;
+    drop(request);
+    let text = body.to_string();
+    drop(body);
+    let rest = json!({ "usage": usage, "compactionEntryId": compaction, "model": model }).to_string();
+    reply.pieces(vec![
+        Piece::Text("{\"body\":".to_owned()),
+        Piece::Text(text),
+        Piece::Text(format!(",{}", &rest[1..])),
+    ]);
+}
+
+fn request(
+    view: &View,
+    path: &Path,
+    session: &SessionId,
+    api: Api,
+    model: &ModelRef,
+    context: &Context,
+    usage: &Usage,
+) -> Request {
+    let target = Target { api, provider: &model.provider, model: &model.id };
+    let room = usage.context_window.map_or(u64::MAX, |window| window.saturating_sub(usage.context_tokens).max(1));
+    let limit = models::output_limit(view.settings(), model).map(|limit| limit.tokens.clamp(1, room));
+    let mut images = Reading::of(view.blobs());
+    Request {
+        model: model.id.clone(),
+        system: view.instructions().system_prompt().map(str::to_owned),
+        turns: turns(context.messages().iter().map(|message| images.resolve(message.json())), &target),
+        tools: view.instructions().tools().map(<[_]>::to_vec).unwrap_or_default(),
+        max_tokens: limit,
+        ceiling: Some(limit.unwrap_or(room)),
+        reasoning: reasoning(view.settings(), model, &view.thinking_level(path)),
+        cache: Cache::Prefix(session.to_string()),
+        ..Request::default()
+    }
+}
+
+/// What a session's thinking level asks of its model. Nothing of one that is known not to think.
+fn reasoning(settings: &Settings, model: &ModelRef, level: &str) -> Reasoning {
+    let thinks = models::reasoning(settings, model);
+    match level {
+        _ if thinks == Some(false) => Reasoning::Unsaid,
+        "off" if thinks == Some(true) => Reasoning::Off,
+        "minimal" => Reasoning::Effort(Effort::Minimal),
+        "low" => Reasoning::Effort(Effort::Low),
+        "medium" => Reasoning::Effort(Effort::Medium),
+        "high" => Reasoning::Effort(Effort::High),
+        // oh-my-pi says `max`.
+        "xhigh" | "max" => Reasoning::Effort(Effort::Highest),
+        _ => Reasoning::Unsaid,
+    }
+}

@@ -1,0 +1,137 @@
+//! Undoes a compaction for every reader of the file. Here a marker does; other programs know none.
+//!
+//! The marker is the first line of an undo, and the undo is complete with it. The lines behind it are for other programs.
+//! A write may end between two lines, so no line behind the marker carries state of this session.
+//!
+//! Where only lines without state follow the compaction, the marker is a child of the compaction's parent, and the
+//! compaction leaves the path. Where messages, pins or settings follow, the marker is a child of the leaf, and a second
+//! compaction line repeats the context from before: that of the compaction before it, or all messages. This program
+//! reads that line as no compaction.
+
+use crate::{
+    conversation::{
+        entry::{self, Body, Entry},
+        mirroring::{entry_of, mirrors},
+        path::Path,
+    },
+    ids::EntryId,
+    prompts::Prompts,
+    protocol::errors::Failure,
+    session::state::State,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The summary of a compaction line that keeps every message.
+const NOTHING_SUMMARIZED: &str = "A compaction of this conversation was undone. All of its messages follow.";
+
+/// An undo that still needs the path without the compaction, which has to be read.
+pub struct Undoing {
+    marker: Arc<Entry>,
+    compaction: Arc<Entry>,
+    followed: Followed,
+    prompts: Arc<Prompts>,
+}
+
+/// The kind of the entries behind a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Followed {
+    /// At least one message, pin, setting or other entry that has to stay on the path.
+    ByState,
+    /// Only entries that may leave the path, or none.
+    ByNothing,
+}
+
+impl Undoing {
+    /// The undo of the compaction in force.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn of(state: &State) -> Result<Self, Failure> {
+        let path = state.path();
+        let Some(place) = path.compaction() else {
+            let what = "there is no compaction on this branch that could be undone".to_owned();
+            return Err(Failure::NotFound { kind: "compaction", what });
+        };
+        let (compaction, later) = (path[place].clone(), &path[place + 1..]);
+        let followed = if later.iter().all(|entry| may_leave(entry)) { Followed::ByNothing } else { Followed::ByState };
+        let parent = match followed {
+            Followed::ByState => path.last().map(|leaf| leaf.id.clone()),
+            Followed::ByNothing => compaction.parent.clone(),
+        };
+        let data = json!({ "compactionEntryId": compaction.id });
+        let fields = [("customType", "abridged.undo".into()), ("data", data)];
+        let marker = entry_of("custom", parent.as_ref(), &fields)
+            .ok_or_else(|| Failure::Internal("the marker of an undo is no entry".to_owned()))?;
+        Ok(Self { marker, compaction, followed, prompts: state.settings().prompts.clone() })
+    }
+
+    /// The entry by which the compaction is undone.
+    #[must_use]
+    pub fn marker(&self) -> &Arc<Entry> {
+        &self.marker
+    }
+
+    /// Every entry of the undo, and the path that they make. `path` ends with the marker.
+    #[must_use]
+    pub fn complete(&self, path: Path) -> (Vec<Arc<Entry>>, Path) {
+        let mut path = path;
+        let mut entries = vec![self.marker.clone()];
+        let mut add = |path: &mut Path, entry: Arc<Entry>| {
+            path.push(entry.clone());
+            entries.push(entry);
+        };
+        if self.followed == Followed::ByState
+            && let Some(entry) = self.restated(&path)
+        {
+            add(&mut path, entry);
+        }
+        for entry in mirrors(&path, &self.prompts) {
+            add(&mut path, entry);
+        }
+        (entries, path)
+    }
+
+    /// A compaction line after which other programs have the context of this path.
+    fn restated(&self, path: &Path) -> Option<Arc<Entry>> {
+        let first = path.get(path.first_kept()).map(|entry| &entry.id);
+        let mut line: Value = match path.compaction() {
+            Some(place) => serde_json::from_str(path[place].line()).ok()?,
+            None => json!({
+                "type": "compaction",
+                "summary": NOTHING_SUMMARIZED,
+                "tokensBefore": self.compaction.compaction().map_or(0, |it| it.tokens_before as u64),
+            }),
+        };
+        let fields = line.as_object_mut()?;
+        // It was paid for once.
+        ["usage", "keepLastMessages"].iter().for_each(|name| drop(fields.remove(*name)));
+        let place = path.compaction().map(|place| path[place].id.clone());
+        fields.insert("id".into(), json!(EntryId::fresh()));
+        fields.insert("parentId".into(), json!(path.last().map(|leaf| &leaf.id)));
+        fields.insert("timestamp".into(), entry::now().into());
+        fields.insert("firstKeptEntryId".into(), json!(first));
+        // pi drops the system messages before a compaction and reads this one.
+        match path.system_prompt().message() {
+            Some(message) => drop(fields.insert("systemMessage".into(), message)),
+            None => drop(fields.remove("systemMessage")),
+        }
+        let mut preserved = match fields.remove("preserveData") {
+            Some(Value::Object(preserved)) => preserved,
+            _ => serde_json::Map::new(),
+        };
+        if preserved.contains_key("openaiRemoteCompaction") {
+            // oh-my-pi shows what its provider's history replays, and from the message behind this entry on.
+            fields.insert("providerReplayThroughEntryId".into(), json!(place));
+        }
+        preserved.insert("abridged".into(), json!({ "undone": self.compaction.id }));
+        fields.insert("preserveData".into(), preserved.into());
+        Entry::parse(line.to_string().into()).ok().map(Arc::new)
+    }
+}
+
+/// Whether an entry behind a compaction may leave the path together with it: a model does not see it, and it is no state
+/// of the session.
+fn may_leave(entry: &Entry) -> bool {
+    matches!(entry.body, Body::Mirror(_) | Body::Usage)
+}

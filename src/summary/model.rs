@@ -1,0 +1,11 @@
+//! A summary by models: material, request, chunks, and the gate that its text has to pass.
+
+pub mod asking;
+pub mod brief;
+pub mod check;
+pub mod fold;
+pub mod language;
+pub mod material;
+pub mod rules;
+pub mod summarizing;
+pub mod transcript;

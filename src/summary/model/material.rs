@@ -1,0 +1,202 @@
+//! What a summary is made of, ready for any summarizer: the conversation in pieces, the summary before, the rules that
+//! may not be lost, the files, and how large all of it may become.
+
+use super::{
+    brief::Part,
+    check::Accepted,
+    fold::Pieces,
+    language::{self, Language, Script},
+    rules,
+    transcript::transcript,
+};
+use crate::{
+    compaction::plan::Plan,
+    conversation::{
+        entry::Entry,
+        message::{Message, outline::Role},
+    },
+    settings::Settings,
+    summary::{SPLIT_TURN, files::FileLists, ledger},
+};
+use std::sync::Arc;
+
+/// What a summary is made of. Cleaned: neither secrets nor our tags are in it.
+#[derive(Debug, Clone)]
+pub struct Material {
+    /// The whole turns.
+    pub history: Pieces,
+    /// The beginning of the turn whose end is kept.
+    pub prefix: Pieces,
+    /// The summary before, without its lists of files.
+    pub previous: Option<String>,
+    /// What the user writes in, where it is clear and not English.
+    pub language: Option<Language>,
+    /// In which script, where it is clear.
+    pub script: Option<Script>,
+    /// What it all replaces, in tokens: no summary may be as large.
+    pub replaces: u64,
+    /// The most that a summary may have, its lists of files included, in tokens.
+    pub cap: u64,
+    /// The rules of the user.
+    rules: Vec<String>,
+    /// The lists of files, as they stand at the end.
+    tags: String,
+}
+
+/// How the room of a summary is divided, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shares {
+    /// For the whole turns.
+    pub history: u64,
+    /// For the beginning of a turn.
+    pub prefix: u64,
+    /// For rules that were lost.
+    pub rules: u64,
+}
+
+impl Material {
+    /// Gathers it. `raw` measures a text as the summarizers' requests are planned, `measure` as the session counts.
+    #[must_use]
+    pub fn of(
+        plan: &Plan,
+        files: &FileLists,
+        cap: u64,
+        settings: &Settings,
+        raw: &dyn Fn(&str) -> u64,
+        measure: &dyn Fn(&str) -> u64,
+        stop: &dyn Fn() -> bool,
+    ) -> Self {
+        let redact = settings.redaction.enabled;
+        let clean = |text: &str| ledger::cleaned(text, redact);
+        let unpinned = |entries: &[Arc<Entry>]| -> Vec<Arc<Entry>> {
+            entries.iter().filter(|entry| !plan.is_pinned(entry)).cloned().collect()
+        };
+        let (history, prefix) = (unpinned(plan.history()), unpinned(plan.turn_prefix()));
+        let pieces = |entries: &[Arc<Entry>]| {
+            let entries: Vec<&Arc<Entry>> = entries.iter().collect();
+            Pieces::measured(transcript(&entries, &clean, stop), raw)
+        };
+        let previous = plan.previous().and_then(|entry| Some(entry.compaction()?.summary.as_str()));
+        let previous = previous.map(|text| clean(&without_files(text))).filter(|text| !text.trim().is_empty());
+        let all: Vec<&Arc<Entry>> = history.iter().chain(&prefix).collect();
+        let said_by_user = |entry: &&Arc<Entry>| entry.is_from(Role::User);
+        let text = |entry: &Arc<Entry>| entry.message().map(Message::text);
+        let says_enough =
+            |words: &[String]| language::script(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_some();
+        let mut words: Vec<String> = all.iter().copied().filter(said_by_user).filter_map(text).collect();
+        // "Yes" is no language. What is kept was said by the same user, and the summary before is in their language.
+        if !says_enough(&words) {
+            words.extend(plan.kept().iter().filter(said_by_user).filter_map(text));
+        }
+        if !says_enough(&words) {
+            words.extend(previous.clone());
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let tokens = |entry: &Arc<Entry>| u64::from(entry.tokens(plan.demand.estimator));
+        let replaced: u64 = plan.summarized().into_iter().map(tokens).sum::<u64>() + plan.previous().map_or(0, tokens);
+        Self {
+            history: pieces(&history),
+            prefix: pieces(&prefix),
+            language: language::of(&words),
+            script: language::script(&words),
+            replaces: crate::conversation::tokens::scaled(replaced, plan.demand.factor),
+            cap,
+            rules: rules::rules(previous.as_deref(), &all, &clean, stop),
+            tags: files.tags_within(cap / 4, measure),
+            previous,
+        }
+    }
+
+    /// How the room is divided: the files have theirs, a part is for rules that may be lost, and the beginning of a turn
+    /// has two fifths of the rest, if there is more – or what a record that stays as it is leaves.
+    #[must_use]
+    pub fn shares(&self, measure: &dyn Fn(&str) -> u64) -> Shares {
+        let room = self.cap.saturating_sub(measure(&self.tags) + 4);
+        let all: u64 = self.rules.iter().map(|rule| measure(rule) + 3).sum();
+        let rules = all.min(room / 5);
+        let room = room - rules;
+        let (history, prefix) = match (self.has_history(), self.prefix.is_empty()) {
+            (_, true) => (room, 0),
+            (false, false) => (0, room),
+            (true, false) => {
+                let stays = self.previous.as_deref().filter(|_| self.history.is_empty()).map(measure);
+                let history = stays.map_or(room - room * 2 / 5, |record| (record + 1).min(room * 3 / 4));
+                (history, room - history)
+            }
+        };
+        Shares { history, prefix, rules }
+    }
+
+    /// Whether there is anything before the turn that is split.
+    #[must_use]
+    pub fn has_history(&self) -> bool {
+        !self.history.is_empty() || self.previous.is_some()
+    }
+
+    /// What a part is made of, and the summary it goes on from.
+    #[must_use]
+    pub fn part(&self, part: Part) -> (&Pieces, Option<&str>) {
+        match part {
+            Part::History => (&self.history, self.previous.as_deref()),
+            Part::TurnPrefix | Part::Short => (&self.prefix, None),
+        }
+    }
+
+    /// The summary of its parts: rules that were lost are back, and the files at the end.
+    #[must_use]
+    pub fn compose(
+        &self,
+        history: Option<&Accepted>,
+        prefix: Option<&Accepted>,
+        shares: Shares,
+        measure: &dyn Fn(&str) -> u64,
+    ) -> String {
+        let text = |part: Option<&Accepted>| part.map(Accepted::text).unwrap_or_default().to_owned();
+        let (history, prefix) = (text(history), text(prefix));
+        let both = format!("{history}\n{prefix}");
+        let lost = rules::lost(&self.rules, &both);
+        let head = match history.is_empty() {
+            // The rules are the session's, not the turn's.
+            true => rules::with(&prefix, &lost, shares.rules, measure),
+            false => rules::with(&history, &lost, shares.rules, measure),
+        };
+        let mut whole = head;
+        if !history.is_empty() && !prefix.is_empty() {
+            whole.push_str(SPLIT_TURN);
+            whole.push_str(&prefix);
+        }
+        if !self.tags.is_empty() {
+            whole.push_str("\n\n");
+            whole.push_str(&self.tags);
+        }
+        whole
+    }
+}
+
+/// A summary without the lists of files at its end. What merely looks like one further up was quoted.
+pub fn without_files(summary: &str) -> String {
+    let mut kept = summary.trim_end();
+    while let Some(before) = ["read-files", "modified-files"].iter().find_map(|tag| {
+        let inside = kept.strip_suffix(&format!("</{tag}>"))?;
+        let open = format!("<{tag}>");
+        let at = inside.rfind(&open).filter(|at| *at == 0 || inside[..*at].ends_with('\n'))?;
+        Some(&kept[..at])
+    }) {
+        kept = before.trim_end();
+    }
+    kept.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_files_are_not_part_of_a_summary() {
+        let text = "## Goal\nx\n\n<read-files>\n/a\n</read-files>\n\n<modified-files>\n/b\n</modified-files>";
+        assert_eq!(without_files(text), "## Goal\nx");
+        assert_eq!(without_files("</read-files> <read-files>"), "</read-files> <read-files>");
+        let quoted = "it says <read-files>\n## Goal\nx\n\n<modified-files>\n/b\n</modified-files>\n";
+        assert_eq!(without_files(quoted), "it says <read-files>\n## Goal\nx");
+    }
+}

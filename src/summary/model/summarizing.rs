@@ -1,0 +1,658 @@
+//! A summary by models: one candidate after the other, each asked part by part and chunk by chunk, each answer looked at
+//! before it counts. One task beside the session; what happens is told, and dropping it ends every request.
+//!
+//! There is no failure in here: where no candidate makes a summary, the extracted one that was there before stays.
+
+use super::asking::{chunk_source, failure, purpose};
+use crate::{
+    ask::means::Means,
+    conversation::{
+        entry, message,
+        tokens::{self, Estimator},
+    },
+    ids::{EntryId, ModelRef, OperationId, SessionId},
+    models::candidates::{Candidate, Unfit, Way},
+    protocol::{
+        errors::Failure,
+        events::{ChunkSource, RetrySource},
+        requests::Purpose,
+    },
+    provider::{self, Stop as Ended, Trouble, TroubleKind, overflow},
+    settings::Sourced,
+    summary::{
+        made::{Made, Rejected},
+        model::{
+            brief::{Ask, Brief, Part},
+            check::{Accepted, Expected, Rejection, check},
+            fold,
+            material::{Material, Shares},
+        },
+    },
+};
+use serde_json::{Value, json};
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// What is to be summarized, and by whom.
+pub struct Job {
+    /// For which session.
+    pub session: SessionId,
+    /// Of which operation.
+    pub operation: OperationId,
+    /// What it is made of.
+    pub material: Material,
+    /// What all requests have in common.
+    pub brief: Brief,
+    /// Room kept for an answer, in tokens: the contract's measure for how long one may be.
+    pub reserve: u64,
+    /// Who may write it, in order.
+    pub candidates: Vec<Result<Candidate, Unfit>>,
+    /// The settings in force.
+    pub settings: Arc<Sourced>,
+    /// How tokens are counted, and what an estimate of the session's own model is multiplied with.
+    pub measure: Measure,
+    /// How much time there is, where it is limited.
+    pub deadline: Option<Duration>,
+    /// What models are asked with.
+    pub means: Arc<Means>,
+}
+
+/// How texts are measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Measure {
+    /// By what.
+    pub estimator: Estimator,
+    /// Reported over estimated tokens of the session.
+    pub factor: f64,
+}
+
+/// What happens on the way.
+#[derive(Debug)]
+pub enum Told {
+    /// So many requests of so many are done.
+    Progress { done: usize, total: usize },
+    /// Another try at a part begins: what was told of it before is void.
+    Begins(ChunkSource),
+    /// A piece of a part.
+    Text(ChunkSource, String),
+    /// The same request is sent again after a while.
+    RetryStart { source: RetrySource, attempt: u32, most: u32, delay: Duration, failure: Failure },
+    /// How that went.
+    RetryEnd { source: RetrySource, attempt: u32, failure: Option<Failure> },
+    /// A model was asked, and this is what it cost.
+    Spent(Spent),
+}
+
+/// What a model's answer cost.
+#[derive(Debug, Clone)]
+pub struct Spent {
+    /// What it was for.
+    pub purpose: Purpose,
+    /// Which model.
+    pub model: ModelRef,
+    /// In tokens.
+    pub usage: message::Usage,
+}
+
+impl Spent {
+    /// As an entry of the session.
+    #[must_use]
+    pub fn line(&self, id: &EntryId, parent: Option<&EntryId>, operation: &OperationId) -> String {
+        let message::Usage { input, output, cache_read, cache_write, .. } = self.usage;
+        let usage = json!({
+            "input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write,
+            "totalTokens": self.usage.context_tokens(),
+            // Prices are not known here; readers need the fields.
+            "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0 },
+        });
+        entry::line(
+            "usage",
+            id,
+            parent,
+            &[
+                ("kind", &entry::raw(&self.purpose)),
+                ("purpose", &entry::raw(&self.purpose)),
+                ("provider", &entry::raw(&self.model.provider)),
+                ("model", &entry::raw(&self.model.id)),
+                ("usage", &entry::raw(&usage)),
+                ("operationId", &entry::raw(operation)),
+            ],
+        )
+    }
+}
+
+/// A summary that a model wrote.
+#[derive(Debug)]
+pub struct Written {
+    /// The text, whole.
+    pub text: String,
+    /// Two sentences for a person, where the model wrote them too.
+    pub short: Option<String>,
+}
+
+/// So often an answer may be refused for its length in one maintenance, before no candidate is asked twice for that.
+const MOST_TOO_LONG: usize = 3;
+
+/// Requests of one maintenance beyond those that were planned for its candidates: retries, refused answers, and the
+/// chunks that a smaller window makes necessary. A full window of 128,000 tokens of which a server serves 4,096 (Ollama's
+/// default) takes 32 chunks more, and each may be refused once.
+const MOST_BEYOND_PLAN: usize = 64;
+
+/// Asks the candidates. The summary, if one of them wrote it, and how it came to be.
+pub async fn summarize(job: &Job, tell: &(dyn Fn(Told) + Send + Sync)) -> (Option<Written>, Made) {
+    let work = Work {
+        job,
+        tell,
+        until: job.deadline.map(|deadline| Instant::now() + deadline),
+        rejected: Mutex::default(),
+        too_long: AtomicUsize::new(0),
+        requests: AtomicUsize::new(MOST_BEYOND_PLAN),
+        done: AtomicUsize::new(0),
+    };
+    let asked = async {
+        let _turn = job.means.turn(job.settings.settings.compaction.max_concurrent).await;
+        for candidate in &job.candidates {
+            match candidate {
+                Err(unfit) => work.cannot_ask(unfit),
+                Ok(candidate) => {
+                    if let Ok(written) = work.by(candidate).await {
+                        return Some((written, candidate.model.clone()));
+                    }
+                }
+            }
+        }
+        None
+    };
+    let written = match job.deadline {
+        None => asked.await,
+        Some(deadline) => match tokio::time::timeout(deadline, asked).await {
+            Ok(written) => written,
+            Err(_) => {
+                let why = format!("the {} s for this maintenance were over", deadline.as_secs());
+                work.reject(None, why, None);
+                None
+            }
+        },
+    };
+    let rejected = std::mem::take(&mut *work.rejected());
+    let (written, by) = written.map_or((None, None), |(written, by)| (Some(written), Some(by)));
+    (written, Made { by, rejected })
+}
+
+/// How many requests to its model a candidate would take for its summary, that for the two sentences included, as far
+/// as that is known before it is asked: how long the summary is that later requests carry along is a guess.
+#[must_use]
+pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserve: u64, measure: Measure) -> usize {
+    let seat = Seat::new(candidate, reserve, measure);
+    let shares = material.shares(&|text| measure.of(text));
+    let chunks = |part: Part| {
+        let (pieces, previous) = material.part(part);
+        if pieces.is_empty() {
+            return 0;
+        }
+        let share = if part == Part::History { shares.history } else { shares.prefix };
+        let (Some(room), Some(most)) = (seat.room(brief, part, previous), seat.most(brief, part, share)) else {
+            return 1;
+        };
+        let until = pieces.chunk(0, room).until;
+        // Half of what it may be.
+        let carried = (most as f64 / measure.factor.max(0.1) / 2.0) as u64;
+        let room = seat.room(brief, part, Some("")).unwrap_or(room).saturating_sub(carried).max(1);
+        1 + pieces.chunks(until, room)
+    };
+    chunks(Part::History) + chunks(Part::TurnPrefix) + 1
+}
+
+/// The short summary has so much time.
+const LONGEST_FOR_SHORT: Duration = Duration::from_secs(30);
+
+/// What is known of a window after a request was too long for it.
+#[derive(Clone, Copy)]
+enum Found {
+    /// Nothing but that.
+    Nothing,
+    /// The provider said how large it is, in tokens.
+    Stated(u64),
+    /// So much of the request was read, in tokens.
+    Guessed(u64),
+}
+
+/// A candidate is out; why is noted.
+struct Out;
+
+/// What all requests of one maintenance share.
+pub(super) struct Work<'a> {
+    pub(super) job: &'a Job,
+    pub(super) tell: &'a (dyn Fn(Told) + Send + Sync),
+    until: Option<Instant>,
+    rejected: Mutex<Vec<Rejected>>,
+    too_long: AtomicUsize,
+    /// How many more may be sent.
+    requests: AtomicUsize,
+    done: AtomicUsize,
+}
+
+/// A candidate at work.
+pub(super) struct Seat<'a> {
+    pub(super) candidate: &'a Candidate,
+    /// Its window as far as it is known; an overflow makes it smaller.
+    window: AtomicU64,
+    /// Room for an answer: in a small window no more than half of it.
+    reserve: u64,
+    measure: Measure,
+}
+
+impl<'a> Seat<'a> {
+    fn new(candidate: &'a Candidate, reserve: u64, measure: Measure) -> Self {
+        let reserve = reserve.min(candidate.window / 2);
+        Self { candidate, window: AtomicU64::new(candidate.window), reserve, measure }
+    }
+
+    /// What an estimate is multiplied with, for this model: nothing was reported by it yet.
+    fn factor(&self) -> f64 {
+        tokens::safe_factor(self.measure.estimator, Some(&self.candidate.model.provider))
+    }
+
+    /// The most an answer may have, in tokens.
+    pub(super) fn answer(&self, part: Part) -> u64 {
+        let reserve = self.reserve.min(self.window.load(Ordering::Relaxed) / 2);
+        let most = match part {
+            Part::History => reserve * 4 / 5,
+            Part::TurnPrefix => reserve / 2,
+            Part::Short => (reserve / 5).min(512),
+        };
+        most.min(self.candidate.output.unwrap_or(u64::MAX)).max(16)
+    }
+
+    /// Tokens that thinking may take beside the answer.
+    pub(super) fn thinking(&self) -> u64 {
+        if self.candidate.thinks { provider::Effort::Minimal.room() } else { 0 }
+    }
+
+    /// The most a part may have that this model writes, as the session counts, where `share` is allowed: what it can
+    /// answer, and no more than leaves room for what is yet to come when it is carried along. None where the window
+    /// leaves no room.
+    fn most(&self, brief: &Brief, part: Part, share: u64) -> Option<u64> {
+        let half = self.room(brief, part, Some(""))? / 2;
+        let half = tokens::scaled(half, self.measure.factor);
+        Some(share.min(self.answer(part)).min(half))
+    }
+
+    /// Room for a conversation, in estimated tokens; none where the window leaves none.
+    fn room(&self, brief: &Brief, part: Part, previous: Option<&str>) -> Option<u64> {
+        let ask = Ask { part, conversation: "", previous, most: self.answer(part), refused: Some(&"x".repeat(200)) };
+        let around = self.measure.raw(&brief.text(&ask)) + self.measure.raw(&brief.system()) + 64;
+        let around = tokens::scaled(around, self.factor());
+        let room = fold::room(self.window.load(Ordering::Relaxed), self.answer(part) + self.thinking(), around)?;
+        Some((room as f64 / self.factor()) as u64)
+    }
+}
+
+impl Measure {
+    /// A text by the estimator alone.
+    #[must_use]
+    pub fn raw(self, text: &str) -> u64 {
+        match self.estimator {
+            Estimator::Tiktoken => u64::from(tokens::of_text(text)),
+            Estimator::Chars => tokens::utf16_len(text).div_ceil(4) as u64,
+        }
+    }
+
+    /// A text as the session counts.
+    #[must_use]
+    pub fn of(self, text: &str) -> u64 {
+        tokens::scaled(self.raw(text), self.factor)
+    }
+}
+
+impl Work<'_> {
+    fn rejected(&self) -> MutexGuard<'_, Vec<Rejected>> {
+        self.rejected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reject(&self, model: Option<ModelRef>, why: String, error: Option<Value>) {
+        tracing::info!(model = model.as_ref().map(ToString::to_string), why, "no summary by this model");
+        self.rejected().push(Rejected { model, why, error });
+    }
+
+    /// A candidate that nobody can ask is told like one that does not answer.
+    fn cannot_ask(&self, Unfit { model: name, why }: &Unfit) {
+        let model = ModelRef::parse(name);
+        let failure = model.as_ref().map(|model| Failure::Provider {
+            provider: model.provider.clone(),
+            model: model.id.clone(),
+            status: None,
+            retryable: false,
+            what: format!("{model}: {why}"),
+        });
+        let what = failure.as_ref().map_or_else(|| why.clone(), ToString::to_string);
+        self.reject(model, what, failure.and_then(|failure| serde_json::to_value(failure.data()).ok()));
+    }
+
+    /// The time that is left, where it is limited.
+    pub(super) fn left(&self) -> Option<Duration> {
+        self.until.map(|until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Takes the right to send one request.
+    ///
+    /// # Errors
+    /// When none is left.
+    pub(super) fn take_request(&self) -> Result<(), Trouble> {
+        let one_less = |left: usize| left.checked_sub(1);
+        match self.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                let said = format!("{MOST_BEYOND_PLAN} more than planned were sent, and no summary came");
+                Err(Trouble::new(TroubleKind::TooMany, said))
+            }
+        }
+    }
+
+    /// A candidate's summary.
+    async fn by(&self, candidate: &Candidate) -> Result<Written, Out> {
+        let Job { material, brief, measure, .. } = self.job;
+        let seat = Seat::new(candidate, self.job.reserve, *measure);
+        let measured = |text: &str| measure.of(text);
+        let shares = material.shares(&measured);
+        let planned = planned(material, brief, candidate, self.job.reserve, *measure);
+        self.requests.fetch_add(planned, Ordering::Relaxed);
+        self.done.store(0, Ordering::Relaxed);
+        (self.tell)(Told::Progress { done: 0, total: planned });
+        let (history, prefix) = tokio::try_join!(
+            self.part(&seat, Part::History, shares, planned),
+            self.part(&seat, Part::TurnPrefix, shares, planned),
+        )?;
+        let text = material.compose(history.as_ref(), prefix.as_ref(), shares, &measured);
+        let tokens = measured(&text);
+        if tokens >= material.replaces {
+            let why = Rejection::LargerThanSource { tokens, source: material.replaces };
+            self.reject(Some(candidate.model.clone()), why.to_string(), None);
+            return Err(Out);
+        }
+        let short = self.short(&seat, &text).await;
+        (self.tell)(Told::Progress { done: planned, total: planned });
+        Ok(Written { text, short })
+    }
+
+    /// One part of a candidate's summary, folded over its chunks; none where there is nothing of it.
+    async fn part(&self, seat: &Seat<'_>, part: Part, shares: Shares, planned: usize) -> Result<Option<Accepted>, Out> {
+        let Job { material, brief, measure, .. } = self.job;
+        let raw = |text: &str| measure.raw(text);
+        let (pieces, mut previous) = material.part(part);
+        let mut pieces = Cow::Borrowed(pieces);
+        let share = if part == Part::History { shares.history } else { shares.prefix };
+        if pieces.is_empty() {
+            let Some(before) = previous else { return Ok(None) };
+            // Nothing new: what is there stays, if it fits.
+            if let Some(kept) = Accepted::kept(before, share, &|text| measure.of(text)) {
+                if let Some(source) = chunk_source(part) {
+                    (self.tell)(Told::Begins(source));
+                    (self.tell)(Told::Text(source, kept.text().to_owned()));
+                }
+                return Ok(Some(kept));
+            }
+            pieces = Cow::Owned(pieces.behind(before, 0, &raw));
+            previous = None;
+        }
+        let mut written: Option<Accepted> = None;
+        let mut at = 0;
+        let mut spread_for = u64::MAX;
+        while at < pieces.len() {
+            let window = seat.window.load(Ordering::Relaxed);
+            let carried = written.as_ref().map(Accepted::text).or(previous);
+            let rooms = (seat.most(brief, part, share), seat.room(brief, part, Some("")));
+            let (Some(most), Some(empty)) = rooms else { return Err(self.no_room(seat)) };
+            let room = seat.room(brief, part, carried).filter(|room| carried.is_none() || *room >= empty / 3);
+            let room = match (room, carried) {
+                (Some(room), _) => room,
+                // What was written with more room is taken in bit by bit, once for each window.
+                (None, Some(carried)) if window < spread_for => {
+                    spread_for = window;
+                    pieces = Cow::Owned(pieces.behind(carried, at, &raw));
+                    (previous, written, at) = (None, None, 0);
+                    continue;
+                }
+                (None, _) => return Err(self.no_room(seat)),
+            };
+            let chunk = pieces.chunk(at, room);
+            let ask = Ask { part, conversation: &chunk.text, previous: carried, most, refused: None };
+            // Too long after all? The window is smaller now, and so is the next chunk.
+            if let Some(accepted) = self.asked(seat, ask, chunk.tokens).await? {
+                at = chunk.until;
+                written = Some(accepted);
+                let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+                (self.tell)(Told::Progress { done, total: planned.max(done + 1) });
+            }
+        }
+        Ok(written)
+    }
+
+    fn no_room(&self, seat: &Seat<'_>) -> Out {
+        let window = seat.window.load(Ordering::Relaxed);
+        let why =
+            format!("its window of {window} tokens leaves no room for a conversation beside the prompt and an answer");
+        self.reject(Some(seat.candidate.model.clone()), why, None);
+        Out
+    }
+
+    /// An answer to one request, with a conversation of so many tokens, that passed the gate; none where the request was
+    /// too long and the window is smaller now.
+    async fn asked(&self, seat: &Seat<'_>, ask: Ask<'_>, tokens: u64) -> Result<Option<Accepted>, Out> {
+        let Job { material, brief, measure, settings, .. } = self.job;
+        let model = || Some(seat.candidate.model.clone());
+        // The other part may find out meanwhile that it is smaller.
+        let window = seat.window.load(Ordering::Relaxed);
+        // The conversation was measured already, and is nearly all of it.
+        let around = brief.text(&Ask { conversation: "", ..ask });
+        let estimate = tokens + measure.raw(&around) + measure.raw(&brief.system());
+        let mut refused: Option<String> = None;
+        loop {
+            let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
+            let answer = match self.with_retries(seat, ask.part, &text).await {
+                Ok(answer) => answer,
+                Err(trouble) => {
+                    let overflow = match trouble.kind {
+                        TroubleKind::Overflow(overflow) => Some(overflow),
+                        // Bytes, or a word without a number: too long it was, if it was long.
+                        TroubleKind::TooLarge => Some(overflow::Overflow::default()),
+                        _ => None,
+                    };
+                    if let Some(overflow) = overflow
+                        && self.shrinks(seat, window, overflow.limit.map_or(Found::Nothing, Found::Stated), estimate)
+                    {
+                        return Ok(None);
+                    }
+                    let failure = failure(&seat.candidate.model, &trouble);
+                    self.reject(model(), failure.to_string(), serde_json::to_value(failure.data()).ok());
+                    return Err(Out);
+                }
+            };
+            let usage = answer.usage;
+            (self.tell)(Told::Spent(Spent { purpose: purpose(ask.part), model: seat.candidate.model.clone(), usage }));
+            let reported = usage.input + usage.cache_read + usage.cache_write;
+            // A client may leave out what was read from a cache.
+            let at_provider = matches!(seat.candidate.way, Way::Provider(_));
+            if at_provider && let Some(served) = self.truncated(reported, estimate, &text) {
+                let why = format!("it was sent about {estimate} tokens and read {reported}: its server cuts prompts");
+                self.reject(model(), why, None);
+                return if self.shrinks(seat, window, Found::Guessed(served), estimate) { Ok(None) } else { Err(Out) };
+            }
+            if overflow::silent(reported, usage.output, answer.stop == Ended::Length, window) {
+                self.reject(model(), format!("the request filled its window of {window} tokens"), None);
+                return if self.shrinks(seat, window, Found::Nothing, estimate) { Ok(None) } else { Err(Out) };
+            }
+            let expected = Expected {
+                part: ask.part,
+                prompt: brief.prompt(ask.part, ask.previous.is_some()),
+                replaces: material.replaces,
+                cap: ask.most,
+                script: material.script,
+                redact: settings.settings.redaction.enabled,
+                measure: &|text| measure.of(text),
+            };
+            match check(&answer, &expected) {
+                Ok(accepted) => return Ok(Some(accepted)),
+                Err(rejection) => {
+                    self.reject(model(), rejection.to_string(), None);
+                    let long = rejection.is_about_length();
+                    let too_often = long && self.too_long.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_TOO_LONG;
+                    if refused.is_some() || too_often {
+                        return Err(Out);
+                    }
+                    refused = Some(rejection.to_string());
+                }
+            }
+        }
+    }
+
+    /// The window that a server really has, where it cut a request of about `estimate` tokens and read so many.
+    fn truncated(&self, reported: u64, estimate: u64, text: &str) -> Option<u64> {
+        let served = overflow::truncated(reported, estimate)?;
+        match self.job.measure.estimator {
+            Estimator::Tiktoken => Some(served),
+            // A quarter of the characters is far too many for blanks: this is worth a count.
+            Estimator::Chars => overflow::truncated(reported, u64::from(tokens::of_text(text))),
+        }
+    }
+
+    /// Makes a window smaller after an overflow of a request that was planned for `before`, by what was found or by half.
+    /// False where nothing is left to make smaller.
+    fn shrinks(&self, seat: &Seat<'_>, before: u64, found: Found, estimate: u64) -> bool {
+        /// No window in use is smaller, in tokens.
+        const LEAST: u64 = 1_024;
+        let sent = tokens::scaled(estimate, seat.factor());
+        // What was sent did not fit, whatever anybody said.
+        let smaller = match found {
+            Found::Stated(window) | Found::Guessed(window) if window < before => window,
+            _ => before.min(sent + seat.answer(Part::History)) / 2,
+        };
+        let settings = &self.job.settings.settings;
+        let model = &seat.candidate.model;
+        let set = settings.model(model).is_some_and(|model| model.context_window.is_some());
+        let lesson = match found {
+            Found::Stated(window) => Some(window),
+            // A person who set a window knows better than a guess.
+            Found::Guessed(window) => Some(window).filter(|_| !set),
+            Found::Nothing => None,
+        };
+        if let Some(window) = lesson.filter(|_| settings.tokens.learn_window)
+            && self.job.means.learned.learn(model, window)
+        {
+            self.job.means.keep_learned_soon();
+        }
+        // Both parts of a summary may meet the same limit: it is made smaller by the larger step, not twice.
+        seat.window.fetch_min(smaller, Ordering::Relaxed).min(smaller) >= LEAST
+    }
+
+    /// Two sentences for a person; where the model has none, those that were there before stay.
+    async fn short(&self, seat: &Seat<'_>, summary: &str) -> Option<String> {
+        /// Longer ones are no line in a list, in characters.
+        const LONGEST: usize = 600;
+        let Job { brief, measure, settings, .. } = self.job;
+        let ask =
+            Ask { part: Part::Short, conversation: summary_as_data(summary), previous: None, most: 512, refused: None };
+        // The summary is there: nobody waits long for a line about it.
+        let longest = Duration::from_secs(settings.settings.compaction.stall_seconds).min(LONGEST_FOR_SHORT);
+        let text = brief.text(&ask);
+        let answer = tokio::time::timeout(longest, self.once(seat, Part::Short, &text)).await.ok()?.ok()?;
+        let spent = Spent { purpose: Purpose::ShortSummary, model: seat.candidate.model.clone(), usage: answer.usage };
+        (self.tell)(Told::Spent(spent));
+        let expected = Expected {
+            part: Part::Short,
+            prompt: brief.prompt(Part::Short, false),
+            replaces: measure.of(summary).max(2),
+            cap: 512,
+            script: self.job.material.script,
+            redact: settings.settings.redaction.enabled,
+            measure: &|text| measure.of(text),
+        };
+        let accepted = check(&answer, &expected).ok()?;
+        let text = accepted.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        (text.chars().count() <= LONGEST).then_some(text)
+    }
+}
+
+/// The summary stands where a conversation does; it was cleaned when it was made.
+fn summary_as_data(summary: &str) -> &str {
+    summary.split("\n\n<read-files>").next().unwrap_or(summary).split("\n\n<modified-files>").next().unwrap_or(summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        compaction::plan::{self, Demand},
+        conversation::{entry::Entry, path::Path},
+        models::{Budget, candidates::Way},
+        settings::{CompactionSettings, Layers},
+        summary::files::FileLists,
+        wire::outbox::Outbox,
+    };
+
+    /// A conversation that only a client can summarize.
+    fn job(outbox: Arc<Outbox>, deadline: Duration) -> Job {
+        let mut path = Path::default();
+        for at in 0..20 {
+            let parent = if at == 0 { Value::Null } else { json!(format!("e{}", at - 1)) };
+            let line = json!({
+                "type": "message", "id": format!("e{at}"), "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z",
+                "message": {"role": "user", "content": "Look at this. ".repeat(100), "timestamp": 1},
+            });
+            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("a line")));
+        }
+        let demand = Demand {
+            keep: 500,
+            explicit: true,
+            estimator: Estimator::Chars,
+            factor: 1.0,
+            budget: Budget::of(100_000, &CompactionSettings::default(), 0, 0),
+            tokens_before: 10_000,
+        };
+        let plan = plan::plan(path, demand, Arc::default()).expect("something to do");
+        let settings = Arc::new(Layers::default().sourced());
+        let measure = Measure { estimator: Estimator::Chars, factor: 1.0 };
+        let raw = |text: &str| measure.raw(text);
+        let material = Material::of(&plan, &FileLists::default(), 4_000, &settings.settings, &raw, &raw, &|| false);
+        let model = ModelRef::parse("some/model").expect("a model");
+        let candidate = Candidate { model, window: 100_000, output: None, thinks: false, way: Way::Client };
+        Job {
+            session: serde_json::from_value(json!("s")).expect("an id"),
+            operation: OperationId::fresh(),
+            material,
+            brief: Brief::default(),
+            reserve: 16_384,
+            candidates: vec![Ok(candidate)],
+            settings,
+            measure,
+            deadline: Some(deadline),
+            // Nothing is learned, so nothing is written there.
+            means: Means::new(outbox, std::path::Path::new("/nonexistent")),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_time_for_a_maintenance_ends_whatever_is_asked() {
+        let outbox = Arc::new(Outbox::new());
+        let (written, made) = summarize(&job(outbox.clone(), Duration::from_millis(1_500)), &|_| {}).await;
+        assert!(written.is_none() && made.by.is_none());
+        let why: Vec<_> = made.rejected.iter().map(|it| it.why.as_str()).collect();
+        assert_eq!(why.len(), 1, "{why:?}");
+        outbox.close();
+        let mut said = Vec::new();
+        outbox.write_to(&mut said, &crate::wire::transport::Chosen::default());
+        let frames: Vec<Value> =
+            String::from_utf8_lossy(&said).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let methods: Vec<_> = frames.iter().filter_map(|frame| frame["method"].as_str()).collect();
+        assert_eq!(methods, ["llm/complete", "$/cancelRequest"]);
+        assert_eq!(frames[0]["id"], frames[1]["params"]["id"]);
+        // The client is told how much is left, not how much there was.
+        assert!(frames[0]["params"]["deadlineMs"].as_u64().is_some_and(|left| left <= 1_500), "{frames:#?}");
+    }
+}

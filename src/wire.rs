@@ -1,0 +1,6 @@
+//! The connection to the client: frames, requests, and the queue of answers and events.
+
+pub mod caller;
+pub mod outbox;
+pub mod rpc;
+pub mod transport;

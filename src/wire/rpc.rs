@@ -1,0 +1,697 @@
+//! JSON-RPC 2.0 over frames: what a frame asks for, and that it is answered exactly once.
+//!
+//! Methods live in jsonrpsee's table. A handler does not wait: it hands its `Reply` on to whoever will know the answer,
+//! and that one puts it into the outbox itself, in its place among the events. So requests begin in the order of the
+//! wire, and nothing overtakes an answer.
+
+use crate::{
+    conversation::message,
+    protocol::{
+        Method,
+        errors::Failure,
+        events::Severity,
+        notifications::{Notice, NoticeParams, Notification as _},
+    },
+    wire::{caller::Caller, outbox::Outbox, transport::Piece},
+};
+use jsonrpsee::{
+    Extensions, MethodCallback, RpcModule,
+    types::{Id, Params},
+};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+/// More requests at once are refused.
+pub const MOST_IN_FLIGHT: usize = 256;
+
+/// A batch with more members is refused whole: more requests than this could not be in flight.
+pub const MOST_IN_BATCH: usize = MOST_IN_FLIGHT;
+
+/// Notifications that wait for their turn; more are dropped, since nobody can be asked to send them again. As many as
+/// commands may wait for one session.
+const MOST_NOTIFICATIONS: usize = 1_024;
+
+/// Notifications that wait for nothing, and the one that ends the process.
+const NEVER_DROPPED: [&str; 5] = ["initialized", "exit", "ping", "$/cancelRequest", "$/cancel_request"];
+
+/// Methods that are answered however much waits.
+const NEVER_REFUSED: [&str; 4] = ["ping", "session/cancel", "$/cancelRequest", "$/cancel_request"];
+
+/// The right, and the duty, to answer one request. Dropped without an answer it answers `internal`.
+pub struct Reply {
+    to: Option<To>,
+    ticket: Arc<Ticket>,
+    /// Of a notification that may have to wait: it counts as long as this is kept.
+    _counted: Option<Counted>,
+}
+
+/// A notification that is not done yet.
+struct Counted(Arc<Shared>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.notifications.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+struct To {
+    id: Box<RawValue>,
+    sink: Sink,
+    rpc: Arc<Shared>,
+}
+
+enum Sink {
+    Single,
+    /// The answers of a batch leave together.
+    Batch(Arc<Batch>),
+}
+
+struct Batch {
+    /// Each in its pieces: together they may be larger than the memory.
+    answers: Mutex<Vec<Vec<Piece>>>,
+    shared: Arc<Shared>,
+}
+
+/// What both sides of a request know: whether the client took it back.
+#[derive(Default)]
+struct Ticket {
+    cancelled: AtomicBool,
+    on_cancel: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+/// The requests that wait for their answers.
+pub struct Shared {
+    outbox: Arc<Outbox>,
+    waiting: Mutex<HashMap<String, Arc<Ticket>>>,
+    /// Notifications that are not done yet.
+    notifications: AtomicUsize,
+    /// The client knows that notifications are dropped.
+    told_of_dropped: AtomicBool,
+}
+
+#[derive(Serialize)]
+struct Answer<'a, R> {
+    jsonrpc: &'static str,
+    id: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<R>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<jsonrpsee::types::ErrorObjectOwned>,
+}
+
+/// An answer that is an error.
+fn failed(id: &RawValue, failure: &Failure) -> String {
+    let answer = Answer::<()> { jsonrpc: "2.0", id, result: None, error: Some(failure.object()) };
+    serde_json::to_string(&answer).expect("our own types are always JSON")
+}
+
+impl Shared {
+    fn send(&self, id: &RawValue, sink: &Sink, json: String) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(id.get());
+        match sink {
+            Sink::Single => self.outbox.answer(json, 1),
+            Sink::Batch(batch) => batch.add(vec![Piece::Text(json)]),
+        }
+    }
+
+    fn send_pieces(&self, id: &RawValue, sink: &Sink, frame: Vec<Piece>) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(id.get());
+        match sink {
+            Sink::Single => self.outbox.answer_in_pieces(frame, 1),
+            Sink::Batch(batch) => batch.add(frame),
+        }
+    }
+
+    /// Counts a notification; none where too many wait already.
+    fn count_notification(self: &Arc<Self>) -> Option<Counted> {
+        let one_more = |waiting: usize| (waiting < MOST_NOTIFICATIONS).then_some(waiting + 1);
+        self.notifications.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).ok()?;
+        self.told_of_dropped.store(false, Ordering::Relaxed);
+        Some(Counted(self.clone()))
+    }
+
+    /// A notification was dropped. Said once for a burst of them.
+    fn dropped(&self, method: &str) {
+        tracing::warn!(method, "too many notifications wait; one was dropped");
+        if !self.told_of_dropped.swap(true, Ordering::Relaxed) {
+            let notice = NoticeParams {
+                severity: Severity::Error,
+                title: "Notifications were dropped".to_owned(),
+                detail: Some(format!(
+                    "{MOST_NOTIFICATIONS} notifications wait already; `{method}` and what follows was not done. Send \
+                     requests, and wait for their answers"
+                )),
+            };
+            self.outbox.notify(Notice::NAME, notice);
+        }
+    }
+
+    /// The process ends: whoever still waits is told so, rather than nothing at all.
+    pub fn abandon(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        for id in waiting.into_keys().filter_map(|id| RawValue::from_string(id).ok()) {
+            self.outbox.answer(failed(&id, &Failure::Cancelled), 1);
+        }
+    }
+
+    /// Takes a request back: whoever holds its reply is told.
+    pub fn cancel(&self, id: &RawValue) {
+        let ticket = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).get(id.get()).cloned();
+        let Some(ticket) = ticket else { return };
+        ticket.cancelled.store(true, Ordering::SeqCst);
+        let told = ticket.on_cancel.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(told) = told {
+            told();
+        }
+    }
+}
+
+impl Batch {
+    fn add(&self, answer: Vec<Piece>) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+    }
+}
+
+/// The last answer of a batch lets all of them leave.
+impl Drop for Batch {
+    fn drop(&mut self) {
+        let answers = std::mem::take(self.answers.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if !answers.is_empty() {
+            let requests = answers.len();
+            let mut frame = Vec::new();
+            for (at, answer) in answers.into_iter().enumerate() {
+                frame.push(Piece::Text(if at == 0 { "[" } else { "," }.to_owned()));
+                frame.extend(answer);
+            }
+            frame.push(Piece::Text("]".to_owned()));
+            self.shared.outbox.answer_in_pieces(frame, requests);
+        }
+    }
+}
+
+impl Reply {
+    /// Answers with a result.
+    pub fn ok(mut self, result: &impl Serialize) {
+        if let Some(to) = self.to.take() {
+            let answer = Answer { jsonrpc: "2.0", id: &to.id, result: Some(result), error: None };
+            let json = serde_json::to_string(&answer).expect("our own types are always JSON");
+            to.rpc.send(&to.id, &to.sink, json);
+        }
+    }
+
+    /// Answers with a result that is JSON already, in pieces that make one line.
+    pub fn pieces(mut self, result: Vec<Piece>) {
+        if let Some(to) = self.to.take() {
+            let id = serde_json::to_string(&to.id).expect("an id is always JSON");
+            let mut frame = vec![Piece::Text(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":"))];
+            frame.extend(result);
+            frame.push(Piece::Text("}".to_owned()));
+            to.rpc.send_pieces(&to.id, &to.sink, frame);
+        }
+    }
+
+    /// Answers with an error.
+    pub fn fail(mut self, failure: &Failure) {
+        self.send_failure(failure);
+    }
+
+    /// Answers with either.
+    pub fn with<T: Serialize>(self, result: Result<T, Failure>) {
+        match result {
+            Ok(result) => self.ok(&result),
+            Err(failure) => self.fail(&failure),
+        }
+    }
+
+    fn send_failure(&mut self, failure: &Failure) {
+        if let Some(to) = self.to.take() {
+            to.rpc.send(&to.id, &to.sink, failed(&to.id, failure));
+        }
+    }
+
+    /// Whether the client took the request back.
+    #[must_use]
+    pub fn cancelled(&self) -> bool {
+        self.ticket.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Calls `told` when the client takes the request back; at once, if it did already.
+    pub fn on_cancel(&self, told: impl FnOnce() + Send + 'static) {
+        *self.ticket.on_cancel.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(told));
+        if self.cancelled() {
+            let told = self.ticket.on_cancel.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(told) = told {
+                told();
+            }
+        }
+    }
+
+    /// Whether the answer leaves together with others: then it cannot introduce an id before events name it.
+    #[must_use]
+    pub fn in_batch(&self) -> bool {
+        matches!(self.to, Some(To { sink: Sink::Batch(_), .. }))
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        self.send_failure(&Failure::Internal(
+            "this request ended without an answer, which is a defect of abridged; the session can be loaded again"
+                .to_owned(),
+        ));
+    }
+}
+
+/// Whether a request may be answered now, by its method.
+type Gate = Box<dyn Fn(&str) -> Result<(), Failure> + Send + Sync>;
+
+/// The methods of a connection, over a context they share.
+pub struct Service<C> {
+    context: Arc<C>,
+    module: RpcModule<()>,
+    shared: Arc<Shared>,
+    caller: Arc<Caller>,
+    gate: Gate,
+}
+
+/// How a reply gets through jsonrpsee's table to its handler.
+#[derive(Clone)]
+struct Slot(Arc<Mutex<Option<Reply>>>);
+
+impl<C: Send + Sync + 'static> Service<C> {
+    /// A service without methods.
+    pub fn new(
+        context: Arc<C>,
+        outbox: Arc<Outbox>,
+        caller: Arc<Caller>,
+        gate: impl Fn(&str) -> Result<(), Failure> + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            outbox,
+            waiting: Mutex::default(),
+            notifications: AtomicUsize::new(0),
+            told_of_dropped: AtomicBool::new(false),
+        });
+        Self { context, module: RpcModule::new(()), shared, caller, gate: Box::new(gate) }
+    }
+
+    /// The requests that wait for their answers.
+    #[must_use]
+    pub fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
+    /// Adds a method. Its handler must not block.
+    pub fn method<M: Method>(&mut self, handle: fn(&Arc<C>, M::Params, Reply)) {
+        let call = move |params: Params<'_>, (): &(), extensions: &Extensions| {
+            let Some(slot) = extensions.get::<Slot>() else {
+                return;
+            };
+            let context = extensions.get::<Arc<C>>().expect("every call carries its context");
+            let reply = slot.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let Some(reply) = reply else { return };
+            match read_params::<M::Params>(params.as_str()) {
+                Ok(params) => handle(context, params, reply),
+                Err(failure) => reply.fail(&failure),
+            }
+        };
+        self.module.register_method(M::NAME, call).expect("each method is registered once");
+    }
+
+    /// The names of the methods, sorted.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
+        let mut names: Vec<_> = self.module.method_names().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Handles one frame. Whatever it holds, every request in it will be answered.
+    pub fn frame(&self, bytes: &[u8]) {
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text.trim_start_matches('\u{feff}').trim(),
+            Err(error) => {
+                return self.refuse(None, &Failure::Parse(format!("the frame is not UTF-8 ({error})")));
+            }
+        };
+        if !text.starts_with('[') {
+            return self.request(text, &|| Sink::Single);
+        }
+        match serde_json::from_str::<Members<'_>>(text) {
+            Err(error) => self.refuse(None, &Failure::Parse(error.to_string())),
+            Ok(Members::Some(requests)) if requests.is_empty() => {
+                self.refuse(None, &Failure::InvalidRequest("a batch must not be empty".to_owned()));
+            }
+            Ok(Members::TooMany(count)) => {
+                let what = format!("a batch has at most {MOST_IN_BATCH} members, not {count}; send several batches");
+                self.refuse(None, &Failure::InvalidRequest(what));
+            }
+            Ok(Members::Some(requests)) => {
+                let batch = Arc::new(Batch { answers: Mutex::default(), shared: self.shared.clone() });
+                for request in requests {
+                    self.request(request.get(), &|| Sink::Batch(batch.clone()));
+                }
+            }
+        }
+    }
+
+    /// Answers what is no request, with the id it gave, or null.
+    pub fn refuse(&self, id: Option<&RawValue>, failure: &Failure) {
+        self.refuse_to(id, failure, Sink::Single);
+    }
+
+    fn refuse_to(&self, id: Option<&RawValue>, failure: &Failure, sink: Sink) {
+        let id = id.unwrap_or(RawValue::NULL).to_owned();
+        self.shared.outbox.expect_answer();
+        let to = Some(To { id, sink, rpc: self.shared.clone() });
+        Reply { to, ticket: Arc::default(), _counted: None }.fail(failure);
+    }
+
+    fn request(&self, text: &str, sink: &dyn Fn() -> Sink) {
+        if text.starts_with('[') {
+            // Inside a batch; serde would read it as a request whose fields have no names.
+            let what = "a request is an object with a method and an id".to_owned();
+            return self.refuse_to(None, &Failure::InvalidRequest(what), sink());
+        }
+        let frame: Frame<'_> = match serde_json::from_str(text) {
+            Ok(frame) => frame,
+            Err(error) if error.is_data() => {
+                let what = format!("a request is an object with a method and an id ({})", message::plain(&error));
+                // Somebody waits for this id, if there is one.
+                let id = serde_json::from_str::<OnlyId<'_>>(text).ok().and_then(|it| it.id).filter(|id| is_id(id));
+                return self.refuse_to(id, &Failure::InvalidRequest(what), sink());
+            }
+            Err(error) => return self.refuse_to(None, &Failure::Parse(error.to_string()), sink()),
+        };
+        let id = match frame.id {
+            Some(id) if !is_id(id) => {
+                let what = "an id is a string or an integer; leave it out of a notification".to_owned();
+                return self.refuse_to(None, &Failure::InvalidRequest(what), sink());
+            }
+            id => id,
+        };
+        if frame.jsonrpc.is_some_and(|version| version != "2.0") {
+            return self.refuse_to(id, &Failure::InvalidRequest("`jsonrpc` must be \"2.0\"".to_owned()), sink());
+        }
+        let Some(method) = frame.method else {
+            // With neither it is an answer all the same, if somebody waits for it.
+            let waited_for = id.is_some_and(|id| self.caller.answered(id, frame.result, frame.error));
+            if waited_for || frame.result.is_some() || frame.error.is_some() {
+                return;
+            }
+            return self.refuse_to(id, &Failure::InvalidRequest("`method` is missing".to_owned()), sink());
+        };
+        self.call(&method, frame.params, id, sink);
+    }
+
+    fn call(&self, method: &str, params: Option<&RawValue>, id: Option<&RawValue>, sink: &dyn Fn() -> Sink) {
+        let ticket = Arc::<Ticket>::default();
+        let counted = match id {
+            None if !NEVER_DROPPED.contains(&method) => match self.shared.count_notification() {
+                None => return self.shared.dropped(method),
+                counted => counted,
+            },
+            _ => None,
+        };
+        let to = id.map(|id| {
+            self.shared.outbox.expect_answer();
+            To { id: id.to_owned(), sink: sink(), rpc: self.shared.clone() }
+        });
+        let reply = Reply { to, ticket: ticket.clone(), _counted: counted };
+        if id.is_some() && self.shared.outbox.in_flight() > MOST_IN_FLIGHT && !NEVER_REFUSED.contains(&method) {
+            return reply.fail(&Failure::Overloaded { retry_after_ms: 50 });
+        }
+        if let Err(failure) = (self.gate)(method) {
+            return reply.fail(&failure);
+        }
+        let Some(MethodCallback::Sync(callback)) = self.module.method(method) else {
+            return reply.fail(&Failure::MethodNotFound(method.to_owned()));
+        };
+        if let Some(id) = id {
+            self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id.get().to_owned(), ticket);
+        }
+        let slot = Slot(Arc::new(Mutex::new(Some(reply))));
+        let mut extensions = Extensions::new();
+        extensions.insert(slot.clone());
+        extensions.insert(self.context.clone());
+        let params = Params::new(params.map(RawValue::get));
+        // A panic drops the reply, and a dropped reply answers.
+        let called = catch_unwind(AssertUnwindSafe(|| callback(Id::Null, params, usize::MAX, extensions)));
+        if called.is_err() {
+            tracing::error!(method, "a handler panicked");
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Frame<'a> {
+    #[serde(default, borrow)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// The members of a batch, as far as they are looked at.
+enum Members<'a> {
+    Some(Vec<&'a RawValue>),
+    /// So many that none is answered by itself.
+    TooMany(usize),
+}
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Batch;
+        impl<'de> Visitor<'de> for Batch {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a batch of requests")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = items.next_element::<&RawValue>()? {
+                    if members.len() == MOST_IN_BATCH {
+                        let mut count = MOST_IN_BATCH + 1;
+                        while items.next_element::<IgnoredAny>()?.is_some() {
+                            count += 1;
+                        }
+                        return Ok(Members::TooMany(count));
+                    }
+                    members.push(member);
+                }
+                Ok(Members::Some(members))
+            }
+        }
+        reader.deserialize_seq(Batch)
+    }
+}
+
+#[derive(Deserialize)]
+struct OnlyId<'a> {
+    #[serde(default, borrow)]
+    id: Option<&'a RawValue>,
+}
+
+/// `null` is something that was said, unlike nothing at all.
+fn present<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(reader).map(Some)
+}
+
+/// A string, or an integer of any size.
+fn is_id(id: &RawValue) -> bool {
+    let text = id.get();
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    text.starts_with('"') || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Reads params by name. What is wrong with them is told with its path.
+fn read_params<P: DeserializeOwned>(text: Option<&str>) -> Result<P, Failure> {
+    let text = match text.map(str::trim) {
+        // No params, and Lua's empty table.
+        None | Some("null") => "{}",
+        Some(text) if text.starts_with('[') && text[1..].trim_start().starts_with(']') => "{}",
+        Some(text) if text.starts_with('{') => text,
+        Some(_) => return Err(Failure::params("", "params are an object with names")),
+    };
+    let mut reader = serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let (path, what) = message::place_and_problem(&error);
+        Failure::InvalidParams { path, what }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::types::{AppendParams, CompactParams};
+
+    fn path_of<P: DeserializeOwned>(json: &str) -> (String, String) {
+        match read_params::<P>(Some(json)) {
+            Err(Failure::InvalidParams { path, what }) => (path, what),
+            Err(other) => panic!("{other}"),
+            Ok(_) => ("fine".to_owned(), String::new()),
+        }
+    }
+
+    #[test]
+    fn wrong_params_are_told_with_their_path() {
+        assert_eq!(path_of::<CompactParams>("{}").0, "sessionId");
+        assert_eq!(path_of::<CompactParams>(r#"{"sessionId":"a","keepRecentTokens":-1}"#).0, "keepRecentTokens");
+        assert_eq!(path_of::<CompactParams>(r#"{"sessionId":"a","when":"later"}"#).0, "when");
+        assert_eq!(path_of::<AppendParams>(r#"{"sessionId":"a","messages":7}"#).0, "messages");
+        assert_eq!(path_of::<CompactParams>(r#"["a"]"#).1, "params are an object with names");
+        assert_eq!(path_of::<crate::protocol::types::Nothing>("[ ]").0, "fine");
+        assert_eq!(path_of::<crate::protocol::types::LoadParams>("[]").0, "fine");
+    }
+
+    /// A method whose handler panics, and one that forgets its reply.
+    struct Broken<const FORGETS: bool>;
+    impl Method for Broken<true> {
+        const NAME: &'static str = "forgets";
+        type Params = crate::protocol::types::Nothing;
+        type Answer = ();
+    }
+    impl Method for Broken<false> {
+        const NAME: &'static str = "panics";
+        type Params = crate::protocol::types::Nothing;
+        type Answer = ();
+    }
+
+    #[test]
+    fn a_panic_and_a_lost_reply_are_answered_and_the_next_request_too() {
+        let outbox = Arc::new(Outbox::new());
+        let mut service = Service::new(Arc::new(()), outbox.clone(), Arc::new(Caller::new(outbox.clone())), |_| Ok(()));
+        service.method::<Broken<false>>(|_, _, _reply| panic!("on purpose"));
+        service.method::<Broken<true>>(|_, _, reply| drop(reply));
+        service.method::<crate::protocol::Ping>(|_, _, reply| reply.ok(&crate::protocol::types::Empty {}));
+        for method in ["panics", "forgets", "ping"] {
+            service.frame(format!(r#"{{"jsonrpc":"2.0","id":"{method}","method":"{method}"}}"#).as_bytes());
+        }
+        outbox.close();
+        let mut out = Vec::new();
+        outbox.write_to(&mut out, &crate::wire::transport::Chosen::default());
+        let answers: Vec<serde_json::Value> =
+            String::from_utf8_lossy(&out).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let codes: Vec<_> = answers.iter().map(|it| (it["id"].as_str(), it["error"]["code"].as_i64())).collect();
+        assert_eq!(codes, [(Some("panics"), Some(-32603)), (Some("forgets"), Some(-32603)), (Some("ping"), None)]);
+        assert_eq!(outbox.in_flight(), 0);
+    }
+
+    /// A method whose replies are kept by the test.
+    struct Kept;
+    impl Method for Kept {
+        const NAME: &'static str = "kept";
+        type Params = crate::protocol::types::Nothing;
+        type Answer = ();
+    }
+
+    type Replies = Mutex<Vec<Reply>>;
+
+    /// A service whose method `kept` keeps its replies.
+    fn keeping() -> (Arc<Outbox>, Arc<Replies>, Service<Replies>) {
+        let (outbox, kept) = (Arc::new(Outbox::new()), Arc::new(Mutex::new(Vec::new())));
+        let caller = Arc::new(Caller::new(outbox.clone()));
+        let mut service = Service::new(kept.clone(), outbox.clone(), caller, |_| Ok(()));
+        service.method::<Kept>(|kept, _, reply| kept.lock().expect("a list").push(reply));
+        service.method::<crate::protocol::Ping>(|_, _, reply| reply.ok(&crate::protocol::types::Empty {}));
+        (outbox, kept, service)
+    }
+
+    /// Everything that was sent.
+    fn sent(outbox: &Outbox) -> Vec<serde_json::Value> {
+        outbox.close();
+        let mut out = Vec::new();
+        outbox.write_to(&mut out, &crate::wire::transport::Chosen::default());
+        String::from_utf8_lossy(&out).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    #[test]
+    fn so_many_requests_are_in_flight_and_no_more() {
+        let (outbox, kept, service) = keeping();
+        let ask = |id: usize, method: &str| {
+            service.frame(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#).as_bytes());
+        };
+        (0..256).for_each(|id| ask(id, "kept"));
+        assert_eq!(kept.lock().expect("a list").len(), 256);
+        ask(256, "kept");
+        ask(257, "ping");
+        assert_eq!(kept.lock().expect("a list").len(), 256);
+        drop(service);
+        kept.lock().expect("a list").drain(..).for_each(|reply| reply.ok(&()));
+        let answers = sent(&outbox);
+        assert_eq!(answers.len(), 258);
+        assert_eq!((&answers[0]["id"], &answers[0]["error"]["data"]["code"]), (&256.into(), &"overloaded".into()));
+        assert_eq!((&answers[1]["id"], &answers[1]["error"]), (&257.into(), &serde_json::Value::Null));
+        assert!(answers[2..].iter().all(|answer| answer["error"].is_null()));
+    }
+
+    #[test]
+    fn so_many_notifications_wait_and_the_client_is_told_once_of_those_dropped() {
+        let (outbox, kept, service) = keeping();
+        let notify = || service.frame(br#"{"jsonrpc":"2.0","method":"kept"}"#);
+        (0..MOST_NOTIFICATIONS + 3).for_each(|_| notify());
+        assert_eq!(kept.lock().expect("a list").len(), MOST_NOTIFICATIONS);
+        // A finished notification makes room for another.
+        kept.lock().expect("a list").pop();
+        notify();
+        notify();
+        assert_eq!(kept.lock().expect("a list").len(), MOST_NOTIFICATIONS);
+        let notices = sent(&outbox);
+        assert_eq!(notices.len(), 2, "{notices:?}");
+        assert_eq!(notices[0]["params"]["title"], "Notifications were dropped");
+    }
+
+    #[test]
+    fn a_batch_has_so_many_members_and_no_more() {
+        let (outbox, _, service) = keeping();
+        let batch = |count: usize, member: &str| format!("[{}]", vec![member; count].join(","));
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        service.frame(batch(MOST_IN_BATCH, ping).as_bytes());
+        service.frame(batch(MOST_IN_BATCH, "1").as_bytes());
+        service.frame(batch(MOST_IN_BATCH + 1, ping).as_bytes());
+        service.frame(batch(500_000, "1").as_bytes());
+        service.frame(format!("{},]", batch(MOST_IN_BATCH + 1, "1").trim_end_matches(']')).as_bytes());
+        assert_eq!(outbox.in_flight(), 2 * MOST_IN_BATCH + 3);
+        let answers = sent(&outbox);
+        let codes: Vec<_> =
+            answers.iter().map(|it| (it.as_array().map(Vec::len), it["error"]["code"].as_i64())).collect();
+        let whole = (Some(MOST_IN_BATCH), None);
+        assert_eq!(codes, [whole, whole, (None, Some(-32600)), (None, Some(-32600)), (None, Some(-32700))]);
+        let said = answers[3]["error"]["message"].as_str().expect("a text");
+        assert!(said.contains("at most 256 members, not 500000"), "{said}");
+        assert_eq!(outbox.in_flight(), 0);
+    }
+
+    #[test]
+    fn ids_are_strings_and_integers_of_any_size() {
+        let id = |text: &str| is_id(&RawValue::from_string(text.to_owned()).expect("JSON"));
+        for good in ["1", "-1", "\"x\"", "\"\"", "123456789012345678901234567890"] {
+            assert!(id(good), "{good}");
+        }
+        for bad in ["null", "1.5", "true", "{}", "[1]", "1e3"] {
+            assert!(!id(bad), "{bad}");
+        }
+    }
+}
