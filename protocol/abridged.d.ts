@@ -5,69 +5,69 @@
 
 /** What a client may ask for: method, params, result. */
 export interface Methods {
-  /** Begins a connection. Nothing else is answered before it. */
+  /** Opens the connection. Every other request before it fails. */
   "initialize": { params: InitializeParams; result: InitializeAnswer };
-  /** Ends the work: running operations are cancelled with their end events. `exit` follows. */
+  /** Cancels running operations, sends their end events, and closes all sessions. `exit` follows. */
   "shutdown": { params: Nothing; result: null };
-  /** Answers at once, whatever runs. */
+  /** Answers immediately, independent of running operations. */
   "ping": { params: Nothing; result: Empty };
-  /** This document. */
+  /** Returns this document. */
   "rpc.discover": { params: Nothing; result: AnyJson };
-  /** Makes a session. */
+  /** Creates a session. */
   "session/new": { params: NewParams; result: SessionAnswer };
-  /** Opens a session where it lies: pi's files of every version, and oh-my-pi's. */
+  /** Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place. */
   "session/load": { params: LoadParams; result: LoadAnswer };
-  /** The sessions there are, newest first, without opening any. */
+  /** Lists the sessions, newest first, without opening them. */
   "session/list": { params: ListParams; result: ListAnswer };
-  /** Closes a session. What runs in it is cancelled with its end event. */
+  /** Closes a session. Running operations are cancelled and send their end events. */
   "session/close": { params: SessionParams; result: null };
-  /** Deletes a session with its file. What runs in it is cancelled with its end event. */
+  /** Deletes a session with its file. Running operations are cancelled and send their end events. */
   "session/delete": { params: SessionParams; result: null };
-  /** A session, its queue and what runs in it. */
+  /** Returns a session, its queue and its running operations. */
   "session/status": { params: SessionParams; result: StatusAnswer };
-  /** Reports what happened in an agent loop of the client's own. On disk when it is answered. */
+  /** Appends messages of the client's own agent loop. They are on disk when the request is answered. */
   "session/append": { params: AppendParams; result: AppendAnswer };
-  /** Exactly what a model may be sent now. */
+  /** Returns the context for the next model request. */
   "session/context": { params: ContextParams; result: ContextAnswer };
-  /** The entries of a session, page by page. An entry id is a cursor that lasts. */
+  /** Returns the entries of a session in pages. An entry id is a cursor that stays valid. */
   "session/entries": { params: EntriesParams; result: EntriesAnswer };
-  /** One entry as it was written, whatever was compacted or pruned since. */
+  /** Returns one entry as it was written, also behind a compaction or pruning. */
   "session/entry": { params: EntryParams; result: EntryAnswer };
-  /** Finds entries by a text they have, over the whole tree, compacted history too. Newest first. */
+  /** Finds entries by their text in the whole tree, newest first. */
   "session/search": { params: SearchParams; result: SearchAnswer };
-  /** Every entry of a session as a tree, page by page. */
+  /** Returns every entry of a session as a tree, in pages. */
   "session/tree": { params: TreeParams; result: TreeAnswer };
-  /** How full the context is, and why it is or is not compacted now. */
+  /** Returns the fullness of the context and the reason why it is compacted now or not. */
   "session/usage": { params: SessionParams; result: UsageAnswer };
-  /** Stops what runs. Answered at once, never queued behind it. */
+  /** Cancels running operations. Answered immediately. */
   "session/cancel": { params: CancelParams; result: CancelAnswer };
-  /** Condenses the older part of the context. With `dryRun` it only says what it would do. */
+  /** Replaces the older part of the context by a summary. With `dryRun` it returns the plan. */
   "session/compact": { params: CompactParams; result: CompactAnswer };
-  /** Takes back the compaction in force. The context is again what it would be without it, what came later included. */
+  /** Undoes the compaction in force. The context becomes the one without it, including later messages. */
   "session/undo_compaction": { params: SessionParams; result: UndoAnswer };
-  /** Cuts old tool results in the context. The entries stay what they are. */
+  /** Replaces old tool results in the context by one line each. The entries stay unchanged. */
   "session/prune": { params: PruneParams; result: PruneAnswer };
-  /** Keeps an entry, or a text, word for word through every compaction. */
+  /** Pins an entry or a text: every compaction keeps it verbatim. */
   "session/pin": { params: PinParams; result: EntryIdAnswer };
-  /** Takes a pin away. */
+  /** Removes a pin. */
   "session/unpin": { params: PinParams; result: EntryIdAnswer };
-  /** Gives an entry a name, or takes it away. */
+  /** Sets or removes the label of an entry. */
   "session/label": { params: LabelParams; result: EntryIdAnswer };
-  /** Changes what is stored with the session: model, system prompt, tools, title. */
+  /** Changes values that are stored with the session: model, system prompt, tools, title. */
   "session/configure": { params: ConfigureParams; result: ConfigureAnswer };
-  /** Takes out what waits to be sent to the model. */
+  /** Removes and returns the queued messages. */
   "session/clear_queue": { params: SessionParams; result: Queue };
-  /** Writes the session to a file for somewhere else. */
+  /** Exports the session to a file. */
   "session/export": { params: ExportParams; result: ExportAnswer };
-  /** Wants a session's events from here on, and those that were missed. Opening a session does this by itself. */
+  /** Subscribes to a session's events, from a given event on. Opening a session subscribes too. */
   "session/subscribe": { params: SubscribeParams; result: SubscribeAnswer };
-  /** Wants no more events of a session. They are kept all the same, for a later `session/subscribe`. */
+  /** Unsubscribes from a session's events. They are retained for a later `session/subscribe`. */
   "session/unsubscribe": { params: SessionParams; result: null };
-  /** Which models there are and what is known of each, with who said so. */
+  /** Lists models with their known properties and the source of each. */
   "models/list": { params: ModelsListParams; result: ModelsListAnswer };
-  /** The settings in force, each with its source. */
+  /** Returns the settings in force, each with its source. */
   "settings/get": { params: SettingsGetParams; result: Sourced };
-  /** Changes settings by a patch in which null takes a value out. Checked before anything is written. */
+  /** Changes settings by a merge patch in which null removes a value. An invalid patch changes nothing. */
   "settings/set": { params: SettingsSetParams; result: Sourced };
 }
 
@@ -77,9 +77,9 @@ export interface ClientNotifications {
   "initialized": { params: Nothing };
   /** Ends the process. */
   "exit": { params: Nothing };
-  /** Takes a request back, in the words of LSP. */
+  /** Cancels a request, in the form of LSP. */
   "$/cancelRequest": { params: CancelLspParams };
-  /** Takes a request back, in the words of ACP. */
+  /** Cancels a request, in the form of ACP. */
   "$/cancel_request": { params: CancelAcpParams };
 }
 
@@ -87,19 +87,19 @@ export interface ClientNotifications {
 export interface ServerNotifications {
   /** An event of a session. */
   "session/event": { params: Envelope };
-  /** Events of a session were dropped, because the client read too slowly: look at it afresh. */
+  /** Events of a session were dropped, because the client read too slowly. The client reads the session again. */
   "session/resync_required": { params: ResyncParams };
-  /** There are other sessions than before: `session/list` says which. */
+  /** The set of sessions has changed: `session/list` returns it. */
   "sessions_changed": { params: SessionsChangedParams };
-  /** The settings that hold where no project and no session says otherwise are different now. */
+  /** The settings outside of projects and sessions have changed. */
   "settings_changed": { params: Sourced };
-  /** Something a person may want to know, about no session in particular. */
+  /** A message for a person that concerns no session. */
   "notice": { params: NoticeParams };
 }
 
 /** What the daemon asks of the client: method, params, result. */
 export interface ClientRequests {
-  /** Asks the client to run a model. Only of one that said so at `initialize`. */
+  /** Asks the client to run a model. Sent only to a client that declared the capability `llm`. */
   "llm/complete": { params: LlmCompleteParams; result: LlmCompleteAnswer };
 }
 
@@ -131,121 +131,121 @@ export interface Notifications extends ClientNotifications, ServerNotifications 
 
 /** Params of `initialize`. */
 export interface InitializeParams {
-  /** The version the client speaks; 1 if omitted. */
+  /** Protocol version of the client. Default: 1. */
   protocolVersion?: number | null;
-  /** Who it is. */
+  /** Name and version of the client. */
   clientInfo?: ClientInfo | null;
-  /** The daemon ends when this process does. */
+  /** Process of the client. The daemon ends when this process has ended. */
   processId?: number | null;
-  /** What it can do. */
+  /** Capabilities of the client. */
   capabilities?: ClientCapabilities | null;
 }
 
-/** Who a client is. */
+/** Name and version of a client. */
 export interface ClientInfo {
-  /** Its name. */
+  /** Name of the client. */
   name?: string;
-  /** Its version. */
+  /** Version of the client. */
   version?: string;
-  /** Its name for people. */
+  /** Name for display. */
   title?: string | null;
 }
 
-/** What a client can do. */
+/** Capabilities of a client. */
 export interface ClientCapabilities {
-  /** Which hooks it answers. */
+  /** Hooks that the client answers. */
   hooks?: AnyObject | null;
-  /** It can execute tools. */
+  /** The client executes tools. */
   tools?: AnyObject | null;
-  /** It can run model calls. */
+  /** The client runs model requests. */
   llm?: AnyObject | null;
-  /** Which events it wants. */
+  /** Selection of events. */
   events?: EventCapabilities | null;
 }
 
 /** Any object. */
 export type AnyObject = Record<string, unknown>;
 
-/** Which events a client wants. */
+/** Selection of events. */
 export interface EventCapabilities {
-  /** Types it does not want. */
+  /** Event types that are not sent. */
   optOut?: string[];
 }
 
-/** The result of `initialize`. */
+/** Result of `initialize`. */
 export interface InitializeAnswer {
-  /** The version both speak. */
+  /** Protocol version of the connection. */
   protocolVersion: number;
-  /** Who we are. */
+  /** Name and version of the daemon. */
   serverInfo: ServerInfo;
-  /** What we can do. */
+  /** Capabilities of the daemon. */
   capabilities: ServerCapabilities;
-  /** Our limits. */
+  /** Limits of the connection. */
   limits: Limits;
-  /** This life of the daemon: event numbers are unique within it. */
+  /** Id of this run of the daemon. Event numbers are unique within it. */
   epoch: string;
-  /** Where sessions live. */
+  /** Data folder, which holds the sessions. */
   dataDir: string;
 }
 
-/** Who we are. */
+/** Name and version of the daemon. */
 export interface ServerInfo {
-  /** `abridged`. */
+  /** Always `abridged`. */
   name: string;
-  /** Of the program. */
+  /** Version of the program. */
   version: string;
 }
 
-/** What we can do. */
+/** Capabilities of the daemon. */
 export interface ServerCapabilities {
-  /** The methods that are answered. */
+  /** Methods that the daemon answers. */
   methods: string[];
-  /** The formats of `session/context`. */
+  /** Formats of `session/context`. */
   contextFormats: string[];
-  /** How summaries can be made. */
+  /** Methods of a summary. */
   compactionMethods: string[];
 }
 
-/** Our limits. */
+/** Limits of the connection. */
 export interface Limits {
-  /** A larger frame is skipped, in bytes. */
+  /** Largest frame that is read, in bytes. A larger frame is skipped. */
   maxInboundFrameBytes: number;
-  /** Events and notifications stay under this, in bytes. */
+  /** Size below which events and notifications stay, in bytes. */
   softOutboundFrameBytes: number;
-  /** More requests at once are refused. */
+  /** Largest number of requests in flight. Further requests are refused. */
   maxInFlightRequests: number;
-  /** A batch with more members is refused whole. */
+  /** Largest number of members in a batch. A larger batch is refused whole. */
   maxBatchRequests: number;
 }
 
-/** Params of nothing. */
+/** Empty params. */
 export type Nothing = Record<string, unknown>;
 
-/** An answer of nothing. */
+/** An empty result. */
 export type Empty = Record<string, unknown>;
 
-/** Any JSON. */
+/** Any JSON value. */
 export type AnyJson = unknown;
 
 /** Params of `session/new`. */
 export interface NewParams {
-  /** The folder it is about. */
+  /** Working folder of the session; an absolute path. */
   cwd: string;
-  /** Its name. */
+  /** Title of the session. */
   title?: string | null;
-  /** Its model. */
+  /** Model of the session. Default: the setting `defaultModel`. */
   model?: ModelRefInput | null;
-  /** How much the model thinks. */
+  /** Thinking level of the model. */
   thinkingLevel?: string | null;
-  /** What the model is told before everything. */
+  /** System prompt. */
   systemPrompt?: string | null;
-  /** The tools the model is given, as they are sent to it. */
+  /** Tools of the model, in the form in which they are sent to it. */
   tools?: unknown[] | null;
-  /** The session it comes from. */
+  /** Path of the session that this session continues. */
   parentSession?: string | null;
-  /** Never on disk. */
+  /** Keep the session in memory only. */
   ephemeral?: boolean | null;
-  /** Settings of its own. */
+  /** Settings of this session. */
   settings?: AnyObject | null;
 }
 
@@ -258,39 +258,39 @@ export type ModelRefInput =
     }
   | string;
 
-/** A session. */
+/** Result of methods that return one session. */
 export interface SessionAnswer {
   /** The session. */
   session: SessionInfo;
 }
 
-/** A session as clients see it. */
+/** State of a session. */
 export interface SessionInfo {
-  /** Its id. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** Its file; null for an ephemeral one. */
+  /** Path of the file; null for an ephemeral session. */
   path: string | null;
-  /** The folder it is about. */
+  /** Working folder. */
   cwd: string;
-  /** Its name. */
+  /** Title. */
   title: string | null;
-  /** When it began. */
+  /** Time at which the session was created. */
   createdAt: string;
-  /** When it last changed. */
+  /** Time of the last change. */
   updatedAt: string;
-  /** The session it comes from. */
+  /** Path of the session that this session continues. */
   parentSession: string | null;
-  /** The entry the next one follows. */
+  /** Entry at the end of the active path; the parent of the next entry. */
   leafEntryId: EntryId | null;
-  /** How many entries there are; null until indexed. */
+  /** Number of entries; null until the file is indexed. */
   entryCount: number | null;
-  /** Its model. */
+  /** Model of the session. */
   model: ModelRef | null;
-  /** How much the model thinks. */
+  /** Thinking level of the model. */
   thinkingLevel: string;
-  /** What it is doing. */
+  /** Activity of the session. */
   status: Status;
-  /** How full it is. */
+  /** Fullness of the context. */
   usage: Usage;
 }
 
@@ -306,214 +306,212 @@ export interface ModelRef {
   id: string;
 }
 
-/** What a session is doing. */
+/** Activity of a session. */
 export interface Status {
-  /** In a word. */
+  /** Kind of activity. */
   type: StatusKind;
-  /** What runs. */
+  /** Id of the running operation. */
   operationId?: OperationId | null;
-  /** Why. */
+  /** Reason of the running operation. */
   reason?: string | null;
 }
 
-/** What a session is doing, in a word. */
+/** Kinds of activity. */
 export type StatusKind =
-  /** Nothing. */
+  /** No operation runs. */
   | "idle"
-  /** A turn. */
+  /** A turn runs. */
   | "running"
-  /** A compaction. */
+  /** A compaction runs. */
   | "compacting"
-  /** Waiting to try again. */
+  /** A failed request waits for its retry. */
   | "retrying"
-  /** A handoff. */
+  /** A handoff runs. */
   | "handing_off"
-  /** A summary of a branch. */
+  /** A branch summary runs. */
   | "summarizing_branch"
-  /** It ended badly. */
+  /** The last turn failed. */
   | "error";
 
 /** One long operation (a compaction, later a handoff, a branch summary) from its start event to its end event. */
 export type OperationId = string;
 
-/** How full a context is. */
+/** Fullness of a context. */
 export interface Usage {
-  /** Tokens in the context. */
+  /** Size of the context. */
   contextTokens: number;
-  /** Size of the window. */
+  /** Size of the model's window. */
   contextWindow: number | null;
-  /** Of the window, 0 to 100 and over. */
+  /** Size of the context in percent of the window; may exceed 100. */
   percent: number | null;
-  /** Over this it is compacted. */
+  /** Size above which the context is compacted. */
   thresholdTokens: number | null;
-  /** Room kept for the next answer. */
+  /** Room that is reserved for the next answer. */
   reserveTokens: number;
-  /** Who counted. */
+  /** Source of `contextTokens`. */
   source: UsageSource;
-  /** Whether it is compacted by itself. */
+  /** Whether automatic compaction is on. */
   autoCompaction: boolean;
-  /** Who said how large the window is: `setting`, `learned`, `catalog` or `default`. */
+  /** Source of `contextWindow`: `setting`, `learned`, `catalog` or `default`. */
   windowSource: string;
-  /** Where the tokens are. */
+  /** Estimated share of each part of the context. */
   breakdown: Breakdown;
-  /**
-   * How the estimated part was counted: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good.
-   */
+  /** Estimator of the estimated part: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good. */
   estimator: string;
 }
 
-/** Who counted. */
+/** Source of a context's size. */
 export type UsageSource =
-  /** The provider's last report, with an estimate of what came since. */
+  /** The provider's last report, plus an estimate of the entries after it. */
   | "provider"
-  /** An estimate of everything. */
+  /** An estimate of the whole context. */
   | "estimate";
 
-/** Where the tokens of a context are, estimated. */
+/** Estimated share of each part of a context. */
 export interface Breakdown {
-  /** The system prompt. */
+  /** System prompt. */
   system: number;
-  /** The tools. */
+  /** Tools. */
   tools: number;
-  /** The summary. */
+  /** Summary. */
   summary: number;
-  /** The messages. */
+  /** Messages. */
   messages: number;
 }
 
 /** Params of `session/load`: one of `sessionId` and `path`. */
 export interface LoadParams {
-  /** A session of the data folder. */
+  /** Id of a session in the data folder. */
   sessionId?: SessionId | null;
-  /** A session file anywhere. */
+  /** Path of a session file. */
   path?: string | null;
-  /** Only to look at: no lock, no write. */
+  /** Open without a lock and without the right to write. */
   readOnly?: boolean | null;
-  /** Its model from here on. */
+  /** Model of the session from here on. */
   model?: ModelRefInput | null;
-  /** What the model is told before everything. */
+  /** System prompt. */
   systemPrompt?: string | null;
-  /** The tools the model is given, as they are sent to it. */
+  /** Tools of the model, in the form in which they are sent to it. */
   tools?: unknown[] | null;
-  /** Settings of its own. */
+  /** Settings of this session. */
   settings?: AnyObject | null;
 }
 
-/** A loaded session. */
+/** Result of `session/load`. */
 export interface LoadAnswer {
   /** The session. */
   session: SessionInfo;
-  /** Whether all of the file is known already. */
+  /** Whether the whole file is indexed already. */
   indexed: boolean;
-  /** What was not as it should be, and is carried on with. */
+  /** Faults found in the file, each with the way it was handled. */
   repairs: Repair[];
 }
 
-/** Something in a file that was not as it should be. */
+/** A fault in a session file and the way it was handled. */
 export interface Repair {
-  /** For example `torn_tail` or `corrupt_line`. */
+  /** Kind of the fault, for example `torn_tail` or `corrupt_line`. */
   kind: string;
-  /** The line, from one, where it is about one. */
+  /** Line number, counted from 1, for a fault of one line. */
   line?: number | null;
-  /** What was found, and what was done about it. */
+  /** Fault and handling, for a person. */
   detail: string;
 }
 
 /** Params of `session/list`. */
 export interface ListParams {
-  /** Only those about this folder. */
+  /** Only sessions with this working folder. */
   cwd?: string | null;
-  /** Only those with this in their title, folder or first message. */
+  /** Only sessions with this text in their title, folder or first message. */
   search?: string | null;
-  /** Where the page before ended. */
+  /** `nextCursor` of the page before. */
   cursor?: string | null;
-  /** At most so many; 100 if omitted. */
+  /** Largest number of sessions. Default: 100. */
   limit?: number | null;
 }
 
-/** The result of `session/list`. */
+/** Result of `session/list`. */
 export interface ListAnswer {
-  /** Newest first. */
+  /** Sessions, newest first. */
   sessions: ListedSession[];
-  /** For the next page. */
+  /** Cursor of the next page; null on the last page. */
   nextCursor: string | null;
 }
 
 /** A session in a list. */
 export interface ListedSession {
-  /** Its id. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** Its file. */
+  /** Path of the file. */
   path: string;
-  /** The folder it is about. */
+  /** Working folder. */
   cwd: string;
-  /** Its name. */
+  /** Title. */
   title: string | null;
-  /** How its first user message begins. */
+  /** Beginning of the first user message. */
   preview: string | null;
-  /** When it last changed. */
+  /** Time of the last change. */
   updatedAt: string;
-  /** Size of the file. */
+  /** Size of the file, in bytes. */
   sizeBytes: number;
-  /** What it is doing, if it is open here. */
+  /** Activity; null for a session that is not open in this daemon. */
   status: Status | null;
 }
 
-/** A session. */
+/** Params of a method that needs the session alone. */
 export interface SessionParams {
-  /** Which. */
+  /** Id of the session. */
   sessionId: SessionId;
 }
 
-/** The result of `session/status`. */
+/** Result of `session/status`. */
 export interface StatusAnswer {
   /** The session. */
   session: SessionInfo;
-  /** Messages that wait for their turn. */
+  /** Queued messages. */
   queue: Queue;
-  /** What runs. */
+  /** Operations that run. */
   operations: RunningOperation[];
-  /** How often the disk was touched: `{writes, fsyncs}`. */
+  /** Number of disk operations: `{writes, fsyncs}`. */
   _meta: unknown;
 }
 
-/** Messages that wait for their turn. */
+/** Messages that wait to be sent to the model. */
 export interface Queue {
-  /** For between two tool calls. */
+  /** Messages for the next pause between two tool calls. */
   steering: Queued[];
-  /** For the end of the turn. */
+  /** Messages for the end of the turn. */
   followUp: Queued[];
 }
 
-/** A message that waits. */
+/** A queued message. */
 export interface Queued {
-  /** Its id. */
+  /** Id of the message. */
   id: string;
-  /** Its text. */
+  /** Text of the message. */
   text: string;
 }
 
-/** Something that runs. */
+/** A running operation. */
 export interface RunningOperation {
-  /** Its id. */
+  /** Id of the operation. */
   operationId: OperationId;
-  /** What it is. */
+  /** Kind of the operation. */
   kind: string;
-  /** Why it runs. */
+  /** Reason of the operation. */
   reason: string;
-  /** Since when. */
+  /** Time of its start. */
   startedAt: string;
 }
 
 /** Params of `session/append`. */
 export interface AppendParams {
-  /** To which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** What happened, in order. */
+  /** Messages in the order in which they happened. */
   messages: Message[];
-  /** Behind this entry instead of the leaf. */
+  /** Parent of the first entry. Default: the leaf. */
   parentEntryId?: EntryId | null;
-  /** Only if this is still the leaf, or nothing that matters came since. */
+  /** Expected leaf. The request fails if another message or compaction follows this entry. */
   expectedLeafId?: EntryId | null;
 }
 
@@ -605,109 +603,106 @@ export interface Block {
   [key: string]: unknown;
 }
 
-/** The result of `session/append`. */
+/** Result of `session/append`. */
 export interface AppendAnswer {
-  /** The new entries, in order. */
+  /** Ids of the new entries, in order. */
   entryIds: EntryId[];
-  /** The leaf now. */
+  /** Leaf after the append. */
   leafEntryId: EntryId | null;
-  /** How full the context is now. */
+  /** Fullness of the context after the append. */
   usage: Usage;
-  /** What the daemon does about it. */
+  /** Maintenance that follows. */
   next: Next;
 }
 
-/** What the daemon does after an append. */
+/** Maintenance that follows an append. */
 export type Next =
-  /** Nothing. */
+  /** No maintenance. */
   | {
       type: "none";
     }
-  /** It makes room; its events follow. */
+  /** A maintenance operation. Its events follow. */
   | {
       type: "maintenance";
-      /** What runs. */
+      /** Id of the operation. */
       operationId: OperationId;
-      /** Why. */
+      /** Reason of the operation. */
       reason: string;
-      /** Whether the turn should be tried again afterwards. */
+      /** Whether the client repeats the turn afterwards. */
       willRetry: boolean;
     };
 
 /** Params of `session/context`. */
 export interface ContextParams {
-  /** Of which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** At this entry instead of the leaf. */
+  /** Entry at which the path ends. Default: the leaf. */
   leafEntryId?: EntryId | null;
-  /** In which form; `messages` if omitted. */
+  /** Format of the context. Default: `messages`. */
   format?: ContextFormat | null;
-  /** Waits for running maintenance to end. Starts nothing. */
+  /** Answer after running maintenance has ended. The request itself starts none. */
   wait?: boolean | null;
 }
 
-/** The form of a context. */
+/** Format of a context. */
 export type ContextFormat =
-  /** pi's messages. */
+  /** Messages in pi's form. */
   | "messages"
-  /** A request of Anthropic's Messages. */
+  /** A request body for Anthropic's Messages API. */
   | "anthropic"
-  /** A request of OpenAI's Chat Completions. */
+  /** A request body for OpenAI's Chat Completions API. */
   | "openai_chat"
-  /** A request of OpenAI's Responses. */
+  /** A request body for OpenAI's Responses API. */
   | "openai_responses"
-  /** A request of Google's `generateContent`. The model's name is in its address, so not in the body. */
+  /** A request body for Google's `generateContent`. The model is part of the URL and not of the body. */
   | "google";
 
-/** The result of `session/context`. */
+/** Result of `session/context`. */
 export interface ContextAnswer {
-  /** The messages, valid for a provider; with the format `messages`. */
+  /** Messages, valid for a provider. Present with the format `messages`. */
   messages?: Message[] | null;
-  /** The entry of each message; null for the frame of a summary and for a message that stands in for a missing one. */
+  /** Entry of each message; null for the frame of a summary and for a placeholder message. */
   entryIds?: (EntryId | null)[] | null;
-  /**
-   * The body of a request to the model, valid for its provider; with the other formats. Whether the answer is streamed
-   * is not said in it.
-   */
+  /** Request body, valid for its provider. Present with the other formats. The client adds the streaming flag. */
   body?: AnyObject | null;
-  /** How full it is. */
+  /** Fullness of the context. */
   usage: Usage;
-  /** The compaction it is seen through. */
+  /** Compaction in force. */
   compactionEntryId: EntryId | null;
-  /** The model it is for. */
+  /** Model of the context. */
   model: ModelRef | null;
 }
 
 /** Params of `session/entries`. */
 export interface EntriesParams {
-  /** Of which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** Only those after this one. */
+  /** Cursor: only entries after this one. */
   since?: EntryId | null;
-  /** `active` if omitted. */
+  /** Selection of entries. Default: `active`. */
   branch?: Branch | null;
-  /** Only of these types. */
+  /** Only entries of these types. */
   types?: string[] | null;
-  /** At most so many; 1,000 if omitted. */
+  /** Largest number of entries. Default: 1,000. */
   limit?: number | null;
-  /** At most about so many bytes, but at least one entry; 1 MiB if omitted. */
+  /** Approximate largest size of the page, in bytes; at least one entry is returned. Default: 1 MiB. */
   maxBytes?: number | null;
 }
 
-/** Which entries. */
+/** Selection of entries. */
 export type Branch =
-  /** The path to the leaf. */
+  /** The active path. */
   | "active"
-  /** Every one, in the order of the file. */
+  /** Every entry, in file order. */
   | "all";
 
-/** The result of `session/entries`. */
+/** Result of `session/entries`. */
 export interface EntriesAnswer {
-  /** The page. */
+  /** Entries of the page. */
   entries: Entry[];
-  /** The leaf. */
+  /** Leaf of the active path. */
   leafEntryId: EntryId | null;
-  /** For the next page, as `since`; null where this is the last. */
+  /** Cursor of the next page, for `since`; null on the last page. */
   nextCursor: EntryId | null;
 }
 
@@ -726,311 +721,309 @@ export interface Entry {
 
 /** Params of `session/entry`. */
 export interface EntryParams {
-  /** Of which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** Which. */
+  /** Id of the entry. */
   entryId: EntryId;
 }
 
-/** The result of `session/entry`. */
+/** Result of `session/entry`. */
 export interface EntryAnswer {
-  /** The entry. */
+  /** The entry as it was written. */
   entry: Entry;
 }
 
 /** Params of `session/search`. */
 export interface SearchParams {
-  /** In which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** What is looked for, as it stands; case makes no difference. */
+  /** Text to find, taken literally; case is ignored. */
   query: string;
-  /** At most so many matches; 50 if omitted. */
+  /** Largest number of matches. Default: 50. */
   limit?: number | null;
 }
 
-/** The result of `session/search`. */
+/** Result of `session/search`. */
 export interface SearchAnswer {
-  /** Newest first, one for each entry. */
+  /** Matches, newest first, at most one for each entry. */
   matches: SearchMatch[];
 }
 
-/** An entry with what was looked for. */
+/** An entry that contains the text. */
 export interface SearchMatch {
-  /** The entry. */
+  /** Id of the entry. */
   entryId: EntryId;
-  /** What stands around the first place. */
+  /** Text around the first match. */
   snippet: string;
 }
 
 /** Params of `session/tree`. */
 export interface TreeParams {
-  /** Of which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** Where the page before ended. */
+  /** `nextCursor` of the page before. */
   cursor?: EntryId | null;
-  /** At most so many; 1,000 if omitted. */
+  /** Largest number of entries. Default: 1,000. */
   limit?: number | null;
 }
 
-/** The result of `session/tree`. */
+/** Result of `session/tree`. */
 export interface TreeAnswer {
-  /** The entries in the order of the file: a parent stands before its children. */
+  /** Entries in file order: a parent precedes its children. */
   nodes: TreeNode[];
-  /** The leaf. */
+  /** Leaf of the active path. */
   leafEntryId: EntryId | null;
-  /** For the next page; null where this is the last. */
+  /** Cursor of the next page; null on the last page. */
   nextCursor: EntryId | null;
 }
 
-/** An entry in a tree. */
+/** An entry of the tree. */
 export interface TreeNode {
-  /** Its id. */
+  /** Id of the entry. */
   id: EntryId;
-  /** What it follows; null for a root. */
+  /** Id of the parent; null for a root. */
   parentId: EntryId | null;
-  /** Its type. */
+  /** Type of the entry. */
   type: string;
-  /** Of a message, whose it is. */
+  /** Role of a message; null for other entries. */
   role: string | null;
-  /** What it says, in a line. */
+  /** Content in one line. */
   preview: string;
-  /** Its name. */
+  /** Label of the entry. */
   label: string | null;
-  /** When it was written, in the file's own form. */
+  /** Timestamp in the file's own form. */
   timestamp: string;
 }
 
-/** The result of `session/usage`. */
+/** Result of `session/usage`. */
 export interface UsageAnswer {
-  /** Tokens in the context. */
+  /** Size of the context. */
   contextTokens: number;
-  /** Size of the window. */
+  /** Size of the model's window. */
   contextWindow: number | null;
-  /** Of the window, 0 to 100 and over. */
+  /** Size of the context in percent of the window; may exceed 100. */
   percent: number | null;
-  /** Over this it is compacted. */
+  /** Size above which the context is compacted. */
   thresholdTokens: number | null;
-  /** Room kept for the next answer. */
+  /** Room that is reserved for the next answer. */
   reserveTokens: number;
-  /** Who counted. */
+  /** Source of `contextTokens`. */
   source: UsageSource;
-  /** Whether it is compacted by itself. */
+  /** Whether automatic compaction is on. */
   autoCompaction: boolean;
-  /** Who said how large the window is: `setting`, `learned`, `catalog` or `default`. */
+  /** Source of `contextWindow`: `setting`, `learned`, `catalog` or `default`. */
   windowSource: string;
-  /** Where the tokens are. */
+  /** Estimated share of each part of the context. */
   breakdown: Breakdown;
-  /**
-   * How the estimated part was counted: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good.
-   */
+  /** Estimator of the estimated part: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good. */
   estimator: string;
-  /** What is compared with what. */
+  /** Sizes that the decision compares. */
   thresholds: Thresholds;
-  /** Why it is or is not compacted now, for a person. */
+  /** Reason why the context is compacted now or not, for a person. */
   why: string;
 }
 
-/** What is compared with what. */
+/** Sizes that the decision to compact compares. */
 export interface Thresholds {
-  /** Over this it is compacted. */
+  /** Size above which the context is compacted. */
   thresholdTokens: number;
-  /** A compaction aims below this. */
+  /** Size below which a compaction brings the context. */
   targetTokens: number;
-  /** System prompt and tools: no compaction makes them smaller. */
+  /** Size of system prompt and tools, which a compaction cannot reduce. */
   fixedOverheadTokens: number;
-  /** The largest summary. */
+  /** Largest size of a summary. */
   summaryTokens: number;
-  /** What is kept as it is. */
+  /** Size of the newest messages that are kept verbatim. */
   keepRecentTokens: number;
-  /** Reported over estimated tokens; null before any report. */
+  /** Ratio of reported to estimated tokens; null before the first report. */
   calibration: number | null;
-  /** By what tokens are estimated: `tiktoken`, or `chars` until its tables are loaded. */
+  /** Estimator: `tiktoken`, or `chars` until its tables are loaded. */
   estimator: string;
 }
 
 /** Params of `session/cancel`. */
 export interface CancelParams {
-  /** In which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** Only this one. */
+  /** Operation to cancel. Default: every operation of the session. */
   operationId?: OperationId | null;
 }
 
-/** The result of `session/cancel`. */
+/** Result of `session/cancel`. */
 export interface CancelAnswer {
-  /** What was stopped. */
+  /** Operations that were cancelled. */
   cancelled: Cancelled[];
 }
 
-/** Something that was stopped. */
+/** A cancelled operation. */
 export interface Cancelled {
-  /** Its id. */
+  /** Id of the operation. */
   operationId: OperationId;
-  /** What it was. */
+  /** Kind of the operation. */
   kind: string;
 }
 
 /** Params of `session/compact`. */
 export interface CompactParams {
-  /** Which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** What to keep above all. */
+  /** Instructions for the summary: topics to keep above all. */
   instructions?: string | null;
-  /** Tokens kept as they are; taken as it is. */
+  /** Size of the newest messages that are kept verbatim, without a lower bound. Default: the setting. */
   keepRecentTokens?: number | null;
-  /** How the summary is made. */
+  /** Method of the summary. Default: the setting. */
   method?: CompactMethod | null;
-  /** `now` if omitted. */
+  /** Time of the start. Default: `now`. */
   when?: When | null;
-  /** `user` if omitted. An agent is refused below half of the threshold. */
+  /** Initiator of the request. Default: `user`. An agent is refused below half of the threshold. */
   initiator?: Initiator | null;
-  /** Only says what it would do. */
+  /** Report the plan without writing. */
   dryRun?: boolean | null;
-  /** Answers at the end. */
+  /** Answer when the compaction has ended. */
   wait?: boolean | null;
-  /** Only if this is still the leaf, or nothing that matters came since. */
+  /** Expected leaf. The request fails if another message or compaction follows this entry. */
   expectedLeafId?: EntryId | null;
 }
 
-/** How a summary is made. */
+/** Method of a summary. */
 export type CompactMethod =
-  /** By a model. */
+  /** A summary by a model. */
   | "llm"
-  /** Without one. */
+  /** A summary extracted without a model. */
   | "extractive";
 
-/** When a compaction begins. */
+/** Time at which a compaction starts. */
 export type When =
-  /** At once. */
+  /** Immediately. */
   | "now"
-  /** When the running turn has ended. */
+  /** After the running turn. */
   | "after_turn";
 
-/** Who wants a compaction. */
+/** Initiator of a compaction. */
 export type Initiator =
   /** A person. */
   | "user"
-  /** The model itself. */
+  /** The agent itself. */
   | "agent";
 
-/** The result of `session/compact`, by what was asked for. */
+/** Result of `session/compact`. The form follows from `wait` and `dryRun`. */
 export type CompactAnswer =
-  /** It runs; its events follow. */
+  /** The compaction has started. Its events follow. */
   | {
-      /** Its id. */
+      /** Id of the operation. */
       operationId: OperationId;
     }
-  /** With `wait`: it ended. */
+  /** With `wait`: the compaction has ended. */
   | {
-      /** Its id. */
+      /** Id of the operation. */
       operationId: OperationId;
-      /** How. */
+      /** Outcome of the operation. */
       outcome: Outcome;
-      /** What was written. */
+      /** Compaction that was written. */
       result?: CompactionResult | null;
-      /** Why it failed. */
+      /** Error of a failed operation. */
       error?: ErrorData | null;
     }
-  /** With `dryRun`: what it would do. */
+  /** With `dryRun`: the plan. */
   | {
-      /** The plan. */
+      /** Plan of the compaction. */
       preparation: Preparation;
     };
 
-/** How something ended. */
+/** Outcome of an operation. */
 export type Outcome =
-  /** As it should. */
+  /** The operation completed. */
   | "completed"
-  /** With an error. */
+  /** The operation failed with an error. */
   | "failed"
-  /** Somebody stopped it. */
+  /** The operation was cancelled. */
   | "cancelled"
   /** There was nothing to do. */
   | "skipped";
 
-/** A finished compaction. */
+/** A completed compaction. */
 export interface CompactionResult {
-  /** Its entry. */
+  /** Id of the compaction entry. */
   entryId: EntryId;
-  /** The summary; null where the frame would pass 60 KiB: read the entry. */
+  /** Summary; null where the frame would exceed 60 KiB. `session/entry` returns it whole. */
   summary: string | null;
   /** Two sentences for a person. */
   shortSummary: string | null;
-  /** The first entry that is kept; null where nothing is. */
+  /** First entry that is kept verbatim; null where none is. */
   firstKeptEntryId: EntryId | null;
   /** Size of the context before. */
   tokensBefore: number;
-  /** Size of the context after, estimated. */
+  /** Estimated size of the context after. */
   tokensAfter: number;
-  /** The files, or anything of a hook's. */
+  /** Lists of files, or the details of a hook. */
   details: unknown;
-  /** Whether a hook made it. */
+  /** Whether a hook supplied the summary. */
   fromHook: boolean;
-  /** How the summary was made. */
+  /** Method of the summary. */
   method: SummaryMethod;
-  /** By which model. */
+  /** Model of the summary; null for a method without a model. */
   model: ModelRef | null;
-  /** Every candidate that did not become the summary. */
+  /** Candidates that did not become the summary. */
   rejected: Rejected[];
 }
 
-/** How a summary was made. */
+/** Method of a summary. */
 export type SummaryMethod =
-  /** By a model. */
+  /** A model wrote the summary. */
   | "llm"
-  /** By an endpoint. */
+  /** A remote endpoint wrote the summary. */
   | "remote"
-  /** By the provider's own compaction. */
+  /** The provider's own compaction. */
   | "provider_native"
-  /** Without a model. */
+  /** The summary was extracted without a model. */
   | "extractive"
-  /** By a hook. */
+  /** A hook supplied the summary. */
   | "hook";
 
 /** A candidate that did not become the summary. */
 export interface Rejected {
-  /** How it was made. */
+  /** Method of the candidate. */
   method: SummaryMethod;
-  /** By which model. */
+  /** Model of the candidate. */
   model: ModelRef | null;
-  /** Why not. */
+  /** Reason of the rejection. */
   why: string;
-  /** The provider's error, where it was one. */
+  /** Error of the provider, for a candidate that failed with one. */
   error?: ErrorData | null;
 }
 
-/** `error.data`: branch on `code`. `retryable` says whether the same request may work later. */
+/** `error.data`: branch on `code`. With `retryable`, the same request may succeed later. */
 export type ErrorData =
-  /** Not JSON. */
+  /** The frame is not JSON. */
   | {
       code: "parse_error";
       retryable: boolean;
     }
-  /** JSON, but no request. */
+  /** The frame is JSON and not a request. */
   | {
       code: "invalid_request";
       retryable: boolean;
     }
-  /** A second `initialize`. */
+  /** `initialize` was sent twice. */
   | {
       code: "already_initialized";
       retryable: boolean;
     }
-  /** A frame over the limit; it was skipped. */
+  /** The frame exceeds the limit and was skipped. */
   | {
       code: "frame_too_large";
       retryable: boolean;
     }
-  /** No such method. */
+  /** The method does not exist. */
   | {
       code: "method_not_found";
       retryable: boolean;
     }
-  /** Params that are not what the method takes. */
+  /** The params do not fit the method. */
   | {
       code: "invalid_params";
       retryable: boolean;
-      /** Where in the params, for example `messages[1].role`; empty for all of them. */
+      /** Path in the params, for example `messages[1].role`; empty for the params as a whole. */
       path: string;
     }
   /** A defect of the daemon. */
@@ -1038,147 +1031,147 @@ export type ErrorData =
       code: "internal";
       retryable: boolean;
     }
-  /** The client took the request back. */
+  /** The client cancelled the request. */
   | {
       code: "request_cancelled";
       retryable: boolean;
     }
-  /** The session is not what the client thinks it is. */
+  /** The session's leaf is not the expected one. */
   | {
       code: "content_modified";
       retryable: boolean;
-      /** Its leaf now. */
+      /** Current leaf. */
       leafEntryId: EntryId | null;
     }
-  /** Too many requests at once. */
+  /** Too many requests are in flight. */
   | {
       code: "overloaded";
       retryable: boolean;
-      /** When to try again. */
+      /** Delay before the next try, in milliseconds. */
       retryAfterMs: number;
     }
-  /** No such thing. */
+  /** The named thing does not exist. */
   | {
       code: "not_found";
       retryable: boolean;
-      /** What is not there: `session` or `entry`. */
+      /** Kind of the thing: `session` or `entry`. */
       kind: string;
     }
-  /** Something runs already. */
+  /** Another operation runs. */
   | {
       code: "busy";
       retryable: boolean;
-      /** What runs. */
+      /** Id of that operation. */
       operationId: OperationId;
-      /** What it is. */
+      /** Kind of that operation. */
       kind: string;
     }
-  /** Another process has the session. */
+  /** Another process owns the session. */
   | {
       code: "locked";
       retryable: boolean;
-      /** Which, if it said so. */
+      /** Its process id, if the lock names one. */
       pid: number | null;
     }
   /** There is nothing to compact. */
   | {
       code: "nothing_to_compact";
       retryable: boolean;
-      /** Why. */
+      /** Reason. */
       reason: WhyNothing;
     }
-  /** Nothing makes the context small enough. */
+  /** No compaction makes the context small enough. */
   | {
       code: "context_overflow";
       retryable: boolean;
-      /** What no compaction makes smaller. */
+      /** Parts that a compaction cannot reduce. */
       floor: ContextFloor;
       /** Size of the window, in tokens. */
       contextWindow: number;
     }
-  /** A model did not answer. */
+  /** A model request failed. */
   | {
       code: "provider_error";
       retryable: boolean;
-      /** The provider's name. */
+      /** Name of the provider. */
       provider: string;
-      /** The model's name there. */
+      /** Name of the model at the provider. */
       model: string;
-      /** The HTTP status, where there was one. */
+      /** HTTP status of the response, if there was one. */
       httpStatus: number | null;
     }
-  /** The disk refused, or the session is read-only. */
+  /** A file operation failed, or the session is read-only. */
   | {
       code: "storage_error";
       retryable: boolean;
-      /** Which file. */
+      /** Path of the file. */
       path: string;
-      /** The system's number of the error, if it was the system. */
+      /** The system's error number, for an error of the operating system. */
       errno: number | null;
     }
-  /** Something before `initialize`. */
+  /** The request precedes `initialize`. */
   | {
       code: "not_initialized";
       retryable: boolean;
     }
-  /** Another version of the protocol. */
+  /** The protocol version is not supported. */
   | {
       code: "unsupported_protocol_version";
       retryable: boolean;
-      /** The versions that are spoken here. */
+      /** Supported versions. */
       supported: number[];
     };
 
-/** Why there is nothing to compact. */
+/** Reasons why there is nothing to compact. */
 export type WhyNothing =
-  /** Nothing came since the last compaction. */
+  /** No message follows the last compaction. */
   | "already_compacted"
-  /** All of it is kept. */
+  /** Every message is within the part that is kept. */
   | "too_short"
-  /** An agent asked too early. */
+  /** An agent asked below half of the threshold. */
   | "below_half_threshold";
 
-/** What no compaction makes smaller, in tokens. */
+/** Parts that a compaction cannot reduce, in tokens. */
 export interface ContextFloor {
-  /** The system prompt. */
+  /** System prompt. */
   system: number;
-  /** The tools. */
+  /** Tools. */
   tools: number;
-  /** What is pinned. */
+  /** Pins. */
   pins: number;
-  /** The newest user message and what must stay with it. */
+  /** Newest user message and the messages that must stay with it. */
   latestTurn: number;
 }
 
-/** What a compaction would do. */
+/** Plan of a compaction. */
 export interface Preparation {
-  /** The first entry that would be kept; null where nothing would. */
+  /** First entry that would be kept verbatim; null where none would. */
   firstKeptEntryId: EntryId | null;
-  /** Messages of whole turns that would be summarized. */
+  /** Number of messages in whole turns that would be summarized. */
   messagesToSummarize: number;
-  /** Messages of the turn whose end would be kept. */
+  /** Number of messages that would be summarized from a turn whose end is kept. */
   turnPrefixMessages: number;
-  /** Whether the cut would fall inside a turn. */
+  /** Whether the cut is inside a turn. */
   isSplitTurn: boolean;
   /** Size of the context now. */
   tokensBefore: number;
-  /** Size of the context after, at the most. */
+  /** Upper bound of the context's size after the compaction. */
   tokensAfterEstimate: number;
-  /** The summary that would go into the new one. */
+  /** Summary in force, which would be merged into the new one. */
   previousSummary: string | null;
-  /** Requests to a model that it would take. */
+  /** Number of model requests. */
   chunks: number;
-  /** Who would write the summary. */
+  /** Author of the summary. */
   summarizer: Summarizer;
-  /** The files. */
+  /** Files of the summarized messages. */
   fileOps: FileOps;
-  /** Equal for two plans that would do the same to the same session. */
+  /** Fingerprint of the plan: equal plans of one session have equal values. */
   planHash: string;
 }
 
-/** Who writes a summary. */
+/** Author of a summary. */
 export type Summarizer =
-  /** Nobody: `"extractive"`. */
+  /** No model: `"extractive"`. */
   | ExtractiveWord
   /** A model. */
   | ModelRef;
@@ -1186,161 +1179,161 @@ export type Summarizer =
 /** The word `extractive`. */
 export type ExtractiveWord = "extractive";
 
-/** Files. */
+/** Files that a conversation touched. */
 export interface FileOps {
-  /** Read and not changed. */
+  /** Files that were read and not changed. */
   read: string[];
-  /** Changed. */
+  /** Files that were changed. */
   modified: string[];
 }
 
-/** The result of `session/undo_compaction`. */
+/** Result of `session/undo_compaction`. */
 export interface UndoAnswer {
-  /** The leaf. */
+  /** Leaf after the undo. */
   leafEntryId: EntryId | null;
-  /** How full the context is now. */
+  /** Fullness of the context after the undo. */
   usage: Usage;
 }
 
 /** Params of `session/prune`. */
 export interface PruneParams {
-  /** In which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** The newest results of this size stay, in tokens; the setting if omitted. */
+  /** Size of the newest tool results that stay whole, in tokens. Default: the setting. */
   protectTokens?: number | null;
-  /** Nothing is done for less than this, in tokens; the setting if omitted. */
+  /** Smallest saving that is worth a change, in tokens. Default: the setting. */
   minimumSavings?: number | null;
-  /** Only says what would be done. */
+  /** Report the effect without writing. */
   dryRun?: boolean | null;
 }
 
-/** The result of `session/prune`. */
+/** Result of `session/prune`. */
 export interface PruneAnswer {
-  /** The entries that give way to a line about them. */
+  /** Entries whose content is replaced by one line. */
   entryIds: EntryId[];
-  /** What that frees, estimated. */
+  /** Estimated saving, in tokens. */
   tokensSaved: number;
 }
 
-/** Params of `session/pin` and `session/unpin`: an entry, or a text. */
+/** Params of `session/pin` and `session/unpin`: an entry or a text. */
 export interface PinParams {
-  /** In which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** An entry of the conversation. */
+  /** Entry of the conversation. */
   entryId?: EntryId | null;
-  /** A text, which becomes a message of its own. */
+  /** Text to pin; it becomes a message. */
   text?: string | null;
 }
 
-/** The id of one entry. */
+/** Result of methods that return one entry's id. */
 export interface EntryIdAnswer {
-  /** Of `session/label` the entry that gives the name; of `session/pin` and `session/unpin` what is or was pinned. */
+  /** `session/label`: the entry that holds the label. `session/pin` and `session/unpin`: the pinned entry. */
   entryId: EntryId;
 }
 
 /** Params of `session/label`. */
 export interface LabelParams {
-  /** In which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** What is named. */
+  /** Entry to label. */
   targetEntryId: EntryId;
-  /** Its name; null takes it away. */
+  /** Label; null removes it. */
   label?: string | null;
 }
 
-/** Params of `session/configure`. What is left out stays, null clears. */
+/** Params of `session/configure`. A missing field stays unchanged, null clears it. */
 export interface ConfigureParams {
-  /** Which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** Its model from here on. It cannot be cleared: null is refused. */
+  /** Model from here on. Null is refused: a model cannot be cleared. */
   model?: ModelRefInput | null;
-  /** How much the model thinks from here on; null: `off`. */
+  /** Thinking level from here on; null for `off`. */
   thinkingLevel?: string | null;
-  /** What the model is told before everything. */
+  /** System prompt. */
   systemPrompt?: string | null;
-  /** The tools the model is given, as they are sent to it. */
+  /** Tools of the model, in the form in which they are sent to it. */
   tools?: unknown[] | null;
-  /** Its name. */
+  /** Title of the session. */
   title?: string | null;
 }
 
-/** The result of `session/configure`. */
+/** Result of `session/configure`. */
 export interface ConfigureAnswer {
-  /** The session. */
+  /** State of the session. */
   session: SessionInfo;
-  /** What the daemon does about it. */
+  /** Maintenance that follows. */
   next: Next;
 }
 
 /** Params of `session/export`. */
 export interface ExportParams {
-  /** Which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** In which form. */
+  /** Format of the export. */
   format: ExportFormat;
-  /** A file that is not there yet; a relative one is under the session's folder. */
+  /** Path of the new file. A relative path is below the session's working folder. An existing file is refused. */
   path: string;
 }
 
-/** The form of an export. */
+/** Format of an export. */
 export type ExportFormat =
-  /** A session file that pi and abridged open, with every entry. */
+  /** A session file with every entry, for pi and abridged. */
   | "jsonl"
-  /** The conversation for people: the path to the leaf, from its beginning. */
+  /** The active path as Markdown, for a person. */
   | "markdown";
 
-/** The result of `session/export`. */
+/** Result of `session/export`. */
 export interface ExportAnswer {
-  /** The file. */
+  /** Path of the file. */
   path: string;
 }
 
 /** Params of `session/subscribe`. */
 export interface SubscribeParams {
-  /** Which session's events. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** The last event that was seen: what is kept since follows again. */
+  /** Last event that the client has seen. Retained events after it are sent again. */
   after?: Seen | null;
 }
 
-/** An event, by its place. */
+/** Position of an event. */
 export interface Seen {
-  /** In which life of the daemon. */
+  /** Run of the daemon. */
   epoch: string;
-  /** Its number. */
+  /** Number of the event. */
   seq: number;
 }
 
-/** The result of `session/subscribe`. */
+/** Result of `session/subscribe`. */
 export interface SubscribeAnswer {
-  /** This life of the daemon. */
+  /** Id of this run of the daemon. */
   epoch: string;
-  /** The number of the last event. */
+  /** Number of the last event. */
   seq: number;
-  /** Whether nothing durable was missed. */
+  /** Whether every durable event after `after` is retained. */
   status: Subscription;
-  /** So many events follow again, in order, with their old numbers. */
+  /** Number of events that are sent again, in order and with their old numbers. */
   replayed: number;
-  /** The session now; null where the events that follow say all of it. */
+  /** State of the session; null where the events that follow are complete. */
   snapshot: StatusAnswer | null;
 }
 
-/** Whether a client that was away knows everything again. */
+/** Completeness of a subscription. */
 export type Subscription =
-  /** It does, with the events that follow. */
+  /** The events that follow are complete. */
   | "ok"
-  /** Some events are gone for good: begin with the snapshot. */
+  /** Some events are lost. The snapshot replaces them. */
   | "expired";
 
 /** Params of `models/list`. */
 export interface ModelsListParams {
-  /** As this session sees them, with its own model. */
+  /** Session whose own model is listed too. */
   sessionId?: SessionId | null;
 }
 
-/** The result of `models/list`. */
+/** Result of `models/list`. */
 export interface ModelsListAnswer {
-  /** Those of the settings in their order, then those that are only used. */
+  /** Models of the settings in their order, then other models in use. */
   models: ListedModel[];
 }
 
@@ -1406,7 +1399,7 @@ export type KnownBy =
 
 /** Params of `settings/get`. */
 export interface SettingsGetParams {
-  /** As they are in force for this session. */
+  /** Session whose effective settings are returned. Default: the settings outside of sessions. */
   sessionId?: SessionId | null;
 }
 
@@ -1647,362 +1640,362 @@ export type Source =
 
 /** Params of `settings/set`. */
 export interface SettingsSetParams {
-  /** Where it is changed. */
+  /** Scope of the change. */
   scope: Scope;
-  /** Of which session, or of which session's project. With scope `global`, for whom the answer is. */
+  /** Session that the scope refers to. With scope `global`: the session whose effective settings are returned. */
   sessionId?: SessionId | null;
-  /** What is changed. null takes a value out, so that what lies below it holds. */
+  /** JSON merge patch. Null removes a value, so that the value of the next layer applies. */
   patch: AnyObject;
 }
 
-/** Where settings are changed. */
+/** Scope of a change. */
 export type Scope =
-  /** In the global settings file. */
+  /** The global settings file. */
   | "global"
-  /** In the settings file of the session's folder. */
+  /** The settings file of the session's working folder. */
   | "project"
-  /** In the session. */
+  /** The session. */
   | "session";
 
 /** Params of `$/cancelRequest`. */
 export interface CancelLspParams {
-  /** The request's id. */
+  /** Id of the request. */
   id: unknown;
 }
 
 /** Params of `$/cancel_request`. */
 export interface CancelAcpParams {
-  /** The request's id. */
+  /** Id of the request. */
   requestId: unknown;
 }
 
-/** The params of `session/event`. */
+/** Params of `session/event`. */
 export interface Envelope {
-  /** In which session. */
+  /** Session of the event. */
   sessionId: SessionId;
-  /** In which life of the daemon. */
+  /** Run of the daemon. */
   epoch: string;
-  /** Its number: no gap within a session and epoch. */
+  /** Number of the event, without gaps within a session and epoch. */
   seq: number;
-  /** When. */
+  /** Time of the event. */
   ts: string;
-  /** Whether it is kept for replay. */
+  /** Whether the event is retained for `session/subscribe`. */
   durable: boolean;
-  /** About which entry. */
+  /** Entry that the event is about. */
   entryId?: EntryId | null;
-  /** Of which operation. */
+  /** Operation that the event is about. */
   operationId?: OperationId | null;
-  /** What happened. */
+  /** The event. */
   event: SessionEvent;
 }
 
-/** What a client is told without having asked. */
+/** Event of a session. */
 export type SessionEvent =
-  /** An entry is on disk. A large one is announced by its type alone; its id is in the envelope. */
+  /** An entry is on disk. An entry that exceeds a frame is announced by its type; its id is in the envelope. */
   | {
       type: "entry_appended";
       /** The entry. */
       entry?: Entry | null;
-      /** Its type, where it is too large to be sent along. */
+      /** Type of an entry that is not sent along. */
       entryType?: string | null;
     }
-  /** A compaction begins. */
+  /** A compaction has started. */
   | {
       type: "compaction_start";
-      /** Why. */
+      /** Reason of the compaction. */
       reason: CompactionReason;
-      /** What is done. */
+      /** Strategy of the compaction. */
       strategy: CompactionStrategy;
-      /** Size of the context now. */
+      /** Size of the context. */
       tokensBefore: number;
       /** Size of the window. */
       contextWindow: number;
-      /** Over this it is compacted. */
+      /** Size above which the context is compacted. */
       thresholdTokens: number;
-      /** Whether the turn is tried again afterwards. */
+      /** Whether the turn is repeated afterwards. */
       willRetry: boolean;
     }
-  /** How far it is. */
+  /** Progress of a compaction. */
   | {
       type: "compaction_progress";
-      /** At what. */
+      /** Current stage. */
       stage: Stage;
-      /** Steps done of this stage. */
+      /** Finished steps of the stage. */
       done: number;
-      /** Steps of this stage. */
+      /** Steps of the stage. */
       total: number;
     }
-  /** A piece of the summary. */
+  /** A piece of a summary that is being written. */
   | {
       type: "summary_chunk";
-      /** Which part of it. */
+      /** Part of the summary. */
       source: ChunkSource;
-      /** Which try: pieces of an earlier one are void. */
+      /** Number of the try. Pieces of earlier tries are void. */
       attempt: number;
-      /** The piece. */
+      /** Text of the piece. */
       text: string;
     }
-  /** A request to a model failed and is sent again after a while. */
+  /** A model request failed and is sent again after a delay. */
   | {
       type: "retry_start";
-      /** What it is for. */
+      /** Purpose of the request. */
       source: RetrySource;
-      /** Which try again this will be, from 1. */
+      /** Number of the retry, from 1. */
       attempt: number;
-      /** So many there are at most. */
+      /** Largest number of retries. */
       maxAttempts: number;
-      /** After how long. */
+      /** Delay, in milliseconds. */
       delayMs: number;
-      /** Why it failed. */
+      /** Error of the failed request. */
       error: ErrorData;
-      /** The same for a person. */
+      /** The same error for a person. */
       errorMessage: string;
     }
-  /** How that went. Exactly one for each start. */
+  /** Result of a retry. Each `retry_start` has exactly one. */
   | {
       type: "retry_end";
-      /** What it is for. */
+      /** Purpose of the request. */
       source: RetrySource;
-      /** Whether there was an answer. */
+      /** Whether the request was answered. */
       success: boolean;
-      /** Which try again it was. */
+      /** Number of the retry. */
       attempt: number;
-      /** Why it failed. */
+      /** Error of a failed retry. */
       error?: ErrorData | null;
-      /** The same for a person. */
+      /** The same error for a person. */
       errorMessage?: string | null;
     }
-  /** A compaction ended. Exactly one for each start. */
+  /** A compaction has ended. Each `compaction_start` has exactly one. */
   | {
       type: "compaction_end";
-      /** Why it ran. */
+      /** Reason of the compaction. */
       reason: CompactionReason;
-      /** How it ended. */
+      /** Outcome. */
       outcome: Outcome;
-      /** What was written. */
+      /** The compaction that was written. */
       result?: CompactionResult | null;
-      /** Where a handoff went. */
+      /** Session that continues after a handoff. */
       newSessionId?: SessionId | null;
-      /** Why it failed. */
+      /** Error of a failed compaction. */
       error?: ErrorData | null;
-      /** The same for a person. */
+      /** The same error for a person. */
       errorMessage?: string | null;
-      /** Why there was nothing to do. */
+      /** Reason of a skipped compaction. */
       skippedReason?: string | null;
-      /** Whether the turn is tried again now. */
+      /** Whether the turn is repeated now. */
       willRetry: boolean;
-      /** Whether the session goes on by itself now. */
+      /** Whether the session continues without input. */
       willContinue: boolean;
-      /** How long it took. */
+      /** Duration, in milliseconds. */
       durationMs: number;
-      /** How full the context is now. */
+      /** Fullness of the context. */
       usage: Usage;
     }
-  /** How full the context is now. */
+  /** The fullness of the context has changed. */
   | {
       type: "usage_updated";
       /** The whole value. */
       usage: Usage;
     }
-  /** What the session is doing now. */
+  /** The activity of the session has changed. */
   | {
       type: "status_changed";
       /** The whole value. */
       status: Status;
     }
-  /** Old tool results gave way to a line about each. */
+  /** Old tool results were replaced by one line each. */
   | {
       type: "pruned";
-      /** Which. */
+      /** Entries of these results. */
       entryIds: EntryId[];
-      /** What that frees, estimated. */
+      /** Estimated saving, in tokens. */
       tokensSaved: number;
-      /** Why. */
+      /** Reason of the pruning. */
       why: string;
     }
-  /** Every entry is known now: what needs that does not wait any more. */
+  /** The index is complete. Requests that need it no longer wait. */
   | {
       type: "index_ready";
-      /** How many there are. */
+      /** Number of entries. */
       entryCount: number;
-      /** The session's name. */
+      /** Title of the session. */
       title: string | null;
-      /** What was odd about the file, beyond what `session/load` has said. */
+      /** Faults of the file that `session/load` has not reported. */
       repairs: Repair[];
     }
-  /** The settings in force for this session are different now. */
+  /** The settings in force for the session have changed. */
   | {
       type: "settings_changed";
-      /** All of them. */
+      /** All settings. */
       settings: Settings;
-      /** Where each value that is not a default comes from, by its dotted key. */
+      /** Source of each value that is not a default, by its dotted key. */
       sources: Record<string, Source>;
     }
-  /** Something a person may want to know. */
+  /** A message for a person. */
   | {
       type: "notice";
-      /** How much. */
+      /** Severity. */
       severity: Severity;
-      /** In a line. */
+      /** Message in one line. */
       title: string;
-      /** In more. */
+      /** Further details. */
       detail?: string | null;
     }
-  /** Nothing will run any more without input. */
+  /** Nothing runs without new input. */
   | {
       type: "settled";
-      /** Whether somebody stopped it. */
+      /** Whether the last operation was cancelled. */
       aborted: boolean;
     };
 
-/** Why a compaction runs. */
+/** Reason of a compaction. */
 export type CompactionReason =
-  /** Somebody asked for it. */
+  /** A request of the client. */
   | "manual"
-  /** The context is over its threshold. */
+  /** The context exceeds the threshold. */
   | "threshold"
-  /** The provider refused the context as too long. */
+  /** The provider rejected the context as too long. */
   | "overflow"
   /** The answer was cut off. */
   | "incomplete"
-  /** The user is away. */
+  /** The session was idle. */
   | "idle"
   /** The new model has a smaller window. */
   | "model_switch";
 
-/** What is done. */
+/** Strategy of a compaction. */
 export type CompactionStrategy =
-  /** The old part is summarized in place. */
+  /** The older messages are replaced by a summary. */
   | "context_full"
-  /** A new session goes on from a document. */
+  /** A new session continues from a document. */
   | "handoff";
 
-/** What a compaction is at. */
+/** Stage of a compaction. */
 export type Stage =
-  /** Old results are cut. */
+  /** Old tool results are cut. */
   | "pruning"
-  /** A client is asked. */
+  /** A hook of the client is called. */
   | "hook"
-  /** The summary is made. */
+  /** The summary is written. */
   | "summarizing"
-  /** What would result is measured. */
+  /** The resulting context is measured. */
   | "checking"
-  /** It is written. */
+  /** The compaction is written to the file. */
   | "writing";
 
-/** Which part of a summary. */
+/** Part of a summary. */
 export type ChunkSource =
-  /** The whole turns. */
+  /** Whole turns. */
   | "history"
-  /** The beginning of the turn whose end is kept. */
+  /** Beginning of a turn whose end is kept. */
   | "turn_prefix"
-  /** A branch. */
+  /** Summary of a branch. */
   | "branch"
-  /** A handoff's document. */
+  /** Document of a handoff. */
   | "handoff";
 
-/** What a request to a model is for that is sent again. */
+/** Purpose of a model request. */
 export type RetrySource =
   /** A turn. */
   | "turn"
-  /** A summary of whole turns. */
+  /** Summary of whole turns. */
   | "history"
-  /** A summary of the beginning of a turn. */
+  /** Summary of the beginning of a turn. */
   | "turn_prefix"
   /** Two sentences for a person. */
   | "short_summary"
-  /** A summary of a branch. */
+  /** Summary of a branch. */
   | "branch"
-  /** A handoff's document. */
+  /** Document of a handoff. */
   | "handoff";
 
-/** How much a notice matters. */
+/** Severity of a notice. */
 export type Severity =
-  /** To know. */
+  /** Information. */
   | "info"
-  /** To look at. */
+  /** A problem that needs attention. */
   | "warning"
-  /** To do something about. */
+  /** A failure that needs action. */
   | "error";
 
 /** Params of `session/resync_required`. */
 export interface ResyncParams {
-  /** Which session. */
+  /** Session whose events were dropped. */
   sessionId: SessionId;
-  /** In which life of the daemon. */
+  /** Run of the daemon. */
   epoch: string;
-  /** The number of its newest event. */
+  /** Number of the session's newest event. */
   lastSeq: number;
-  /** How many events were dropped. */
+  /** Number of dropped events. */
   dropped: number;
 }
 
 /** Params of `sessions_changed`. */
 export interface SessionsChangedParams {
-  /** The files that came, went, or were first written to by another program. */
+  /** Files that were created, deleted, or first written by another program. */
   paths: string[];
 }
 
 /** Params of `notice`. */
 export interface NoticeParams {
-  /** How much it matters. */
+  /** Severity. */
   severity: Severity;
-  /** In a line. */
+  /** Message in one line. */
   title: string;
-  /** In more. */
+  /** Further details. */
   detail?: string | null;
 }
 
 /** Params of `llm/complete`. */
 export interface LlmCompleteParams {
-  /** For which session. */
+  /** Id of the session. */
   sessionId: SessionId;
-  /** Of which operation. */
+  /** Id of the operation. */
   operationId: OperationId;
-  /** What the answer is for. */
+  /** Purpose of the answer. */
   purpose: Purpose;
-  /** What the model is told before everything. */
+  /** System prompt. */
   system: string;
-  /** The conversation, in pi's shapes. */
+  /** Messages, in pi's form. */
   messages: unknown[];
-  /** The tools it knows; it must not call them. */
+  /** Tools of the conversation. The model must not call them. */
   tools?: unknown[] | null;
-  /** The most it may answer, in tokens. */
+  /** Largest answer, in tokens. */
   maxTokens: number;
-  /** Which model; the client's choice where it is left out. */
+  /** Model to ask. Default: the client's choice. */
   model?: ModelRef | null;
-  /** An answer after so many milliseconds is too late; null: whenever. */
+  /** Time after which the answer is ignored, in milliseconds; null for no limit. */
   deadlineMs: number | null;
 }
 
-/** What a model is asked for. */
+/** Purpose of a model request. */
 export type Purpose =
-  /** To go on with the conversation. */
+  /** Continuation of the conversation. */
   | "turn"
-  /** A summary of whole turns. */
+  /** Summary of whole turns. */
   | "compaction"
-  /** A summary of the beginning of a turn. */
+  /** Summary of the beginning of a turn. */
   | "turn_prefix"
   /** Two sentences for a person. */
   | "short_summary"
-  /** A summary of a branch. */
+  /** Summary of a branch. */
   | "branch_summary"
-  /** A document for another session. */
+  /** Document for another session. */
   | "handoff";
 
-/** The answer to `llm/complete`. */
+/** Result of `llm/complete`. */
 export interface LlmCompleteAnswer {
-  /** An assistant message, with `usage` where it is known and `stopReason`. */
+  /** An assistant message with `stopReason`, and with `usage` where it is known. */
   message: unknown;
 }
 
-/** The error of an answer. */
+/** Error of a response. */
 export interface ErrorObject {
-  /** JSON-RPC's number. */
+  /** JSON-RPC's error number. */
   code: number;
-  /** What happened and what to do next, for a person. */
+  /** Cause and next step, for a person. */
   message: string;
-  /** What to branch on. */
+  /** Fields for a program. */
   data: ErrorData;
 }
 

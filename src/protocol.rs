@@ -1,5 +1,5 @@
-//! The wire: every method, every event and every error, each said once. Dispatch, `rpc.discover` and the files under
-//! `protocol/` come from here.
+//! The contract of the wire. Dispatch, `rpc.discover` and the files under `protocol/` are generated from its tables of
+//! methods, events and errors.
 
 pub mod codes;
 pub mod errors;
@@ -15,30 +15,30 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
 use types::*;
 
-/// The protocol's version.
+/// Version of the protocol.
 pub const VERSION: u32 = 1;
 
-/// A method: its name and what goes in and out.
+/// A method: its name, params and result.
 pub trait Method {
-    /// On the wire.
+    /// Name on the wire.
     const NAME: &'static str;
-    /// Its params.
+    /// Type of the params.
     type Params: DeserializeOwned + JsonSchema + 'static;
-    /// Its result.
+    /// Type of the result.
     type Answer: Serialize + JsonSchema;
 }
 
-/// A method as documents describe it.
+/// A method in the documents.
 pub struct MethodDoc {
-    /// On the wire.
+    /// Name on the wire.
     pub name: &'static str,
-    /// What it does.
+    /// Description.
     pub doc: &'static str,
-    /// Never answered.
+    /// Whether the method is a notification, which has no response.
     pub notification: bool,
-    /// The schema of its params.
+    /// Schema of the params.
     pub params: fn(&mut SchemaGenerator) -> Schema,
-    /// The schema of its result.
+    /// Schema of the result.
     pub answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -71,76 +71,76 @@ macro_rules! methods {
 }
 
 methods! {
-    /// Begins a connection. Nothing else is answered before it.
+    /// Opens the connection. Every other request before it fails.
     request Initialize = "initialize": InitializeParams => InitializeAnswer;
     /// Accepted after `initialize`, and not required.
     notification Initialized = "initialized": Nothing => ();
-    /// Ends the work: running operations are cancelled with their end events. `exit` follows.
+    /// Cancels running operations, sends their end events, and closes all sessions. `exit` follows.
     request Shutdown = "shutdown": Nothing => ();
     /// Ends the process.
     notification Exit = "exit": Nothing => ();
-    /// Answers at once, whatever runs.
+    /// Answers immediately, independent of running operations.
     request Ping = "ping": Nothing => Empty;
-    /// This document.
+    /// Returns this document.
     request Discover = "rpc.discover": Nothing => AnyJson;
-    /// Makes a session.
+    /// Creates a session.
     request SessionNew = "session/new": NewParams => SessionAnswer;
-    /// Opens a session where it lies: pi's files of every version, and oh-my-pi's.
+    /// Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place.
     request SessionLoad = "session/load": LoadParams => LoadAnswer;
-    /// The sessions there are, newest first, without opening any.
+    /// Lists the sessions, newest first, without opening them.
     request SessionList = "session/list": ListParams => ListAnswer;
-    /// Closes a session. What runs in it is cancelled with its end event.
+    /// Closes a session. Running operations are cancelled and send their end events.
     request SessionClose = "session/close": SessionParams => ();
-    /// Deletes a session with its file. What runs in it is cancelled with its end event.
+    /// Deletes a session with its file. Running operations are cancelled and send their end events.
     request SessionDelete = "session/delete": SessionParams => ();
-    /// A session, its queue and what runs in it.
+    /// Returns a session, its queue and its running operations.
     request SessionStatus = "session/status": SessionParams => StatusAnswer;
-    /// Reports what happened in an agent loop of the client's own. On disk when it is answered.
+    /// Appends messages of the client's own agent loop. They are on disk when the request is answered.
     request SessionAppend = "session/append": AppendParams => AppendAnswer;
-    /// Exactly what a model may be sent now.
+    /// Returns the context for the next model request.
     request SessionContext = "session/context": ContextParams => ContextAnswer;
-    /// The entries of a session, page by page. An entry id is a cursor that lasts.
+    /// Returns the entries of a session in pages. An entry id is a cursor that stays valid.
     request SessionEntries = "session/entries": EntriesParams => EntriesAnswer;
-    /// One entry as it was written, whatever was compacted or pruned since.
+    /// Returns one entry as it was written, also behind a compaction or pruning.
     request SessionEntry = "session/entry": EntryParams => EntryAnswer;
-    /// Finds entries by a text they have, over the whole tree, compacted history too. Newest first.
+    /// Finds entries by their text in the whole tree, newest first.
     request SessionSearch = "session/search": SearchParams => SearchAnswer;
-    /// Every entry of a session as a tree, page by page.
+    /// Returns every entry of a session as a tree, in pages.
     request SessionTree = "session/tree": TreeParams => TreeAnswer;
-    /// How full the context is, and why it is or is not compacted now.
+    /// Returns the fullness of the context and the reason why it is compacted now or not.
     request SessionUsage = "session/usage": SessionParams => UsageAnswer;
-    /// Stops what runs. Answered at once, never queued behind it.
+    /// Cancels running operations. Answered immediately.
     request SessionCancel = "session/cancel": CancelParams => CancelAnswer;
-    /// Condenses the older part of the context. With `dryRun` it only says what it would do.
+    /// Replaces the older part of the context by a summary. With `dryRun` it returns the plan.
     request SessionCompact = "session/compact": CompactParams => CompactAnswer;
-    /// Takes back the compaction in force. The context is again what it would be without it, what came later included.
+    /// Undoes the compaction in force. The context becomes the one without it, including later messages.
     request SessionUndoCompaction = "session/undo_compaction": SessionParams => UndoAnswer;
-    /// Cuts old tool results in the context. The entries stay what they are.
+    /// Replaces old tool results in the context by one line each. The entries stay unchanged.
     request SessionPrune = "session/prune": PruneParams => PruneAnswer;
-    /// Keeps an entry, or a text, word for word through every compaction.
+    /// Pins an entry or a text: every compaction keeps it verbatim.
     request SessionPin = "session/pin": PinParams => EntryIdAnswer;
-    /// Takes a pin away.
+    /// Removes a pin.
     request SessionUnpin = "session/unpin": PinParams => EntryIdAnswer;
-    /// Gives an entry a name, or takes it away.
+    /// Sets or removes the label of an entry.
     request SessionLabel = "session/label": LabelParams => EntryIdAnswer;
-    /// Changes what is stored with the session: model, system prompt, tools, title.
+    /// Changes values that are stored with the session: model, system prompt, tools, title.
     request SessionConfigure = "session/configure": ConfigureParams => ConfigureAnswer;
-    /// Takes out what waits to be sent to the model.
+    /// Removes and returns the queued messages.
     request SessionClearQueue = "session/clear_queue": SessionParams => Queue;
-    /// Writes the session to a file for somewhere else.
+    /// Exports the session to a file.
     request SessionExport = "session/export": ExportParams => ExportAnswer;
-    /// Wants a session's events from here on, and those that were missed. Opening a session does this by itself.
+    /// Subscribes to a session's events, from a given event on. Opening a session subscribes too.
     request SessionSubscribe = "session/subscribe": SubscribeParams => SubscribeAnswer;
-    /// Wants no more events of a session. They are kept all the same, for a later `session/subscribe`.
+    /// Unsubscribes from a session's events. They are retained for a later `session/subscribe`.
     request SessionUnsubscribe = "session/unsubscribe": SessionParams => ();
-    /// Which models there are and what is known of each, with who said so.
+    /// Lists models with their known properties and the source of each.
     request ModelsList = "models/list": ModelsListParams => ModelsListAnswer;
-    /// The settings in force, each with its source.
+    /// Returns the settings in force, each with its source.
     request SettingsGet = "settings/get": SettingsGetParams => crate::settings::Sourced;
-    /// Changes settings by a patch in which null takes a value out. Checked before anything is written.
+    /// Changes settings by a merge patch in which null removes a value. An invalid patch changes nothing.
     request SettingsSet = "settings/set": SettingsSetParams => crate::settings::Sourced;
-    /// Takes a request back, in the words of LSP.
+    /// Cancels a request, in the form of LSP.
     notification CancelLsp = "$/cancelRequest": CancelLspParams => ();
-    /// Takes a request back, in the words of ACP.
+    /// Cancels a request, in the form of ACP.
     notification CancelAcp = "$/cancel_request": CancelAcpParams => ();
 }

@@ -1,5 +1,6 @@
-//! Every error's code and what its `error.data` carries, for documents. What fails when, and the texts, are in
-//! `errors.rs`; a test holds the two together.
+//! The code of each error and the fields of its `error.data`, for the schema. `errors.rs` has the errors themselves and
+//! their
+//! texts; a test keeps the two files equal.
 
 use super::errors::ErrorData;
 use crate::ids::{EntryId, OperationId};
@@ -9,10 +10,10 @@ use std::borrow::Cow;
 macro_rules! errors {
     ($($(#[doc = $doc:literal])+ $number:literal $variant:ident = $name:literal
         { $($(#[doc = $field_doc:literal])+ $field:ident: $type:ty),* $(,)? })+) => {
-        /// The number of each code in JSON-RPC's `error.code`. Several share one: branch on the name.
+        /// JSON-RPC's `error.code` for each name. Names share numbers, so branch on the name.
         pub const CODES: &[(i32, &str)] = &[$(($number, $name)),+];
 
-        /// `error.data`: branch on `code`. `retryable` says whether the same request may work later.
+        /// `error.data`: branch on `code`. With `retryable`, the same request may succeed later.
         #[derive(JsonSchema)]
         #[schemars(tag = "code", rename_all_fields = "camelCase")]
         #[expect(dead_code, reason = "only its schema is used: errors are made in errors.rs")]
@@ -30,126 +31,126 @@ macro_rules! errors {
 }
 
 errors! {
-    /// Not JSON.
+    /// The frame is not JSON.
     -32700 ParseError = "parse_error" {}
-    /// JSON, but no request.
+    /// The frame is JSON and not a request.
     -32600 InvalidRequest = "invalid_request" {}
-    /// A second `initialize`.
+    /// `initialize` was sent twice.
     -32600 AlreadyInitialized = "already_initialized" {}
-    /// A frame over the limit; it was skipped.
+    /// The frame exceeds the limit and was skipped.
     -32600 FrameTooLarge = "frame_too_large" {}
-    /// No such method.
+    /// The method does not exist.
     -32601 MethodNotFound = "method_not_found" {}
-    /// Params that are not what the method takes.
+    /// The params do not fit the method.
     -32602 InvalidParams = "invalid_params" {
-        /// Where in the params, for example `messages[1].role`; empty for all of them.
+        /// Path in the params, for example `messages[1].role`; empty for the params as a whole.
         path: String,
     }
     /// A defect of the daemon.
     -32603 Internal = "internal" {}
-    /// The client took the request back.
+    /// The client cancelled the request.
     -32800 RequestCancelled = "request_cancelled" {}
-    /// The session is not what the client thinks it is.
+    /// The session's leaf is not the expected one.
     -32801 ContentModified = "content_modified" {
-        /// Its leaf now.
+        /// Current leaf.
         leaf_entry_id: Option<EntryId>,
     }
-    /// Too many requests at once.
+    /// Too many requests are in flight.
     -32001 Overloaded = "overloaded" {
-        /// When to try again.
+        /// Delay before the next try, in milliseconds.
         retry_after_ms: u64,
     }
-    /// No such thing.
+    /// The named thing does not exist.
     -32002 NotFound = "not_found" {
-        /// What is not there: `session` or `entry`.
+        /// Kind of the thing: `session` or `entry`.
         kind: String,
     }
-    /// Something runs already.
+    /// Another operation runs.
     -32003 Busy = "busy" {
-        /// What runs.
+        /// Id of that operation.
         operation_id: OperationId,
-        /// What it is.
+        /// Kind of that operation.
         kind: String,
     }
-    /// Another process has the session.
+    /// Another process owns the session.
     -32004 Locked = "locked" {
-        /// Which, if it said so.
+        /// Its process id, if the lock names one.
         pid: Option<u32>,
     }
     /// There is nothing to compact.
     -32005 NothingToCompact = "nothing_to_compact" {
-        /// Why.
+        /// Reason.
         reason: WhyNothing,
     }
-    /// Nothing makes the context small enough.
+    /// No compaction makes the context small enough.
     -32007 ContextOverflow = "context_overflow" {
-        /// What no compaction makes smaller.
+        /// Parts that a compaction cannot reduce.
         floor: ContextFloor,
         /// Size of the window, in tokens.
         context_window: u64,
     }
-    /// A model did not answer.
+    /// A model request failed.
     -32008 ProviderError = "provider_error" {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// The model's name there.
+        /// Name of the model at the provider.
         model: String,
-        /// The HTTP status, where there was one.
+        /// HTTP status of the response, if there was one.
         http_status: Option<u16>,
     }
-    /// The disk refused, or the session is read-only.
+    /// A file operation failed, or the session is read-only.
     -32009 StorageError = "storage_error" {
-        /// Which file.
+        /// Path of the file.
         path: String,
-        /// The system's number of the error, if it was the system.
+        /// The system's error number, for an error of the operating system.
         errno: Option<i32>,
     }
-    /// Something before `initialize`.
+    /// The request precedes `initialize`.
     -32010 NotInitialized = "not_initialized" {}
-    /// Another version of the protocol.
+    /// The protocol version is not supported.
     -32022 UnsupportedProtocolVersion = "unsupported_protocol_version" {
-        /// The versions that are spoken here.
+        /// Supported versions.
         supported: Vec<u32>,
     }
 }
 
-/// Why there is nothing to compact.
+/// Reasons why there is nothing to compact.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used")]
 enum WhyNothing {
-    /// Nothing came since the last compaction.
+    /// No message follows the last compaction.
     AlreadyCompacted,
-    /// All of it is kept.
+    /// Every message is within the part that is kept.
     TooShort,
-    /// An agent asked too early.
+    /// An agent asked below half of the threshold.
     BelowHalfThreshold,
 }
 
-/// What no compaction makes smaller, in tokens.
+/// Parts that a compaction cannot reduce, in tokens.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 #[expect(dead_code, reason = "only its schema is used")]
 struct ContextFloor {
-    /// The system prompt.
+    /// System prompt.
     system: u64,
-    /// The tools.
+    /// Tools.
     tools: u64,
-    /// What is pinned.
+    /// Pins.
     pins: u64,
-    /// The newest user message and what must stay with it.
+    /// Newest user message and the messages that must stay with it.
     latest_turn: u64,
 }
 
-/// The error of an answer.
+/// Error of a response.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used: jsonrpsee writes it")]
 pub struct ErrorObject {
-    /// JSON-RPC's number.
+    /// JSON-RPC's error number.
     code: i32,
-    /// What happened and what to do next, for a person.
+    /// Cause and next step, for a person.
     message: String,
-    /// What to branch on.
+    /// Fields for a program.
     data: ErrorData,
 }
 

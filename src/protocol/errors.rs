@@ -1,4 +1,4 @@
-//! Every way a request can fail, and its code on the wire. The only place with numbers.
+//! Every error of a request, with its code on the wire. No other file has error numbers.
 
 use crate::{
     compaction::{ladder::Floor, plan::NothingToDo},
@@ -9,46 +9,46 @@ use jsonrpsee::types::ErrorObjectOwned;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Why a request failed. The text says what to do next.
+/// Error of a request. Its text says what to do next.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Failure {
-    /// Not JSON.
+    /// The frame is not JSON.
     #[error("not JSON: {0}")]
     Parse(String),
-    /// JSON, but no request.
+    /// The frame is JSON and not a request.
     #[error("{0}")]
     InvalidRequest(String),
-    /// A second `initialize`.
+    /// `initialize` was sent twice.
     #[error("this connection is initialized already; start another process for another client")]
     AlreadyInitialized,
-    /// A frame over the limit.
+    /// The frame exceeds the limit.
     #[error("the frame has more than {limit} bytes and was skipped; send the data in smaller parts")]
     FrameTooLarge { limit: usize },
-    /// No such method.
+    /// The method does not exist.
     #[error("there is no method `{0}`; rpc.discover lists those there are")]
     MethodNotFound(String),
-    /// Params that are not what the method takes.
+    /// The params do not fit the method.
     #[error("{}{what}", if .path.is_empty() { String::new() } else { format!("{}: ", .path) })]
     InvalidParams { path: String, what: String },
-    /// A defect of ours.
+    /// A defect of the daemon.
     #[error("{0}")]
     Internal(String),
-    /// The client took it back.
+    /// The client cancelled the request.
     #[error("cancelled")]
     Cancelled,
-    /// The session is not what the client thinks it is.
+    /// The session's leaf is not the expected one.
     #[error("the session has changed since; its leaf is {}", .leaf.as_ref().map_or("none", |leaf| leaf.as_str()))]
     ContentModified { leaf: Option<EntryId> },
-    /// Too much at once.
+    /// Too many requests are in flight.
     #[error("too many requests at once; send it again in {retry_after_ms} ms")]
     Overloaded { retry_after_ms: u64 },
-    /// No such thing.
+    /// The named thing does not exist.
     #[error("{what}")]
     NotFound { kind: &'static str, what: String },
-    /// Something runs already.
+    /// Another operation runs.
     #[error("a {kind} is running ({operation_id}); wait for its end event, or stop it with session/cancel")]
     Busy { operation_id: OperationId, kind: &'static str },
-    /// Another process has the session.
+    /// Another process owns the session.
     #[error("{what}")]
     Locked { pid: Option<u32>, what: String },
     /// There is nothing to compact.
@@ -58,71 +58,71 @@ pub enum Failure {
         Nothing::BelowHalfThreshold => "the context is less than half full, and an agent may not compact it then; a user may",
     })]
     NothingToCompact(Nothing),
-    /// Nothing makes the context small enough.
+    /// No compaction makes the context small enough.
     #[error("even without its history the context does not fit: system prompt and tools take {} tokens, what is left {}, of a window of {}; use a larger model, fewer tools, or a shorter message", .0.system + .0.tools, .0.latest_turn, .0.window)]
     ContextOverflow(Floor),
-    /// A model did not answer.
+    /// A model request failed.
     #[error("{what}")]
     Provider {
-        /// The provider's name.
+        /// Name of the provider.
         provider: String,
-        /// The model's name there.
+        /// Name of the model at the provider.
         model: String,
-        /// The HTTP status, where there was one.
+        /// HTTP status of the response, if there was one.
         status: Option<u16>,
-        /// Whether it may work later.
+        /// Whether a later try may succeed.
         retryable: bool,
-        /// What happened and what to do.
+        /// Cause and next step.
         what: String,
     },
-    /// The operating system refused.
+    /// A file operation failed, or the session is read-only.
     #[error("{what}")]
     Storage { path: String, errno: Option<i32>, what: String },
-    /// Not initialized yet.
+    /// The request precedes `initialize`.
     #[error("send `initialize` first")]
     NotInitialized,
-    /// Another version of the protocol.
+    /// The protocol version is not supported.
     #[error("protocol version {0} is not spoken here, only 1")]
     UnsupportedProtocolVersion(u32),
 }
 
-/// Why there is nothing to compact.
+/// Reasons why there is nothing to compact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nothing {
-    /// Nothing came since the last one.
+    /// No message follows the last compaction.
     AlreadyCompacted,
-    /// All of it is kept.
+    /// Every message is within the part that is kept.
     TooShort,
-    /// An agent asked too early.
+    /// An agent asked below half of the threshold.
     BelowHalfThreshold,
 }
 
-/// `error.data`: what clients branch on. Its schema is in `codes.rs`.
+/// `error.data`. Its schema is in `codes.rs`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorData {
-    /// Which error.
+    /// Name of the error.
     pub code: String,
-    /// Whether the same request may work later.
+    /// Whether the same request may succeed later.
     pub retryable: bool,
-    /// What is special to this one.
+    /// Fields of this error alone.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
 impl Failure {
-    /// Params at `path` that are not what they should be.
+    /// Invalid params at `path`.
     pub fn params(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self::InvalidParams { path: path.into(), what: what.into() }
     }
 
-    /// A session that is not open here.
+    /// The session is not open in this daemon.
     #[must_use]
     pub fn no_session(id: &str) -> Self {
         Self::NotFound { kind: "session", what: format!("session {id} is not open here; open it with session/load") }
     }
 
-    /// An entry that is not in the session.
+    /// The session has no such entry.
     #[must_use]
     pub fn no_entry(id: &EntryId) -> Self {
         Self::NotFound {
@@ -155,7 +155,7 @@ impl Failure {
         }
     }
 
-    /// What clients branch on.
+    /// Fields for a program.
     #[must_use]
     pub fn data(&self) -> ErrorData {
         let rest = match self {
@@ -194,7 +194,7 @@ impl Failure {
         ErrorData { code: self.number_and_name().1.to_owned(), retryable, rest }
     }
 
-    /// As it goes onto the wire.
+    /// The error of a JSON-RPC response.
     #[must_use]
     pub fn object(&self) -> ErrorObjectOwned {
         ErrorObjectOwned::owned(self.number_and_name().0, self.to_string(), Some(self.data()))

@@ -12,289 +12,289 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a client is told without having asked.
+/// Event of a session.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[schemars(rename = "SessionEvent")]
 pub enum Event {
-    /// An entry is on disk. A large one is announced by its type alone; its id is in the envelope.
+    /// An entry is on disk. An entry that exceeds a frame is announced by its type; its id is in the envelope.
     EntryAppended {
         /// The entry.
         #[serde(skip_serializing_if = "Option::is_none")]
         entry: Option<Entry>,
-        /// Its type, where it is too large to be sent along.
+        /// Type of an entry that is not sent along.
         #[serde(skip_serializing_if = "Option::is_none")]
         entry_type: Option<String>,
     },
-    /// A compaction begins.
+    /// A compaction has started.
     CompactionStart {
-        /// Why.
+        /// Reason of the compaction.
         reason: Reason,
-        /// What is done.
+        /// Strategy of the compaction.
         strategy: Strategy,
-        /// Size of the context now.
+        /// Size of the context.
         tokens_before: u64,
         /// Size of the window.
         context_window: u64,
-        /// Over this it is compacted.
+        /// Size above which the context is compacted.
         threshold_tokens: u64,
-        /// Whether the turn is tried again afterwards.
+        /// Whether the turn is repeated afterwards.
         will_retry: bool,
     },
-    /// How far it is.
+    /// Progress of a compaction.
     CompactionProgress {
-        /// At what.
+        /// Current stage.
         stage: Stage,
-        /// Steps done of this stage.
+        /// Finished steps of the stage.
         done: usize,
-        /// Steps of this stage.
+        /// Steps of the stage.
         total: usize,
     },
-    /// A piece of the summary.
+    /// A piece of a summary that is being written.
     SummaryChunk {
-        /// Which part of it.
+        /// Part of the summary.
         source: ChunkSource,
-        /// Which try: pieces of an earlier one are void.
+        /// Number of the try. Pieces of earlier tries are void.
         attempt: u32,
-        /// The piece.
+        /// Text of the piece.
         text: String,
     },
-    /// A request to a model failed and is sent again after a while.
+    /// A model request failed and is sent again after a delay.
     RetryStart {
-        /// What it is for.
+        /// Purpose of the request.
         source: RetrySource,
-        /// Which try again this will be, from 1.
+        /// Number of the retry, from 1.
         attempt: u32,
-        /// So many there are at most.
+        /// Largest number of retries.
         max_attempts: u32,
-        /// After how long.
+        /// Delay, in milliseconds.
         delay_ms: u64,
-        /// Why it failed.
+        /// Error of the failed request.
         error: ErrorData,
-        /// The same for a person.
+        /// The same error for a person.
         error_message: String,
     },
-    /// How that went. Exactly one for each start.
+    /// Result of a retry. Each `retry_start` has exactly one.
     RetryEnd {
-        /// What it is for.
+        /// Purpose of the request.
         source: RetrySource,
-        /// Whether there was an answer.
+        /// Whether the request was answered.
         success: bool,
-        /// Which try again it was.
+        /// Number of the retry.
         attempt: u32,
-        /// Why it failed.
+        /// Error of a failed retry.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
-        /// The same for a person.
+        /// The same error for a person.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
-    /// A compaction ended. Exactly one for each start.
+    /// A compaction has ended. Each `compaction_start` has exactly one.
     CompactionEnd {
-        /// Why it ran.
+        /// Reason of the compaction.
         reason: Reason,
-        /// How it ended.
+        /// Outcome.
         outcome: Outcome,
-        /// What was written.
+        /// The compaction that was written.
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<Box<CompactionResult>>,
-        /// Where a handoff went.
+        /// Session that continues after a handoff.
         #[serde(skip_serializing_if = "Option::is_none")]
         new_session_id: Option<SessionId>,
-        /// Why it failed.
+        /// Error of a failed compaction.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
-        /// The same for a person.
+        /// The same error for a person.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
-        /// Why there was nothing to do.
+        /// Reason of a skipped compaction.
         #[serde(skip_serializing_if = "Option::is_none")]
         skipped_reason: Option<String>,
-        /// Whether the turn is tried again now.
+        /// Whether the turn is repeated now.
         will_retry: bool,
-        /// Whether the session goes on by itself now.
+        /// Whether the session continues without input.
         will_continue: bool,
-        /// How long it took.
+        /// Duration, in milliseconds.
         duration_ms: u64,
-        /// How full the context is now.
+        /// Fullness of the context.
         usage: Usage,
     },
-    /// How full the context is now.
+    /// The fullness of the context has changed.
     UsageUpdated {
         /// The whole value.
         usage: Usage,
     },
-    /// What the session is doing now.
+    /// The activity of the session has changed.
     StatusChanged {
         /// The whole value.
         status: Status,
     },
-    /// Old tool results gave way to a line about each.
+    /// Old tool results were replaced by one line each.
     Pruned {
-        /// Which.
+        /// Entries of these results.
         entry_ids: Vec<EntryId>,
-        /// What that frees, estimated.
+        /// Estimated saving, in tokens.
         tokens_saved: u64,
-        /// Why.
+        /// Reason of the pruning.
         why: String,
     },
-    /// Every entry is known now: what needs that does not wait any more.
+    /// The index is complete. Requests that need it no longer wait.
     IndexReady {
-        /// How many there are.
+        /// Number of entries.
         entry_count: usize,
-        /// The session's name.
+        /// Title of the session.
         title: Option<String>,
-        /// What was odd about the file, beyond what `session/load` has said.
+        /// Faults of the file that `session/load` has not reported.
         repairs: Vec<Repair>,
     },
-    /// The settings in force for this session are different now.
+    /// The settings in force for the session have changed.
     SettingsChanged {
-        /// All of them.
+        /// All settings.
         settings: Box<Settings>,
-        /// Where each value that is not a default comes from, by its dotted key.
+        /// Source of each value that is not a default, by its dotted key.
         sources: BTreeMap<String, Source>,
     },
-    /// Something a person may want to know.
+    /// A message for a person.
     Notice {
-        /// How much.
+        /// Severity.
         severity: Severity,
-        /// In a line.
+        /// Message in one line.
         title: String,
-        /// In more.
+        /// Further details.
         #[serde(skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
-    /// Nothing will run any more without input.
+    /// Nothing runs without new input.
     Settled {
-        /// Whether somebody stopped it.
+        /// Whether the last operation was cancelled.
         aborted: bool,
     },
 }
 
-/// Why a compaction runs.
+/// Reason of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "CompactionReason")]
 pub enum Reason {
-    /// Somebody asked for it.
+    /// A request of the client.
     Manual,
-    /// The context is over its threshold.
+    /// The context exceeds the threshold.
     Threshold,
-    /// The provider refused the context as too long.
+    /// The provider rejected the context as too long.
     Overflow,
     /// The answer was cut off.
     Incomplete,
-    /// The user is away.
+    /// The session was idle.
     Idle,
     /// The new model has a smaller window.
     ModelSwitch,
 }
 
 impl Reason {
-    /// As it stands in a lock file.
+    /// Reads the reason that a lock file records.
     #[must_use]
     pub fn read(text: &str) -> Self {
         serde_json::from_value(text.into()).unwrap_or(Self::Manual)
     }
 }
 
-/// What is done.
+/// Strategy of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "CompactionStrategy")]
 pub enum Strategy {
-    /// The old part is summarized in place.
+    /// The older messages are replaced by a summary.
     ContextFull,
-    /// A new session goes on from a document.
+    /// A new session continues from a document.
     Handoff,
 }
 
-/// What a compaction is at.
+/// Stage of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Old results are cut.
+    /// Old tool results are cut.
     Pruning,
-    /// A client is asked.
+    /// A hook of the client is called.
     Hook,
-    /// The summary is made.
+    /// The summary is written.
     Summarizing,
-    /// What would result is measured.
+    /// The resulting context is measured.
     Checking,
-    /// It is written.
+    /// The compaction is written to the file.
     Writing,
 }
 
-/// Which part of a summary.
+/// Part of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChunkSource {
-    /// The whole turns.
+    /// Whole turns.
     History,
-    /// The beginning of the turn whose end is kept.
+    /// Beginning of a turn whose end is kept.
     TurnPrefix,
-    /// A branch.
+    /// Summary of a branch.
     Branch,
-    /// A handoff's document.
+    /// Document of a handoff.
     Handoff,
 }
 
-/// What a request to a model is for that is sent again.
+/// Purpose of a model request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RetrySource {
     /// A turn.
     Turn,
-    /// A summary of whole turns.
+    /// Summary of whole turns.
     History,
-    /// A summary of the beginning of a turn.
+    /// Summary of the beginning of a turn.
     TurnPrefix,
     /// Two sentences for a person.
     ShortSummary,
-    /// A summary of a branch.
+    /// Summary of a branch.
     Branch,
-    /// A handoff's document.
+    /// Document of a handoff.
     Handoff,
 }
 
-/// How much a notice matters.
+/// Severity of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// To know.
+    /// Information.
     Info,
-    /// To look at.
+    /// A problem that needs attention.
     Warning,
-    /// To do something about.
+    /// A failure that needs action.
     Error,
 }
 
-/// The params of `session/event`.
+/// Params of `session/event`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Envelope {
-    /// In which session.
+    /// Session of the event.
     pub session_id: SessionId,
-    /// In which life of the daemon.
+    /// Run of the daemon.
     pub epoch: String,
-    /// Its number: no gap within a session and epoch.
+    /// Number of the event, without gaps within a session and epoch.
     pub seq: u64,
-    /// When.
+    /// Time of the event.
     pub ts: String,
-    /// Whether it is kept for replay.
+    /// Whether the event is retained for `session/subscribe`.
     pub durable: bool,
-    /// About which entry.
+    /// Entry that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<EntryId>,
-    /// Of which operation.
+    /// Operation that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_id: Option<OperationId>,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
 impl Event {
-    /// Its `type`.
+    /// Value of `type`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -315,13 +315,13 @@ impl Event {
         }
     }
 
-    /// Whether it is kept for replay and dropped last.
+    /// Whether the event is retained for replay and is dropped last.
     #[must_use]
     pub fn durable(&self) -> bool {
         !matches!(self, Self::SummaryChunk { .. } | Self::CompactionProgress { .. } | Self::UsageUpdated { .. })
     }
 
-    /// Whether a later one of its kind says all that it says.
+    /// Whether a later event of the same type replaces this one.
     #[must_use]
     pub fn replaced_by_next(&self) -> bool {
         matches!(self, Self::CompactionProgress { .. } | Self::UsageUpdated { .. })

@@ -1,25 +1,25 @@
-//! What the daemon sends unasked, each said once.
+//! Notifications to the client.
 
 use super::events::{Envelope, Severity};
 use crate::{ids::SessionId, settings::Sourced};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
-/// A notification to the client: its name and what comes with it.
+/// A notification to the client: its name and its params.
 pub trait Notification {
-    /// On the wire.
+    /// Name on the wire.
     const NAME: &'static str;
-    /// Its params.
+    /// Type of the params.
     type Params: Serialize + JsonSchema;
 }
 
-/// A notification as documents describe it.
+/// A notification in the documents.
 pub struct NotificationDoc {
-    /// On the wire.
+    /// Name on the wire.
     pub name: &'static str,
-    /// What it says.
+    /// Description.
     pub doc: &'static str,
-    /// The schema of its params.
+    /// Schema of the params.
     pub params: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -49,13 +49,13 @@ macro_rules! notifications {
 notifications! {
     /// An event of a session.
     SessionEvent = "session/event": Envelope;
-    /// Events of a session were dropped, because the client read too slowly: look at it afresh.
+    /// Events of a session were dropped, because the client read too slowly. The client reads the session again.
     ResyncRequired = "session/resync_required": ResyncParams;
-    /// There are other sessions than before: `session/list` says which.
+    /// The set of sessions has changed: `session/list` returns it.
     SessionsChanged = "sessions_changed": SessionsChangedParams;
-    /// The settings that hold where no project and no session says otherwise are different now.
+    /// The settings outside of projects and sessions have changed.
     SettingsChanged = "settings_changed": Sourced;
-    /// Something a person may want to know, about no session in particular.
+    /// A message for a person that concerns no session.
     Notice = "notice": NoticeParams;
 }
 
@@ -63,31 +63,31 @@ notifications! {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResyncParams {
-    /// Which session.
+    /// Session whose events were dropped.
     pub session_id: SessionId,
-    /// In which life of the daemon.
+    /// Run of the daemon.
     pub epoch: String,
-    /// The number of its newest event.
+    /// Number of the session's newest event.
     pub last_seq: u64,
-    /// How many events were dropped.
+    /// Number of dropped events.
     pub dropped: u64,
 }
 
 /// Params of `sessions_changed`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SessionsChangedParams {
-    /// The files that came, went, or were first written to by another program.
+    /// Files that were created, deleted, or first written by another program.
     pub paths: Vec<String>,
 }
 
 /// Params of `notice`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct NoticeParams {
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
-    /// In a line.
+    /// Message in one line.
     pub title: String,
-    /// In more.
+    /// Further details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }

@@ -1,30 +1,31 @@
-//! What the daemon asks of the client, each said once. The client answers as it would any request; its id is a string of
-//! ours, and `$/cancelRequest` takes it back.
+//! Requests to the client. The client answers them like any request. Their ids are strings of the daemon, and the
+//! daemon
+//! cancels them with `$/cancelRequest`.
 
 use crate::ids::{ModelRef, OperationId, SessionId};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// A request to the client: its name, what comes with it, and what is answered.
+/// A request to the client: its name, params and result.
 pub trait ClientRequest {
-    /// On the wire.
+    /// Name on the wire.
     const NAME: &'static str;
-    /// Its params.
+    /// Type of the params.
     type Params: Serialize + JsonSchema;
-    /// What it is answered.
+    /// Type of the result.
     type Answer: DeserializeOwned + JsonSchema;
 }
 
-/// A request to the client as documents describe it.
+/// A request to the client in the documents.
 pub struct ClientRequestDoc {
-    /// On the wire.
+    /// Name on the wire.
     pub name: &'static str,
-    /// What it asks for.
+    /// Description.
     pub doc: &'static str,
-    /// The schema of its params.
+    /// Schema of the params.
     pub params: fn(&mut SchemaGenerator) -> Schema,
-    /// The schema of its answer.
+    /// Schema of the result.
     pub answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -54,7 +55,7 @@ macro_rules! client_requests {
 }
 
 client_requests! {
-    /// Asks the client to run a model. Only of one that said so at `initialize`.
+    /// Asks the client to run a model. Sent only to a client that declared the capability `llm`.
     LlmComplete = "llm/complete": LlmCompleteParams => LlmCompleteAnswer;
 }
 
@@ -62,48 +63,48 @@ client_requests! {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LlmCompleteParams {
-    /// For which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// Of which operation.
+    /// Id of the operation.
     pub operation_id: OperationId,
-    /// What the answer is for.
+    /// Purpose of the answer.
     pub purpose: Purpose,
-    /// What the model is told before everything.
+    /// System prompt.
     pub system: String,
-    /// The conversation, in pi's shapes.
+    /// Messages, in pi's form.
     pub messages: Vec<Value>,
-    /// The tools it knows; it must not call them.
+    /// Tools of the conversation. The model must not call them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Value>>,
-    /// The most it may answer, in tokens.
+    /// Largest answer, in tokens.
     pub max_tokens: u64,
-    /// Which model; the client's choice where it is left out.
+    /// Model to ask. Default: the client's choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
-    /// An answer after so many milliseconds is too late; null: whenever.
+    /// Time after which the answer is ignored, in milliseconds; null for no limit.
     pub deadline_ms: Option<u64>,
 }
 
-/// What a model is asked for.
+/// Purpose of a model request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// To go on with the conversation.
+    /// Continuation of the conversation.
     Turn,
-    /// A summary of whole turns.
+    /// Summary of whole turns.
     Compaction,
-    /// A summary of the beginning of a turn.
+    /// Summary of the beginning of a turn.
     TurnPrefix,
     /// Two sentences for a person.
     ShortSummary,
-    /// A summary of a branch.
+    /// Summary of a branch.
     BranchSummary,
-    /// A document for another session.
+    /// Document for another session.
     Handoff,
 }
 
 impl Purpose {
-    /// Its name on the wire.
+    /// Name on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -117,9 +118,9 @@ impl Purpose {
     }
 }
 
-/// The answer to `llm/complete`.
+/// Result of `llm/complete`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct LlmCompleteAnswer {
-    /// An assistant message, with `usage` where it is known and `stopReason`.
+    /// An assistant message with `stopReason`, and with `usage` where it is known.
     pub message: Value,
 }

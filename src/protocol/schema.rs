@@ -1,4 +1,5 @@
-//! The protocol for machines, made from the tables: `openrpc.json`, `schema.json`, `abridged.d.ts` and the dialogues.
+//! The protocol for programs, generated from the tables: `openrpc.json`, `schema.json`, `abridged.d.ts` and the
+//! dialogues.
 
 use super::{
     codes::ErrorObject, methods, notifications::notifications, requests::client_requests, transcripts, typescript,
@@ -22,7 +23,7 @@ pub fn files() -> Vec<(String, String)> {
     files
 }
 
-/// The OpenRPC document, as `rpc.discover` answers it.
+/// The OpenRPC document, which is the result of `rpc.discover`.
 #[must_use]
 pub fn openrpc() -> Value {
     let shapes = Shapes::collect("#/components/schemas/");
@@ -99,22 +100,23 @@ struct MethodShape {
     answer: Option<Value>,
 }
 
-/// The schemas of everything, and the definitions they refer to.
+/// The schemas of all types, and the definitions that they refer to.
 struct Shapes {
     methods: Vec<MethodShape>,
-    /// What the daemon sends unasked: name, what it says, params.
+    /// Notifications: name, description, params.
     told: Vec<(&'static str, &'static str, Value)>,
-    /// What the daemon asks of the client: name, what for, params, answer.
+    /// Requests to the client: name, description, params, result.
     asked: Vec<(&'static str, &'static str, Value, Value)>,
     error: Value,
     settings: Value,
-    /// In the order in which one meets them reading the above.
+    /// Definitions in the order of their first use.
     definitions: Map<String, Value>,
 }
 
 impl Shapes {
-    /// What is read and what is written differ: a field that may be left out of params is always there in an answer.
-    /// So each has a generator of its own; a type that is both, and not the same, is called `…Input` where it is read.
+    /// A type that is read may leave out fields that are always written. Each direction has its own generator. A type
+    /// that differs
+    /// between the two is called `…Input` where it is read.
     fn collect(prefix: &str) -> Self {
         let place = format!("/{}", prefix.trim_start_matches("#/").trim_end_matches('/'));
         let generator =
@@ -177,7 +179,7 @@ impl Shapes {
         self.definitions = ordered;
     }
 
-    /// The schema a reference points to.
+    /// The schema that a reference names.
     fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
         name.and_then(|name| self.definitions.get(name)).unwrap_or(schema)
@@ -188,7 +190,7 @@ fn definitions(generator: &mut SchemaGenerator) -> Map<String, Value> {
     generator.take_definitions(true).into_iter().collect()
 }
 
-/// The names that mean one thing read and another written, also by what they refer to.
+/// Names whose schemas differ between reading and writing, also by a type that they refer to.
 fn both_and_not_the_same(prefix: &str, read: &Map<String, Value>, written: &Map<String, Value>) -> BTreeSet<String> {
     let in_both = |name: &String| written.contains_key(name);
     let mut twice: BTreeSet<String> = read
@@ -227,7 +229,7 @@ fn each_reference(value: &mut Value, visit: &mut impl FnMut(&mut String)) {
     }
 }
 
-/// Takes the definitions that `value` needs over into `ordered`, the one that needs another first.
+/// Moves the definitions that `value` needs into `ordered`, a definition before those that it needs.
 fn follow(prefix: &str, value: &Value, all: &Map<String, Value>, ordered: &mut Map<String, Value>) {
     let mut names = Vec::new();
     each_reference(&mut value.clone(), &mut |it| names.push(it.trim_start_matches(prefix).to_owned()));
@@ -241,7 +243,7 @@ fn follow(prefix: &str, value: &Value, all: &Map<String, Value>, ordered: &mut M
     }
 }
 
-/// OpenRPC wants each param by itself.
+/// OpenRPC lists each param by itself.
 fn params_of(schema: &Value) -> Vec<Value> {
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema["properties"].as_object().into_iter().flatten();

@@ -1,17 +1,17 @@
-//! The golden dialogues under `protocol/transcripts/`, as they are shipped. A test plays each one against the real
-//! daemon, so they are true; `protocol/README.md` says how to read them.
+//! The golden dialogues under `protocol/transcripts/`. A test plays each one against the real daemon.
+//! `protocol/README.md` describes their form.
 
 /// A dialogue.
 pub struct Transcript {
-    /// Of its file, without `.jsonl`.
+    /// File name without `.jsonl`.
     pub name: &'static str,
-    /// Its lines.
+    /// Lines of the dialogue.
     pub text: &'static str,
 }
 
 macro_rules! transcripts {
     ($($name:literal,)+) => {
-        /// All of them, the first to read first.
+        /// All dialogues, in reading order.
         pub const ALL: &[Transcript] = &[$(Transcript {
             name: $name,
             text: include_str!(concat!("../../protocol/transcripts/", $name, ".jsonl")),

@@ -1,4 +1,4 @@
-//! What goes in and out of the methods. Token counts are in tokens, timestamps RFC 3339 in UTC.
+//! Params and results of the methods. Token counts are in tokens, timestamps are RFC 3339 in UTC.
 
 mod browsing;
 mod compaction;
@@ -22,20 +22,20 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 use std::borrow::Cow;
 
-/// Params of nothing.
+/// Empty params.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 pub struct Nothing {}
 
-/// An answer of nothing.
+/// An empty result.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Empty {}
 
-/// Any JSON.
+/// Any JSON value.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct AnyJson(pub Value);
 
-/// An object, or `[]`, which is how an empty Lua table arrives.
+/// An object. `[]` is accepted too: an empty Lua table arrives in this form.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Object(pub Map<String, Value>);
 
@@ -80,19 +80,19 @@ macro_rules! raw_json {
 }
 
 raw_json!(
-    /// A message in pi's form, byte for byte.
+    /// A message in pi's form, passed through byte for byte.
     Message, shapes::message
 );
 raw_json!(
-    /// An entry of a session file, byte for byte.
+    /// An entry of a session file, passed through byte for byte.
     Entry, shapes::entry
 );
 
-/// A session.
+/// Params of a method that needs the session alone.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionParams {
-    /// Which.
+    /// Id of the session.
     pub session_id: SessionId,
 }
 
@@ -100,30 +100,30 @@ pub struct SessionParams {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NewParams {
-    /// The folder it is about.
+    /// Working folder of the session; an absolute path.
     pub cwd: String,
-    /// Its name.
+    /// Title of the session.
     #[serde(default)]
     pub title: Option<String>,
-    /// Its model.
+    /// Model of the session. Default: the setting `defaultModel`.
     #[serde(default)]
     pub model: Option<ModelRef>,
-    /// How much the model thinks.
+    /// Thinking level of the model.
     #[serde(default)]
     pub thinking_level: Option<String>,
-    /// What the model is told before everything.
+    /// System prompt.
     #[serde(default)]
     pub system_prompt: Option<String>,
-    /// The tools the model is given, as they are sent to it.
+    /// Tools of the model, in the form in which they are sent to it.
     #[serde(default)]
     pub tools: Option<Vec<Value>>,
-    /// The session it comes from.
+    /// Path of the session that this session continues.
     #[serde(default)]
     pub parent_session: Option<String>,
-    /// Never on disk.
+    /// Keep the session in memory only.
     #[serde(default)]
     pub ephemeral: Option<bool>,
-    /// Settings of its own.
+    /// Settings of this session.
     #[serde(default)]
     pub settings: Option<Object>,
 }
@@ -132,165 +132,165 @@ pub struct NewParams {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LoadParams {
-    /// A session of the data folder.
+    /// Id of a session in the data folder.
     pub session_id: Option<SessionId>,
-    /// A session file anywhere.
+    /// Path of a session file.
     pub path: Option<String>,
-    /// Only to look at: no lock, no write.
+    /// Open without a lock and without the right to write.
     pub read_only: Option<bool>,
-    /// Its model from here on.
+    /// Model of the session from here on.
     pub model: Option<ModelRef>,
-    /// What the model is told before everything.
+    /// System prompt.
     pub system_prompt: Option<String>,
-    /// The tools the model is given, as they are sent to it.
+    /// Tools of the model, in the form in which they are sent to it.
     pub tools: Option<Vec<Value>>,
-    /// Settings of its own.
+    /// Settings of this session.
     pub settings: Option<Object>,
 }
 
-/// A session.
+/// Result of methods that return one session.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SessionAnswer {
     /// The session.
     pub session: SessionInfo,
 }
 
-/// A loaded session.
+/// Result of `session/load`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LoadAnswer {
     /// The session.
     pub session: SessionInfo,
-    /// Whether all of the file is known already.
+    /// Whether the whole file is indexed already.
     pub indexed: bool,
-    /// What was not as it should be, and is carried on with.
+    /// Faults found in the file, each with the way it was handled.
     pub repairs: Vec<Repair>,
 }
 
-/// Something in a file that was not as it should be.
+/// A fault in a session file and the way it was handled.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Repair {
-    /// For example `torn_tail` or `corrupt_line`.
+    /// Kind of the fault, for example `torn_tail` or `corrupt_line`.
     pub kind: String,
-    /// The line, from one, where it is about one.
+    /// Line number, counted from 1, for a fault of one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// What was found, and what was done about it.
+    /// Fault and handling, for a person.
     pub detail: String,
 }
 
-/// A session as clients see it.
+/// State of a session.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionInfo {
-    /// Its id.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// Its file; null for an ephemeral one.
+    /// Path of the file; null for an ephemeral session.
     pub path: Option<String>,
-    /// The folder it is about.
+    /// Working folder.
     pub cwd: String,
-    /// Its name.
+    /// Title.
     pub title: Option<String>,
-    /// When it began.
+    /// Time at which the session was created.
     pub created_at: String,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: String,
-    /// The session it comes from.
+    /// Path of the session that this session continues.
     pub parent_session: Option<String>,
-    /// The entry the next one follows.
+    /// Entry at the end of the active path; the parent of the next entry.
     pub leaf_entry_id: Option<EntryId>,
-    /// How many entries there are; null until indexed.
+    /// Number of entries; null until the file is indexed.
     pub entry_count: Option<usize>,
-    /// Its model.
+    /// Model of the session.
     pub model: Option<ModelRef>,
-    /// How much the model thinks.
+    /// Thinking level of the model.
     pub thinking_level: String,
-    /// What it is doing.
+    /// Activity of the session.
     pub status: Status,
-    /// How full it is.
+    /// Fullness of the context.
     pub usage: Usage,
 }
 
-/// What a session is doing.
+/// Activity of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    /// In a word.
+    /// Kind of activity.
     #[serde(rename = "type")]
     pub kind: StatusKind,
-    /// What runs.
+    /// Id of the running operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_id: Option<OperationId>,
-    /// Why.
+    /// Reason of the running operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What a session is doing, in a word.
+/// Kinds of activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusKind {
-    /// Nothing.
+    /// No operation runs.
     Idle,
-    /// A turn.
+    /// A turn runs.
     Running,
-    /// A compaction.
+    /// A compaction runs.
     Compacting,
-    /// Waiting to try again.
+    /// A failed request waits for its retry.
     Retrying,
-    /// A handoff.
+    /// A handoff runs.
     HandingOff,
-    /// A summary of a branch.
+    /// A branch summary runs.
     SummarizingBranch,
-    /// It ended badly.
+    /// The last turn failed.
     Error,
 }
 
-/// How full a context is.
+/// Fullness of a context.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// Tokens in the context.
+    /// Size of the context.
     pub context_tokens: u64,
-    /// Size of the window.
+    /// Size of the model's window.
     pub context_window: Option<u64>,
-    /// Of the window, 0 to 100 and over.
+    /// Size of the context in percent of the window; may exceed 100.
     pub percent: Option<f64>,
-    /// Over this it is compacted.
+    /// Size above which the context is compacted.
     pub threshold_tokens: Option<u64>,
-    /// Room kept for the next answer.
+    /// Room that is reserved for the next answer.
     pub reserve_tokens: u64,
-    /// Who counted.
+    /// Source of `contextTokens`.
     pub source: UsageSource,
-    /// Whether it is compacted by itself.
+    /// Whether automatic compaction is on.
     pub auto_compaction: bool,
-    /// Who said how large the window is: `setting`, `learned`, `catalog` or `default`.
+    /// Source of `contextWindow`: `setting`, `learned`, `catalog` or `default`.
     pub window_source: String,
-    /// Where the tokens are.
+    /// Estimated share of each part of the context.
     pub breakdown: Breakdown,
-    /// How the estimated part was counted: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good.
+    /// Estimator of the estimated part: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good.
     pub estimator: String,
 }
 
-/// Who counted.
+/// Source of a context's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageSource {
-    /// The provider's last report, with an estimate of what came since.
+    /// The provider's last report, plus an estimate of the entries after it.
     Provider,
-    /// An estimate of everything.
+    /// An estimate of the whole context.
     Estimate,
 }
 
-/// Where the tokens of a context are, estimated.
+/// Estimated share of each part of a context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Breakdown {
-    /// The system prompt.
+    /// System prompt.
     pub system: u64,
-    /// The tools.
+    /// Tools.
     pub tools: u64,
-    /// The summary.
+    /// Summary.
     pub summary: u64,
-    /// The messages.
+    /// Messages.
     pub messages: u64,
 }
 
@@ -298,23 +298,23 @@ pub struct Breakdown {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ListParams {
-    /// Only those about this folder.
+    /// Only sessions with this working folder.
     pub cwd: Option<String>,
-    /// Only those with this in their title, folder or first message.
+    /// Only sessions with this text in their title, folder or first message.
     pub search: Option<String>,
-    /// Where the page before ended.
+    /// `nextCursor` of the page before.
     pub cursor: Option<String>,
-    /// At most so many; 100 if omitted.
+    /// Largest number of sessions. Default: 100.
     pub limit: Option<usize>,
 }
 
-/// The result of `session/list`.
+/// Result of `session/list`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListAnswer {
-    /// Newest first.
+    /// Sessions, newest first.
     pub sessions: Vec<ListedSession>,
-    /// For the next page.
+    /// Cursor of the next page; null on the last page.
     pub next_cursor: Option<String>,
 }
 
@@ -322,68 +322,68 @@ pub struct ListAnswer {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedSession {
-    /// Its id.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// Its file.
+    /// Path of the file.
     pub path: String,
-    /// The folder it is about.
+    /// Working folder.
     pub cwd: String,
-    /// Its name.
+    /// Title.
     pub title: Option<String>,
-    /// How its first user message begins.
+    /// Beginning of the first user message.
     pub preview: Option<String>,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: String,
-    /// Size of the file.
+    /// Size of the file, in bytes.
     pub size_bytes: u64,
-    /// What it is doing, if it is open here.
+    /// Activity; null for a session that is not open in this daemon.
     pub status: Option<Status>,
 }
 
-/// The result of `session/status`.
+/// Result of `session/status`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct StatusAnswer {
     /// The session.
     pub session: SessionInfo,
-    /// Messages that wait for their turn.
+    /// Queued messages.
     pub queue: Queue,
-    /// What runs.
+    /// Operations that run.
     pub operations: Vec<RunningOperation>,
-    /// How often the disk was touched: `{writes, fsyncs}`.
+    /// Number of disk operations: `{writes, fsyncs}`.
     #[serde(rename = "_meta")]
     pub meta: Value,
 }
 
-/// Messages that wait for their turn.
+/// Messages that wait to be sent to the model.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Queue {
-    /// For between two tool calls.
+    /// Messages for the next pause between two tool calls.
     pub steering: Vec<Queued>,
-    /// For the end of the turn.
+    /// Messages for the end of the turn.
     pub follow_up: Vec<Queued>,
 }
 
-/// A message that waits.
+/// A queued message.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Queued {
-    /// Its id.
+    /// Id of the message.
     pub id: String,
-    /// Its text.
+    /// Text of the message.
     pub text: String,
 }
 
-/// Something that runs.
+/// A running operation.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunningOperation {
-    /// Its id.
+    /// Id of the operation.
     pub operation_id: OperationId,
-    /// What it is.
+    /// Kind of the operation.
     pub kind: String,
-    /// Why it runs.
+    /// Reason of the operation.
     pub reason: String,
-    /// Since when.
+    /// Time of its start.
     pub started_at: String,
 }
 
@@ -391,77 +391,77 @@ pub struct RunningOperation {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppendParams {
-    /// To which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// What happened, in order.
+    /// Messages in the order in which they happened.
     pub messages: Vec<Message>,
-    /// Behind this entry instead of the leaf.
+    /// Parent of the first entry. Default: the leaf.
     #[serde(default)]
     pub parent_entry_id: Option<EntryId>,
-    /// Only if this is still the leaf, or nothing that matters came since.
+    /// Expected leaf. The request fails if another message or compaction follows this entry.
     #[serde(default)]
     pub expected_leaf_id: Option<EntryId>,
 }
 
-/// The result of `session/append`.
+/// Result of `session/append`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppendAnswer {
-    /// The new entries, in order.
+    /// Ids of the new entries, in order.
     pub entry_ids: Vec<EntryId>,
-    /// The leaf now.
+    /// Leaf after the append.
     pub leaf_entry_id: Option<EntryId>,
-    /// How full the context is now.
+    /// Fullness of the context after the append.
     pub usage: Usage,
-    /// What the daemon does about it.
+    /// Maintenance that follows.
     pub next: Next,
 }
 
-/// What the daemon does after an append.
+/// Maintenance that follows an append.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Next {
-    /// Nothing.
+    /// No maintenance.
     None,
-    /// It makes room; its events follow.
+    /// A maintenance operation. Its events follow.
     Maintenance {
-        /// What runs.
+        /// Id of the operation.
         operation_id: OperationId,
-        /// Why.
+        /// Reason of the operation.
         reason: String,
-        /// Whether the turn should be tried again afterwards.
+        /// Whether the client repeats the turn afterwards.
         will_retry: bool,
     },
 }
 
-/// The result of `session/usage`.
+/// Result of `session/usage`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct UsageAnswer {
-    /// How full the context is.
+    /// Fullness of the context.
     #[serde(flatten)]
     pub usage: Usage,
-    /// What is compared with what.
+    /// Sizes that the decision compares.
     pub thresholds: Thresholds,
-    /// Why it is or is not compacted now, for a person.
+    /// Reason why the context is compacted now or not, for a person.
     pub why: String,
 }
 
-/// What is compared with what.
+/// Sizes that the decision to compact compares.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Thresholds {
-    /// Over this it is compacted.
+    /// Size above which the context is compacted.
     pub threshold_tokens: u64,
-    /// A compaction aims below this.
+    /// Size below which a compaction brings the context.
     pub target_tokens: u64,
-    /// System prompt and tools: no compaction makes them smaller.
+    /// Size of system prompt and tools, which a compaction cannot reduce.
     pub fixed_overhead_tokens: u64,
-    /// The largest summary.
+    /// Largest size of a summary.
     pub summary_tokens: u64,
-    /// What is kept as it is.
+    /// Size of the newest messages that are kept verbatim.
     pub keep_recent_tokens: u64,
-    /// Reported over estimated tokens; null before any report.
+    /// Ratio of reported to estimated tokens; null before the first report.
     pub calibration: Option<f64>,
-    /// By what tokens are estimated: `tiktoken`, or `chars` until its tables are loaded.
+    /// Estimator: `tiktoken`, or `chars` until its tables are loaded.
     pub estimator: String,
 }

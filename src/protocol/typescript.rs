@@ -1,15 +1,15 @@
-//! The protocol in TypeScript: `abridged.d.ts`, made from `schema.json`.
+//! The protocol in TypeScript: `abridged.d.ts`, generated from `schema.json`.
 //!
-//! It knows the keywords that our types use and says so loudly when there is another one: a type that is written down
-//! wrong is worse than none.
+//! The generator knows the keywords that the types of this crate use. It panics on any other keyword, because a wrong
+//! declaration is worse than none.
 
 use super::{codes::CODES, methods, notifications::notifications, requests::client_requests};
 use serde_json::{Map, Value};
 
-/// Lines are not longer than this.
+/// Longest line, in characters.
 const WIDTH: usize = 120;
 
-/// Keywords that make no difference to a type.
+/// Keywords without an effect on a type.
 const SILENT: [&str; 12] = [
     "description",
     "default",
@@ -25,7 +25,7 @@ const SILENT: [&str; 12] = [
     "x-outOfRange",
 ];
 
-/// What stands before everything.
+/// Header of the file.
 const HEAD: &str = "\
 // The protocol of abridged, version 1. Made from its types by `abridged schema --out`; do not edit.
 //
@@ -33,7 +33,7 @@ const HEAD: &str = "\
 // `_meta` is free on all params, results and events.
 ";
 
-/// What stands behind everything: the frames.
+/// Footer of the file: the frames.
 const FRAMES: &str = r#"
 /** The event of one type: `EventOf<"compaction_end">`. */
 export type EventOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { type: T }>;
@@ -131,7 +131,7 @@ pub fn declarations(schema: &Value) -> String {
     out
 }
 
-/// One definition, under its name.
+/// One definition with its name.
 fn declare(name: &str, schema: &Value, out: &mut String) {
     comment(doc_of(schema), 0, out);
     let plain_object = schema["properties"].is_object() && parts(schema).is_none();
@@ -145,11 +145,11 @@ fn declare(name: &str, schema: &Value, out: &mut String) {
     }
 }
 
-/// A type as it is written.
+/// A TypeScript type.
 struct Type {
-    /// One that takes several lines begins with a newline, or is an object.
+    /// Text of the type. A type of several lines begins with a newline or is an object.
     text: String,
-    /// One of several, or several at once: to be put into brackets where it is a part of something.
+    /// Whether the type is a union or an intersection, which needs brackets inside of another type.
     compound: bool,
 }
 
@@ -163,7 +163,7 @@ impl Type {
     }
 }
 
-/// A schema as a type, as text.
+/// Text of a schema's type.
 fn text_of(schema: &Value, indent: usize) -> String {
     type_of(schema, indent).text
 }
@@ -191,7 +191,7 @@ fn type_of(schema: &Value, indent: usize) -> Type {
         }
     }
     if all.len() > 1 {
-        // An object that says nothing of its own adds nothing to what stands beside it.
+        // An object without keywords of its own adds nothing to the types beside it.
         all.retain(|part| part.text != "Record<string, unknown>");
     }
     match all.len() {
@@ -201,7 +201,7 @@ fn type_of(schema: &Value, indent: usize) -> Type {
     }
 }
 
-/// The types of `type`, which is one name or several.
+/// The types of the keyword `type`, which holds one name or several.
 fn by_name(names: &Value, map: &Map<String, Value>, indent: usize) -> Type {
     let names = names.as_array().map_or_else(|| vec![names], |names| names.iter().collect());
     let types = names.into_iter().map(|name| match name.as_str() {
@@ -247,7 +247,7 @@ fn object(map: &Map<String, Value>, indent: usize) -> String {
     out
 }
 
-/// One of several. Each on a line of its own where there is something to say of it.
+/// A union. Each variant with a description has its own line.
 fn union(variants: &Value, indent: usize) -> Type {
     let variants = list(variants);
     let inner = indent + 2;
@@ -266,7 +266,7 @@ fn union(variants: &Value, indent: usize) -> Type {
     Type { text, compound: true }
 }
 
-/// One of several on one line, without doubles, null last.
+/// A union on one line, without duplicates, null last.
 fn one_of(types: Vec<Type>) -> Type {
     let mut texts: Vec<String> = Vec::new();
     for text in types.into_iter().map(|it| it.text) {
@@ -290,7 +290,7 @@ fn doc_of(schema: &Value) -> &str {
     schema["description"].as_str().unwrap_or_default()
 }
 
-/// What is said of something, over it.
+/// A description above its declaration.
 fn comment(doc: &str, indent: usize, out: &mut String) {
     let doc = doc.trim().replace("*/", "*\\/");
     if doc.is_empty() {

@@ -1,4 +1,4 @@
-//! Names, pins, edits, and ways to look through a session.
+//! Params and results of the methods that annotate and browse a session.
 
 use crate::{
     ids::{EntryId, SessionId},
@@ -8,45 +8,45 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// Null, as something that was said: it clears, while leaving the field out changes nothing.
+/// Deserializes an explicit null as `Some(None)`: null clears a field, and a missing field leaves it unchanged.
 fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(reader: D) -> Result<Option<Option<T>>, D::Error> {
     Option::<T>::deserialize(reader).map(Some)
 }
 
-/// Params of `session/configure`. What is left out stays, null clears.
+/// Params of `session/configure`. A missing field stays unchanged, null clears it.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigureParams {
-    /// Which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// Its model from here on. It cannot be cleared: null is refused.
+    /// Model from here on. Null is refused: a model cannot be cleared.
     #[serde(default, deserialize_with = "said")]
     #[schemars(with = "Option<ModelRef>")]
     pub model: Option<Option<ModelRef>>,
-    /// How much the model thinks from here on; null: `off`.
+    /// Thinking level from here on; null for `off`.
     #[serde(default, deserialize_with = "said")]
     #[schemars(with = "Option<String>")]
     pub thinking_level: Option<Option<String>>,
-    /// What the model is told before everything.
+    /// System prompt.
     #[serde(default, deserialize_with = "said")]
     #[schemars(with = "Option<String>")]
     pub system_prompt: Option<Option<String>>,
-    /// The tools the model is given, as they are sent to it.
+    /// Tools of the model, in the form in which they are sent to it.
     #[serde(default, deserialize_with = "said")]
     #[schemars(with = "Option<Vec<Value>>")]
     pub tools: Option<Option<Vec<Value>>>,
-    /// Its name.
+    /// Title of the session.
     #[serde(default, deserialize_with = "said")]
     #[schemars(with = "Option<String>")]
     pub title: Option<Option<String>>,
 }
 
-/// The result of `session/configure`.
+/// Result of `session/configure`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ConfigureAnswer {
-    /// The session.
+    /// State of the session.
     pub session: super::SessionInfo,
-    /// What the daemon does about it.
+    /// Maintenance that follows.
     pub next: super::Next,
 }
 
@@ -54,44 +54,44 @@ pub struct ConfigureAnswer {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelParams {
-    /// In which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// What is named.
+    /// Entry to label.
     pub target_entry_id: EntryId,
-    /// Its name; null takes it away.
+    /// Label; null removes it.
     #[serde(default)]
     pub label: Option<String>,
 }
 
-/// The id of one entry.
+/// Result of methods that return one entry's id.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryIdAnswer {
-    /// Of `session/label` the entry that gives the name; of `session/pin` and `session/unpin` what is or was pinned.
+    /// `session/label`: the entry that holds the label. `session/pin` and `session/unpin`: the pinned entry.
     pub entry_id: EntryId,
 }
 
-/// Params of `session/pin` and `session/unpin`: an entry, or a text.
+/// Params of `session/pin` and `session/unpin`: an entry or a text.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PinParams {
-    /// In which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// An entry of the conversation.
+    /// Entry of the conversation.
     #[serde(default)]
     pub entry_id: Option<EntryId>,
-    /// A text, which becomes a message of its own.
+    /// Text to pin; it becomes a message.
     #[serde(default)]
     pub text: Option<String>,
 }
 
-/// The result of `session/undo_compaction`.
+/// Result of `session/undo_compaction`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UndoAnswer {
-    /// The leaf.
+    /// Leaf after the undo.
     pub leaf_entry_id: Option<EntryId>,
-    /// How full the context is now.
+    /// Fullness of the context after the undo.
     pub usage: super::Usage,
 }
 
@@ -99,26 +99,26 @@ pub struct UndoAnswer {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PruneParams {
-    /// In which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// The newest results of this size stay, in tokens; the setting if omitted.
+    /// Size of the newest tool results that stay whole, in tokens. Default: the setting.
     #[serde(default)]
     pub protect_tokens: Option<u64>,
-    /// Nothing is done for less than this, in tokens; the setting if omitted.
+    /// Smallest saving that is worth a change, in tokens. Default: the setting.
     #[serde(default)]
     pub minimum_savings: Option<u64>,
-    /// Only says what would be done.
+    /// Report the effect without writing.
     #[serde(default)]
     pub dry_run: Option<bool>,
 }
 
-/// The result of `session/prune`.
+/// Result of `session/prune`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PruneAnswer {
-    /// The entries that give way to a line about them.
+    /// Entries whose content is replaced by one line.
     pub entry_ids: Vec<EntryId>,
-    /// What that frees, estimated.
+    /// Estimated saving, in tokens.
     pub tokens_saved: u64,
 }
 
@@ -126,29 +126,29 @@ pub struct PruneAnswer {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchParams {
-    /// In which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// What is looked for, as it stands; case makes no difference.
+    /// Text to find, taken literally; case is ignored.
     pub query: String,
-    /// At most so many matches; 50 if omitted.
+    /// Largest number of matches. Default: 50.
     #[serde(default)]
     pub limit: Option<usize>,
 }
 
-/// The result of `session/search`.
+/// Result of `session/search`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SearchAnswer {
-    /// Newest first, one for each entry.
+    /// Matches, newest first, at most one for each entry.
     pub matches: Vec<SearchMatch>,
 }
 
-/// An entry with what was looked for.
+/// An entry that contains the text.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchMatch {
-    /// The entry.
+    /// Id of the entry.
     pub entry_id: EntryId,
-    /// What stands around the first place.
+    /// Text around the first match.
     pub snippet: String,
 }
 
@@ -156,46 +156,46 @@ pub struct SearchMatch {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TreeParams {
-    /// Of which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// Where the page before ended.
+    /// `nextCursor` of the page before.
     #[serde(default)]
     pub cursor: Option<EntryId>,
-    /// At most so many; 1,000 if omitted.
+    /// Largest number of entries. Default: 1,000.
     #[serde(default)]
     pub limit: Option<usize>,
 }
 
-/// The result of `session/tree`.
+/// Result of `session/tree`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TreeAnswer {
-    /// The entries in the order of the file: a parent stands before its children.
+    /// Entries in file order: a parent precedes its children.
     pub nodes: Vec<TreeNode>,
-    /// The leaf.
+    /// Leaf of the active path.
     pub leaf_entry_id: Option<EntryId>,
-    /// For the next page; null where this is the last.
+    /// Cursor of the next page; null on the last page.
     pub next_cursor: Option<EntryId>,
 }
 
-/// An entry in a tree.
+/// An entry of the tree.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TreeNode {
-    /// Its id.
+    /// Id of the entry.
     pub id: EntryId,
-    /// What it follows; null for a root.
+    /// Id of the parent; null for a root.
     pub parent_id: Option<EntryId>,
-    /// Its type.
+    /// Type of the entry.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Of a message, whose it is.
+    /// Role of a message; null for other entries.
     pub role: Option<String>,
-    /// What it says, in a line.
+    /// Content in one line.
     pub preview: String,
-    /// Its name.
+    /// Label of the entry.
     pub label: Option<String>,
-    /// When it was written, in the file's own form.
+    /// Timestamp in the file's own form.
     pub timestamp: String,
 }
 
@@ -203,27 +203,27 @@ pub struct TreeNode {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportParams {
-    /// Which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// In which form.
+    /// Format of the export.
     pub format: ExportFormat,
-    /// A file that is not there yet; a relative one is under the session's folder.
+    /// Path of the new file. A relative path is below the session's working folder. An existing file is refused.
     pub path: String,
 }
 
-/// The form of an export.
+/// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExportFormat {
-    /// A session file that pi and abridged open, with every entry.
+    /// A session file with every entry, for pi and abridged.
     Jsonl,
-    /// The conversation for people: the path to the leaf, from its beginning.
+    /// The active path as Markdown, for a person.
     Markdown,
 }
 
-/// The result of `session/export`.
+/// Result of `session/export`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ExportAnswer {
-    /// The file.
+    /// Path of the file.
     pub path: String,
 }

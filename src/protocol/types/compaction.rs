@@ -1,4 +1,4 @@
-//! Compacting, and stopping it.
+//! Params and results of compaction and cancellation.
 
 use crate::{
     ids::{EntryId, OperationId, SessionId},
@@ -14,27 +14,27 @@ use serde_json::Value;
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelParams {
-    /// In which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// Only this one.
+    /// Operation to cancel. Default: every operation of the session.
     #[serde(default)]
     pub operation_id: Option<OperationId>,
 }
 
-/// The result of `session/cancel`.
+/// Result of `session/cancel`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CancelAnswer {
-    /// What was stopped.
+    /// Operations that were cancelled.
     pub cancelled: Vec<Cancelled>,
 }
 
-/// Something that was stopped.
+/// A cancelled operation.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancelled {
-    /// Its id.
+    /// Id of the operation.
     pub operation_id: OperationId,
-    /// What it was.
+    /// Kind of the operation.
     pub kind: String,
 }
 
@@ -42,161 +42,161 @@ pub struct Cancelled {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactParams {
-    /// Which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// What to keep above all.
+    /// Instructions for the summary: topics to keep above all.
     #[serde(default)]
     pub instructions: Option<String>,
-    /// Tokens kept as they are; taken as it is.
+    /// Size of the newest messages that are kept verbatim, without a lower bound. Default: the setting.
     #[serde(default)]
     pub keep_recent_tokens: Option<u64>,
-    /// How the summary is made.
+    /// Method of the summary. Default: the setting.
     #[serde(default)]
     pub method: Option<CompactMethod>,
-    /// `now` if omitted.
+    /// Time of the start. Default: `now`.
     #[serde(default)]
     pub when: Option<When>,
-    /// `user` if omitted. An agent is refused below half of the threshold.
+    /// Initiator of the request. Default: `user`. An agent is refused below half of the threshold.
     #[serde(default)]
     pub initiator: Option<Initiator>,
-    /// Only says what it would do.
+    /// Report the plan without writing.
     #[serde(default)]
     pub dry_run: Option<bool>,
-    /// Answers at the end.
+    /// Answer when the compaction has ended.
     #[serde(default)]
     pub wait: Option<bool>,
-    /// Only if this is still the leaf, or nothing that matters came since.
+    /// Expected leaf. The request fails if another message or compaction follows this entry.
     #[serde(default)]
     pub expected_leaf_id: Option<EntryId>,
 }
 
-/// How a summary is made.
+/// Method of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactMethod {
-    /// By a model.
+    /// A summary by a model.
     Llm,
-    /// Without one.
+    /// A summary extracted without a model.
     Extractive,
 }
 
-/// When a compaction begins.
+/// Time at which a compaction starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// At once.
+    /// Immediately.
     Now,
-    /// When the running turn has ended.
+    /// After the running turn.
     AfterTurn,
 }
 
-/// Who wants a compaction.
+/// Initiator of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Initiator {
     /// A person.
     User,
-    /// The model itself.
+    /// The agent itself.
     Agent,
 }
 
-/// The result of `session/compact`, by what was asked for.
+/// Result of `session/compact`. The form follows from `wait` and `dryRun`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub enum CompactAnswer {
-    /// It runs; its events follow.
+    /// The compaction has started. Its events follow.
     Started {
-        /// Its id.
+        /// Id of the operation.
         operation_id: OperationId,
     },
-    /// With `wait`: it ended.
+    /// With `wait`: the compaction has ended.
     Ended {
-        /// Its id.
+        /// Id of the operation.
         operation_id: OperationId,
-        /// How.
+        /// Outcome of the operation.
         outcome: Outcome,
-        /// What was written.
+        /// Compaction that was written.
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<Box<CompactionResult>>,
-        /// Why it failed.
+        /// Error of a failed operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
     },
-    /// With `dryRun`: what it would do.
+    /// With `dryRun`: the plan.
     DryRun {
-        /// The plan.
+        /// Plan of the compaction.
         preparation: Preparation,
     },
 }
 
-/// How something ended.
+/// Outcome of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// As it should.
+    /// The operation completed.
     Completed,
-    /// With an error.
+    /// The operation failed with an error.
     Failed,
-    /// Somebody stopped it.
+    /// The operation was cancelled.
     Cancelled,
     /// There was nothing to do.
     Skipped,
 }
 
-/// A finished compaction.
+/// A completed compaction.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionResult {
-    /// Its entry.
+    /// Id of the compaction entry.
     pub entry_id: EntryId,
-    /// The summary; null where the frame would pass 60 KiB: read the entry.
+    /// Summary; null where the frame would exceed 60 KiB. `session/entry` returns it whole.
     pub summary: Option<String>,
     /// Two sentences for a person.
     pub short_summary: Option<String>,
-    /// The first entry that is kept; null where nothing is.
+    /// First entry that is kept verbatim; null where none is.
     pub first_kept_entry_id: Option<EntryId>,
     /// Size of the context before.
     pub tokens_before: u64,
-    /// Size of the context after, estimated.
+    /// Estimated size of the context after.
     pub tokens_after: u64,
-    /// The files, or anything of a hook's.
+    /// Lists of files, or the details of a hook.
     pub details: Value,
-    /// Whether a hook made it.
+    /// Whether a hook supplied the summary.
     pub from_hook: bool,
-    /// How the summary was made.
+    /// Method of the summary.
     pub method: SummaryMethod,
-    /// By which model.
+    /// Model of the summary; null for a method without a model.
     pub model: Option<ModelRef>,
-    /// Every candidate that did not become the summary.
+    /// Candidates that did not become the summary.
     pub rejected: Vec<Rejected>,
 }
 
-/// How a summary was made.
+/// Method of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SummaryMethod {
-    /// By a model.
+    /// A model wrote the summary.
     Llm,
-    /// By an endpoint.
+    /// A remote endpoint wrote the summary.
     Remote,
-    /// By the provider's own compaction.
+    /// The provider's own compaction.
     ProviderNative,
-    /// Without a model.
+    /// The summary was extracted without a model.
     Extractive,
-    /// By a hook.
+    /// A hook supplied the summary.
     Hook,
 }
 
 /// A candidate that did not become the summary.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Rejected {
-    /// How it was made.
+    /// Method of the candidate.
     pub method: SummaryMethod,
-    /// By which model.
+    /// Model of the candidate.
     pub model: Option<ModelRef>,
-    /// Why not.
+    /// Reason of the rejection.
     pub why: String,
-    /// The provider's error, where it was one.
+    /// Error of the provider, for a candidate that failed with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<ErrorData>")]
     pub error: Option<Value>,
@@ -209,39 +209,39 @@ impl From<&made::Rejected> for Rejected {
     }
 }
 
-/// What a compaction would do.
+/// Plan of a compaction.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Preparation {
-    /// The first entry that would be kept; null where nothing would.
+    /// First entry that would be kept verbatim; null where none would.
     pub first_kept_entry_id: Option<EntryId>,
-    /// Messages of whole turns that would be summarized.
+    /// Number of messages in whole turns that would be summarized.
     pub messages_to_summarize: usize,
-    /// Messages of the turn whose end would be kept.
+    /// Number of messages that would be summarized from a turn whose end is kept.
     pub turn_prefix_messages: usize,
-    /// Whether the cut would fall inside a turn.
+    /// Whether the cut is inside a turn.
     pub is_split_turn: bool,
     /// Size of the context now.
     pub tokens_before: u64,
-    /// Size of the context after, at the most.
+    /// Upper bound of the context's size after the compaction.
     pub tokens_after_estimate: u64,
-    /// The summary that would go into the new one.
+    /// Summary in force, which would be merged into the new one.
     pub previous_summary: Option<String>,
-    /// Requests to a model that it would take.
+    /// Number of model requests.
     pub chunks: usize,
-    /// Who would write the summary.
+    /// Author of the summary.
     pub summarizer: Summarizer,
-    /// The files.
+    /// Files of the summarized messages.
     pub file_ops: FileOps,
-    /// Equal for two plans that would do the same to the same session.
+    /// Fingerprint of the plan: equal plans of one session have equal values.
     pub plan_hash: String,
 }
 
-/// Who writes a summary.
+/// Author of a summary.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Summarizer {
-    /// Nobody: `"extractive"`.
+    /// No model: `"extractive"`.
     Extractive(ExtractiveWord),
     /// A model.
     Model(ModelRef),
@@ -255,11 +255,11 @@ pub enum ExtractiveWord {
     Extractive,
 }
 
-/// Files.
+/// Files that a conversation touched.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct FileOps {
-    /// Read and not changed.
+    /// Files that were read and not changed.
     pub read: Vec<String>,
-    /// Changed.
+    /// Files that were changed.
     pub modified: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Greeting, settings, and taking requests back.
+//! Params and results of the connection: `initialize`, `settings/get`, and the cancellation of requests.
 
 use super::Object;
 use crate::ids::SessionId;
@@ -10,100 +10,100 @@ use serde_json::{Value, value::RawValue};
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InitializeParams {
-    /// The version the client speaks; 1 if omitted.
+    /// Protocol version of the client. Default: 1.
     pub protocol_version: Option<u32>,
-    /// Who it is.
+    /// Name and version of the client.
     pub client_info: Option<ClientInfo>,
-    /// The daemon ends when this process does.
+    /// Process of the client. The daemon ends when this process has ended.
     pub process_id: Option<i64>,
-    /// What it can do.
+    /// Capabilities of the client.
     pub capabilities: Option<ClientCapabilities>,
 }
 
-/// Who a client is.
+/// Name and version of a client.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientInfo {
-    /// Its name.
+    /// Name of the client.
     pub name: String,
-    /// Its version.
+    /// Version of the client.
     pub version: String,
-    /// Its name for people.
+    /// Name for display.
     pub title: Option<String>,
 }
 
-/// What a client can do.
+/// Capabilities of a client.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientCapabilities {
-    /// Which hooks it answers.
+    /// Hooks that the client answers.
     pub hooks: Option<Object>,
-    /// It can execute tools.
+    /// The client executes tools.
     pub tools: Option<Object>,
-    /// It can run model calls.
+    /// The client runs model requests.
     pub llm: Option<Object>,
-    /// Which events it wants.
+    /// Selection of events.
     pub events: Option<EventCapabilities>,
 }
 
-/// Which events a client wants.
+/// Selection of events.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventCapabilities {
-    /// Types it does not want.
+    /// Event types that are not sent.
     pub opt_out: Vec<String>,
 }
 
-/// The result of `initialize`.
+/// Result of `initialize`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeAnswer {
-    /// The version both speak.
+    /// Protocol version of the connection.
     pub protocol_version: u32,
-    /// Who we are.
+    /// Name and version of the daemon.
     pub server_info: ServerInfo,
-    /// What we can do.
+    /// Capabilities of the daemon.
     pub capabilities: ServerCapabilities,
-    /// Our limits.
+    /// Limits of the connection.
     pub limits: Limits,
-    /// This life of the daemon: event numbers are unique within it.
+    /// Id of this run of the daemon. Event numbers are unique within it.
     pub epoch: String,
-    /// Where sessions live.
+    /// Data folder, which holds the sessions.
     pub data_dir: String,
 }
 
-/// Who we are.
+/// Name and version of the daemon.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ServerInfo {
-    /// `abridged`.
+    /// Always `abridged`.
     pub name: &'static str,
-    /// Of the program.
+    /// Version of the program.
     pub version: &'static str,
 }
 
-/// What we can do.
+/// Capabilities of the daemon.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerCapabilities {
-    /// The methods that are answered.
+    /// Methods that the daemon answers.
     pub methods: Vec<&'static str>,
-    /// The formats of `session/context`.
+    /// Formats of `session/context`.
     pub context_formats: Vec<&'static str>,
-    /// How summaries can be made.
+    /// Methods of a summary.
     pub compaction_methods: Vec<&'static str>,
 }
 
-/// Our limits.
+/// Limits of the connection.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// A larger frame is skipped, in bytes.
+    /// Largest frame that is read, in bytes. A larger frame is skipped.
     pub max_inbound_frame_bytes: usize,
-    /// Events and notifications stay under this, in bytes.
+    /// Size below which events and notifications stay, in bytes.
     pub soft_outbound_frame_bytes: usize,
-    /// More requests at once are refused.
+    /// Largest number of requests in flight. Further requests are refused.
     pub max_in_flight_requests: usize,
-    /// A batch with more members is refused whole.
+    /// Largest number of members in a batch. A larger batch is refused whole.
     pub max_batch_requests: usize,
 }
 
@@ -111,14 +111,14 @@ pub struct Limits {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SettingsGetParams {
-    /// As they are in force for this session.
+    /// Session whose effective settings are returned. Default: the settings outside of sessions.
     pub session_id: Option<SessionId>,
 }
 
 /// Params of `$/cancelRequest`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct CancelLspParams {
-    /// The request's id.
+    /// Id of the request.
     #[schemars(with = "Value")]
     pub id: Box<RawValue>,
 }
@@ -127,7 +127,7 @@ pub struct CancelLspParams {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CancelAcpParams {
-    /// The request's id.
+    /// Id of the request.
     #[schemars(with = "Value")]
     pub request_id: Box<RawValue>,
 }

@@ -1,4 +1,4 @@
-//! Contexts and entries.
+//! Params and results of the methods that read a context, entries and events.
 
 use super::{Entry, Message, Object, Usage};
 use crate::{
@@ -12,54 +12,53 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextParams {
-    /// Of which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// At this entry instead of the leaf.
+    /// Entry at which the path ends. Default: the leaf.
     #[serde(default)]
     pub leaf_entry_id: Option<EntryId>,
-    /// In which form; `messages` if omitted.
+    /// Format of the context. Default: `messages`.
     #[serde(default)]
     pub format: Option<ContextFormat>,
-    /// Waits for running maintenance to end. Starts nothing.
+    /// Answer after running maintenance has ended. The request itself starts none.
     #[serde(default)]
     pub wait: Option<bool>,
 }
 
-/// The form of a context.
+/// Format of a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextFormat {
-    /// pi's messages.
+    /// Messages in pi's form.
     Messages,
-    /// A request of Anthropic's Messages.
+    /// A request body for Anthropic's Messages API.
     Anthropic,
-    /// A request of OpenAI's Chat Completions.
+    /// A request body for OpenAI's Chat Completions API.
     OpenaiChat,
-    /// A request of OpenAI's Responses.
+    /// A request body for OpenAI's Responses API.
     OpenaiResponses,
-    /// A request of Google's `generateContent`. The model's name is in its address, so not in the body.
+    /// A request body for Google's `generateContent`. The model is part of the URL and not of the body.
     Google,
 }
 
-/// The result of `session/context`.
+/// Result of `session/context`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextAnswer {
-    /// The messages, valid for a provider; with the format `messages`.
+    /// Messages, valid for a provider. Present with the format `messages`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// The entry of each message; null for the frame of a summary and for a message that stands in for a missing one.
+    /// Entry of each message; null for the frame of a summary and for a placeholder message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_ids: Option<Vec<Option<EntryId>>>,
-    /// The body of a request to the model, valid for its provider; with the other formats. Whether the answer is streamed
-    /// is not said in it.
+    /// Request body, valid for its provider. Present with the other formats. The client adds the streaming flag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Object>,
-    /// How full it is.
+    /// Fullness of the context.
     pub usage: Usage,
-    /// The compaction it is seen through.
+    /// Compaction in force.
     pub compaction_entry_id: Option<EntryId>,
-    /// The model it is for.
+    /// Model of the context.
     pub model: Option<ModelRef>,
 }
 
@@ -67,44 +66,44 @@ pub struct ContextAnswer {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntriesParams {
-    /// Of which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// Only those after this one.
+    /// Cursor: only entries after this one.
     #[serde(default)]
     pub since: Option<EntryId>,
-    /// `active` if omitted.
+    /// Selection of entries. Default: `active`.
     #[serde(default)]
     pub branch: Option<Branch>,
-    /// Only of these types.
+    /// Only entries of these types.
     #[serde(default)]
     pub types: Option<Vec<String>>,
-    /// At most so many; 1,000 if omitted.
+    /// Largest number of entries. Default: 1,000.
     #[serde(default)]
     pub limit: Option<usize>,
-    /// At most about so many bytes, but at least one entry; 1 MiB if omitted.
+    /// Approximate largest size of the page, in bytes; at least one entry is returned. Default: 1 MiB.
     #[serde(default)]
     pub max_bytes: Option<usize>,
 }
 
-/// Which entries.
+/// Selection of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Branch {
-    /// The path to the leaf.
+    /// The active path.
     Active,
-    /// Every one, in the order of the file.
+    /// Every entry, in file order.
     All,
 }
 
-/// The result of `session/entries`.
+/// Result of `session/entries`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntriesAnswer {
-    /// The page.
+    /// Entries of the page.
     pub entries: Vec<Entry>,
-    /// The leaf.
+    /// Leaf of the active path.
     pub leaf_entry_id: Option<EntryId>,
-    /// For the next page, as `since`; null where this is the last.
+    /// Cursor of the next page, for `since`; null on the last page.
     pub next_cursor: Option<EntryId>,
 }
 
@@ -112,16 +111,16 @@ pub struct EntriesAnswer {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryParams {
-    /// Of which session.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// Which.
+    /// Id of the entry.
     pub entry_id: EntryId,
 }
 
-/// The result of `session/entry`.
+/// Result of `session/entry`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct EntryAnswer {
-    /// The entry.
+    /// The entry as it was written.
     pub entry: Entry,
 }
 
@@ -129,43 +128,43 @@ pub struct EntryAnswer {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscribeParams {
-    /// Which session's events.
+    /// Id of the session.
     pub session_id: SessionId,
-    /// The last event that was seen: what is kept since follows again.
+    /// Last event that the client has seen. Retained events after it are sent again.
     #[serde(default)]
     pub after: Option<Seen>,
 }
 
-/// An event, by its place.
+/// Position of an event.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct Seen {
-    /// In which life of the daemon.
+    /// Run of the daemon.
     pub epoch: String,
-    /// Its number.
+    /// Number of the event.
     pub seq: u64,
 }
 
-/// The result of `session/subscribe`.
+/// Result of `session/subscribe`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SubscribeAnswer {
-    /// This life of the daemon.
+    /// Id of this run of the daemon.
     pub epoch: String,
-    /// The number of the last event.
+    /// Number of the last event.
     pub seq: u64,
-    /// Whether nothing durable was missed.
+    /// Whether every durable event after `after` is retained.
     pub status: Subscription,
-    /// So many events follow again, in order, with their old numbers.
+    /// Number of events that are sent again, in order and with their old numbers.
     pub replayed: usize,
-    /// The session now; null where the events that follow say all of it.
+    /// State of the session; null where the events that follow are complete.
     pub snapshot: Option<super::StatusAnswer>,
 }
 
-/// Whether a client that was away knows everything again.
+/// Completeness of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Subscription {
-    /// It does, with the events that follow.
+    /// The events that follow are complete.
     Ok,
-    /// Some events are gone for good: begin with the snapshot.
+    /// Some events are lost. The snapshot replaces them.
     Expired,
 }

@@ -1,4 +1,4 @@
-//! Settings, and what is told about them.
+//! Params and results of `settings/set` and `models/list`.
 
 use super::Object;
 use crate::{ids::SessionId, models::catalog::ListedModel};
@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SettingsSetParams {
-    /// Where it is changed.
+    /// Scope of the change.
     pub scope: Scope,
-    /// Of which session, or of which session's project. With scope `global`, for whom the answer is.
+    /// Session that the scope refers to. With scope `global`: the session whose effective settings are returned.
     #[serde(default)]
     pub session_id: Option<SessionId>,
-    /// What is changed. null takes a value out, so that what lies below it holds.
+    /// JSON merge patch. Null removes a value, so that the value of the next layer applies.
     pub patch: Object,
 }
 
-/// Where settings are changed.
+/// Scope of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// In the global settings file.
+    /// The global settings file.
     Global,
-    /// In the settings file of the session's folder.
+    /// The settings file of the session's working folder.
     Project,
-    /// In the session.
+    /// The session.
     Session,
 }
 
@@ -34,13 +34,13 @@ pub enum Scope {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelsListParams {
-    /// As this session sees them, with its own model.
+    /// Session whose own model is listed too.
     pub session_id: Option<SessionId>,
 }
 
-/// The result of `models/list`.
+/// Result of `models/list`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ModelsListAnswer {
-    /// Those of the settings in their order, then those that are only used.
+    /// Models of the settings in their order, then other models in use.
     pub models: Vec<ListedModel>,
 }

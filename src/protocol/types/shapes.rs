@@ -1,5 +1,6 @@
-//! What documents say of the things that are passed through byte for byte: pi's messages and entries. They are read in
-//! `message.rs` and `entry.rs`. More fields than these may stand in them, and are kept.
+//! Schemas of the values that are passed through byte for byte: pi's messages and entries. `message.rs` and `entry.rs`
+//! read
+//! them. Fields that are not listed here are kept.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
