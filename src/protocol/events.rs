@@ -1,4 +1,4 @@
-//! The events of a session.
+//! The events of a session: the table, and the types of their fields.
 
 use super::{
     errors::ErrorData,
@@ -12,22 +12,66 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Event of a session.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-#[schemars(rename = "SessionEvent")]
-pub enum Event {
+/// How long the outbox keeps an event for a client that reads slowly or is away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// Kept for a later `session/subscribe`, and dropped only together with all waiting events of its session.
+    Durable,
+    /// Dropped when too much waits.
+    Droppable,
+    /// Replaced by the next event of its type when too much waits.
+    Replaceable,
+}
+
+macro_rules! events {
+    ($($(#[doc = $doc:literal])+ $keeping:ident $variant:ident = $name:literal {
+        $($(#[$attribute:meta])+ $field:ident: $type:ty,)*
+    })+) => {
+        /// Event of a session.
+        #[derive(Debug, Clone, Serialize, JsonSchema)]
+        #[serde(tag = "type", rename_all_fields = "camelCase")]
+        #[schemars(rename = "SessionEvent")]
+        pub enum Event {
+            $(
+                $(#[doc = $doc])+
+                #[serde(rename = $name)]
+                $variant { $($(#[$attribute])+ $field: $type,)* },
+            )+
+        }
+
+        impl Event {
+            /// The `type` on the wire.
+            #[must_use]
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $name,)+
+                }
+            }
+
+            /// How long the outbox keeps it.
+            #[must_use]
+            pub fn keeping(&self) -> Keeping {
+                match self {
+                    $(Self::$variant { .. } => Keeping::$keeping,)+
+                }
+            }
+        }
+    };
+}
+
+// A line for each event: how long it is kept, its variant, its `type` on the wire, its fields.
+events! {
     /// An entry is on disk. An entry that exceeds a frame is announced by its type; its id is in the envelope.
-    EntryAppended {
+    Durable EntryAppended = "entry_appended" {
         /// The entry.
         #[serde(skip_serializing_if = "Option::is_none")]
         entry: Option<Entry>,
         /// Type of an entry that is not sent along.
         #[serde(skip_serializing_if = "Option::is_none")]
         entry_type: Option<String>,
-    },
+    }
     /// A compaction has started.
-    CompactionStart {
+    Durable CompactionStart = "compaction_start" {
         /// Reason of the compaction.
         reason: Reason,
         /// Strategy of the compaction.
@@ -40,27 +84,27 @@ pub enum Event {
         threshold_tokens: u64,
         /// Whether the turn is repeated afterwards.
         will_retry: bool,
-    },
+    }
     /// Progress of a compaction.
-    CompactionProgress {
+    Replaceable CompactionProgress = "compaction_progress" {
         /// Current stage.
         stage: Stage,
         /// Finished steps of the stage.
         done: usize,
         /// Steps of the stage.
         total: usize,
-    },
+    }
     /// A piece of a summary that is being written.
-    SummaryChunk {
+    Droppable SummaryChunk = "summary_chunk" {
         /// Part of the summary.
         source: ChunkSource,
         /// Number of the try. Pieces of earlier tries are void.
         attempt: u32,
         /// Text of the piece.
         text: String,
-    },
+    }
     /// A model request failed and is sent again after a delay.
-    RetryStart {
+    Durable RetryStart = "retry_start" {
         /// Purpose of the request.
         source: RetrySource,
         /// Number of the retry, from 1.
@@ -73,9 +117,9 @@ pub enum Event {
         error: ErrorData,
         /// The same error for a person.
         error_message: String,
-    },
+    }
     /// Result of a retry. Each `retry_start` has exactly one.
-    RetryEnd {
+    Durable RetryEnd = "retry_end" {
         /// Purpose of the request.
         source: RetrySource,
         /// Whether the request was answered.
@@ -88,9 +132,9 @@ pub enum Event {
         /// The same error for a person.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
-    },
+    }
     /// A compaction has ended. Each `compaction_start` has exactly one.
-    CompactionEnd {
+    Durable CompactionEnd = "compaction_end" {
         /// Reason of the compaction.
         reason: Reason,
         /// Outcome.
@@ -118,44 +162,44 @@ pub enum Event {
         duration_ms: u64,
         /// Fullness of the context.
         usage: Usage,
-    },
+    }
     /// The fullness of the context has changed.
-    UsageUpdated {
+    Replaceable UsageUpdated = "usage_updated" {
         /// The whole value.
         usage: Usage,
-    },
+    }
     /// The activity of the session has changed.
-    StatusChanged {
+    Durable StatusChanged = "status_changed" {
         /// The whole value.
         status: Status,
-    },
+    }
     /// Old tool results were replaced by one line each.
-    Pruned {
+    Durable Pruned = "pruned" {
         /// Entries of these results.
         entry_ids: Vec<EntryId>,
         /// Estimated saving, in tokens.
         tokens_saved: u64,
         /// Reason of the pruning.
         why: String,
-    },
+    }
     /// The index is complete. Requests that need it no longer wait.
-    IndexReady {
+    Durable IndexReady = "index_ready" {
         /// Number of entries.
         entry_count: usize,
         /// Title of the session.
         title: Option<String>,
         /// Faults of the file that `session/load` has not reported.
         repairs: Vec<Repair>,
-    },
+    }
     /// The settings in force for the session have changed.
-    SettingsChanged {
+    Durable SettingsChanged = "settings_changed" {
         /// All settings.
         settings: Box<Settings>,
         /// Source of each value that is not a default, by its dotted key.
         sources: BTreeMap<String, Source>,
-    },
+    }
     /// A message for a person.
-    Notice {
+    Durable Notice = "notice" {
         /// Severity.
         severity: Severity,
         /// Message in one line.
@@ -163,12 +207,12 @@ pub enum Event {
         /// Further details.
         #[serde(skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
-    },
+    }
     /// Nothing runs without new input.
-    Settled {
+    Durable Settled = "settled" {
         /// Whether the last operation was cancelled.
         aborted: bool,
-    },
+    }
 }
 
 /// Reason of a compaction.
@@ -291,39 +335,4 @@ pub struct Envelope {
     pub operation_id: Option<OperationId>,
     /// The event.
     pub event: Event,
-}
-
-impl Event {
-    /// Value of `type`.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::EntryAppended { .. } => "entry_appended",
-            Self::CompactionStart { .. } => "compaction_start",
-            Self::CompactionProgress { .. } => "compaction_progress",
-            Self::SummaryChunk { .. } => "summary_chunk",
-            Self::RetryStart { .. } => "retry_start",
-            Self::RetryEnd { .. } => "retry_end",
-            Self::CompactionEnd { .. } => "compaction_end",
-            Self::UsageUpdated { .. } => "usage_updated",
-            Self::StatusChanged { .. } => "status_changed",
-            Self::Pruned { .. } => "pruned",
-            Self::IndexReady { .. } => "index_ready",
-            Self::SettingsChanged { .. } => "settings_changed",
-            Self::Notice { .. } => "notice",
-            Self::Settled { .. } => "settled",
-        }
-    }
-
-    /// Whether the event is retained for replay and is dropped last.
-    #[must_use]
-    pub fn durable(&self) -> bool {
-        !matches!(self, Self::SummaryChunk { .. } | Self::CompactionProgress { .. } | Self::UsageUpdated { .. })
-    }
-
-    /// Whether a later event of the same type replaces this one.
-    #[must_use]
-    pub fn replaced_by_next(&self) -> bool {
-        matches!(self, Self::CompactionProgress { .. } | Self::UsageUpdated { .. })
-    }
 }

@@ -7,7 +7,7 @@
 use crate::{
     ids::{EntryId, OperationId, SessionId},
     protocol::{
-        events::Event,
+        events::{Event, Keeping},
         notifications::{Notification as _, ResyncParams, ResyncRequired, SessionEvent},
     },
     wire::transport::{Chosen, Framing, Piece, put_frame, write_pieces},
@@ -271,8 +271,9 @@ impl Outbox {
         if state.opted_out.contains(event.kind()) {
             return;
         }
-        let durable = event.durable();
-        let replaceable = event.replaced_by_next().then(|| event.kind());
+        let keeping = event.keeping();
+        let durable = keeping == Keeping::Durable;
+        let replaceable = (keeping == Keeping::Replaceable).then(|| event.kind());
         let render = |seq: u64| {
             let envelope = Envelope {
                 session_id: session,
