@@ -1,5 +1,5 @@
-//! What a person runs in a shell. What works on sessions speaks the protocol to a daemon of its own, like any client;
-//! the rest only looks.
+//! Commands of the shell. Commands that change sessions speak the protocol to a daemon of their own, like any client; the
+//! others only read.
 
 pub mod client;
 pub mod compact;

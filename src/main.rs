@@ -22,7 +22,7 @@ use std::{
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// What is logged to stderr: error, warn, info, debug or trace. Never payloads or keys.
+    /// Level of the log on stderr: error, warn, info, debug or trace. Payloads and keys are never logged.
     #[arg(long, global = true, env = "ABRIDGED_LOG", default_value = "warn", value_name = "LEVEL")]
     log: tracing::Level,
 }
@@ -52,7 +52,7 @@ enum Command {
         /// Only say what would be done.
         #[arg(long)]
         dry_run: bool,
-        /// What to keep above all.
+        /// Instructions for the summary: topics to keep above all.
         #[arg(long, value_name = "TEXT")]
         instructions: Option<String>,
         /// Tokens kept as they are.
@@ -87,7 +87,7 @@ enum Command {
 
 #[derive(Args)]
 struct ModelArguments {
-    /// Who writes the summary: a known provider with its key in the environment, or a model of the settings.
+    /// Author of the summary: a known provider with its key in the environment, or a model of the settings.
     #[arg(long, value_name = "PROVIDER/ID", value_parser = Named::parse_model)]
     model: Option<ModelRef>,
     /// Where the model is asked.

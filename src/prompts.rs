@@ -33,7 +33,7 @@ macro_rules! prompts {
                 }
             }
 
-            /// What it is useless without.
+            /// Placeholder without which the text is useless.
             fn needs(self) -> Option<&'static str> {
                 match self {
                     $(Self::$prompt => prompts!(@ $($need)?),)+
@@ -46,33 +46,33 @@ macro_rules! prompts {
 }
 
 prompts! {
-    /// What a summarizer is told before everything.
+    /// System prompt of a summarizer.
     SummarizationSystem = "summarization-system";
-    /// What is asked for of a conversation.
+    /// Request for the summary of a conversation.
     CompactionSummary = "compaction-summary";
-    /// The same, where there is a summary of what came before.
+    /// Request for the summary of a conversation that continues an earlier summary.
     CompactionUpdateSummary = "compaction-update-summary";
-    /// What is asked for of the beginning of a turn whose end is kept.
+    /// Request for the summary of the beginning of a turn whose end is kept.
     CompactionTurnPrefix = "compaction-turn-prefix";
-    /// Two sentences for a person.
+    /// Request for two sentences for a person.
     CompactionShortSummary = "compaction-short-summary";
-    /// What is asked for of a branch that is left.
+    /// Request for the summary of an abandoned branch.
     BranchSummary = "branch-summary";
-    /// What stands before the summary of a branch.
+    /// Preamble of a branch's summary.
     BranchSummaryPreamble = "branch-summary-preamble";
-    /// What is asked for at the end of a session that goes on in another.
+    /// Request for the document with which another session continues.
     HandoffDocument = "handoff-document";
-    /// What an agent is told after a compaction, so that it goes on.
+    /// Message to an agent after a compaction, so that it continues.
     AutoContinue = "auto-continue";
-    /// How a compaction's summary stands in a context.
+    /// Frame of a compaction's summary in a context.
     CompactionSummaryContext = "compaction-summary-context" needs "{{summary}}";
-    /// How a branch's summary stands in a context.
+    /// Frame of a branch's summary in a context.
     BranchSummaryContext = "branch-summary-context" needs "{{summary}}";
-    /// How a handoff's document stands in a context.
+    /// Frame of a handoff's document in a context.
     HandoffContext = "handoff-context" needs "{{document}}";
-    /// How the newest user message stands behind a summary, where a cut left it behind.
+    /// Frame of the newest user message behind a summary, where the cut separated it from its turn.
     CarriedMessageContext = "carried-message-context" needs "{{message}}";
-    /// How what is pinned stands behind a summary, word for word.
+    /// Frame of pinned text behind a summary.
     PinnedContext = "pinned-context" needs "{{pins}}";
 }
 
@@ -233,7 +233,7 @@ fn is_tag(after: &str, tags: &[&str]) -> bool {
     })
 }
 
-/// What is drawn as nothing.
+/// Characters that are not drawn.
 #[must_use]
 pub fn is_invisible(char: char) -> bool {
     matches!(char,

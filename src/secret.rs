@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// What is told instead.
+/// Text shown in the place of a secret.
 const MASK: &str = "***";
 
 /// A text that is told to nobody: as JSON and in a log it is `***`.

@@ -41,7 +41,7 @@ use std::{
 /// A name, and what is measured under it.
 type Group = (&'static str, fn(&mut Report));
 
-/// What is measured, by its name on the command line: `cargo bench -- sizes idle`. Nothing named: everything.
+/// Groups of measurements, by their names on the command line: `cargo bench -- sizes idle`. Default: all groups.
 const GROUPS: &[Group] = &[
     ("start", first_answer),
     ("echo", bare_echo),
@@ -132,7 +132,7 @@ fn first_answer(report: &mut Report) {
     report.add("start of the process to its first answer", milliseconds(median(times)), "ms", "5");
 }
 
-/// What the machine itself takes for a line there and back: `cat` over the same pipes.
+/// Time of one line there and back through `cat`: the floor of this machine.
 fn bare_echo(report: &mut Report) {
     const ROUNDS: usize = 20_000;
     let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("cat starts");

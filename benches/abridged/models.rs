@@ -1,4 +1,4 @@
-//! What a summary by a model costs beside the model: reading the conversation, the wire, and the way through the daemon.
+//! Cost of a summary by a model, without the model's own time: reading the conversation, the wire, and the daemon.
 
 use super::{Daemon, Report, demand, median, milliseconds, path_of};
 use abridged::{

@@ -8,15 +8,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is asked for.
+/// Options of `abridged compact`.
 pub struct Request {
     /// The session file.
     pub file: PathBuf,
-    /// Who writes the summary, before those that the settings name.
+    /// Author of the summary, tried before the candidates of the settings.
     pub model: Option<Named>,
-    /// Only say what would be done.
+    /// Report the plan without writing.
     pub dry_run: bool,
-    /// What to keep above all.
+    /// Instructions for the summary: topics to keep above all.
     pub instructions: Option<String>,
     /// Tokens kept as they are.
     pub keep: Option<u64>,
@@ -126,7 +126,7 @@ fn result(session: &Value, repairs: &Value, answer: &Value) -> String {
     text
 }
 
-/// Who made a summary: a model, or the method.
+/// Author of a summary: a model, or the method.
 pub(super) fn by(result: &Value) -> String {
     match result["model"].is_object() {
         true => named(&result["model"]),
@@ -140,7 +140,7 @@ pub(super) fn named(model: &Value) -> String {
     format!("{}/{}", part("provider"), part("id"))
 }
 
-/// Who did not make it and why, a line each.
+/// Rejected candidates with their reasons, one line each.
 pub(super) fn rejected(result: &Value) -> Vec<String> {
     let line = |it: &Value| {
         let why = printable(it["why"].as_str().unwrap_or_default());

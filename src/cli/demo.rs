@@ -128,7 +128,7 @@ fn show(home: &Home, settings: &Value, chosen: Option<&Chosen>) -> Result<i32, S
     picture(&before, &after, result, &paint);
     say(&format!("  before {}", bar(&before["usage"], &paint)));
     say(&format!("  after  {}", bar(&after["usage"], &paint)));
-    // What a model wrote was seen when it wrote it.
+    // A model's summary was shown while it was written.
     if result["method"] != "llm" {
         say("");
         say(&paint.bold("The summary that stands for the rest"));
@@ -253,7 +253,7 @@ impl Lines {
     }
 }
 
-/// Who made the summary and who did not, and what it cost.
+/// Author, rejected candidates and cost of the summary.
 fn outcome(client: &mut Client, id: &Value, result: &Value, paint: &Paint) -> Result<(), String> {
     let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
     say(&format!("  {} by {}", paint.dim("summary "), by(result)));

@@ -122,7 +122,7 @@ pub fn run(ask: bool, as_json: bool) -> Result<i32, String> {
         true => serde_json::to_string_pretty(&findings).map_err(|error| error.to_string())?,
         false => picture(&findings, &Paint::for_stdout()),
     };
-    // Whoever stopped reading has read enough.
+    // A closed pipe is no error: the reader has read enough.
     let _ = writeln!(std::io::stdout(), "{text}");
     Ok(i32::from(findings.problems.iter().any(|problem| problem.weight == Weight::Broken)))
 }
@@ -217,7 +217,7 @@ fn stale(lock: &Path) -> Option<Finding> {
     Some(Finding { weight: Weight::Odd, file: Some(lock.to_owned()), line: None, key: None, what })
 }
 
-/// What of a model leads nowhere.
+/// Faults of a model's settings.
 fn of_model(model: &Model, all: &[Model], variable: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
     let listed = &model.listed;
     let name = name_of(listed);
@@ -375,7 +375,7 @@ fn listed(parts: [&str; 2]) -> String {
 
 /// Rows in columns; the last one is dim.
 fn aligned(rows: &[Vec<String>], paint: &Paint) -> String {
-    // What stands last in its row needs no room in the others.
+    // The last cell of a row takes no width from the others.
     let cells = |column: usize| rows.iter().filter(move |row| column + 1 < row.len()).map(move |row| &row[column]);
     let width = |column: usize| cells(column).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let line = |row: &Vec<String>| {

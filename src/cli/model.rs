@@ -13,7 +13,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What a person said of a model.
+/// A model named on the command line.
 #[derive(Debug, Clone)]
 pub struct Named {
     /// Which.
@@ -30,7 +30,7 @@ pub(super) struct Chosen {
     pub(super) candidate: Candidate,
     /// The models of the settings with what was said of this one. Holds secrets: not to be printed.
     pub(super) models: Vec<Value>,
-    /// Who writes summaries, this one first.
+    /// Order of the summarizers, with this model first.
     pub(super) order: Vec<String>,
 }
 

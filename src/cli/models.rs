@@ -1,5 +1,4 @@
-//! What the doctor says of models: how large each is and who says so, whether it can be asked and how, and, if a person
-//! wants to know it, whether it answers.
+//! The models in the doctor's report: window and its source, route and key, and with `--ask` the model's answer.
 
 use super::model::key;
 use crate::{
@@ -28,7 +27,7 @@ pub(super) struct Model {
     /// Whether it is among those that summaries are asked of first.
     pub(super) summarizes: bool,
     pub(super) asking: Asking,
-    /// What it says, if it was asked.
+    /// Answer of the model, if it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) answer: Option<Answered>,
 }
@@ -55,7 +54,7 @@ pub(super) struct Asking {
 pub(super) struct Answered {
     pub(super) ok: bool,
     pub(super) duration_ms: u64,
-    /// What is wrong, and what to do.
+    /// Fault and next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) why: Option<String>,
 }

@@ -1,5 +1,4 @@
-//! What of a conversation is a fact rather than prose: requests and what came of them, rules the user set, decisions,
-//! failures, the todo list.
+//! The facts of a conversation: requests and their outcomes, rules of the user, decisions, failures, the todo list.
 
 use super::{
     redact,
@@ -20,7 +19,7 @@ use std::{collections::HashMap, sync::Arc};
 #[derive(Debug, Clone)]
 pub(super) struct Said {
     pub speaker: Speaker,
-    /// What a line of it stands under: the tool and what it was asked for.
+    /// Heading of a line: the tool and its most telling argument.
     pub label: String,
     pub text: String,
 }
@@ -64,7 +63,7 @@ pub(super) struct Ledger {
     pub decisions: Vec<String>,
     pub failures: Vec<Failure>,
     pub todos: Vec<Todo>,
-    /// What the agent said last.
+    /// Last words of the agent.
     pub narrative: Vec<String>,
 }
 
@@ -496,7 +495,7 @@ fn is_decision(sentence: &str) -> bool {
         "so that",
     ];
     let lower = sentence.to_lowercase();
-    // What the agent is about to do is not settled yet, and a heading settles nothing.
+    // A plan of the agent is no decision yet, and a heading is none.
     let plan = ["let me", "now let", "now i", "i'll now", "first,"].iter().any(|start| lower.starts_with(start));
     if plan || sentence.ends_with(':') || sentence.split_whitespace().count() < 5 {
         return false;

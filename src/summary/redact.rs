@@ -173,7 +173,7 @@ fn fixed(pattern: &str) -> Regex {
 /// The rules of many keys as one pattern: the text is gone through once for all of them.
 struct AllKeys {
     pattern: Regex,
-    /// What tells them apart again.
+    /// Index of each key's rule in the pattern.
     each: Vec<(&'static Rule, Regex)>,
 }
 
@@ -406,7 +406,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Whatever stands together, there is an answer, and it is the same for itself.
+        /// Any combination of pieces has a result, and redacting the result changes nothing.
         #[test]
         fn redacting_twice_changes_nothing(pieces in prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..30)) {
             let text = pieces.concat();

@@ -87,7 +87,7 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
         if let Some(heading) = heading(line.trim_end()) {
             split_turn |= heading.starts_with("Turn Context");
             section = Section::of_heading(heading).unwrap_or(Section::Context);
-            // What a turn was about is not what the session is about.
+            // The subject of one turn is not the subject of the session.
             if split_turn && section == Section::Goal {
                 section = Section::Done;
             }
@@ -113,7 +113,7 @@ pub(super) fn parse(summary: &str) -> Vec<(Section, String)> {
     items
 }
 
-/// What stands under a heading without items.
+/// Body of a heading without items.
 const NONE: &str = "(none)";
 
 fn heading(line: &str) -> Option<&str> {

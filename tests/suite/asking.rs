@@ -127,7 +127,7 @@ fn a_session_is_compacted_from_the_shell_by_a_model() {
     let provider = Provider::start(Format::OpenAiChat);
     provider.otherwise(good_model);
     let home = Home::new();
-    // What the settings say of others stays; they would be asked next.
+    // Models that the settings name already stay; they would be asked next.
     let other = json!({"provider": "other", "id": "model", "baseUrl": "http://127.0.0.1:1/v1"});
     home.settings(
         &json!({"models": [other], "compaction": {"models": ["other/model"]}, "retry": {"enabled": false}}).to_string(),
@@ -163,7 +163,7 @@ fn a_session_is_compacted_from_the_shell_by_a_model() {
     assert!(out.contains("Not by other/model: "), "{out}");
 }
 
-/// What the doctor says: exit code, JSON, and the same for a person.
+/// Report of the doctor: exit code, JSON, and the text for a person.
 fn doctor(home: &Home, ask: &[&str]) -> (Option<i32>, Value, String) {
     let run = |more: &[&str]| {
         let mut command = command(home, &[&["doctor"], ask, more].concat());

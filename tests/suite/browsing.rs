@@ -122,7 +122,7 @@ fn a_deleted_session_is_gone_and_one_of_somebody_else_is_not() {
     let error = daemon.err("session/delete", json!({"sessionId": new["sessionId"]}));
     assert_eq!(error["data"]["code"], "not_found");
 
-    // What only looks like ours stays, and what was sent before is done before.
+    // A file that only resembles an export stays, and earlier requests are done before.
     let path = session_of(&daemon.home, "among", &turns(1));
     let session = daemon.load(&path);
     for name in ["among.jsonl.newsletter", "among.jsonl.v10", "among.jsonl.torn.3"] {

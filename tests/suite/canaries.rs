@@ -4,11 +4,11 @@
 /// A planted secret.
 #[derive(Debug, Clone)]
 pub struct Canary {
-    /// What its placeholder says.
+    /// Kind in the placeholder.
     pub kind: &'static str,
-    /// A line, or a few, as it stands in somebody's terminal or file.
+    /// One or a few lines, as they stand in a terminal or a file.
     pub text: String,
-    /// What must never be seen again.
+    /// Text that must not appear again.
     pub secret: String,
 }
 
@@ -247,7 +247,7 @@ fn named() -> Vec<Canary> {
     names.iter().enumerate().map(canary).collect()
 }
 
-/// What goes over lines.
+/// Secrets over several lines.
 fn blocks() -> Vec<Canary> {
     let key = |what: &str, seed: u64| {
         let text = armored(what, seed);

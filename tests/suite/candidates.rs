@@ -1,5 +1,6 @@
-//! Whatever goes wrong with a model, a compaction ends: by the next candidate, or without one. Each fault is told once,
-//! typed, with what to do about it, and without the key.
+//! A compaction ends whatever fault a model has: with the next candidate, or without a model. Each fault is reported
+//! once, typed,
+//! with the next step, and without the key.
 
 use crate::{
     provider::{Asked, Format, Provider, Step, Tls, Trouble},
@@ -22,7 +23,7 @@ use std::{
     time::Duration,
 };
 
-/// What nobody may be told. No pattern knows them for secrets.
+/// Values that must not appear in any output. No pattern recognizes them as secrets.
 const KEY: &str = "planted.key.of.the.first.4711";
 const HEADER: &str = "planted.header.of.the.first.0815";
 
@@ -87,7 +88,7 @@ impl Scene {
         (answer["result"].clone(), events)
     }
 
-    /// What the session was told, without what surrounds each event.
+    /// Events of the session, without their envelopes.
     fn events(&self, session: &str) -> Vec<Value> {
         let frames = self.daemon.events.iter().filter(|frame| frame["params"]["sessionId"] == session);
         frames.map(|frame| frame["params"]["event"].clone()).collect()
@@ -172,7 +173,7 @@ fn of<'a>(events: &'a [Value], kind: &'a str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["type"] == kind).collect()
 }
 
-/// What a failure of the first model must look like: status, whether it may work later, and words of its text.
+/// Expected failure of the first model: status, retryable, and words of its text.
 fn rejects(result: &Value, status: Option<u16>, retryable: bool, words: &[&str]) {
     let rejected = result["rejected"].as_array().expect("a list");
     assert_eq!(rejected.len(), 1, "{result:#}");
@@ -192,14 +193,14 @@ fn rejects(result: &Value, status: Option<u16>, retryable: bool, words: &[&str])
     }
 }
 
-/// Who wrote the summary.
+/// Author of the summary.
 fn by(result: &Value) -> &str {
     result["model"]["provider"].as_str().unwrap_or("nobody")
 }
 
-/// What becomes of a fault.
+/// Consequence of a fault.
 enum Fate {
-    /// The same request again works, after a wait of so many milliseconds at least.
+    /// A retry after at least this many milliseconds succeeds.
     Again(u64),
     /// The next candidate at once: status, whether it may work later, and what is said.
     Next(u16, bool, &'static [&'static str]),
@@ -534,7 +535,7 @@ fn a_key_that_comes_back_is_told_to_nobody() {
             Step::status(200).body(&quoted),
             Step::answer("Well").error_in_stream(Trouble::Invalid(quoted.clone())),
         ];
-        // What they have in common is tried once.
+        // A fault that candidates have in common is tried once.
         let every = if format == Format::Anthropic { 1 } else { 5 };
         for step in rows.into_iter().step_by(every) {
             first.script([step]);
@@ -635,7 +636,7 @@ fn hanging(provider: &Provider, format: Format) -> (Scene, String, PathBuf, u64)
 
 /// The answer to a cancel comes before anything else that follows from it; then the end.
 fn cancelled(scene: &mut Scene, session: &str, compact: u64) -> Vec<Value> {
-    // What was on its way is told before.
+    // Events on their way are sent before.
     scene.daemon.ok("ping", json!({}));
     let before = scene.daemon.events.len();
     let id = scene.daemon.begin("session/cancel", json!({"sessionId": session}));
@@ -751,7 +752,7 @@ fn what_was_paid_before_a_cancel_is_noted() {
     }
 }
 
-/// What a client is asked for.
+/// The request that the client receives.
 fn asked(scene: &mut Scene) -> Value {
     let asks = |frame: &Value| frame["method"] == "llm/complete";
     if let Some(at) = scene.daemon.events.iter().position(asks) {
@@ -778,7 +779,7 @@ fn said(text: &str) -> Value {
     })
 }
 
-/// What a good model of a client says to a request.
+/// Answer of a good model of a client.
 fn fitting(request: &Value) -> Value {
     let params = &request["params"];
     let text = match params["purpose"].as_str().expect("a purpose") {
@@ -883,7 +884,7 @@ fn a_client_whose_model_is_too_small_is_asked_for_less() {
         .into_iter()
         .enumerate()
     {
-        // What one compaction learned the next one knows.
+        // The next compaction knows the learned window.
         if at == 1 {
             scene = by_client(&second, json!({}));
         }
@@ -1133,7 +1134,7 @@ fn no_more_summaries_are_made_at_once_than_allowed() {
         let frame = scene.daemon.frame();
         scene.daemon.events.push(frame);
     }
-    // Who waits for their turn can be cancelled too.
+    // A request that waits for its turn can be cancelled too.
     cancelled(&mut scene, &sessions[3], ids.pop().expect("four of them"));
     drop(goes_on);
     for id in ids {

@@ -1,4 +1,4 @@
-//! What a person runs in a shell.
+//! The commands of the shell.
 
 use crate::support::{Home, binary, run, session_of, turns};
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ fn help_and_version_are_there() {
     assert_eq!(run(command).0, Some(2));
 }
 
-/// What the doctor says of a folder: exit code and JSON.
+/// Report of the doctor on a folder: exit code and JSON.
 fn doctor(home: &Home) -> (Option<i32>, Value) {
     fs::create_dir_all(home.path("project")).expect("a folder");
     let mut command = home.command();
@@ -175,7 +175,7 @@ fn block(fence: &str) -> &'static str {
     code
 }
 
-/// What the README says a client adds to run models, in the client that it says it of.
+/// The README's lines for a client that runs models, in the README's client.
 #[test]
 fn the_client_of_the_readme_runs_models() {
     if std::process::Command::new("python3").arg("--version").output().is_err() {

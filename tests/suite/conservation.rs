@@ -26,7 +26,7 @@ use std::{
     sync::Arc,
 };
 
-/// What may happen to a session.
+/// A step of a session's history.
 #[derive(Debug, Clone)]
 pub enum Step {
     User(usize),

@@ -86,7 +86,7 @@ fn what_follows_a_broken_line_keeps_everything_before_it() {
     let home = Home::new();
     let (path, lines) = lines_of(&home, &turns(4));
     let broken = |line: &String| line.replacen("Request", "\\q", 1);
-    // What is left of line 9 (entry e8, a request), the repairs, and the entries of the context.
+    // Remaining bytes of line 9 (entry e8, a request), the repairs, and the entries of the context.
     let cut = |to: usize| lines[9][..to].to_owned();
     for (line, expected) in [
         // A broken escape.

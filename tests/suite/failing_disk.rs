@@ -91,9 +91,9 @@ fn a_write_that_the_disk_does_not_confirm_makes_the_session_read_only() {
     all_there(&mut peer, 0);
     peer.ok("session/close", json!({"sessionId": id}));
     peer.ok("session/load", json!({"path": path}));
-    // What was not confirmed may be there or not.
+    // An unconfirmed entry may be there or not.
     all_there(&mut peer, 1);
-    // Its lock goes with it.
+    // The lock is released with it.
     peer.end();
 
     let mut peer = Peer::start(&home);

@@ -18,7 +18,7 @@ use std::{
 
 const SPLIT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
 
-/// What a request is for, by its prompt.
+/// Purpose of a request, recognized by its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     First,
@@ -38,7 +38,7 @@ fn kind(asked: &Asked) -> Kind {
     found.iter().find(|(words, _)| text.contains(words)).map(|(_, kind)| *kind).expect("a prompt of ours")
 }
 
-/// What stands between the tags.
+/// Text between the tags.
 fn inside(asked: &Asked, tag: &str) -> Option<String> {
     let text = asked.text();
     let (_, rest) = text.split_once(&format!("<{tag}>\n"))?;
@@ -166,7 +166,7 @@ fn a_window_that_is_smaller_than_set_is_learned_from_what_its_provider_says() {
         assert_eq!(refused, 1, "{format:?}: what was learned fits");
         let learned: Value = serde_json::from_str(&learned.expect("a file")).expect("JSON");
         assert_eq!(learned, json!({"test/model": 8_000}), "{format:?}");
-        // Whoever comes next knows it from the start.
+        // The next compaction knows the smaller window from its beginning.
         daemon.end();
         let home = std::mem::replace(&mut daemon.home, Home::new());
         drop(daemon);
@@ -251,7 +251,7 @@ fn usage_over_the_window_is_an_overflow_too() {
 
 #[test]
 fn the_room_for_an_answer_is_what_the_reserve_says() {
-    // What the model has and the settings say; then history, turn prefix, short.
+    // Window of the model and limit of the settings; then history, turn prefix, short summary.
     let rows = [
         (json!({"contextWindow": 100_000}), json!({}), [13_107, 8_192, 512]),
         (json!({"contextWindow": 100_000, "maxOutputTokens": 4_000}), json!({}), [4_000, 4_000, 512]),
@@ -462,7 +462,7 @@ fn ten_compactions_lose_nothing_that_the_model_carries_on() {
     }
 }
 
-/// What a model may be asked to write, by the words of the request.
+/// Number of words that a request allows.
 fn words_allowed(asked: &Asked) -> usize {
     let text = asked.text();
     let rest = text.rsplit_once("Use at most ").expect("a limit").1;

@@ -4,7 +4,7 @@ use crate::support::*;
 use serde_json::{Value, json};
 use std::{fs::OpenOptions, io::Write, path::Path};
 
-/// What another program does: it appends lines and knows of no lock.
+/// Appends lines like a program that knows no lock.
 fn append_to(path: &Path, text: &str) {
     let mut file = OpenOptions::new().append(true).open(path).expect("a file");
     file.write_all(text.as_bytes()).expect("it is written");

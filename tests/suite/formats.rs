@@ -35,7 +35,7 @@ const MODELS: &[(Format, &str)] = &[
     (Format::Google, "google/gemini-3-pro-preview"),
 ];
 
-/// What pi writes into `api`.
+/// Value of `api` in pi's files.
 fn written(format: Format) -> &'static str {
     match format {
         Format::Anthropic => "anthropic-messages",
@@ -158,7 +158,7 @@ fn signed(format: Format, model: &str, id: &str) -> Value {
     })
 }
 
-/// What sessions go through, by name.
+/// Histories of sessions, by name.
 fn shapes() -> Vec<(&'static str, Vec<Value>)> {
     let image = |mime: &str| json!({"type": "image", "mimeType": mime, "data": "iVBORw0KGgo="});
     let shown = |id: &str, content: Value| json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "content": content, "isError": false});
@@ -315,7 +315,7 @@ fn a_session_of_ours_stays_valid_through_compactions_pins_and_prunings() {
     assert!(!old["body"].to_string().contains("Request 2:"), "as it was at an earlier entry");
 }
 
-/// What has no content of its own says what the edit says; what is sent to nobody is not sent edited either.
+/// An edit replaces the content of any entry that is sent. An entry that is not sent stays unsent when it is edited.
 #[test]
 fn an_edit_is_what_is_sent_whatever_it_is_about() {
     let edit = |target: &str, content: &str| json!({"type": "context_edit", "targetId": target, "replacement": {"content": content}});
@@ -442,7 +442,7 @@ fn the_same_session_is_the_same_body_and_what_is_appended_changes_its_end() {
                     .map(|method| daemon.begin(method, json!({"sessionId": session, "format": format.api()})));
                 let [one, two] = asked.map(|id| daemon.answer(id).expect("a context")["body"].take());
                 assert_eq!(one.to_string(), two.to_string());
-                // Nobody asks a model behind its own answer.
+                // A model is not asked behind its own answer.
                 if !last {
                     let now = conversation(*format, &one);
                     let end = before.len().min(now.len());
@@ -584,7 +584,7 @@ fn a_request_needs_a_model_and_a_format_that_there_is() {
     assert_eq!(objection(Format::Anthropic, "", body), None);
 }
 
-/// What happens to a session, with what only providers write.
+/// A step of a session, with content that only providers write.
 #[derive(Debug, Clone)]
 enum Event {
     Step(conservation::Step),

@@ -1,4 +1,4 @@
-//! What is no summary never becomes one, and what becomes one says how: through the real binary.
+//! A rejected text never becomes a summary, and a summary says how it was made: through the real binary.
 
 use crate::{
     provider::{Asked, Format, Provider, Step, Stop},
@@ -189,9 +189,9 @@ fn when_no_model_can_the_summary_is_extracted() {
     assert!(whys[1].contains("refusal") && whys[2].contains("tags that frame data"), "{whys:?}");
     let file = fs::read_to_string(path).expect("a file");
     assert!(!file.contains(BAD));
-    // What they cost is noted all the same.
+    // Their cost is recorded all the same.
     assert_eq!(file.matches("\"type\":\"usage\"").count(), 4);
-    // Who follows the pieces throws away what was refused.
+    // A client that follows the pieces discards the rejected ones.
     let pieces: Vec<(u64, String)> = events(&daemon, "summary_chunk")
         .map(|it| (it["attempt"].as_u64().expect("a number"), it["text"].as_str().expect("a text").to_owned()))
         .collect();
@@ -356,7 +356,7 @@ fn the_result_says_what_came_of_it_and_the_file_what_it_cost() {
     let leaf = daemon.ok("session/status", json!({"sessionId": session}))["session"]["leafEntryId"].clone();
     assert_eq!(leaf, result["entryId"]);
 
-    // What is told, and in which order.
+    // Events and their order.
     let told: Vec<(String, String)> = daemon
         .events
         .iter()

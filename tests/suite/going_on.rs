@@ -213,7 +213,7 @@ impl World {
         let lines = match what {
             Pi::Turn => vec![message(user(&self.text(20))), message(self.answer())],
             Pi::Edit { at, whole } => {
-                // What is pinned stays whole here, and there from the next line of the daemon on.
+                // A pinned entry stays whole here, and in pi from the next line of the daemon on.
                 let pins: Vec<Value> = self.entries().iter().map(|entry| entry["data"]["entryId"].clone()).collect();
                 let may = |it: &&Sent| it.message["role"] == "toolResult" && !pins.contains(&it.entry["id"]);
                 let results: Vec<_> = sent.iter().filter(may).collect();

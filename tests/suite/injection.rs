@@ -41,7 +41,7 @@ const OURS: [&str; 9] = [
     "handoff-context",
 ];
 
-/// What cannot be seen is not there, what is wide is narrow: as a model may read it.
+/// The text as a model may read it: without invisible characters, wide letters narrow.
 fn seen(text: &str) -> Vec<char> {
     let hidden =
         |char: &char| matches!(char, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
@@ -92,7 +92,7 @@ fn labels(text: &str) -> Vec<String> {
 /// A session with a text in a place.
 fn lines(id: &str, place: &str, text: &str) -> Vec<Value> {
     let mut messages = turns(8);
-    // What is kept begins with a turn.
+    // The kept part begins with a turn.
     messages.push(user(&text_of(620, "next")));
     let stamped = |mut message: Value| {
         message["timestamp"] = 1.into();
@@ -136,7 +136,7 @@ fn lines(id: &str, place: &str, text: &str) -> Vec<Value> {
     lines
 }
 
-/// What stands before the prompt, and the prompt with what follows.
+/// The text before the prompt, and the prompt with the text behind it.
 fn halves(asked: &Asked) -> (String, String) {
     let text = asked.body["messages"][0]["content"].as_str().map(str::to_owned);
     let text =
@@ -209,7 +209,7 @@ impl Ground {
         (self.daemon.load(&path), path)
     }
 
-    /// What the provider got for a session that is compacted.
+    /// Requests that the provider received for a session that is compacted.
     fn asked_for(&mut self, place: &str, text: &str) -> (String, Vec<Asked>) {
         let (session, _) = self.load(place, text);
         let before = self.provider.asked().len();

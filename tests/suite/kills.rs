@@ -16,7 +16,7 @@ use std::{
 /// A session is given up after so many kills, so that the long version measures kills and not a long file.
 const KILLS_OF_A_SESSION: u64 = 50;
 
-/// What clients were told of a session over the lives of its daemons.
+/// Events that clients received over all runs of the daemon.
 struct Told {
     path: PathBuf,
     /// The bytes of the file after the last kill: they stay.
@@ -93,7 +93,7 @@ fn read_beside(path: &Path, name: &str) -> Vec<u8> {
     fs::read(path.with_file_name(name)).expect("a file")
 }
 
-/// What lies in the folder of a session beside the session.
+/// Files beside the session file.
 fn beside(path: &Path) -> Vec<String> {
     let own = path.file_name().expect("a name").to_string_lossy().into_owned();
     let folder = fs::read_dir(path.parent().expect("a folder")).expect("a folder");
@@ -191,7 +191,7 @@ fn wait_for_the_moment(dice: &mut Dice, peer: &mut Peer, requests: usize) {
     }
 }
 
-/// What a client saw begin has one end.
+/// Each start event that a client received has one end.
 fn check_ends(told: &mut Told, peer: &Peer, answered_at: usize, tally: &mut Tally) {
     let kind = |frame: &Value| frame["params"]["event"]["type"] == "compaction_end";
     assert!(!peer.said[..answered_at].iter().any(kind), "an end overtook the answer to session/load");

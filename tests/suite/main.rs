@@ -12,6 +12,7 @@ mod compaction;
 mod conservation;
 mod damage;
 mod editing;
+mod english;
 mod envelope;
 mod failing_disk;
 mod folding;

@@ -33,7 +33,7 @@ const FRAMES_OF_A_DAEMON: usize = 2_500;
 /// Frames that are sent before their answers are waited for: fewer than are refused as too many.
 const BATCH: usize = 50;
 
-/// What a client may send, but for what ends the daemon and what writes files where its params say.
+/// Frames of a client, without requests that end the daemon or write files at a path of their params.
 fn frames(session: &str) -> Vec<String> {
     let of_session = |more: Value| {
         let mut params = json!({"sessionId": session});
@@ -88,8 +88,7 @@ fn frames(session: &str) -> Vec<String> {
     frames
 }
 
-/// What must be answered: ids as they stand, and answers that may have one of several ids because what asks for them is
-/// no request.
+/// Expected responses: exact ids, and responses with one of several ids where the sender sent no valid request.
 #[derive(Debug, Default)]
 struct Owed {
     exactly: HashMap<String, usize>,
@@ -153,7 +152,7 @@ impl Owed {
                 _ => return Err(format!("{id} was answered, which nobody or somebody else asked")),
             }
         }
-        // What is null may be owed either way.
+        // A null id matches either.
         match self.exactly.into_iter().find(|(id, left)| *left > 0 && id != "null") {
             Some((id, left)) => Err(format!("{id} waits for {left} answers")),
             None => Ok(()),
@@ -442,7 +441,7 @@ impl Read for Pieces<'_> {
     }
 }
 
-/// What a reader finds in a stream, and where it ends: behind a broken header nobody reads on.
+/// Frames that a reader finds in a stream, up to its end: nothing is read behind a broken header.
 fn frames_of(input: impl Read, capacity: usize, largest: usize) -> Vec<Inbound> {
     let mut reader = FrameReader::new(BufReader::with_capacity(capacity, input), Chosen::default(), largest);
     let mut found = Vec::new();

@@ -234,7 +234,7 @@ impl World {
         self.push(entry::line(kind, &id, parent.as_ref(), &fields));
     }
 
-    /// What the provider counts of a request for this path.
+    /// The provider's count of a request for this path.
     fn count(&self) -> u64 {
         let context = context::build(&self.path, &self.settings.prompts);
         let message = |message: &Message| {
@@ -283,7 +283,7 @@ impl World {
                 let Some(place) = self.path.compaction() else { return };
                 let data = json!({"compactionEntryId": self.path[place].id});
                 self.fields("custom", &[("customType", json!("abridged.undo")), ("data", data)]);
-                // What was trimmed is read again.
+                // A trimmed entry is read again.
                 self.path = Path::of(&self.entries);
                 self.follow();
                 assert_eq!(self.usage().source, UsageSource::Estimate);
@@ -401,8 +401,8 @@ fn histories() -> ProptestConfig {
 proptest! {
     #![proptest_config(histories())]
 
-    /// What a compaction says it leaves, what the session says then, live and opened again, and what the provider reports
-    /// next are the same, the last within 15 %.
+    /// `tokensAfter`, the session's usage, live and reopened, and the provider's next report agree, the last within 15
+    /// %.
     #[test]
     fn after_a_compaction_everybody_says_the_same(provider in provider(), steps in steps()) {
         let mut world = World::new(provider);
@@ -437,7 +437,7 @@ impl Host {
         self.daemon.ok(method, params)
     }
 
-    /// What the provider counts of the request as it is now.
+    /// The provider's count of the current request.
     fn reported(&mut self) -> u64 {
         let body = self.ask("session/context", json!({"format": "anthropic"}))["body"]["messages"].to_string();
         self.overhead + self.tokenizer.count(&body) as u64
@@ -583,7 +583,7 @@ fn the_system_messages_of_pi_are_its_system_prompt_and_tools() {
             (&system, &body["messages"][0], &body["tools"])
         );
     }
-    // What a client says counts for more, and is the client's to send.
+    // Instructions of the client have precedence, and the client sends them.
     daemon.ok("session/configure", json!({"sessionId": session, "systemPrompt": "Mine."}));
     let context = daemon.ok("session/context", json!({"sessionId": session}));
     assert!(context["messages"].as_array().expect("messages").iter().all(|message| message["role"] != "system"));

@@ -19,7 +19,7 @@ use std::{
 /// It only bounds how long a failure hangs.
 const LONG: Duration = Duration::from_secs(20);
 
-/// What may happen to a session.
+/// A step of a session's history.
 #[derive(Debug, Clone)]
 enum Step {
     Ask(Request),
@@ -44,7 +44,7 @@ enum Step {
     Follow,
 }
 
-/// What a client may ask for.
+/// A request of a client.
 #[derive(Debug, Clone)]
 enum Request {
     User {
@@ -71,7 +71,7 @@ enum Request {
     Configure(usize),
 }
 
-/// What another program appends.
+/// Lines that another program appends.
 #[derive(Debug, Clone)]
 enum Strange {
     Message {
@@ -151,7 +151,7 @@ fn is_message(line: &Value) -> bool {
     line["type"] == "message"
 }
 
-/// What a daemon says of a session.
+/// A daemon's view of a session.
 #[derive(Debug, PartialEq)]
 struct Picture {
     messages: Value,
@@ -201,7 +201,7 @@ struct World {
     bytes: Vec<u8>,
     /// Every whole line that ever was in the file, and every entry that was answered, by its id.
     lines: HashMap<String, String>,
-    /// What another program still has to write of its last line.
+    /// Rest of a last line that another program has not finished.
     rest: Option<String>,
     count: usize,
 }
@@ -287,9 +287,9 @@ impl World {
         Some((id, messages))
     }
 
-    /// What was answered must be there from now on, with the bytes that were sent.
+    /// Answered entries must stay, with the bytes that were sent.
     fn answered(&mut self, answer: &Result<Value, Value>, messages: &[String]) {
-        // What cannot be done in this state is told so; anything else is a defect.
+        // A request that is impossible in this state gets its error; any other error is a defect.
         const CANNOT: [&str; 6] =
             ["not_found", "nothing_to_compact", "invalid_params", "busy", "content_modified", "context_overflow"];
         let answer = match answer {
@@ -465,7 +465,7 @@ impl World {
         let follower = self.follower.as_mut().map(|peer| (peer, "the follower"));
         for (peer, who) in std::iter::once((&mut self.peer, "the owner")).chain(follower) {
             let end = Instant::now() + LONG;
-            // What another program wrote is told by the operating system, and not at once.
+            // The operating system reports the lines of other programs with a delay.
             while Picture::by(peer, &self.session) != fresh {
                 assert!(Instant::now() < end, "{who}: {:#?}\nfresh: {fresh:#?}", Picture::by(peer, &self.session));
                 std::thread::sleep(Duration::from_millis(5));
@@ -473,7 +473,7 @@ impl World {
         }
     }
 
-    /// What a daemon says that has never seen the session before and may only look; and the active branch.
+    /// The view of a daemon that opens the session read-only for the first time, and the active branch.
     fn fresh(&self) -> (Picture, Vec<Value>) {
         let mut peer = Peer::start(&self.home);
         peer.ok("session/load", json!({"path": self.path, "readOnly": true}));
@@ -539,7 +539,7 @@ proptest! {
     #![proptest_config(ProptestConfig {
         cases: number("ABRIDGED_PROOF_CASES", 16) as u32,
         max_shrink_iters: 60,
-        // What fails is told with its steps; when a daemon is killed is not repeated by a seed.
+        // A failure prints its steps. The time of a kill is not repeated by a seed.
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -63,7 +63,7 @@ impl Format {
         }
     }
 
-    /// What a model's `api` is called in the settings.
+    /// Name of the format in the settings of a model.
     pub fn api(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -97,7 +97,7 @@ struct State {
     connections: Vec<(TcpStream, JoinHandle<()>)>,
 }
 
-/// What a request is held to.
+/// Checks that each request has to pass.
 #[derive(Debug, Clone)]
 struct Rules {
     strict: bool,
@@ -121,15 +121,15 @@ pub struct Asked {
     pub at: Instant,
     /// Which connection it came on, from 0.
     pub connection: usize,
-    /// What the provider itself had against it; such a request takes no step of the script.
+    /// The provider's own objection. A refused request takes no step of the script.
     pub refused: Option<Trouble>,
-    /// Everything there was to say was written.
+    /// The whole response was written.
     pub complete: bool,
     /// The client closed the connection before that.
     pub closed_early: bool,
 }
 
-/// What answers requests the script has no step for.
+/// Source of answers for requests behind the script's end.
 pub trait Answers: Send + Sync {
     fn step(&self, asked: &Asked) -> Step;
 }
@@ -146,7 +146,7 @@ impl<F: Fn(&Asked) -> Step + Send + Sync> Answers for F {
     }
 }
 
-/// What makes a stream of a connection.
+/// Turns a connection into a stream.
 type Wrap = Arc<dyn Fn(TcpStream) -> Box<dyn Stream> + Send + Sync>;
 
 impl Provider {
@@ -173,7 +173,7 @@ impl Provider {
         Self { shared, scheme, address, listener: Some(listener) }
     }
 
-    /// What goes into a model's `baseUrl`.
+    /// Value for a model's `baseUrl`.
     pub fn base_url(&self) -> String {
         let version = match self.shared.format {
             Format::Anthropic => "",
@@ -193,7 +193,7 @@ impl Provider {
         self
     }
 
-    /// What answers when the script is at its end: a step, or what makes one of a request.
+    /// Sets the answers behind the script's end: a step, or a function of the request.
     pub fn otherwise(&self, answers: impl Answers + 'static) -> &Self {
         self.shared.state().otherwise = Arc::new(answers);
         self
@@ -400,7 +400,7 @@ impl Shared {
     }
 
     fn converse(&self, socket: TcpStream, wrap: &Wrap, connection: usize) {
-        // What is written must go, and not wait for more.
+        // Each write is sent immediately.
         let _ = socket.set_nodelay(true);
         let Ok(below) = socket.try_clone() else { return };
         let mut wire = Wire::new(wrap(socket), below);
@@ -454,7 +454,7 @@ impl Shared {
     }
 }
 
-/// What a strict provider of this format has against a body, asked without a socket.
+/// Objection of a strict provider of this format to a body, without a socket.
 pub fn objection(format: Format, model: &str, body: Value) -> Option<String> {
     let headers = [("content-type", "application/json"), ("anthropic-version", "2023-06-01")];
     let asked = Asked {
@@ -472,7 +472,7 @@ pub fn objection(format: Format, model: &str, body: Value) -> Option<String> {
     validity::check(&asked, None).err()
 }
 
-/// What the provider itself has against a request.
+/// The provider's own objection to a request.
 fn refused(asked: &Asked, rules: &Rules) -> Option<Trouble> {
     let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
     let known = match asked.format {
@@ -516,7 +516,7 @@ fn key_of(asked: &Asked) -> String {
     }
 }
 
-/// What a step says to a request, the `number`th.
+/// Response of a step to the request with this number.
 fn reply(asked: &Asked, rules: &Rules, step: Step, number: usize) -> Reply {
     let id = if asked.format == Format::Anthropic { "request-id" } else { "x-request-id" };
     let headers = vec![(id.to_owned(), format!("req_{number:06}"))];

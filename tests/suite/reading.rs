@@ -1,4 +1,4 @@
-//! What a client reads of a session.
+//! The methods that read a session.
 
 use crate::support::{Daemon, assistant, calls, result, session_of, turns, user};
 use serde_json::{Value, json};

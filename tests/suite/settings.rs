@@ -409,7 +409,7 @@ fn a_header_is_told_by_its_name_and_never_by_its_value() {
     let session = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
     told.push(daemon.ok("settings/get", json!({"sessionId": id_of(&session)})));
 
-    // What was told is no value, and is not written into the file.
+    // A masked value is no value and is not written to the file.
     let refused = daemon.err("settings/set", json!({"scope": "global", "patch": {"models": models}}));
     assert_eq!(refused["data"]["path"], "patch.models[0].headers.X-Proxy-Key", "{refused}");
     told.push(daemon.ok("settings/set", json!({"scope": "global", "patch": {"models": [model("hush hush")]}})));

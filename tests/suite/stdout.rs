@@ -19,7 +19,7 @@ const LONG: Duration = Duration::from_secs(20);
 /// Says that the test below runs as a daemon, in a process of its own.
 const AS_DAEMON: &str = "ABRIDGED_TEST_SERVES";
 
-/// What libtest prints before a test begins ends here.
+/// Line behind the output of libtest that precedes a test.
 const BEGINS: &str = "-- stdout begins --";
 
 /// The daemon with a careless library in its process. Not a test by itself: the one below runs it.
@@ -36,7 +36,7 @@ fn serves_while_a_library_prints() {
             let of = |fd| rustix::fs::fstat(fd).map(|it| (it.st_dev, it.st_ino)).ok();
             of(a) == of(b)
         };
-        // What is printed before the daemon has set stdout aside is nobody's promise; that it does so in time is.
+        // Output from before the daemon duplicates stdout is out of its hands. The duplication happens in time.
         let end = Instant::now() + LONG / 4;
         while !same(rustix::stdio::stdout(), rustix::stdio::stderr()) && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));

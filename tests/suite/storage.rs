@@ -416,7 +416,7 @@ fn two_files_of_one_session_are_not_mixed_up() {
     assert!(error["message"].as_str().is_some_and(|text| text.contains("close that one first")), "{error}");
 }
 
-/// What an odd line must not do is take what stands before it out of the context.
+/// A strange line leaves the lines before it in the context.
 #[test]
 fn odd_lines_cut_nothing_off() {
     let mut daemon = Daemon::start();

@@ -101,7 +101,7 @@ fn a_model_writes_the_summary_in_every_format() {
     }
 }
 
-/// What a provider says of its window is believed, whoever was refused.
+/// A window that a provider states is learned, whichever model the refused request was for.
 #[test]
 fn a_window_that_a_failed_answer_states_is_learned() {
     let home = Home::new();
@@ -167,7 +167,7 @@ fn a_file_of_somebody_else_names_no_model_to_ask() {
     assert_eq!(result["method"], "extractive");
     assert_eq!(result["rejected"], json!([]));
     assert!(provider.asked().is_empty());
-    // What the client itself stores in it holds as long as it is open.
+    // Settings that a client stores in the session hold while it is open.
     daemon.ok("settings/set", json!({"scope": "session", "sessionId": session, "patch": evil}));
     daemon.ok("session/append", json!({"sessionId": session, "messages": turns(6)}));
     assert_eq!(compact(&mut daemon, &session, json!({}))["result"]["method"], "llm");

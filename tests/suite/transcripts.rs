@@ -63,7 +63,7 @@ struct Dialogue {
     names: Names,
     sent: Vec<Value>,
     received: Vec<Value>,
-    /// What came before its turn.
+    /// Frames that arrived before their turn.
     early: VecDeque<Value>,
 }
 
@@ -118,7 +118,7 @@ impl Dialogue {
         }
     }
 
-    /// What the daemon said, as it is written down.
+    /// Frame of the daemon in the form of a transcript.
     fn heard(&mut self, frame: Value) -> Value {
         let written = self.names.written(&frame);
         self.received.push(frame);
@@ -198,7 +198,7 @@ impl Dialogue {
         }
     }
 
-    /// What the client answered is what the daemon asked for, and it asked for nothing that was not answered.
+    /// The client has answered each request of the daemon, and the daemon has sent each request that is answered.
     fn end_of_client_requests(&self, name: &str, schema: &Value) {
         let asked = requests(&self.received).filter(|it| it.get("id").is_some());
         let mut asked: BTreeMap<String, &str> =
@@ -233,7 +233,7 @@ fn answers(frames: &[Value]) -> impl Iterator<Item = &Value> {
     frames.iter().flat_map(each).filter(|frame| frame.get("method").is_none())
 }
 
-/// What is another one each time, and how it is called in a transcript.
+/// Values that differ in each run, with their names in a transcript.
 struct Names {
     home: String,
     /// Texts the client made up: they are the same each time.
@@ -380,7 +380,7 @@ fn write_anew(name: &str, text: &str) {
     let lines = read(text);
     let mut dialogue = Dialogue::begin(&lines);
     let mut out = String::new();
-    // What stands between two things the client says belongs to the second.
+    // Frames between two frames of the client belong to the second.
     let mut before = String::new();
     for Line { text, value } in lines.iter().filter(|line| line.value["direction"] != "server") {
         if value["direction"] == "client" {

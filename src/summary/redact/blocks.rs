@@ -13,7 +13,7 @@ use memchr::memmem;
 use regex::Regex;
 use std::{borrow::Cow, ops::Range, sync::LazyLock};
 
-/// What goes over two lines, told by the end of the first of them. The pattern of each goes over one end of a line.
+/// Rules over two lines, recognized by the end of the first line. Each pattern covers one line end.
 pub(super) const ACROSS: &[Rule] = &[
     Rule {
         kind: "secret",
@@ -44,7 +44,7 @@ fn needs_the_next(line: &str) -> bool {
     OPENS.is_match(line)
 }
 
-/// What is open at the end of the lines seen so far.
+/// State at the end of the lines seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Open {
     /// A private key, and how much stands behind its first line.
@@ -206,7 +206,7 @@ fn key_bodies(text: &str, ranges: &mut Vec<(Range<usize>, &'static str)>) {
         if inside && !escaped || body.as_str().starts_with("LS0t") && !holds_a_key(body.as_str()) {
             continue;
         }
-        // What follows on the next lines is a part of it.
+        // The next lines are a part of the value.
         let mut end = body.end();
         while let Some(next) = NEXT_ENCODED.find(&text[end..])
             && end + next.end() - body.start() <= LONGEST_KEY

@@ -56,7 +56,7 @@ fn next(text: &str, word: usize, after: &mut usize) -> Option<Range<usize>> {
     if is_working_folder(name, value) {
         return None;
     }
-    // What has been taken out of it leaves too little to judge the rest by.
+    // A value with placeholders in it leaves too little text for a decision.
     let seen = value.contains("[REDACTED:");
     let secret = !seen
         && match found.looks {
@@ -200,7 +200,7 @@ pub(super) fn is_random(text: &str) -> bool {
     (upper && lower || text.len() >= 16) && text.split(|char: char| !char.is_ascii_alphanumeric()).any(odd)
 }
 
-/// What is called so is a secret of that class.
+/// Class of secret that a name announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     /// Chosen by a person: anything may be one.
@@ -330,7 +330,7 @@ struct Found {
     more: Option<Until>,
 }
 
-/// What is given to a name, if anything is.
+/// Value behind a name, if there is one.
 fn value_behind(text: &str, name: Range<usize>, setting: bool) -> Option<Found> {
     let Range { start, end } = name;
     let bytes = text.as_bytes();
@@ -520,7 +520,7 @@ fn bare(text: &str, until: &Until, longest: usize) -> usize {
         }
         opened |= matches!(char, '(' | '[' | '{');
     }
-    // What closes around it is none of it.
+    // Closing brackets around a value are not a part of it.
     let value = &text[..end];
     let inner = value.trim_end_matches([',', ';']);
     let unopened = inner.trim_end_matches([')', '}', ']']);

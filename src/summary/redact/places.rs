@@ -176,7 +176,7 @@ pub(super) const PLACES: &[Rule] = &[
         ),
         If(told_in_prose),
     ),
-    // What is piped into a program that reads a secret.
+    // Text that is piped into a program that reads a secret.
     rule(
         "secret",
         LOGINS,

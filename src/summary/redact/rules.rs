@@ -15,7 +15,7 @@ pub(super) struct Rule {
     pub value: Value,
 }
 
-/// What of a match is a secret.
+/// Part of a match that is the secret.
 pub(super) enum Value {
     Always,
     /// Only what looks like one.
@@ -88,7 +88,7 @@ pub(super) fn is_cookie(name: &str, value: &str) -> bool {
     session || is_random(value)
 }
 
-/// What is left of `Basic …` when it is decoded: a user and a password.
+/// Whether a decoded `Basic …` credential has the form user and password.
 pub(super) fn names_a_user(found: &Captures<'_>) -> bool {
     let text = secret(found).trim_end_matches('=');
     let padded = format!("{text}{}", &"==="[..(4 - text.len() % 4) % 4]);
@@ -96,7 +96,7 @@ pub(super) fn names_a_user(found: &Captures<'_>) -> bool {
     decoded.is_some_and(|text| text.contains(':') && text.chars().all(|char| !char.is_control()))
 }
 
-/// What stands in a header, and is no word of prose about it.
+/// Whether the value of a header is a credential and not a word of prose.
 pub(super) fn credential(found: &Captures<'_>) -> bool {
     let text = secret(found);
     is_random(text) || text.bytes().any(|byte| byte.is_ascii_digit()) && is_plausible("token", text)

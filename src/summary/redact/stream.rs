@@ -7,9 +7,9 @@ use super::{blocks::Open, redact};
 #[derive(Debug)]
 pub struct Stream {
     enabled: bool,
-    /// What came and was not given out.
+    /// Text that arrived and was not returned yet.
     held: String,
-    /// How much of it are whole lines.
+    /// Length of its whole lines, in bytes.
     lines: usize,
     /// How much of it may go.
     free: usize,
@@ -17,7 +17,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// One that has seen nothing; if it is not enabled, everything goes through as it is.
+    /// A stream at its beginning. Without redaction it returns every text unchanged.
     #[must_use]
     pub fn new(enabled: bool) -> Self {
         Self { enabled, held: String::new(), lines: 0, free: 0, open: Open::default() }

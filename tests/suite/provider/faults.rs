@@ -1,9 +1,9 @@
-//! What each provider says when something is wrong: its status, its body and its events.
+//! The errors of each provider: status, body and events.
 
 use super::{Format, formats::Event};
 use serde_json::{Value, json};
 
-/// What can be wrong.
+/// Kinds of trouble.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
     RateLimited,
@@ -21,7 +21,7 @@ pub enum Trouble {
     Invalid(String),
 }
 
-/// What errors speak of.
+/// Numbers and names in the texts of errors.
 #[derive(Debug, Clone)]
 pub struct Facts {
     pub model: String,
@@ -35,7 +35,7 @@ pub struct Facts {
 }
 
 impl Trouble {
-    /// What a status stands for.
+    /// Trouble that a status stands for.
     pub fn of(code: u16) -> Self {
         match code {
             401 => Self::Unauthorized,

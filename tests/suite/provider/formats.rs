@@ -1,4 +1,4 @@
-//! What an answer looks like in each format, as a stream of events and as one body.
+//! The form of an answer in each wire format, as a stream of events and as one body.
 
 mod anthropic;
 mod chat;
@@ -22,11 +22,11 @@ pub struct Event {
 #[derive(Debug, Clone)]
 pub enum Data {
     Json(Value),
-    /// What is not JSON, as `[DONE]`.
+    /// A line that is not JSON, such as `[DONE]`.
     Raw(String),
 }
 
-/// What an event is for, whatever it is called.
+/// Role of an event, independent of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Frame,
@@ -141,7 +141,7 @@ pub fn body(format: Format, turn: &Turn) -> Value {
     }
 }
 
-/// What OpenAI makes of a conversation it is asked to compact.
+/// Result of OpenAI's compaction endpoint for a conversation.
 pub fn compacted(turn: &Turn, input: &Value) -> Value {
     responses::compacted(turn, input)
 }

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What bytes go over: TCP, or TLS on it.
+/// A byte stream: TCP, or TLS over it.
 pub trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
@@ -32,7 +32,7 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
-/// What is to be said.
+/// A response to send.
 pub struct Reply {
     pub status: u16,
     pub headers: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! What is done with one request: an answer or a fault, and the manner it goes over the wire in.
+//! A step of the script: an answer or a fault, and the way in which it is sent.
 
 use super::faults::Trouble;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub enum What {
     Hang,
 }
 
-/// What the model says.
+/// Content of an answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub parts: Vec<Part>,
@@ -166,7 +166,7 @@ impl Step {
         Self::new(What::Status { code: Some(code), trouble: Trouble::of(code), body: None })
     }
 
-    /// What a provider says about this trouble, with the status it has there.
+    /// The provider's response to this trouble, with the status it has there.
     pub fn trouble(trouble: Trouble) -> Self {
         Self::new(What::Status { code: None, trouble, body: None })
     }

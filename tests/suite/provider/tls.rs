@@ -36,8 +36,7 @@ impl Tls {
         Self { provider: serve(format, certificate.der(), &own), ca_pem: None }
     }
 
-    /// What a client is to trust, as the content of the file `SSL_CERT_FILE` names (where the platform reads it: not
-    /// on macOS and Windows).
+    /// Certificate for the file that `SSL_CERT_FILE` names, on platforms that read it (not macOS and Windows).
     pub fn ca_pem(&self) -> &str {
         self.ca_pem.as_deref().expect("a certificate that can be trusted")
     }

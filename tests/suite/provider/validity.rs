@@ -1,5 +1,6 @@
-//! What each provider requires of a request. The message of the first violation is the provider's own, so that a client
-//! may be tested against what it would read.
+//! The requirements of each provider. The error of the first violation has the provider's own words, so that a client
+//! reads
+//! the text that it would read in production.
 
 mod anthropic;
 mod chat;
