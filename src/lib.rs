@@ -12,6 +12,7 @@ pub mod models;
 pub mod prompts;
 pub mod protocol;
 pub mod provider;
+pub mod redact;
 pub mod regular;
 pub mod secret;
 pub mod session;

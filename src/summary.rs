@@ -5,7 +5,6 @@ pub mod files;
 mod ledger;
 pub mod made;
 pub mod model;
-pub mod redact;
 mod sections;
 mod todo;
 

@@ -4,8 +4,9 @@ use super::{Daemon, Report, demand, median, milliseconds, path_of};
 use abridged::{
     conversation::tokens,
     provider::{Api, codec::Decoder, sse},
+    redact::redact,
     settings::Settings,
-    summary::{files::FileLists, model::material::Material, redact::redact},
+    summary::{files::FileLists, model::material::Material},
 };
 use serde_json::{Value, json};
 use std::{

@@ -18,8 +18,9 @@ use crate::{
         errors::{Failure, Nothing},
         types::{ExtractiveWord, FileOps, Initiator, Preparation, Summarizer, Usage},
     },
+    redact::redact,
     settings::{Settings, Sourced},
-    summary::{extractive, files::FileLists, redact::redact},
+    summary::{extractive, files::FileLists},
 };
 use std::sync::Arc;
 

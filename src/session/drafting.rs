@@ -11,6 +11,7 @@ use crate::{
     ids::{OperationId, SessionId},
     models::candidates::{Candidate, Unfit},
     protocol::errors::Failure,
+    redact,
     settings::Sourced,
     summary::{
         files::FileLists,
@@ -20,7 +21,6 @@ use crate::{
             material::Material,
             summarizing::{Job, Measure, Told, Written, planned, summarize},
         },
-        redact,
     },
 };
 use std::{sync::Arc, time::Duration};

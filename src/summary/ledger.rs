@@ -1,16 +1,13 @@
 //! The facts of a conversation: requests and their outcomes, rules of the user, decisions, failures, the todo list.
 
-use super::{
-    redact,
-    todo::{self, Todo},
-};
+use super::todo::{self, Todo};
 use crate::{
     conversation::{
         entry::{Body, Entry},
         message::{self, Block, Message, ToolCall},
     },
     prompts::escape_tags,
-    text,
+    redact, text,
 };
 use serde_json::Value;
 use std::{collections::HashMap, sync::Arc};

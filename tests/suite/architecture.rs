@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 /// Folders of `src` from the ground up; a file beside `lib.rs` is a folder of its own. A folder uses itself and what is on a
 /// lower floor.
 const FLOORS: &[&[&str]] = &[
-    &["clock", "ids", "prompts", "regular", "secret", "text", "watch"],
+    &["clock", "ids", "prompts", "redact", "regular", "secret", "text", "watch"],
     &["conversation"],
     &["log", "provider"],
     &["settings"],

@@ -12,11 +12,9 @@ use crate::{
         requests::{LlmComplete, LlmCompleteParams, Purpose},
     },
     provider::{self, Answer, Delta, Reasoning, Request, Stop as Ended, Trouble, TroubleKind, Turn},
+    redact::{self, Stream},
     settings::RetrySettings,
-    summary::{
-        model::brief::Part,
-        redact::{self, Stream},
-    },
+    summary::model::brief::Part,
     text,
     wire::caller::Unanswered,
 };

@@ -8,8 +8,7 @@ use super::{
 use crate::{
     prompts::escape_tags,
     provider::{Answer, Part as Piece, Stop},
-    summary::redact,
-    text,
+    redact, text,
 };
 use std::{borrow::Cow, fmt};
 

@@ -225,7 +225,7 @@ fn pairs<'a>(text: &'a str, kind: &str) -> Cow<'a, str> {
 }
 
 #[cfg(test)]
-#[path = "../../tests/suite/canaries.rs"]
+#[path = "../tests/suite/canaries.rs"]
 mod canaries;
 #[cfg(test)]
 mod corpus;

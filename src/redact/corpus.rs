@@ -8,8 +8,8 @@ use regex::Regex;
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-const SECRETS: &str = include_str!("../../../tests/corpora/secrets.jsonl");
-const NOT_SECRETS: &str = include_str!("../../../tests/corpora/not_secrets.jsonl");
+const SECRETS: &str = include_str!("../../tests/corpora/secrets.jsonl");
+const NOT_SECRETS: &str = include_str!("../../tests/corpora/not_secrets.jsonl");
 
 #[derive(Deserialize)]
 struct Row {
