@@ -60,39 +60,44 @@ impl Lock {
     /// the operating system.
     pub fn take(session: &Path) -> Result<Self, StoreError> {
         let path = beside(session, "lock");
-        let planted = |what: String| StoreError::Planted { path: path.clone(), what };
         loop {
             let file = regular::open_or_make(&path).map_err(|error| match error.raw_os_error() {
-                None => planted(error.to_string()),
-                Some(_) => StoreError::io(
-                    &path,
-                    "cannot make the lock; to look at the session, load it with readOnly: true",
-                )(error),
+                None => planted(&path, error.to_string()),
+                Some(_) => StoreError::io(&path, refused(&error, path.symlink_metadata().is_ok()))(error),
             })?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    return Err(StoreError::Locked { pid: read(&file).ok().and_then(Content::pid) });
-                }
-                Err(TryLockError::Error(error)) => return Err(StoreError::io(&path, "cannot be locked")(error)),
+            if let Some(lock) = Self::hold(file, &path)? {
+                return Ok(lock);
             }
-            // The last owner may have removed the file between our opening and our locking it.
-            if !regular::is_at(&file, &path) {
-                continue;
-            }
-            if file.metadata().map_err(StoreError::io(&path, "cannot be looked at"))?.nlink() > 1 {
-                return Err(planted("it is another name of a file that lies elsewhere too".to_owned()));
-            }
-            // The file is still there only when its last owner died.
-            let left_behind = match read(&file).map_err(StoreError::io(&path, "cannot be read"))? {
-                Content::Ours(note) => note.and_then(|note| note.operation),
-                Content::Foreign => return Err(planted("it holds something else than a lock of a session".to_owned())),
-            };
-            let mut lock = Self { file, path, left_behind, says_something: false };
-            // An operation that was left behind stays noted until its end was sent.
-            lock.note(lock.left_behind.clone());
-            return Ok(lock);
         }
+    }
+
+    /// Locks a file that was opened at `path`. `None` where another file, or none, is at the path by now: the last owner
+    /// removed this one between the opening and the locking, and the next owner would not find it.
+    fn hold(file: File, path: &Path) -> Result<Option<Self>, StoreError> {
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Locked { pid: read(&file).ok().and_then(Content::pid) });
+            }
+            Err(TryLockError::Error(error)) => return Err(StoreError::io(path, "cannot be locked")(error)),
+        }
+        if !regular::is_at(&file, path) {
+            return Ok(None);
+        }
+        if file.metadata().map_err(StoreError::io(path, "cannot be looked at"))?.nlink() > 1 {
+            return Err(planted(path, "it is another name of a file that lies elsewhere too".to_owned()));
+        }
+        // The file is still there only when its last owner died.
+        let left_behind = match read(&file).map_err(StoreError::io(path, "cannot be read"))? {
+            Content::Ours(note) => note.and_then(|note| note.operation),
+            Content::Foreign => {
+                return Err(planted(path, "it holds something else than a lock of a session".to_owned()));
+            }
+        };
+        let mut lock = Self { file, path: path.to_owned(), left_behind, says_something: false };
+        // An operation that was left behind stays noted until its end was sent.
+        lock.note(lock.left_behind.clone());
+        Ok(Some(lock))
     }
 
     /// The operation that the last owner left running.
@@ -114,6 +119,25 @@ impl Lock {
         if let Err(error) = written {
             tracing::warn!(%error, "the lock file could not be written");
         }
+    }
+}
+
+fn planted(path: &Path, what: String) -> StoreError {
+    StoreError::Planted { path: path.to_owned(), what }
+}
+
+/// The reason and the way out where a lock file cannot be opened or made; `exists` says which of the two.
+fn refused(error: &io::Error, exists: bool) -> &'static str {
+    match (error.kind(), exists) {
+        (io::ErrorKind::PermissionDenied, true) => {
+            "the lock file cannot be written; make it readable and writable for this user, or remove it, and try again; \
+             to look at the session, load it with readOnly: true"
+        }
+        (io::ErrorKind::PermissionDenied, false) => {
+            "the lock cannot be made in this folder; make the folder writable for this user and try again; to look at \
+             the session, load it with readOnly: true"
+        }
+        _ => "cannot make the lock; to look at the session, load it with readOnly: true",
     }
 }
 
@@ -176,6 +200,65 @@ impl Drop for Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A session in a folder of its own, and the path of its lock.
+    fn session() -> (tempfile::TempDir, PathBuf, PathBuf) {
+        let home = tempfile::tempdir().expect("a folder");
+        let session = home.path().join("s.jsonl");
+        let lock = beside(&session, "lock");
+        (home, session, lock)
+    }
+
+    #[test]
+    fn a_file_that_left_its_path_before_it_was_locked_is_not_the_lock() {
+        let (_home, session, path) = session();
+        let first = Lock::take(&session).expect("the lock");
+        let late = regular::open_or_make(&path).expect("the file of the first owner");
+        drop(first);
+        assert!(
+            Lock::hold(late.try_clone().expect("a file"), &path).expect("free").is_none(),
+            "nothing is at the path"
+        );
+        let second = Lock::take(&session).expect("the lock");
+        assert!(Lock::hold(late, &path).expect("free").is_none(), "another file is at the path");
+        drop(second);
+    }
+
+    #[test]
+    fn a_file_that_took_the_name_of_a_lock_stays() {
+        let (_home, session, path) = session();
+        let lock = Lock::take(&session).expect("the lock");
+        fs::remove_file(&path).and_then(|()| fs::write(&path, "mine")).expect("another file");
+        drop(lock);
+        assert_eq!(fs::read_to_string(&path).expect("the other file"), "mine");
+        fs::remove_file(&path).expect("removed");
+        drop(Lock::take(&session).expect("the lock"));
+        assert!(!path.exists(), "a lock of ours goes with its owner");
+    }
+
+    #[test]
+    fn a_file_with_a_second_name_is_no_lock() {
+        let (home, session, path) = session();
+        let other = home.path().join("other");
+        for content in ["", "{\"pid\":1}"] {
+            fs::write(&other, content).and_then(|()| fs::hard_link(&other, &path)).expect("two names");
+            assert!(matches!(Lock::take(&session), Err(StoreError::Planted { .. })), "{content:?}");
+            assert_eq!(fs::read_to_string(&other).expect("a file"), content);
+            fs::remove_file(&path).expect("removed");
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_refused_names_the_way_out() {
+        let text = |kind: io::ErrorKind, exists| refused(&kind.into(), exists);
+        for (kind, exists, words) in [
+            (io::ErrorKind::PermissionDenied, true, "make it readable and writable for this user, or remove it"),
+            (io::ErrorKind::PermissionDenied, false, "make the folder writable for this user"),
+            (io::ErrorKind::ReadOnlyFilesystem, false, "cannot make the lock"),
+        ] {
+            assert!(text(kind, exists).contains(words) && text(kind, exists).contains("readOnly: true"), "{kind}");
+        }
+    }
 
     #[test]
     fn a_record_of_ours_is_known_whole_torn_or_followed_by_an_older_one() {
