@@ -661,3 +661,32 @@ fn keep_old(path: &Path, suffix: &str) -> io::Result<()> {
     io::copy(&mut old, &mut kept)?;
     kept.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deleted_session_takes_its_own_files_along_and_nothing_else() {
+        let home = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| home.path().join(name);
+        for ours in ["s.jsonl", "s.jsonl.torn", "s.jsonl.torn.3", "s.jsonl.v1", "s.jsonl.v2.2", "s.jsonl.new"] {
+            fs::write(at(ours), "").expect("a file");
+        }
+        let theirs = ["s.jsonl.torn.txt", "s.jsonl.bak", "s.jsonl.v3", "s2.jsonl.torn", "s.jsonl2"];
+        for name in theirs {
+            fs::write(at(name), "").expect("a file");
+        }
+        fs::create_dir(at("s.jsonl.torn.2")).expect("a folder");
+        fs::write(at("s.jsonl.torn.2/kept"), "").expect("a file");
+        delete(&at("s.jsonl")).expect("deleted");
+        let mut left: Vec<_> =
+            fs::read_dir(home.path()).expect("a folder").flatten().map(|it| it.file_name()).collect();
+        left.sort();
+        let mut expected: Vec<_> = theirs.iter().chain(&["s.jsonl.torn.2"]).map(std::ffi::OsString::from).collect();
+        expected.sort();
+        assert_eq!(left, expected);
+        assert!(at("s.jsonl.torn.2/kept").exists());
+        assert!(matches!(delete(&at("s.jsonl")), Err(StoreError::Missing(_))));
+    }
+}
