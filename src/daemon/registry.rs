@@ -14,6 +14,8 @@
 //! Two paths can lead to one session, so a load that is decided does not say what the others before it are about.
 
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod model;
 
 use crate::ids::SessionId;
@@ -89,8 +91,8 @@ pub(super) enum Step<W: World> {
     },
     /// Refuses a request to a session that is not open.
     NotOpen(SessionId, W::Command),
-    /// Refuses a request that waited for a life which could not be opened.
-    Failed(W::Command),
+    /// Refuses a request that waited for a life of this session, which could not be opened.
+    Failed(SessionId, W::Command),
     /// Refuses a request because too many wait.
     TooMany(Request<W>),
 }
@@ -304,7 +306,9 @@ impl<W: World> Registry<W> {
             match request {
                 // A load by path that came before it may open the session yet.
                 request if self.waits_for_a_path(id, order, &request) => steps.extend(self.again(id, order, request)),
-                Request::Command(command) if self.current(id).is_none() => steps.push(Step::Failed(command)),
+                Request::Command(command) if self.current(id).is_none() => {
+                    steps.push(Step::Failed(id.clone(), command))
+                }
                 request => steps.extend(self.again(id, order, request)),
             }
         }

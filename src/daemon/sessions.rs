@@ -101,7 +101,7 @@ struct Tenancy {
     daemon: Arc<Daemon>,
     id: SessionId,
     life: Life,
-    /// The answer to requests that wait for it where a defect ends it.
+    /// The reason that requests which wait for it are given where a defect ends it.
     failure: Failure,
 }
 
@@ -135,7 +135,7 @@ impl Daemon {
                     self.start_delete(id, life, inbox, before, session, delete);
                 }
                 Step::NotOpen(id, command) => command.refuse(&Failure::no_session(id.as_str())),
-                Step::Failed(command) => command.refuse(failure),
+                Step::Failed(id, command) => command.refuse(&Failure::not_opened(id.as_str(), failure)),
                 Step::TooMany(request) => {
                     tracing::warn!("too many requests wait for a session; one was refused");
                     let failure = Failure::Overloaded { retry_after_ms: TRY_AGAIN };

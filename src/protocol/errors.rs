@@ -6,6 +6,7 @@ use crate::{
     log::store::StoreError,
 };
 use jsonrpsee::types::ErrorObjectOwned;
+use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -122,6 +123,13 @@ impl Failure {
         Self::NotFound { kind: "session", what: format!("session {id} is not open here; open it with session/load") }
     }
 
+    /// A session that could not be opened. This is the answer to requests that waited for the opening; the request that
+    /// opens is answered with the failure itself.
+    #[must_use]
+    pub fn not_opened(id: &str, why: &Self) -> Self {
+        Self::NotFound { kind: "session", what: format!("session {id} could not be opened: {why}") }
+    }
+
     /// The session has no such entry.
     #[must_use]
     pub fn no_entry(id: &EntryId) -> Self {
@@ -185,8 +193,8 @@ impl Failure {
         };
         let Value::Object(rest) = rest else { unreachable!("every one of them is an object") };
         let retryable = match self {
-            // The disk may have room again; a session that is read-only stays so.
-            Self::Storage { errno, .. } => errno.is_some(),
+            // A session that is read-only stays so, and has no errno.
+            Self::Storage { errno, .. } => errno.is_some_and(may_pass),
             Self::Provider { retryable, .. } => *retryable,
             Self::Overloaded { .. } | Self::Busy { .. } | Self::Locked { .. } | Self::ContentModified { .. } => true,
             _ => false,
@@ -199,6 +207,36 @@ impl Failure {
     pub fn object(&self) -> ErrorObjectOwned {
         ErrorObjectOwned::owned(self.number_and_name().0, self.to_string(), Some(self.data()))
     }
+}
+
+/// Whether an error of the operating system may be gone when the same request comes again: room on the disk, resources of
+/// the machine, a file server. A wrong kind of file, a missing permission or a name that is too long stays until somebody
+/// changes the file system.
+fn may_pass(errno: i32) -> bool {
+    [
+        Errno::NOSPC,
+        Errno::DQUOT,
+        Errno::IO,
+        Errno::INTR,
+        Errno::AGAIN,
+        Errno::BUSY,
+        Errno::TXTBSY,
+        Errno::NOMEM,
+        Errno::NOBUFS,
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOLCK,
+        Errno::DEADLK,
+        Errno::STALE,
+        Errno::TIMEDOUT,
+        Errno::HOSTDOWN,
+        Errno::HOSTUNREACH,
+        Errno::NETDOWN,
+        Errno::NETUNREACH,
+        Errno::CONNRESET,
+    ]
+    .iter()
+    .any(|it| it.raw_os_error() == errno)
 }
 
 impl From<StoreError> for Failure {
@@ -227,5 +265,47 @@ impl From<NothingToDo> for Failure {
             NothingToDo::AlreadyCompacted => Nothing::AlreadyCompacted,
             NothingToDo::TooShort => Nothing::TooShort,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storage_error_is_retryable_where_the_cause_may_pass() {
+        let retryable = |errno: Option<Errno>| {
+            let errno = errno.map(Errno::raw_os_error);
+            Failure::Storage { path: "/s".to_owned(), errno, what: String::new() }.data().retryable
+        };
+        for errno in [Errno::NOSPC, Errno::DQUOT, Errno::IO, Errno::MFILE, Errno::INTR, Errno::STALE] {
+            assert!(retryable(Some(errno)), "{errno}");
+        }
+        let lasting = [
+            Errno::ISDIR,
+            Errno::NOTDIR,
+            Errno::ACCESS,
+            Errno::PERM,
+            Errno::ROFS,
+            Errno::NAMETOOLONG,
+            Errno::LOOP,
+            Errno::NOENT,
+            Errno::EXIST,
+            Errno::FBIG,
+            Errno::INVAL,
+            Errno::NOTSUP,
+        ];
+        for errno in lasting {
+            assert!(!retryable(Some(errno)), "{errno}");
+        }
+        assert!(!retryable(None));
+    }
+
+    #[test]
+    fn a_request_that_waited_for_a_session_learns_why_it_is_not_open() {
+        let failure = Failure::not_opened("s1", &Failure::params("settings.compaction", "expected an object"));
+        let told = "session s1 could not be opened: settings.compaction: expected an object";
+        assert_eq!((failure.data().code.as_str(), failure.to_string().as_str()), ("not_found", told));
+        assert_eq!(failure.data().rest["kind"], "session");
     }
 }

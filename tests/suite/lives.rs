@@ -57,6 +57,27 @@ fn a_load_behind_one_that_fails_and_a_close_opens_the_session() {
 }
 
 #[test]
+fn requests_behind_a_load_that_fails_are_told_that_the_session_could_not_be_opened() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "kept", &turns(1));
+    let wrong = json!({"path": path, "settings": {"compaction": 7}});
+    let mut waited = 0;
+    for _ in 0..20 {
+        let requests = [("session/load", wrong.clone()), append("kept"), ("session/status", of("kept"))];
+        let ids = together(&mut daemon, &requests);
+        assert_eq!(daemon.answer(ids[0]).expect_err("wrong settings")["data"]["code"], "invalid_params");
+        for id in &ids[1..] {
+            let error = daemon.answer(*id).expect_err("it is not open");
+            assert_eq!(error["data"], json!({"code": "not_found", "retryable": false, "kind": "session"}));
+            let text = error["message"].as_str().expect("a text");
+            waited += usize::from(text.starts_with("session kept could not be opened: settings.compaction"));
+        }
+    }
+    // A request may also come after the end of the load.
+    assert!(waited > 0);
+}
+
+#[test]
 fn a_session_that_is_open_is_closed_by_a_close_behind_a_load_of_its_path() {
     let mut daemon = Daemon::start();
     let path = session_of(&daemon.home, "again", &turns(1));

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// The number of a request, by which its answer is found.
-type Number = usize;
+pub(super) type Number = usize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
@@ -18,14 +18,14 @@ enum Answer {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Quality {
+pub(super) enum Quality {
     Good,
     /// Its settings are wrong: it opens nothing.
     Bad,
 }
 
 #[derive(Debug)]
-enum Command {
+pub(super) enum Command {
     Append(Number),
     Compact(Number),
     Close(Number),
@@ -46,30 +46,30 @@ impl Command {
 
 /// How a load finds its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
+pub(super) enum By {
     Id,
     Path,
     /// It makes the session.
     New,
 }
 
-struct Load {
-    number: Number,
-    quality: Quality,
-    by: By,
+pub(super) struct Load {
+    pub(super) number: Number,
+    pub(super) quality: Quality,
+    pub(super) by: By,
 }
 
 /// A mailbox, and whether somebody takes from it.
-struct Mailbox {
+pub(super) struct Mailbox {
     open: bool,
     commands: VecDeque<Command>,
     /// Commands that came when nobody took them any more. They are refused.
     late: Vec<Command>,
 }
 
-type Mailboxes = Rc<RefCell<Vec<Mailbox>>>;
+pub(super) type Mailboxes = Rc<RefCell<Vec<Mailbox>>>;
 
-struct Fake(Mailboxes);
+pub(super) struct Fake(pub(super) Mailboxes);
 
 impl World for Fake {
     type Door = usize;
@@ -238,7 +238,7 @@ impl Model {
                     let (session, was_open) = (self.session_of(&id), file.is_some());
                     self.tasks.push(Task::Delete { session, life, inbox, before, was_open, number: delete });
                 }
-                Step::NotOpen(_, command) | Step::Failed(command) => self.refuse(Request::Command(command)),
+                Step::NotOpen(_, command) | Step::Failed(_, command) => self.refuse(Request::Command(command)),
                 Step::TooMany(request) => self.refuse(request),
             }
         }
@@ -527,20 +527,4 @@ fn requests_are_answered_as_the_order_of_the_wire_says() {
 #[test]
 fn no_session_is_lost_whatever_overtakes_what() {
     run(Run::Wild, 150);
-}
-
-#[test]
-fn a_load_by_path_waits_for_a_load_by_id_before_it() {
-    let id = SessionId::from("s");
-    let mut registry = Registry::new(Fake(Mailboxes::default()));
-    let load = |number, by| Load { number, quality: Quality::Good, by };
-    let other = registry.load_path(Path::new("/other"), load(0, By::Path)).ok().flatten().expect("a ticket");
-    assert!(registry.load(&id, load(1, By::Id)).is_empty(), "the other path may lead to the session");
-    let ticket = registry.load_path(Path::new("/s"), load(2, By::Path)).ok().flatten().expect("a ticket");
-    assert!(registry.decide(ticket, Decided::Is(&id)).1.is_empty(), "the load by id is before it");
-    let (_, steps) = registry.decide(other, Decided::Nothing);
-    assert!(
-        matches!(&steps[..], [Step::Open { load: Load { number: 1, .. }, .. }]),
-        "the load by id opens the session"
-    );
 }
