@@ -28,7 +28,7 @@ const LONGEST_CONNECT: Duration = Duration::from_secs(15);
 /// So much of what went wrong is kept, in characters.
 const LONGEST_SAID: usize = 16 * 1024;
 
-/// So much of an error's body is read, in bytes.
+/// The part of an error's body that is read, in bytes. The bodies of providers have a few hundred.
 const LONGEST_ERROR: usize = 64 * 1024;
 
 impl Http {
@@ -239,15 +239,14 @@ async fn refused(mut response: Response, stall: Duration) -> Trouble {
     let mut body = Vec::new();
     let whole = async {
         while let Ok(Some(bytes)) = response.chunk().await {
-            body.extend_from_slice(&bytes);
-            if body.len() > LONGEST_ERROR {
+            body.extend_from_slice(&bytes[..bytes.len().min(LONGEST_ERROR - body.len())]);
+            if body.len() == LONGEST_ERROR {
                 break;
             }
         }
     };
     // What there is of it then has to do.
     let _ = within(stall, whole).await;
-    body.truncate(LONGEST_ERROR);
     let body = String::from_utf8_lossy(&body);
     let said = match response.headers().get("location").and_then(|to| to.to_str().ok()) {
         Some(to) if status.is_redirection() => format!("it redirects to {to}; {body}"),
@@ -380,6 +379,35 @@ mod tests {
         let told = without_secrets(text, &endpoint, Some(&key));
         let gone = "[REDACTED:key]";
         assert_eq!(told, format!("wrong: {gone}, {gone}, {gone}, {gone}, h, v1"));
+    }
+
+    /// A server that answers one request with an error whose body has up to 256 MiB. The thread returns how many bytes it
+    /// could send before the client went away.
+    fn endless_error() -> (std::net::SocketAddr, std::thread::JoinHandle<usize>) {
+        use std::io::{Read as _, Write as _};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let server = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().expect("a connection");
+            let _ = socket.read(&mut [0; 1 << 16]);
+            let _ = socket.write_all(b"HTTP/1.1 500 Broken\r\ncontent-type: text/plain\r\n\r\n");
+            let piece = [b'x'; 1 << 16];
+            (0..4_096).take_while(|_| socket.write_all(&piece).is_ok()).count() * piece.len()
+        });
+        (address, server)
+    }
+
+    #[tokio::test]
+    async fn an_endless_error_is_read_to_its_bound() {
+        let (address, server) = endless_error();
+        let client = Client::builder().no_proxy().build().expect("a client");
+        let response = client.post(format!("http://{address}/")).send().await.expect("an answer");
+        let trouble = refused(response, Duration::from_secs(600)).await;
+        assert_eq!(trouble.status, Some(500));
+        assert!(trouble.said.len() <= LONGEST_ERROR, "{}", trouble.said.len());
+        // The buffers of the sockets hold a few megabytes of the rest.
+        let sent = tokio::task::spawn_blocking(|| server.join().expect("the server ended")).await.expect("it ended");
+        assert!(sent < 128 << 20, "{sent} bytes were taken");
     }
 
     #[test]
