@@ -8,6 +8,7 @@
 pub mod background;
 pub mod commands;
 pub mod compaction;
+mod costs;
 mod drafting;
 pub mod handle;
 pub mod instructions;
@@ -16,6 +17,7 @@ pub mod operation;
 pub mod relayer;
 pub mod state;
 pub mod usage;
+mod work;
 mod writing;
 
 use crate::session::commands::append;
@@ -27,7 +29,6 @@ use crate::{
     ids::{OperationId, SessionId},
     log::{
         history::Indexed,
-        lock::Unfinished,
         store::{Appended, Grown, StoreError},
     },
     protocol::{
@@ -36,14 +37,15 @@ use crate::{
         types::{AppendParams, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage},
     },
     session::commands::append::Staged,
-    summary::model::summarizing::{Spent, Told},
+    summary::model::summarizing::Told,
     wire::{
         outbox::{About, Outbox},
         rpc::Reply,
     },
 };
-use background::Idle;
+use background::{FileChanges, Idle, IndexWait};
 use compaction::{NoDraft, Planned};
+use costs::{CostEntries, Costs};
 use handle::{Command, Inbox, Note, SharedStatus, Urgent};
 use open::Opened;
 use operation::{COMPACTION, End, Operation, Stop};
@@ -54,6 +56,7 @@ use std::{
     sync::Arc,
 };
 use tokio::sync::mpsc;
+use work::{Request, Work};
 
 /// A result of work.
 enum Input {
@@ -89,25 +92,19 @@ enum Done {
 enum Write {
     Appends(Vec<Append>),
     Compaction {
-        spent: Noted,
+        costs: CostEntries,
         entry: Arc<Entry>,
         /// Entries that other programs read in the place of the data that the entry carries.
         mirrors: Vec<Arc<Entry>>,
         draft: Box<Draft>,
     },
-    /// What models cost, where no compaction came of it.
-    Spent(Noted),
+    /// Costs of model requests whose compaction was not written.
+    Costs(CostEntries),
     Note {
         note: Box<Note>,
         staged: notes::Staged,
         reply: Reply,
     },
-}
-
-/// What models cost, and the entries that say so.
-struct Noted {
-    what: Vec<(OperationId, Spent)>,
-    entries: Vec<Arc<Entry>>,
 }
 
 /// An append on its way to the disk.
@@ -156,55 +153,36 @@ enum Writer {
     },
 }
 
-/// The one slot for long work.
-enum Slot {
-    Free,
-    /// A plan is being made; there is no start event yet.
-    Planning {
-        id: OperationId,
-        params: CompactParams,
-        reply: Reply,
-        stop: Stop,
-    },
-    Running(Operation),
-    /// The draft is being written: too late to stop it.
-    Committing(Operation),
+/// Requests that only read. Each runs on the blocking pool and answers by itself.
+#[derive(Default)]
+struct Reads {
+    /// The number of them that run.
+    running: usize,
+    /// Ends them early.
+    stop: Stop,
 }
 
 /// One session.
 pub struct Session {
     state: State,
     writer: Writer,
-    slot: Slot,
+    work: Work,
     emitter: Emitter,
-    /// Commands taken from the mailbox and not looked at yet.
+    /// Commands taken from the mailbox that were not handled yet.
     commands: VecDeque<Command>,
-    /// A plan, and a draft, that wait for the write before them.
-    plan: Option<(OperationId, Result<Planned, Failure>)>,
-    draft: Option<Box<Draft>>,
-    /// What models cost that is not written yet.
-    spent: Vec<(OperationId, Spent)>,
-    /// Requests that wait for maintenance to end.
+    costs: Costs,
+    /// Requests for the context that wait for the end of the compaction.
     waiting: Vec<(ContextParams, Reply)>,
-    /// Work for those who only ask, and what ends it early.
-    reads: usize,
-    stop_reads: Stop,
-    /// Commands that need the index, which is being made.
-    waiting_for_index: Vec<Command>,
-    indexing: bool,
-    /// Another program touched the file.
-    touched: bool,
-    /// The client knows that the file is not what it was.
-    stale: bool,
-    /// The lock does not say yet what runs.
+    reads: Reads,
+    index: IndexWait,
+    changes: FileChanges,
+    /// The lock does not list yet what runs.
     unnoted: bool,
-    /// What ran when the last owner of the file died.
-    left_behind: Option<Unfinished>,
     idle: Idle,
     /// Tokens are being counted in the background.
     counting: bool,
     ending: Ending,
-    /// What clients were told last.
+    /// The usage that was sent last.
     told: Usage,
     inputs: mpsc::UnboundedSender<Box<Input>>,
     urgent: mpsc::UnboundedSender<Box<Urgent>>,
@@ -226,21 +204,15 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
     let mut session = Session {
         state,
         writer: Writer::Ready(home),
-        slot: Slot::Free,
+        work: Work::None,
         emitter,
         commands: VecDeque::new(),
-        plan: None,
-        draft: None,
-        spent: Vec::new(),
+        costs: Costs::default(),
         waiting: Vec::new(),
-        reads: 0,
-        stop_reads: Stop::default(),
-        waiting_for_index: Vec::new(),
-        indexing: false,
-        touched: false,
-        stale: false,
+        reads: Reads::default(),
+        index: IndexWait::default(),
+        changes: FileChanges::default(),
         unnoted: false,
-        left_behind,
         idle: Idle::new(shared),
         counting: false,
         ending: Ending::No,
@@ -248,7 +220,7 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
         inputs,
         urgent: urgent_sender,
     };
-    session.settle_what_was_left_behind();
+    session.end_interrupted(left_behind);
     while !session.over(&mailbox) {
         // One thing at a time, so that a cancel never waits behind more than one.
         if let Ok(urgent) = urgent.try_recv() {
@@ -282,29 +254,29 @@ impl Session {
 
     fn idle(&self) -> bool {
         self.listens()
-            && matches!(self.slot, Slot::Free)
+            && self.work.is_none()
             && self.commands.is_empty()
-            && self.reads == 0
-            && self.waiting_for_index.is_empty()
+            && self.reads.running == 0
+            && self.index.commands.is_empty()
             && self.all_noted()
     }
 
     /// Whether what models cost is in the file, as far as it can be written.
     fn all_noted(&self) -> bool {
-        self.spent.is_empty() || self.writable().is_err()
+        self.costs.is_empty() || self.writable().is_err()
     }
 
     fn over(&self, mailbox: &mpsc::Receiver<Box<Command>>) -> bool {
         // What was paid for is noted before anything ends.
-        if !self.spent.is_empty() && matches!(self.slot, Slot::Free) && self.writable().is_ok() {
+        if !self.costs.is_empty() && self.work.is_none() && self.writable().is_ok() {
             return false;
         }
         match self.ending {
             Ending::No => false,
             Ending::WhenIdle => self.idle() && mailbox.is_empty(),
             Ending::Now(_) => {
-                let quiet = self.listens() && matches!(self.slot, Slot::Free) && self.reads == 0;
-                quiet && !self.indexing && self.all_noted()
+                let quiet = self.listens() && self.work.is_none() && self.reads.running == 0;
+                quiet && !self.index.building && self.all_noted()
             }
         }
     }
@@ -312,7 +284,7 @@ impl Session {
     /// Everything is on disk and nothing runs: let go of the file, then say so.
     fn end(mut self) {
         let gone = Failure::no_session(self.state.id.as_str());
-        for command in self.waiting_for_index.drain(..).chain(self.commands.drain(..)) {
+        for command in self.index.commands.drain(..).chain(self.commands.drain(..)) {
             match command {
                 Command::Close(reply) => reply.ok(&()),
                 command => command.refuse(&gone),
@@ -336,17 +308,20 @@ impl Session {
         if !self.listens() {
             return false;
         }
-        if let Some((id, result)) = self.plan.take() {
-            self.planned(&id, result);
-            return true;
+        match self.work.take() {
+            Work::Planned(request, result) => {
+                self.begin(request, *result);
+                return true;
+            }
+            Work::Drafted(operation, draft) => {
+                self.commit(operation, *draft);
+                return true;
+            }
+            other => self.work = other,
         }
-        if let Some(draft) = self.draft.take() {
-            self.commit(*draft);
-            return true;
-        }
-        if !self.all_noted() && matches!(self.slot, Slot::Free) {
-            let spent = self.take_spent();
-            self.write(Write::Spent(spent));
+        if !self.all_noted() && self.work.is_none() {
+            let costs = self.take_costs();
+            self.write(Write::Costs(costs));
             return true;
         }
         if matches!(self.ending, Ending::Now(_)) {
@@ -382,7 +357,7 @@ impl Session {
 
     /// What writes needs to know what it writes on, and stays behind what was sent before it; so does a close.
     fn waits_for_index(&self, command: &Command) -> bool {
-        if self.waiting_for_index.iter().any(Command::writes) {
+        if self.index.commands.iter().any(Command::writes) {
             return command.writes() || matches!(command, Command::Close(_) | Command::Leave);
         }
         matches!(command, Command::Compact(..) | Command::Note(..))
@@ -409,7 +384,7 @@ impl Session {
                 Some(Command::Append(params, reply))
                     if params.parent_entry_id.is_none()
                         && params.expected_leaf_id.is_none()
-                        && self.waiting_for_index.is_empty() =>
+                        && self.index.commands.is_empty() =>
                 {
                     self.stage(params, reply, &mut appends);
                 }
@@ -488,7 +463,7 @@ impl Session {
             replies.append(before);
         }
         self.stop_running();
-        self.stop_reads.request();
+        self.reads.stop.request();
         self.ending = Ending::Now(replies);
     }
 
@@ -498,7 +473,8 @@ impl Session {
                 while let Ok(command) = mailbox.try_recv() {
                     self.commands.push_back(*command);
                 }
-                let running = self.running(which.as_ref()).cloned();
+                let named = |id: &&OperationId| which.as_ref().is_none_or(|which| which == *id);
+                let running = self.work.stoppable().filter(named).cloned();
                 let waiting = if which.is_none() { self.take_waiting_compactions() } else { Vec::new() };
                 let ids = running.iter().chain(waiting.iter().map(|(id, ..)| id));
                 let cancelled = ids.map(|id| Cancelled { operation_id: id.clone(), kind: COMPACTION.to_owned() });
@@ -516,7 +492,7 @@ impl Session {
             }
             Urgent::Layers(layers) => self.relayer(layers),
             Urgent::TakenBack => self.look_for_taken_back(),
-            Urgent::FileTouched => self.touched = true,
+            Urgent::FileTouched => self.changes.pending = true,
             Urgent::Finish => {
                 if matches!(self.ending, Ending::No) {
                     self.ending = Ending::WhenIdle;
@@ -524,7 +500,7 @@ impl Session {
             }
             Urgent::Stop => {
                 self.stop_running();
-                self.stop_reads.request();
+                self.reads.stop.request();
                 for (_, reply) in self.waiting.drain(..) {
                     reply.fail(&Failure::Cancelled);
                 }
@@ -535,34 +511,20 @@ impl Session {
         }
     }
 
-    /// What can be stopped, if it is the one that is meant. A draft that is being written cannot.
-    fn running(&self, which: Option<&OperationId>) -> Option<&OperationId> {
-        let id = match &self.slot {
-            Slot::Planning { id, .. } => id,
-            Slot::Running(operation) => &operation.id,
-            Slot::Free | Slot::Committing(_) => return None,
-        };
-        which.is_none_or(|which| which == id).then_some(id)
-    }
-
-    /// Stops what runs. Its end is told at once; what its work still brings is ignored.
+    /// Stops the compaction, unless its draft is being written. Its end is sent at once, and late results are ignored.
     fn stop_running(&mut self) {
-        let operation = match std::mem::replace(&mut self.slot, Slot::Free) {
-            Slot::Running(operation) => {
-                operation.stop.request();
-                operation
-            }
-            Slot::Planning { id, params, reply, stop } => {
+        match self.work.take() {
+            Work::Planning(Request { id, params, reply, stop })
+            | Work::Planned(Request { id, params, reply, stop }, _) => {
                 stop.request();
-                return self.begin_cancelled(id, &params, reply);
+                self.begin_cancelled(id, &params, reply);
             }
-            other => {
-                self.slot = other;
-                return;
+            Work::Drafting(operation) | Work::Drafted(operation, _) => {
+                operation.stop.request();
+                self.finish(operation, End::Cancelled);
             }
-        };
-        self.draft = None;
-        self.finish(operation, End::Cancelled);
+            other => self.work = other,
+        }
     }
 
     /// Compactions that were sent before a cancel and were not looked at yet, each with the id it would have had.
@@ -581,7 +543,7 @@ impl Session {
 
     /// A compaction that was cancelled before it began has a start and an end all the same.
     fn begin_cancelled(&mut self, id: OperationId, params: &CompactParams, reply: Reply) {
-        if !matches!(self.slot, Slot::Free) {
+        if !self.work.is_none() {
             return reply.fail(&Failure::Cancelled);
         }
         let usage = self.state.measure().usage;
@@ -595,9 +557,7 @@ impl Session {
         for (params, reply) in waiting {
             if reply.cancelled() { reply.fail(&Failure::Cancelled) } else { self.waiting.push((params, reply)) }
         }
-        let planning = matches!(&self.slot, Slot::Planning { reply, .. } if reply.cancelled());
-        let running = matches!(&self.slot, Slot::Running(operation) if operation.taken_back());
-        if planning || running {
+        if self.work.request_cancelled() {
             self.stop_running();
         }
     }
@@ -606,17 +566,15 @@ impl Session {
         match input {
             Input::Back { home, done } => self.back(home, done),
             Input::Lost => self.lost(),
-            Input::Answered => self.reads -= 1,
+            Input::Answered => self.reads.running -= 1,
             Input::Indexed(result) => self.indexed(result),
-            // A start is noted in the file's lock before it is told.
-            Input::Planned { id, result } if !self.listens() => self.plan = Some((id, result)),
             Input::Planned { id, result } => self.planned(&id, result),
             Input::Told { id, told } => self.told(&id, told),
             Input::Drafted { id, result } => self.drafted(&id, result),
             Input::Counted => {
                 self.counting = false;
                 self.count();
-                if matches!(self.slot, Slot::Free) {
+                if self.work.is_none() {
                     self.tell_usage(self.state.measure().usage);
                 }
             }
@@ -652,7 +610,7 @@ impl Session {
 
     /// Runs work for somebody who only asks on the blocking pool; it answers by itself.
     fn spawn_read(&mut self, work: impl FnOnce() + Send + 'static) {
-        self.reads += 1;
+        self.reads.running += 1;
         self.spawn(move || {
             let _ = catch_unwind(AssertUnwindSafe(work));
             Input::Answered
@@ -672,7 +630,7 @@ impl Session {
         if reply.cancelled() {
             return reply.fail(&Failure::Cancelled);
         }
-        if params.wait == Some(true) && !matches!(self.slot, Slot::Free) {
+        if params.wait == Some(true) && !self.work.is_none() {
             let urgent = self.urgent.clone();
             self.waiting.push((params, reply));
             if let Some((_, reply)) = self.waiting.last() {

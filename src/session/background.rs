@@ -1,7 +1,9 @@
 //! What a session does when nobody asks it anything: makes its index, reads what others append to its file, and lets go
 //! of bodies that can be read again.
 
-use super::{Done, Ending, Input, Session, Slot, Writer, handle::Command, state::Home, writing::with_its_past};
+use super::{
+    Done, Ending, Input, Session, Writer, handle::Command, operation::Operation, state::Home, writing::with_its_past,
+};
 use crate::{
     ask::means::Means,
     ids::EntryId,
@@ -78,6 +80,24 @@ pub(super) struct Idle {
     share: u64,
 }
 
+/// The index of the file, and the commands that need it.
+#[derive(Default)]
+pub(super) struct IndexWait {
+    /// The index is being built.
+    pub building: bool,
+    /// Commands that wait for it.
+    pub commands: Vec<Command>,
+}
+
+/// Changes of the file that other programs made.
+#[derive(Default)]
+pub(super) struct FileChanges {
+    /// The file was touched and not read since.
+    pub pending: bool,
+    /// The client was told that the file was changed and not only appended to.
+    pub reported: bool,
+}
+
 /// What is done when it was idle long enough.
 #[derive(Clone, Copy)]
 pub(super) enum IdleWork {
@@ -147,12 +167,12 @@ impl Drop for Idle {
 impl Session {
     /// What an idle session does next.
     pub(super) fn next_idle_work(&mut self) -> Option<IdleWork> {
-        let quiet = self.listens() && matches!(self.slot, Slot::Free) && self.reads == 0;
+        let quiet = self.listens() && self.work.is_none() && self.reads.running == 0;
         if !quiet || self.state.history().source().is_none() || !matches!(self.ending, Ending::No) {
             return None;
         }
         if self.state.history().index().is_none() {
-            return (!self.indexing).then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
+            return (!self.index.building).then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
         }
         if self.state.history().is_asleep() || self.counting {
             return None;
@@ -173,20 +193,20 @@ impl Session {
 
     /// Holds a command until the index is there.
     pub(super) fn await_index(&mut self, command: Command) {
-        self.waiting_for_index.push(command);
+        self.index.commands.push(command);
         self.start_indexing();
     }
 
     pub(super) fn start_indexing(&mut self) {
         let Writer::Ready(home) = &self.writer else { return };
-        let Some(work) = self.state.history().indexing(home.end()).filter(|_| !self.indexing) else { return };
-        self.indexing = true;
-        let stop = self.stop_reads.clone();
+        let Some(work) = self.state.history().indexing(home.end()).filter(|_| !self.index.building) else { return };
+        self.index.building = true;
+        let stop = self.reads.stop.clone();
         self.spawn(move || Input::Indexed(work.run(&|| stop.requested())));
     }
 
     pub(super) fn indexed(&mut self, result: Result<Option<Indexed>, StoreError>) {
-        self.indexing = false;
+        self.index.building = false;
         let failure = match result {
             Ok(Some(indexed)) => {
                 // What is out being written is added when it comes back.
@@ -211,7 +231,7 @@ impl Session {
             self.idle.postpone();
         }
         // In the order they came, before what came behind them.
-        for command in std::mem::take(&mut self.waiting_for_index).into_iter().rev() {
+        for command in std::mem::take(&mut self.index.commands).into_iter().rev() {
             match &failure {
                 Some(failure) if !matches!(command, Command::Close(_) | Command::Leave) => command.refuse(failure),
                 _ => self.commands.push_front(command),
@@ -231,7 +251,7 @@ impl Session {
             repairs,
         };
         self.emitter.emit(About::default(), &event);
-        if matches!(self.slot, Slot::Free) && !self.state.history().is_asleep() {
+        if self.work.is_none() && !self.state.history().is_asleep() {
             self.tell_usage(self.state.measure().usage);
         }
     }
@@ -267,7 +287,7 @@ impl Session {
 
     /// Looks whether another program appended to the file. False where there is nothing to look for.
     pub(super) fn catches_up(&mut self) -> bool {
-        if !std::mem::take(&mut self.touched) {
+        if !std::mem::take(&mut self.changes.pending) {
             return false;
         }
         match &self.writer {
@@ -292,9 +312,9 @@ impl Session {
         match grown {
             Ok(grown) => self.take_in(grown),
             // Once is enough.
-            Err(_) if self.stale => {}
+            Err(_) if self.changes.reported => {}
             Err(error) => {
-                self.stale = true;
+                self.changes.reported = true;
                 let (title, detail) = ("The session's file was changed".to_owned(), Some(error.to_string()));
                 self.emitter.emit(About::default(), &Event::Notice { severity: Severity::Error, title, detail });
             }
@@ -361,9 +381,9 @@ impl Session {
         self.emitter.emit(About::default(), &event);
     }
 
-    /// An operation that the last owner of the file started has its end now.
-    pub(super) fn settle_what_was_left_behind(&mut self) {
-        let Some(Unfinished { operation_id, reason, .. }) = self.left_behind.take() else { return };
+    /// Sends the end of an operation that the last owner of the file started.
+    pub(super) fn end_interrupted(&mut self, left_behind: Option<Unfinished>) {
+        let Some(Unfinished { operation_id, reason, .. }) = left_behind else { return };
         let what =
             "the process that ran it ended before it did; what it had written is there, and nothing else was changed";
         let failure = Failure::Internal(what.to_owned());
@@ -394,10 +414,6 @@ impl Session {
 
     /// The same, of what runs now.
     pub(super) fn note_what_runs(&mut self) {
-        let running = match &self.slot {
-            Slot::Running(operation) | Slot::Committing(operation) => Some(operation.note()),
-            Slot::Free | Slot::Planning { .. } => None,
-        };
-        self.note_running(running);
+        self.note_running(self.work.operation().map(Operation::note));
     }
 }

@@ -161,9 +161,9 @@ impl Operation {
         }
     }
 
-    /// Whether a client took back the request that waits for it.
+    /// Whether the client cancelled a request that waits for the end.
     #[must_use]
-    pub fn taken_back(&self) -> bool {
+    pub fn request_cancelled(&self) -> bool {
         self.waiting.iter().any(Reply::cancelled)
     }
 

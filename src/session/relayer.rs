@@ -1,6 +1,6 @@
 //! The settings of a session as others ask for and change them.
 
-use super::{Session, Slot, state::SessionData};
+use super::{Session, state::SessionData};
 use crate::{
     models::catalog::catalog,
     protocol::{
@@ -59,7 +59,7 @@ impl Session {
             return;
         }
         self.count();
-        if matches!(self.slot, Slot::Free) {
+        if self.work.is_none() {
             self.tell_usage(self.state.measure().usage);
         }
     }

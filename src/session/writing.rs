@@ -36,10 +36,10 @@ impl Write {
     fn entries(&self) -> Vec<Arc<Entry>> {
         match self {
             Self::Appends(appends) => appends.iter().flat_map(|append| append.staged.entries.clone()).collect(),
-            Self::Compaction { spent, entry, mirrors, .. } => {
-                spent.entries.iter().chain([entry]).chain(mirrors).cloned().collect()
+            Self::Compaction { costs, entry, mirrors, .. } => {
+                costs.entries.iter().chain([entry]).chain(mirrors).cloned().collect()
             }
-            Self::Spent(spent) => spent.entries.clone(),
+            Self::Costs(costs) => costs.entries.clone(),
             Self::Note { staged, .. } => staged.entries.clone(),
         }
     }
@@ -153,7 +153,7 @@ impl Session {
             Done::Woke(path) => self.woke(path),
             Done::CaughtUp(grown) => self.caught_up(grown),
         }
-        if !self.waiting_for_index.is_empty() {
+        if !self.index.commands.is_empty() {
             self.start_indexing();
         }
     }
@@ -204,10 +204,10 @@ impl Session {
         });
         match what {
             Write::Appends(appends) => appends.into_iter().for_each(|append| self.appended(append)),
-            Write::Compaction { spent, entry, mirrors, draft } => {
-                self.compacted(&spent.entries, &entry, &mirrors, &draft.made, Ok(()));
+            Write::Compaction { costs, entry, mirrors, draft } => {
+                self.compacted(&costs.entries, &entry, &mirrors, &draft.made, Ok(()));
             }
-            Write::Spent(spent) => spent.entries.iter().for_each(|entry| self.announce(entry, None)),
+            Write::Costs(costs) => costs.entries.iter().for_each(|entry| self.announce(entry, None)),
             Write::Note { note, staged, reply } => self.noted(*note, staged, reply),
         }
     }
@@ -234,7 +234,7 @@ impl Session {
             Write::Compaction { entry, draft, .. } => {
                 self.compacted(&[], &entry, &[], &draft.made, Err(failure.clone()));
             }
-            Write::Spent(_) => tracing::warn!(%failure, "what models cost is not noted"),
+            Write::Costs(_) => tracing::warn!(%failure, "costs of model requests could not be written"),
             Write::Note { reply, .. } => reply.fail(failure),
         }
     }
@@ -246,11 +246,11 @@ impl Session {
                     self.commands.push_front(Command::Append(params, reply));
                 }
             }
-            Write::Compaction { spent, draft, .. } => {
-                self.spent.splice(0..0, spent.what);
+            Write::Compaction { costs, draft, .. } => {
+                self.costs.put_back(costs);
                 self.draft_again(draft);
             }
-            Write::Spent(spent) => drop(self.spent.splice(0..0, spent.what)),
+            Write::Costs(costs) => self.costs.put_back(costs),
             Write::Note { note, reply, .. } => self.commands.push_front(Command::Note(note, reply)),
         }
     }

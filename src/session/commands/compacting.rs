@@ -13,11 +13,13 @@ use crate::{
     },
     provider::keys,
     session::{
-        Input, Noted, Session, Slot, Write,
+        Input, Session, Write,
         compaction::{self, NoDraft, Planned, Snapshot},
+        costs::CostEntries,
         drafting::{self, Drafting, Report},
         handle::{Note, Urgent},
         operation::{COMPACTION, End, Operation, Stop},
+        work::{Request, Work},
     },
     summary::{SPLIT_TURN, made::Made, model::summarizing::Told},
     wire::rpc::Reply,
@@ -38,7 +40,7 @@ impl Session {
             return reply.fail(&failure);
         }
         let id = OperationId::fresh();
-        let stop = if dry_run { self.stop_reads.clone() } else { Stop::default() };
+        let stop = if dry_run { self.reads.stop.clone() } else { Stop::default() };
         let snapshot = self.snapshot(&params, stop.clone());
         if dry_run {
             let settings = self.state.settings().clone();
@@ -56,7 +58,7 @@ impl Session {
         }
         let urgent = self.urgent.clone();
         reply.on_cancel(move || drop(urgent.send(Box::new(Urgent::TakenBack))));
-        self.slot = Slot::Planning { id: id.clone(), params, reply, stop };
+        self.work = Work::Planning(Request { id: id.clone(), params, reply, stop });
         self.spawn(move || Input::Planned { id, result: guarded(|| compaction::prepare(snapshot)) });
     }
 
@@ -96,12 +98,9 @@ impl Session {
     }
 
     fn free(&self) -> Result<(), Failure> {
-        match &self.slot {
-            Slot::Free => Ok(()),
-            Slot::Planning { id, .. } => Err(Failure::Busy { operation_id: id.clone(), kind: COMPACTION }),
-            Slot::Running(operation) | Slot::Committing(operation) => {
-                Err(Failure::Busy { operation_id: operation.id.clone(), kind: COMPACTION })
-            }
+        match self.work.id() {
+            None => Ok(()),
+            Some(id) => Err(Failure::Busy { operation_id: id.clone(), kind: COMPACTION }),
         }
     }
 
@@ -129,14 +128,18 @@ impl Session {
         }
     }
 
-    pub(in crate::session) fn planned(&mut self, planned: &OperationId, result: Result<Planned, Failure>) {
-        let (id, params, reply, stop) = match std::mem::replace(&mut self.slot, Slot::Free) {
-            Slot::Planning { id, params, reply, stop } if id == *planned => (id, params, reply, stop),
-            other => {
-                self.slot = other;
-                return;
-            }
-        };
+    /// Takes a plan. Its operation begins when the writer is here, because the lock records a start before it is sent.
+    pub(in crate::session) fn planned(&mut self, id: &OperationId, result: Result<Planned, Failure>) {
+        match self.work.take() {
+            Work::Planning(request) if request.id == *id && self.listens() => self.begin(request, result),
+            Work::Planning(request) if request.id == *id => self.work = Work::Planned(request, Box::new(result)),
+            other => self.work = other,
+        }
+    }
+
+    /// Begins the compaction that was planned, or answers why there is no plan.
+    pub(in crate::session) fn begin(&mut self, request: Request, result: Result<Planned, Failure>) {
+        let Request { id, params, reply, stop } = request;
         let Planned { plan, usage } = match result {
             Ok(planned) => planned,
             Err(failure) => {
@@ -151,7 +154,7 @@ impl Session {
         // A person who asked for it waits as long as they like.
         let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
         let deadline = (operation.reason != Reason::Manual).then_some(deadline);
-        self.slot = Slot::Running(operation);
+        self.work = Work::Drafting(operation);
         let drafting = Drafting {
             session: self.state.id.clone(),
             operation: id.clone(),
@@ -174,39 +177,34 @@ impl Session {
     }
 
     pub(in crate::session) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, NoDraft>) {
-        let Slot::Running(operation) = &mut self.slot else {
-            return;
+        let mut operation = match self.work.take() {
+            Work::Drafting(operation) if operation.id == *drafted => operation,
+            other => {
+                self.work = other;
+                return;
+            }
         };
-        if operation.id != *drafted {
-            return;
-        }
         let end = match result {
             _ if operation.stop.requested() => End::Cancelled,
             Ok(draft) => {
                 if draft.made.by.is_none() {
                     operation.progress(Stage::Summarizing, 1, 1);
-                    tell_chunks(operation, &draft);
+                    tell_chunks(&mut operation, &draft);
                 }
                 operation.progress(Stage::Checking, 1, 1);
-                self.draft = Some(Box::new(draft));
+                self.work = Work::Drafted(operation, Box::new(draft));
                 return;
             }
             Err(NoDraft::Stopped) => End::Cancelled,
             Err(NoDraft::Failed(failure)) => End::Failed(failure),
         };
-        if let Slot::Running(operation) = std::mem::replace(&mut self.slot, Slot::Free) {
-            self.finish(operation, end);
-        }
+        self.finish(operation, end);
     }
 
-    /// What happens while a draft is made. Of one that was stopped nothing is told, but what it cost is noted.
+    /// Sends a step of a draft in the making. A cancelled draft sends nothing; its cost is still recorded.
     pub(in crate::session) fn told(&mut self, id: &OperationId, told: Told) {
-        let running = match &mut self.slot {
-            Slot::Running(operation) if operation.id == *id => Some(operation),
-            _ => None,
-        };
-        match (told, running) {
-            (Told::Spent(spent), _) => self.spent.push((id.clone(), spent)),
+        match (told, self.work.drafting(id)) {
+            (Told::Spent(spent), _) => self.costs.add(id.clone(), spent),
             (_, None) => {}
             (Told::Progress { done, total }, Some(operation)) => operation.progress(Stage::Summarizing, done, total),
             (Told::Begins(source), Some(operation)) => operation.begins(source),
@@ -220,27 +218,13 @@ impl Session {
         }
     }
 
-    /// What models cost since the last write, as entries behind the leaf.
-    pub(in crate::session) fn take_spent(&mut self) -> Noted {
-        let mut parent = self.state.path().last().map(|leaf| leaf.id.clone());
-        let mut entries = Vec::new();
-        let what = std::mem::take(&mut self.spent);
-        for (operation, spent) in &what {
-            let id = EntryId::fresh();
-            let line = spent.line(&id, parent.as_ref(), operation);
-            if let Ok(entry) = Entry::parse(line.into()) {
-                parent = Some(id);
-                entries.push(Arc::new(entry));
-            }
-        }
-        Noted { what, entries }
+    /// Takes the costs that are not written yet, as entries behind the leaf.
+    pub(in crate::session) fn take_costs(&mut self) -> CostEntries {
+        self.costs.take(self.state.path().last().map(|leaf| &leaf.id))
     }
 
-    /// Writes a draft, if what it covers is still what it was.
-    pub(in crate::session) fn commit(&mut self, draft: Draft) {
-        let Slot::Running(operation) = std::mem::replace(&mut self.slot, Slot::Free) else {
-            return;
-        };
+    /// Writes a draft, if the entries that it covers did not change.
+    pub(in crate::session) fn commit(&mut self, operation: Operation, draft: Draft) {
         if operation.stop.requested() {
             return self.finish(operation, End::Cancelled);
         }
@@ -259,16 +243,16 @@ impl Session {
         let tokens_after = draft.tokens_after + tokens::scaled(newer_tokens, demand.factor);
         let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
         let (path, first_newer) = (path.clone(), first_newer.cloned());
-        let spent = self.take_spent();
-        let parent = spent.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
+        let costs = self.take_costs();
+        let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
         let line = draft.line(&id, parent, &path, first_newer.as_ref(), tokens_after);
         match Entry::parse(line.into()) {
             Ok(entry) => {
-                self.slot = Slot::Committing(operation);
+                self.work = Work::Committing(operation);
                 let entry = Arc::new(entry);
-                let written = [spent.entries.as_slice(), std::slice::from_ref(&entry)].concat();
+                let written = [costs.entries.as_slice(), std::slice::from_ref(&entry)].concat();
                 let mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts);
-                self.write(Write::Compaction { spent, entry, mirrors, draft: Box::new(draft) });
+                self.write(Write::Compaction { costs, entry, mirrors, draft: Box::new(draft) });
             }
             Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
         }
@@ -276,14 +260,18 @@ impl Session {
 
     pub(in crate::session) fn compacted(
         &mut self,
-        spent: &[Arc<Entry>],
+        costs: &[Arc<Entry>],
         entry: &Arc<Entry>,
         mirrors: &[Arc<Entry>],
         made: &Made,
         result: Result<(), Failure>,
     ) {
-        let Slot::Committing(operation) = std::mem::replace(&mut self.slot, Slot::Free) else {
-            return;
+        let operation = match self.work.take() {
+            Work::Committing(operation) => operation,
+            other => {
+                self.work = other;
+                return;
+            }
         };
         if let Err(failure) = result {
             return self.finish(operation, End::Failed(failure));
@@ -291,7 +279,7 @@ impl Session {
         operation.progress(Stage::Writing, 1, 1);
         self.state.change(History::trim);
         self.count();
-        for entry in spent.iter().chain([entry]).chain(mirrors) {
+        for entry in costs.iter().chain([entry]).chain(mirrors) {
             self.announce(entry, Some(operation.id.clone()));
         }
         self.told = self.state.measure().usage;
@@ -303,15 +291,15 @@ impl Session {
         self.finish(operation, end);
     }
 
-    /// The ground has grown while the draft was on its way; it is looked at again before the next try.
+    /// The path grew while the draft was on its way to the disk. The draft is checked again before the next try.
     pub(in crate::session) fn draft_again(&mut self, draft: Box<Draft>) {
-        if let Slot::Committing(operation) = std::mem::replace(&mut self.slot, Slot::Free) {
-            self.slot = Slot::Running(operation);
-            self.draft = Some(draft);
+        match self.work.take() {
+            Work::Committing(operation) => self.work = Work::Drafted(operation, draft),
+            other => self.work = other,
         }
     }
 
-    /// The slot is free when the end is told, so that a client can act on it at once.
+    /// Ends an operation. There is no work any more when the end is sent, so a client can act on it at once.
     pub(in crate::session) fn finish(&mut self, operation: Operation, end: End) {
         let compactions = self.state.path().compactions();
         let mut notices = Vec::new();

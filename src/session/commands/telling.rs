@@ -9,7 +9,7 @@ use crate::{
             Subscription, Usage,
         },
     },
-    session::{Home, Session, Slot, Writer, open},
+    session::{Home, Session, Writer, open, operation::Operation},
     wire::{
         outbox::{About, Missed},
         rpc::Reply,
@@ -20,17 +20,11 @@ use std::path::PathBuf;
 
 impl Session {
     pub(in crate::session) fn status(&self) -> Status {
-        match &self.slot {
-            Slot::Running(operation) | Slot::Committing(operation) => operation.status(),
-            Slot::Free | Slot::Planning { .. } => Status { kind: StatusKind::Idle, operation_id: None, reason: None },
-        }
+        let idle = Status { kind: StatusKind::Idle, operation_id: None, reason: None };
+        self.work.operation().map_or(idle, Operation::status)
     }
 
     pub(in crate::session) fn status_answer(&self) -> StatusAnswer {
-        let operations = match &self.slot {
-            Slot::Running(operation) | Slot::Committing(operation) => vec![operation.describe()],
-            Slot::Free | Slot::Planning { .. } => Vec::new(),
-        };
         let stats = match &self.writer {
             Writer::Ready(Home::File(log)) => log.stats(),
             _ => self.state.stats,
@@ -38,7 +32,7 @@ impl Session {
         StatusAnswer {
             session: self.state.info(self.status()),
             queue: Queue::default(),
-            operations,
+            operations: self.work.operation().map(Operation::describe).into_iter().collect(),
             meta: json!({ "writes": stats.writes, "fsyncs": stats.fsyncs }),
         }
     }

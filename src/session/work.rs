@@ -1,0 +1,93 @@
+//! The compaction of a session, by its phase. Each phase holds the values that belong to it, so a plan without a request
+//! or a draft without an operation cannot exist.
+
+use super::{compaction::Planned, operation::Operation, operation::Stop};
+use crate::{
+    compaction::ladder::Draft,
+    ids::OperationId,
+    protocol::{errors::Failure, types::CompactParams},
+    wire::rpc::Reply,
+};
+
+/// A request for a compaction whose start event was not sent yet.
+pub(super) struct Request {
+    /// The id of the operation that it becomes.
+    pub id: OperationId,
+    /// Its params.
+    pub params: CompactParams,
+    /// Its answer.
+    pub reply: Reply,
+    /// Stops the planning, and later the drafting.
+    pub stop: Stop,
+}
+
+/// The compaction of a session: at most one at a time.
+#[derive(Default)]
+pub(super) enum Work {
+    /// No compaction.
+    #[default]
+    None,
+    /// A plan is being made. No start event was sent.
+    Planning(Request),
+    /// A plan waits until the write before it is done, because its start is recorded in the lock, which is with the writer.
+    Planned(Request, Box<Result<Planned, Failure>>),
+    /// A draft is being made.
+    Drafting(Operation),
+    /// A draft waits until the write before it is done.
+    Drafted(Operation, Box<Draft>),
+    /// The draft is being written. It is too late to stop it.
+    Committing(Operation),
+}
+
+impl Work {
+    /// Takes the work out and leaves none.
+    pub fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    /// The id of the compaction.
+    pub fn id(&self) -> Option<&OperationId> {
+        match self {
+            Self::None => None,
+            Self::Planning(request) | Self::Planned(request, _) => Some(&request.id),
+            Self::Drafting(operation) | Self::Drafted(operation, _) | Self::Committing(operation) => {
+                Some(&operation.id)
+            }
+        }
+    }
+
+    /// The id of the compaction, if it can be stopped.
+    pub fn stoppable(&self) -> Option<&OperationId> {
+        if matches!(self, Self::Committing(_)) { None } else { self.id() }
+    }
+
+    /// The operation, if its start was sent.
+    pub fn operation(&self) -> Option<&Operation> {
+        match self {
+            Self::Drafting(operation) | Self::Drafted(operation, _) | Self::Committing(operation) => Some(operation),
+            Self::None | Self::Planning(_) | Self::Planned(..) => None,
+        }
+    }
+
+    /// The operation with this id, while its draft is being made.
+    pub fn drafting(&mut self, id: &OperationId) -> Option<&mut Operation> {
+        match self {
+            Self::Drafting(operation) if operation.id == *id => Some(operation),
+            _ => None,
+        }
+    }
+
+    /// Whether the client cancelled the request that waits for it, and it can be stopped.
+    pub fn request_cancelled(&self) -> bool {
+        match self {
+            Self::None | Self::Committing(_) => false,
+            Self::Planning(request) | Self::Planned(request, _) => request.reply.cancelled(),
+            Self::Drafting(operation) | Self::Drafted(operation, _) => operation.request_cancelled(),
+        }
+    }
+}
