@@ -14,6 +14,7 @@ mod damage;
 mod editing;
 mod english;
 mod envelope;
+mod extracted;
 mod failing_disk;
 mod folding;
 mod following;
