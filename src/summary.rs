@@ -6,6 +6,7 @@ mod ledger;
 pub mod made;
 pub mod model;
 mod sections;
+pub mod span;
 mod todo;
 
 /// What stands between the two parts of a summary whose cut split a turn.

@@ -19,7 +19,7 @@ use abridged::{
         context,
         entry::Entry,
         path::Path,
-        tokens::{self, Estimator},
+        tokens::{self, Estimator, Scale},
     },
     models::Budget,
     prompts::Prompts,
@@ -262,12 +262,14 @@ fn path_of(tokens: usize) -> (Path, usize) {
     (path, bytes)
 }
 
+/// The scale of all plans here.
+pub const SCALE: Scale = Scale::new(Estimator::Tiktoken, 1.0);
+
 fn demand(keep: u64) -> Demand {
     Demand {
         keep,
         explicit: false,
-        estimator: Estimator::Tiktoken,
-        factor: 1.0,
+        scale: SCALE,
         budget: Budget::of(200_000, &CompactionSettings::default(), 0, 0),
         tokens_before: 0,
     }
@@ -310,18 +312,17 @@ fn extracting(report: &mut Report) {
     path.iter().for_each(|entry| entry.count());
     report.add("counting tokens, per MB", milliseconds(counting.elapsed()) / bytes as f64 * 1e6, "ms", "");
     let settings = Settings::default();
-    let measure = |text: &str| u64::from(tokens::of_text(text));
     let plan = plan::plan(path, demand(20_000), Arc::default()).expect("long enough");
     let times = (0..7)
         .map(|_| {
             let started = Instant::now();
             let draft = ladder::climb(plan.clone(), &settings.prune, &|plan, cap| {
                 extractive::summarize(&extractive::Request {
-                    plan,
+                    span: plan.span(),
                     instructions: None,
                     cap,
                     settings: &settings,
-                    measure: &measure,
+                    scale: SCALE,
                     stop: &|| false,
                 })
             });

@@ -1,8 +1,7 @@
 //! Cost of a summary by a model, without the model's own time: reading the conversation, the wire, and the daemon.
 
-use super::{Daemon, Report, demand, median, milliseconds, path_of};
+use super::{Daemon, Report, SCALE, demand, median, milliseconds, path_of};
 use abridged::{
-    conversation::tokens,
     provider::{Api, codec::Decoder, sse},
     redact::redact,
     settings::Settings,
@@ -30,12 +29,11 @@ fn material(report: &mut Report) {
     path.iter().for_each(|entry| entry.count());
     let plan = abridged::compaction::plan::plan(path.clone(), demand(20_000), Arc::default()).expect("long enough");
     let settings = Settings::default();
-    let measure = |text: &str| u64::from(tokens::of_text(text));
     let times = (0..7)
         .map(|_| {
             let started = Instant::now();
             let files = FileLists::default();
-            black_box(Material::of(&plan, &files, 10_000, &settings, &measure, &measure, &|| false).replaces);
+            black_box(Material::of(plan.span(), &files, 10_000, &settings, SCALE, &|| false).replaces);
             started.elapsed()
         })
         .collect();

@@ -4,17 +4,13 @@
 //! one that is not smaller than the draft before is skipped. The last rung keeps nothing but the newest user message
 //! and a short ledger, so a session is stuck only when system prompt and tools alone leave no room.
 
-use super::{
-    plan::{Demand, Plan},
-    prune,
-};
+use super::{plan::Plan, prune};
 use crate::{
     conversation::{
         context::{self, Context},
         entry::{self, Body, ContextEdit, Entry, Preserved},
         message::{Block, Message},
         path::Path,
-        tokens::scaled,
     },
     ids::EntryId,
     models::Budget,
@@ -89,7 +85,7 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
         keep /= 2;
         ladder.try_rung(|draft| {
             // Estimates are calibrated, cuts are not.
-            let plan = draft.plan.keeping((keep as f64 / draft.plan.demand.factor.max(1.0)) as u64 + 1);
+            let plan = draft.plan.keeping(draft.plan.demand.scale.fitting(keep) + 1);
             let summary = summarize(&plan, summary_cap(&plan));
             Draft::measured(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
         });
@@ -119,8 +115,7 @@ fn goal(plan: &Plan) -> u64 {
 fn summary_cap(plan: &Plan) -> u64 {
     /// Under this there is no room for the headings.
     const LEAST: u64 = 160;
-    let tokens = |entry: &Arc<Entry>| u64::from(entry.tokens(plan.demand.estimator));
-    let replaced: u64 = plan.summarized().into_iter().map(tokens).sum::<u64>() + plan.previous().map_or(0, tokens);
+    let replaced = plan.span().replaced(plan.demand.scale.estimator());
     (replaced * 4 / 5).clamp(LEAST, plan.demand.budget.summary_cap().max(LEAST))
 }
 
@@ -153,16 +148,16 @@ impl Draft {
     fn measure(self) -> Self {
         let mut draft = self;
         let demand = draft.plan.demand;
-        draft.tokens_after = demand.budget.overhead() + scaled(draft.context().tokens(demand.estimator), demand.factor);
+        draft.tokens_after =
+            demand.budget.overhead() + demand.scale.size(draft.context().tokens(demand.scale.estimator()));
         draft
     }
 
-    /// The most that another summary in the place of this one may have, in tokens, so that the draft still fits.
-    /// `measure` counts as the plan does.
+    /// The limit of another summary in the place of this one, in tokens, so that the draft still fits.
     #[must_use]
-    pub fn room_for_summary(&self, measure: &dyn Fn(&str) -> u64) -> u64 {
+    pub fn room_for_summary(&self) -> u64 {
         let slack = goal(&self.plan).max(self.tokens_after) - self.tokens_after;
-        self.plan.demand.budget.summary_cap().min(measure(&self.summary.text) + slack)
+        self.plan.demand.budget.summary_cap().min(self.plan.demand.scale.text(&self.summary.text) + slack)
     }
 
     /// The draft with another summary; the same one again where that would not fit.
@@ -276,7 +271,7 @@ fn results(draft: &Draft) -> impl Iterator<Item = (&Arc<Entry>, &crate::conversa
 
 /// Old results behind the newest that are protected, if it is worth it.
 fn prune_edits(draft: &Draft, settings: &PruneSettings) -> Vec<ContextEdit> {
-    let Demand { estimator, .. } = draft.plan.demand;
+    let estimator = draft.plan.demand.scale.estimator();
     let already = |entry: &Entry| draft.edits.iter().any(|edit| edit.target_id == entry.id);
     let may = |entry: &Entry| !draft.plan.is_pinned(entry) && !already(entry);
     prune::prune(draft.plan.kept(), settings, estimator, &may).edits
@@ -286,7 +281,7 @@ fn prune_edits(draft: &Draft, settings: &PruneSettings) -> Vec<ContextEdit> {
 fn elide_edits(draft: &Draft) -> Vec<ContextEdit> {
     let mut edits = Vec::new();
     for (entry, result) in results(draft) {
-        let tokens = u64::from(entry.tokens(draft.plan.demand.estimator));
+        let tokens = u64::from(entry.tokens(draft.plan.demand.scale.estimator()));
         let pruned = draft.edits.iter().any(|edit| edit.target_id == entry.id);
         if tokens <= OVERSIZED || pruned {
             continue;

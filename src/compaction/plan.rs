@@ -6,11 +6,12 @@ use crate::{
         entry::{Body, CarriedCalibration, CarriedMessage, Entry},
         message::outline::{Call, Role},
         path::Path,
-        tokens::Estimator,
+        tokens::{Estimator, Scale},
     },
     ids::EntryId,
     models::Budget,
     prompts::Prompts,
+    summary::span::Span,
 };
 use sha2::{Digest, Sha256};
 use std::{collections::HashSet, sync::Arc};
@@ -107,10 +108,8 @@ pub struct Demand {
     pub keep: u64,
     /// A call named it, so it is taken as it is.
     pub explicit: bool,
-    /// By what tokens are estimated.
-    pub estimator: Estimator,
-    /// Reported over estimated tokens: what an estimate is multiplied with.
-    pub factor: f64,
+    /// The scale of the session.
+    pub scale: Scale,
     /// How the window is divided.
     pub budget: Budget,
     /// Size of the context now, in tokens.
@@ -152,7 +151,7 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     }
     let start = path.first_kept();
     let window = &path[start..];
-    let steps: Vec<Step> = window.iter().map(|entry| step(entry, demand.estimator)).collect();
+    let steps: Vec<Step> = window.iter().map(|entry| step(entry, demand.scale.estimator())).collect();
     let cut = cut(&steps, kept_tail(&demand), pending(window));
     let pinned = Arc::new(path.pins().iter().map(|pin| pin.entry.clone()).collect());
     let plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), demand, prompts };
@@ -171,10 +170,9 @@ fn kept_tail(demand: &Demand) -> u64 {
     if demand.explicit {
         return demand.keep;
     }
-    let factor = demand.factor.max(1.0);
     let fits = demand.budget.available().saturating_sub(demand.budget.summary_cap());
     // A tail of nothing is only for those who ask for it.
-    (demand.keep.min(fits) as f64 / factor) as u64 + u64::from(demand.keep > 0)
+    demand.scale.fitting(demand.keep.min(fits)) + u64::from(demand.keep > 0)
 }
 
 fn step(entry: &Arc<Entry>, estimator: Estimator) -> Step {
@@ -258,8 +256,17 @@ impl Plan {
     /// The messages that are summarized, history and turn prefix.
     #[must_use]
     pub fn summarized(&self) -> Vec<&Arc<Entry>> {
-        let all = self.history().iter().chain(self.turn_prefix());
-        all.filter(|entry| is_message(entry) && !self.is_pinned(entry)).collect()
+        self.span().messages()
+    }
+
+    /// The part that a summary will stand for.
+    #[must_use]
+    pub fn span(&self) -> Span<'_> {
+        Span::of(self.history())
+            .with_turn_prefix(self.turn_prefix())
+            .continuing(self.previous())
+            .followed_by(self.kept())
+            .without(&self.pinned)
     }
 
     /// Whether an entry is pinned.
@@ -297,7 +304,7 @@ impl Plan {
             carried.cloned()
         });
         // In a small window it gets a third of the room; a token has at least three characters of prose.
-        let third = self.demand.budget.available() as f64 / self.demand.factor.max(1.0);
+        let third = self.demand.scale.fitting(self.demand.budget.available());
         carried.map(|it| CarriedMessage { text: context::clip_carried(&it.text, third as usize), ..it })
     }
 
@@ -307,17 +314,17 @@ impl Plan {
         let sum = self
             .kept()
             .iter()
-            .filter(|entry| is_message(entry))
-            .map(|entry| u64::from(entry.tokens(self.demand.estimator)))
+            .filter(|entry| entry.is_conversation())
+            .map(|entry| u64::from(entry.tokens(self.demand.scale.estimator())))
             .sum();
-        crate::conversation::tokens::scaled(sum, self.demand.factor)
+        self.demand.scale.size(sum)
     }
 
     /// A plan that keeps less: at most about `keep` estimated tokens.
     #[must_use]
     pub fn keeping(&self, keep: u64) -> Self {
         let window = &self.path[self.start..];
-        let steps: Vec<Step> = window.iter().map(|entry| step(entry, self.demand.estimator)).collect();
+        let steps: Vec<Step> = window.iter().map(|entry| step(entry, self.demand.scale.estimator())).collect();
         let cut = cut(&steps, keep, pending(window));
         Self { cut, ..self.clone() }
     }
@@ -333,10 +340,6 @@ impl Plan {
         digest.update(format!("{}/{}/{}", self.start, self.cut.at, self.cut.history_end));
         digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
-}
-
-fn is_message(entry: &Arc<Entry>) -> bool {
-    entry.in_context() && !entry.is_from(Role::System)
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub fn prune(
             continue;
         }
         let notice = format!("[Output truncated - {tokens} tokens]");
-        let left = notice.len().div_ceil(4) as u64;
+        let left = Estimator::Chars.of_text(&notice);
         if tokens > left {
             pruned.tokens_saved += tokens - left;
             pruned.edits.push(edit(entry, notice.into()));

@@ -16,7 +16,7 @@ use crate::{
             outline::{Outline, Role},
         },
         path::{Path, Pin},
-        tokens::{Estimator, Size, of_message},
+        tokens::{Estimator, Size},
     },
     ids::EntryId,
     prompts::{Prompt, Prompts, escape_frame, escape_tags},
@@ -161,7 +161,7 @@ impl ContextMessage {
         match (&self.source, estimator) {
             (Source::Entry(entry), _) => entry.tokens(estimator),
             (Source::Made(made), Estimator::Chars) => made.size.chars(),
-            (Source::Made(made), Estimator::Tiktoken) => made.size.counted(|| of_message(&made.message)),
+            (Source::Made(made), Estimator::Tiktoken) => made.size.counted(|| made.message.count()),
         }
     }
 }

@@ -486,6 +486,12 @@ impl Entry {
         }
     }
 
+    /// Whether a model is sent this as part of the conversation: in the context, and no change of system prompt and tools.
+    #[must_use]
+    pub fn is_conversation(&self) -> bool {
+        self.in_context() && !self.is_from(Role::System)
+    }
+
     /// Its size in tokens. With `Tiktoken` the first call counts, which may take a while.
     #[must_use]
     pub fn tokens(&self, estimator: Estimator) -> u32 {
@@ -568,7 +574,7 @@ impl Body {
             Self::Message(body) => Size::of_chars(body.outline.chars),
             Self::Compaction(compaction) => Size::of_text(&compaction.summary),
             Self::BranchSummary(branch) => Size::of_text(&branch.summary),
-            Self::CustomMessage(custom) => Size::of_message(&Message::Custom(custom.content.clone())),
+            Self::CustomMessage(custom) => Message::Custom(custom.content.clone()).size(),
             _ => Size::nothing(),
         }
     }
@@ -576,9 +582,9 @@ impl Body {
     fn count(&self, line: &str) -> u32 {
         match self {
             Self::Message(body) => match body.message.get() {
-                Some(message) => tokens::of_message(message),
+                Some(message) => message.count(),
                 // Counted once: no reason to keep what it says.
-                None => tokens::of_message(&body.read(line)),
+                None => body.read(line).count(),
             },
             Self::Compaction(compaction) => tokens::of_text(&compaction.summary),
             Self::BranchSummary(branch) => tokens::of_text(&branch.summary),

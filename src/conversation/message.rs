@@ -1,6 +1,7 @@
 //! Messages as pi writes them, read into typed values. What a message says is here; its exact bytes stay with the
 //! entry it came from, because a provider may refuse a signed block that was re-serialized.
 
+mod measure;
 pub mod outline;
 pub mod system;
 

@@ -2,17 +2,16 @@
 //! `calibration` learns how far the estimate is off for one session and model.
 
 pub mod calibration;
+mod scale;
 
-use crate::conversation::message::{Block, Message};
+pub use scale::Scale;
+
 use std::sync::OnceLock;
 use tiktoken_rs::CoreBPE;
 
 /// Bytes fed to the tokenizer at once. Its regular expression overflows a fixed stack on about 700,000 blanks in a
 /// row; pieces of this size cost 0.01 % accuracy and make every input linear.
 const PIECE: usize = 32 * 1024;
-
-/// What a message costs beside its content (role, separators), in tokens, as OpenAI documents it for chat models.
-const PER_MESSAGE: u32 = 4;
 
 /// An image whose dimensions cannot be read, in tokens: what the peers charge for any image.
 const UNKNOWN_IMAGE: u32 = 1_200;
@@ -51,25 +50,28 @@ impl Estimator {
             Self::Chars => "chars",
         }
     }
+
+    /// The estimate of a text, in tokens. With `Tiktoken` it counts, which may take a while.
+    #[must_use]
+    pub fn of_text(self, text: &str) -> u64 {
+        u64::from(match self {
+            Self::Tiktoken => of_text(text),
+            Self::Chars => of_chars(utf16_len(text)),
+        })
+    }
 }
 
 impl Size {
-    /// The size of a message.
-    #[must_use]
-    pub fn of_message(message: &Message) -> Self {
-        Self::of_chars(chars_of_message(message))
-    }
-
     /// The size of something with so many UTF-16 code units.
     #[must_use]
     pub fn of_chars(chars: usize) -> Self {
-        Self { chars: quarter(chars), counted: OnceLock::new() }
+        Self { chars: of_chars(chars), counted: OnceLock::new() }
     }
 
     /// The size of a text that becomes a message.
     #[must_use]
     pub fn of_text(text: &str) -> Self {
-        Self { chars: quarter(utf16_len(text)), counted: OnceLock::new() }
+        Self { chars: of_chars(utf16_len(text)), counted: OnceLock::new() }
     }
 
     /// Nothing at all: what metadata costs.
@@ -143,49 +145,8 @@ fn piece_end(text: &str) -> usize {
     }
 }
 
-/// Tokens of a message by the tokenizer, images by their dimensions.
-#[must_use]
-pub fn of_message(message: &Message) -> u32 {
-    let content: u32 = match message {
-        Message::Execution(run) if run.excluded => return 0,
-        Message::Execution(run) => of_text(&run.command) + of_text(&run.output),
-        Message::Summary(text) => of_text(text),
-        _ => message.blocks().iter().map(of_block).sum(),
-    };
-    content + PER_MESSAGE
-}
-
-fn of_block(block: &Block) -> u32 {
-    match block {
-        Block::Text(text) | Block::Thinking { text, .. } => of_text(text),
-        Block::ToolCall(call) => of_text(&call.name) + of_text(&call.arguments),
-        Block::Image(image) => image.tokens,
-        Block::Other(bytes) => quarter(*bytes),
-    }
-}
-
 /// An image in the peers' estimate, in characters.
 pub const IMAGE_CHARS: usize = 4 * UNKNOWN_IMAGE as usize;
-
-/// What the peers' estimate is a quarter of: the UTF-16 length, an image as 4,800 characters.
-#[must_use]
-pub fn chars_of_message(message: &Message) -> usize {
-    match message {
-        Message::Execution(run) if run.excluded => 0,
-        Message::Execution(run) => utf16_len(&run.command) + utf16_len(&run.output),
-        Message::Summary(text) => utf16_len(text),
-        _ => message.blocks().iter().map(chars_of_block).sum(),
-    }
-}
-
-fn chars_of_block(block: &Block) -> usize {
-    match block {
-        Block::Text(text) | Block::Thinking { text, .. } => utf16_len(text),
-        Block::ToolCall(call) => utf16_len(&call.name) + utf16_len(&call.arguments),
-        Block::Image(_) => IMAGE_CHARS,
-        Block::Other(bytes) => *bytes,
-    }
-}
 
 /// Code units of the text in UTF-16: one for each character, two for those that take four bytes in UTF-8.
 #[must_use]
@@ -193,7 +154,9 @@ pub fn utf16_len(text: &str) -> usize {
     text.bytes().map(|byte| usize::from(byte & 0xC0 != 0x80) + usize::from(byte >= 0xF0)).sum()
 }
 
-fn quarter(chars: usize) -> u32 {
+/// Tokens of so many UTF-16 code units by the peers' estimate: a quarter, rounded up.
+#[must_use]
+pub fn of_chars(chars: usize) -> u32 {
     u32::try_from(chars.div_ceil(4)).unwrap_or(u32::MAX)
 }
 

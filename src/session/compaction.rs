@@ -10,7 +10,7 @@ use crate::{
     },
     conversation::{
         path::Path,
-        tokens::{self, Estimator},
+        tokens::{self, Estimator, Scale},
     },
     models::ModelRef,
     prompts::Prompt,
@@ -82,8 +82,7 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
     let demand = Demand {
         keep: snapshot.keep_recent_tokens.unwrap_or(measure.compaction.keep_recent_tokens),
         explicit: snapshot.keep_recent_tokens.is_some(),
-        estimator,
-        factor: measure.factor,
+        scale: Scale::new(estimator, measure.factor),
         budget: measure.budget,
         tokens_before: measure.usage.context_tokens,
     };
@@ -100,22 +99,21 @@ pub fn preparation(
     summarizer: Option<ModelRef>,
     requests: Option<usize>,
 ) -> Preparation {
-    let entries = || plan.history().iter().chain(plan.turn_prefix());
     // What is only told of a plan is no less read than what comes of it.
     let clean = |text: &str| match settings.redaction.enabled {
         true => redact(text).into_owned(),
         false => text.to_owned(),
     };
-    let files = FileLists::collect(plan.previous(), entries(), &settings.tools.files, &clean);
+    let files = FileLists::of(&plan.span(), &settings.tools.files, &clean);
     let counted =
         |entries: &[Arc<crate::conversation::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
-    let summarized: u64 = plan.summarized().iter().map(|entry| u64::from(entry.tokens(plan.demand.estimator))).sum();
-    let summary = plan.demand.budget.summary_cap().min(tokens::scaled(summarized, plan.demand.factor));
+    let scale = plan.demand.scale;
+    let summarized: u64 = plan.summarized().iter().map(|entry| u64::from(entry.tokens(scale.estimator()))).sum();
+    let summary = plan.demand.budget.summary_cap().min(scale.size(summarized));
     // What stands around the summary, and behind it.
-    let measure = measure(plan.demand);
-    let carried = plan.carried().map_or(0, |carried| measure(&carried.text));
-    let frame = measure(plan.prompts.get(Prompt::CompactionSummaryContext))
-        + measure(plan.prompts.get(Prompt::CarriedMessageContext))
+    let carried = plan.carried().map_or(0, |carried| scale.text(&carried.text));
+    let frame = scale.text(plan.prompts.get(Prompt::CompactionSummaryContext))
+        + scale.text(plan.prompts.get(Prompt::CarriedMessageContext))
         + carried;
     Preparation {
         first_kept_entry_id: plan.first_kept_id().cloned(),
@@ -132,18 +130,6 @@ pub fn preparation(
     }
 }
 
-/// The size of a text in tokens, as a plan counts.
-fn measure(demand: Demand) -> impl Fn(&str) -> u64 {
-    let Demand { estimator, factor, .. } = demand;
-    move |text| {
-        let tokens = match estimator {
-            Estimator::Tiktoken => u64::from(tokens::of_text(text)),
-            Estimator::Chars => tokens::utf16_len(text).div_ceil(4) as u64,
-        };
-        tokens::scaled(tokens, factor)
-    }
-}
-
 /// Why there is no draft.
 pub enum NoDraft {
     /// Somebody stopped it.
@@ -157,14 +143,13 @@ pub enum NoDraft {
 /// # Errors
 /// When it was stopped, or nothing that could be written fits the window.
 pub fn draft(plan: Plan, settings: &Settings, instructions: Option<&str>, stop: &Stop) -> Result<Draft, NoDraft> {
-    let measure = measure(plan.demand);
     let summarize = |plan: &Plan, cap: u64| {
         extractive::summarize(&extractive::Request {
-            plan,
+            span: plan.span(),
             instructions,
             cap,
             settings,
-            measure: &measure,
+            scale: plan.demand.scale,
             stop: &|| stop.requested(),
         })
     };

@@ -19,7 +19,7 @@ use crate::{
         model::{
             brief::Brief,
             material::Material,
-            summarizing::{Job, Measure, Told, Written, planned, summarize},
+            summarizing::{Job, Told, Written, planned, summarize},
         },
     },
 };
@@ -75,20 +75,18 @@ pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone +
 /// When it was stopped, or nothing that could be written fits the window.
 pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, NoDraft> {
     let Drafting { session, operation, plan, instructions, candidates, settings, deadline, means, stop } = drafting;
-    let measure = Measure { estimator: plan.demand.estimator, factor: plan.demand.factor };
+    let measure = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
     let asks = !candidates.is_empty();
     let (sourced, focus, stopped) = (settings.clone(), instructions.clone(), stop.clone());
     let floor = move || {
         let settings = &sourced.settings;
         let floor = compaction::draft(plan, settings, focus.as_deref(), &stopped)?;
-        let measured = |text: &str| measure.of(text);
-        let cap = floor.room_for_summary(&measured);
+        let cap = floor.room_for_summary();
         // Without room for more than a few lines a model has nothing to add.
         let material = (asks && cap >= LEAST_SUMMARY).then(|| {
-            let raw = |text: &str| measure.raw(text);
             let stop = || stopped.requested();
-            Material::of(&floor.plan, &floor.summary.files, cap, settings, &raw, &measured, &stop)
+            Material::of(floor.plan.span(), &floor.summary.files, cap, settings, measure, &stop)
         });
         Ok((floor, material))
     };
@@ -146,11 +144,10 @@ fn cleaned(text: &str, settings: &Sourced) -> String {
 /// How many requests a candidate would take for the summary of a plan.
 #[must_use]
 pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced) -> usize {
-    let measure = Measure { estimator: plan.demand.estimator, factor: plan.demand.factor };
-    let (raw, measured) = (|text: &str| measure.raw(text), |text: &str| measure.of(text));
+    let measure = plan.demand.scale;
     let cap = plan.demand.budget.summary_cap();
     let files = FileLists::default();
-    let material = Material::of(plan, &files, cap, &settings.settings, &raw, &measured, &|| false);
+    let material = Material::of(plan.span(), &files, cap, &settings.settings, measure, &|| false);
     let brief = Brief { prompts: (*settings.prompts).clone(), ..Brief::default() };
     planned(&material, &brief, candidate, plan.demand.budget.reserve, measure)
 }

@@ -11,27 +11,30 @@ use super::{
     files::FileLists,
     ledger::{self, Ledger, Said, Speaker},
     sections::{self, Section},
+    span::Span,
     todo::State,
 };
 use crate::{
-    compaction::plan::Plan, conversation::entry::Entry, settings::Settings, summary::model::material::without_files,
+    conversation::{entry::Entry, tokens::Scale},
+    settings::Settings,
+    summary::model::material::without_files,
     text,
 };
 use std::{collections::HashSet, sync::Arc};
 
 /// What is asked for.
 pub struct Request<'a> {
-    /// What is summarized.
-    pub plan: &'a Plan,
-    /// What a person wants kept above all.
+    /// The part of the conversation that is summarized.
+    pub span: Span<'a>,
+    /// The topics that a person wants to be kept above all.
     pub instructions: Option<&'a str>,
-    /// The summary with its file lists has at most so many tokens.
+    /// Limit of the summary with its file lists, in tokens.
     pub cap: u64,
     /// Tools and redaction.
     pub settings: &'a Settings,
-    /// The size of a text in tokens, as the rest of the plan counts it.
-    pub measure: &'a dyn Fn(&str) -> u64,
-    /// Asked now and then; true ends the work, and what comes out is not to be used.
+    /// The scale that texts are measured with.
+    pub scale: Scale,
+    /// Whether the work is cancelled. It then ends early with a summary that is not complete.
     pub stop: &'a dyn Fn() -> bool,
 }
 
@@ -52,18 +55,16 @@ impl Request<'_> {
     }
 }
 
-/// Summarizes what a plan leaves behind. The same plan gives the same summary, byte for byte.
+/// Summarizes a span. The same request gives the same summary, byte for byte.
 #[must_use]
 pub fn summarize(request: &Request<'_>) -> Summary {
-    let Request { plan, .. } = request;
-    let history: Vec<&Arc<Entry>> = plan.history().iter().filter(|entry| !plan.is_pinned(entry)).collect();
-    let prefix: Vec<&Arc<Entry>> = plan.turn_prefix().iter().filter(|entry| !plan.is_pinned(entry)).collect();
-    let all = || plan.history().iter().chain(plan.turn_prefix());
-    let files = FileLists::collect(plan.previous(), all(), &request.settings.tools.files, &|path| request.clean(path));
-    let tags = files.tags_within(request.cap / 4, request.measure);
+    let Request { span, scale, .. } = request;
+    let (history, prefix) = (span.history(), span.turn_prefix());
+    let files = FileLists::of(span, &request.settings.tools.files, &|path| request.clean(path));
+    let tags = files.tags_within(request.cap / 4, &|text| scale.text(text));
 
     let listen = |entries: &[&Arc<Entry>]| ledger::listen(entries, &|text| request.clean(text), request.stop);
-    let room = request.cap.saturating_sub((request.measure)(&tags));
+    let room = request.cap.saturating_sub(scale.text(&tags));
     let previous = previous_summary(request);
     let heard = listen(&history);
     // The beginning of a split turn is what the kept messages go on from: it gets half of the room, if there is more.
@@ -85,7 +86,7 @@ pub fn summarize(request: &Request<'_>) -> Summary {
         }
         out.push_str(&draft.compose(share));
     }
-    let short = short(&heard, &heard_prefix, previous.as_deref(), &files, plan.summarized().len());
+    let short = short(&heard, &heard_prefix, previous.as_deref(), &files, span.messages().len());
     if !tags.is_empty() {
         out.push_str("\n\n");
         out.push_str(&tags);
@@ -95,7 +96,7 @@ pub fn summarize(request: &Request<'_>) -> Summary {
 
 fn previous_summary(request: &Request<'_>) -> Option<String> {
     // The file lists of a summary are read from its details.
-    Some(request.clean(&without_files(&request.plan.previous()?.compaction()?.summary)))
+    Some(request.clean(&without_files(request.span.previous_summary()?)))
 }
 
 /// Two sentences: what it was about, and how much of it there was.
@@ -156,9 +157,9 @@ impl Draft<'_> {
         let ledger =
             Ledger::of(self.said, self.entries, &self.request.settings.tools.todo, &|text| self.request.clean(text));
         let short = cap < SMALL;
-        let empty = (self.request.measure)(&sections::render(&[], short));
+        let empty = self.request.scale.text(&sections::render(&[], short));
         let room = cap.saturating_sub(empty);
-        let mut taken = Taken { room, items: Vec::new(), measure: self.request.measure, short };
+        let mut taken = Taken { room, items: Vec::new(), scale: self.request.scale, short };
         // Facts have two thirds at most, so that there is always something of what was actually said.
         taken.fill(self.facts(&ledger, room), room * 2 / 3);
         taken.fill(self.narrative(&ledger, taken.room), taken.room / 3);
@@ -336,15 +337,15 @@ impl Facts {
 }
 
 /// What has been taken into a summary so far.
-struct Taken<'a> {
+struct Taken {
     /// Headings without anything under them are left out.
     short: bool,
     room: u64,
     items: Vec<Item>,
-    measure: &'a dyn Fn(&str) -> u64,
+    scale: Scale,
 }
 
-impl Taken<'_> {
+impl Taken {
     /// Takes items in order while they fit into `share`; one that does not is passed over.
     fn fill(&mut self, items: Vec<Item>, share: u64) {
         let mut left = share.min(self.room);
@@ -366,7 +367,7 @@ impl Taken<'_> {
 
     /// The text and the bullet before it.
     fn cost(&self, text: &str) -> u64 {
-        (self.measure)(text) + 4
+        self.scale.text(text) + 4
     }
 
     fn render(mut self, cap: u64) -> String {
@@ -376,7 +377,7 @@ impl Taken<'_> {
                 self.items.iter().map(|item| (item.section, item.text.clone())).collect();
             let text = sections::render(&items, self.short);
             // Tokens of a whole are rarely more than those of its parts; where they are, the least important goes.
-            if (self.measure)(&text) <= cap || self.items.is_empty() {
+            if self.scale.text(&text) <= cap || self.items.is_empty() {
                 return text;
             }
             let worst = self.items.iter().enumerate().max_by_key(|(_, item)| item.rank).map_or(0, |(at, _)| at);

@@ -1,8 +1,9 @@
 //! Which files an agent read and changed, from the calls of its tools.
 
+use super::span::Span;
 use crate::{
     conversation::{
-        entry::{Body, Entry},
+        entry::Body,
         message::{Message, ToolCall},
     },
     settings::{FileOperation, FileTool},
@@ -10,7 +11,6 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// Files, each list from the one touched longest ago to the newest, and no longer than `MOST_STORED`: every compaction
 /// carries them on, so without a limit each would be larger than the one before.
@@ -97,17 +97,12 @@ const MOST_STORED: usize = 100;
 const LONGEST_PATH: usize = 4_096;
 
 impl FileLists {
-    /// The files of `entries`, on top of what the compaction before them had. `tools` are looked at before the known
-    /// ones. Lists of a hook's summary are the hook's own, and not read. A path goes through `clean`, as every text does.
+    /// The files of a span, on top of those that its previous summary lists. `tools` precede the known ones. Lists of a
+    /// hook's summary belong to the hook and are skipped. `clean` redacts each path.
     #[must_use]
-    pub fn collect<'a>(
-        previous: Option<&'a Arc<Entry>>,
-        entries: impl Iterator<Item = &'a Arc<Entry>>,
-        tools: &[FileTool],
-        clean: &dyn Fn(&str) -> String,
-    ) -> Self {
+    pub fn of(span: &Span<'_>, tools: &[FileTool], clean: &dyn Fn(&str) -> String) -> Self {
         let mut lists = Self::default();
-        for entry in previous.into_iter().chain(entries) {
+        for entry in span.entries() {
             match &entry.body {
                 Body::Compaction(it) if !it.from_hook() => lists.merge(it.details.as_ref()),
                 Body::BranchSummary(it) if !it.from_hook() => lists.merge(it.details.as_ref()),

@@ -11,7 +11,7 @@ use abridged::{
         entry::Entry,
         message::Message,
         path::Path,
-        tokens::{self, Estimator},
+        tokens::{Estimator, Scale},
     },
     ids::EntryId,
     models::Budget,
@@ -25,6 +25,9 @@ use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
 };
+
+/// The scale of all plans here: by characters, and no provider.
+const SCALE: Scale = Scale::new(Estimator::Chars, 1.0);
 
 /// A step of a session's history.
 #[derive(Debug, Clone)]
@@ -207,8 +210,7 @@ impl World {
         let demand = Demand {
             keep,
             explicit: true,
-            estimator: Estimator::Chars,
-            factor: 1.0,
+            scale: SCALE,
             budget: Budget::of(32_768, &CompactionSettings::default(), 0, 0),
             tokens_before: before,
         };
@@ -280,16 +282,16 @@ impl World {
 }
 
 fn summarize(plan: &plan::Plan, cap: u64, settings: &Settings) -> Summary {
-    let measure = |text: &str| tokens::utf16_len(text).div_ceil(4) as u64;
     let summary = extractive::summarize(&extractive::Request {
-        plan,
+        span: plan.span(),
         instructions: None,
         cap,
         settings,
-        measure: &measure,
+        scale: SCALE,
         stop: &|| false,
     });
-    assert!(measure(&summary.text) <= cap, "{} tokens of {cap}", measure(&summary.text));
+    let size = SCALE.text(&summary.text);
+    assert!(size <= cap, "{size} tokens of {cap}");
     summary
 }
 
@@ -343,8 +345,7 @@ fn the_same_plan_gives_the_same_summary() {
         let demand = Demand {
             keep: 500,
             explicit: true,
-            estimator: Estimator::Chars,
-            factor: 1.0,
+            scale: SCALE,
             budget: Budget::of(32_768, &CompactionSettings::default(), 0, 0),
             tokens_before: 0,
         };

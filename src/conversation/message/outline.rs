@@ -107,7 +107,7 @@ impl Outline {
             usage: None,
             invalid_usage: false,
             model: None,
-            chars: tokens::chars_of_message(message),
+            chars: message.chars(),
         };
         match message {
             Message::Assistant(answer) => {

@@ -2,7 +2,7 @@
 
 use crate::{
     compaction::{ladder::Draft, meter},
-    conversation::{entry::Entry, mirroring, tokens},
+    conversation::{entry::Entry, mirroring},
     ids::{EntryId, OperationId},
     log::history::History,
     models::candidates::{self, Candidate, Situation, Unfit},
@@ -238,9 +238,9 @@ impl Session {
         let id = EntryId::fresh();
         // What came meanwhile is kept as it is, behind what the draft has seen.
         let newer = &path[covered.len()..];
-        let demand = draft.plan.demand;
-        let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, demand.estimator)).sum();
-        let tokens_after = draft.tokens_after + tokens::scaled(newer_tokens, demand.factor);
+        let scale = draft.plan.demand.scale;
+        let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, scale.estimator())).sum();
+        let tokens_after = draft.tokens_after + scale.size(newer_tokens);
         let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
         let (path, first_newer) = (path.clone(), first_newer.cloned());
         let costs = self.take_costs();

@@ -6,7 +6,7 @@ use crate::{
     compaction::prune,
     conversation::{
         entry::{self, ContextEdit, Entry, PINNED_TEXT},
-        tokens::{self, Estimator},
+        tokens::Estimator,
     },
     ids::EntryId,
     protocol::{
@@ -144,7 +144,7 @@ fn pin(state: &State, params: &PinParams) -> Result<Staged, Cannot> {
             return Err(Failure::params("text", "there is nothing in it").into());
         }
         (None, Some(text)) => {
-            room_for(state, tokens::utf16_len(text).div_ceil(4) as u64, "text")?;
+            room_for(state, Estimator::Chars.of_text(text), "text")?;
             let fields =
                 [("customType", PINNED_TEXT.into()), ("content", text.as_str().into()), ("display", true.into())];
             let id = staged.add(state, "custom_message", &fields)?;
@@ -174,7 +174,7 @@ fn room_for(state: &State, more: u64, param: &str) -> Result<(), Failure> {
     let path = state.path();
     let size = |pin: &crate::conversation::path::Pin| match path.position(&pin.entry) {
         Some(place) => u64::from(path[place].tokens(Estimator::Chars)),
-        None => pin.text.as_ref().map_or(0, |text| tokens::utf16_len(text).div_ceil(4) as u64),
+        None => pin.text.as_ref().map_or(0, |text| Estimator::Chars.of_text(text)),
     };
     let pinned: u64 = path.pins().iter().map(size).sum();
     let window = state.measure().budget.window;

@@ -10,13 +10,9 @@ use super::{
     transcript::transcript,
 };
 use crate::{
-    compaction::plan::Plan,
-    conversation::{
-        entry::Entry,
-        message::{Message, outline::Role},
-    },
+    conversation::{entry::Entry, tokens::Scale},
     settings::Settings,
-    summary::{SPLIT_TURN, files::FileLists, ledger},
+    summary::{SPLIT_TURN, files::FileLists, ledger, span::Span},
 };
 use std::sync::Arc;
 
@@ -37,6 +33,8 @@ pub struct Material {
     pub replaces: u64,
     /// The most that a summary may have, its lists of files included, in tokens.
     pub cap: u64,
+    /// The scale that the parts of a summary are measured with.
+    scale: Scale,
     /// The rules of the user.
     rules: Vec<String>,
     /// The lists of files, as they stand at the end.
@@ -55,54 +53,47 @@ pub struct Shares {
 }
 
 impl Material {
-    /// Gathers it. `raw` measures a text as the summarizers' requests are planned, `measure` as the session counts.
+    /// Gathers the material of a span for a summary of at most `cap` tokens that ends with these files.
     #[must_use]
     pub fn of(
-        plan: &Plan,
+        span: Span<'_>,
         files: &FileLists,
         cap: u64,
         settings: &Settings,
-        raw: &dyn Fn(&str) -> u64,
-        measure: &dyn Fn(&str) -> u64,
+        scale: Scale,
         stop: &dyn Fn() -> bool,
     ) -> Self {
         let redact = settings.redaction.enabled;
         let clean = |text: &str| ledger::cleaned(text, redact);
-        let unpinned = |entries: &[Arc<Entry>]| -> Vec<Arc<Entry>> {
-            entries.iter().filter(|entry| !plan.is_pinned(entry)).cloned().collect()
-        };
-        let (history, prefix) = (unpinned(plan.history()), unpinned(plan.turn_prefix()));
-        let pieces = |entries: &[Arc<Entry>]| {
-            let entries: Vec<&Arc<Entry>> = entries.iter().collect();
-            Pieces::measured(transcript(&entries, &clean, stop), raw)
-        };
-        let previous = plan.previous().and_then(|entry| Some(entry.compaction()?.summary.as_str()));
-        let previous = previous.map(|text| clean(&without_files(text))).filter(|text| !text.trim().is_empty());
-        let all: Vec<&Arc<Entry>> = history.iter().chain(&prefix).collect();
-        let said_by_user = |entry: &&Arc<Entry>| entry.is_from(Role::User);
-        let text = |entry: &Arc<Entry>| entry.message().map(Message::text);
+        let (history, prefix) = (span.history(), span.turn_prefix());
+        // Requests are planned by the estimate: each summarizer has a factor of its own.
+        let pieces =
+            |entries: &[&Arc<Entry>]| Pieces::measured(transcript(entries, &clean, stop), &|text| scale.estimate(text));
+        let previous = span.previous_summary().map(|text| clean(&without_files(text)));
+        let previous = previous.filter(|text| !text.trim().is_empty());
         let says_enough =
             |words: &[String]| language::script(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_some();
-        let mut words: Vec<String> = all.iter().copied().filter(said_by_user).filter_map(text).collect();
-        // "Yes" is no language. What is kept was said by the same user, and the summary before is in their language.
+        let mut words = span.said_by_user();
+        // "Yes" is no language. The entries behind the span are of the same user, and the previous summary is in their
+        // language.
         if !says_enough(&words) {
-            words.extend(plan.kept().iter().filter(said_by_user).filter_map(text));
+            words.extend(span.said_by_user_later());
         }
         if !says_enough(&words) {
             words.extend(previous.clone());
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let tokens = |entry: &Arc<Entry>| u64::from(entry.tokens(plan.demand.estimator));
-        let replaced: u64 = plan.summarized().into_iter().map(tokens).sum::<u64>() + plan.previous().map_or(0, tokens);
+        let all: Vec<&Arc<Entry>> = history.iter().chain(&prefix).copied().collect();
         Self {
             history: pieces(&history),
             prefix: pieces(&prefix),
             language: language::of(&words),
             script: language::script(&words),
-            replaces: crate::conversation::tokens::scaled(replaced, plan.demand.factor),
+            replaces: scale.size(span.replaced(scale.estimator())),
             cap,
             rules: rules::rules(previous.as_deref(), &all, &clean, stop),
-            tags: files.tags_within(cap / 4, measure),
+            tags: files.tags_within(cap / 4, &|text| scale.text(text)),
+            scale,
             previous,
         }
     }
@@ -110,7 +101,8 @@ impl Material {
     /// How the room is divided: the files have theirs, a part is for rules that may be lost, and the beginning of a turn
     /// has two fifths of the rest, if there is more – or what a record that stays as it is leaves.
     #[must_use]
-    pub fn shares(&self, measure: &dyn Fn(&str) -> u64) -> Shares {
+    pub fn shares(&self) -> Shares {
+        let measure = |text: &str| self.scale.text(text);
         let room = self.cap.saturating_sub(measure(&self.tags) + 4);
         let all: u64 = self.rules.iter().map(|rule| measure(rule) + 3).sum();
         let rules = all.min(room / 5);
@@ -144,21 +136,16 @@ impl Material {
 
     /// The summary of its parts: rules that were lost are back, and the files at the end.
     #[must_use]
-    pub fn compose(
-        &self,
-        history: Option<&Accepted>,
-        prefix: Option<&Accepted>,
-        shares: Shares,
-        measure: &dyn Fn(&str) -> u64,
-    ) -> String {
+    pub fn compose(&self, history: Option<&Accepted>, prefix: Option<&Accepted>, shares: Shares) -> String {
+        let measure = |text: &str| self.scale.text(text);
         let text = |part: Option<&Accepted>| part.map(Accepted::text).unwrap_or_default().to_owned();
         let (history, prefix) = (text(history), text(prefix));
         let both = format!("{history}\n{prefix}");
         let lost = rules::lost(&self.rules, &both);
         let head = match history.is_empty() {
             // The rules are the session's, not the turn's.
-            true => rules::with(&prefix, &lost, shares.rules, measure),
-            false => rules::with(&history, &lost, shares.rules, measure),
+            true => rules::with(&prefix, &lost, shares.rules, &measure),
+            false => rules::with(&history, &lost, shares.rules, &measure),
         };
         let mut whole = head;
         if !history.is_empty() && !prefix.is_empty() {

@@ -8,7 +8,7 @@ use crate::{
     ask::means::Means,
     conversation::{
         entry, message,
-        tokens::{self, Estimator},
+        tokens::{self, Estimator, Scale},
     },
     ids::{EntryId, ModelRef, OperationId, SessionId},
     models::candidates::{Candidate, Unfit, Way},
@@ -55,21 +55,12 @@ pub struct Job {
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The settings in force.
     pub settings: Arc<Sourced>,
-    /// How tokens are counted, and what an estimate of the session's own model is multiplied with.
-    pub measure: Measure,
+    /// The scale of the session's own model.
+    pub measure: Scale,
     /// How much time there is, where it is limited.
     pub deadline: Option<Duration>,
     /// What models are asked with.
     pub means: Arc<Means>,
-}
-
-/// How texts are measured.
-#[derive(Debug, Clone, Copy)]
-pub struct Measure {
-    /// By what.
-    pub estimator: Estimator,
-    /// Reported over estimated tokens of the session.
-    pub factor: f64,
 }
 
 /// What happens on the way.
@@ -188,9 +179,9 @@ pub async fn summarize(job: &Job, tell: &(dyn Fn(Told) + Send + Sync)) -> (Optio
 /// How many requests to its model a candidate would take for its summary, that for the two sentences included, as far
 /// as that is known before it is asked: how long the summary is that later requests carry along is a guess.
 #[must_use]
-pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserve: u64, measure: Measure) -> usize {
+pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserve: u64, measure: Scale) -> usize {
     let seat = Seat::new(candidate, reserve, measure);
-    let shares = material.shares(&|text| measure.of(text));
+    let shares = material.shares();
     let chunks = |part: Part| {
         let (pieces, previous) = material.part(part);
         if pieces.is_empty() {
@@ -202,7 +193,7 @@ pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserv
         };
         let until = pieces.chunk(0, room).until;
         // Half of what it may be.
-        let carried = (most as f64 / measure.factor.max(0.1) / 2.0) as u64;
+        let carried = measure.unscaled(most) / 2;
         let room = seat.room(brief, part, Some("")).unwrap_or(room).saturating_sub(carried).max(1);
         1 + pieces.chunks(until, room)
     };
@@ -245,18 +236,18 @@ pub(super) struct Seat<'a> {
     window: AtomicU64,
     /// Room for an answer: in a small window no more than half of it.
     reserve: u64,
-    measure: Measure,
+    measure: Scale,
 }
 
 impl<'a> Seat<'a> {
-    fn new(candidate: &'a Candidate, reserve: u64, measure: Measure) -> Self {
+    fn new(candidate: &'a Candidate, reserve: u64, measure: Scale) -> Self {
         let reserve = reserve.min(candidate.window / 2);
         Self { candidate, window: AtomicU64::new(candidate.window), reserve, measure }
     }
 
-    /// What an estimate is multiplied with, for this model: nothing was reported by it yet.
-    fn factor(&self) -> f64 {
-        tokens::safe_factor(self.measure.estimator, Some(&self.candidate.model.provider))
+    /// The scale of this model, which has reported nothing yet.
+    fn scale(&self) -> Scale {
+        Scale::expected(self.measure.estimator(), Some(&self.candidate.model.provider))
     }
 
     /// The most an answer may have, in tokens.
@@ -280,34 +271,17 @@ impl<'a> Seat<'a> {
     /// leaves no room.
     fn most(&self, brief: &Brief, part: Part, share: u64) -> Option<u64> {
         let half = self.room(brief, part, Some(""))? / 2;
-        let half = tokens::scaled(half, self.measure.factor);
+        let half = self.measure.size(half);
         Some(share.min(self.answer(part)).min(half))
     }
 
     /// Room for a conversation, in estimated tokens; none where the window leaves none.
     fn room(&self, brief: &Brief, part: Part, previous: Option<&str>) -> Option<u64> {
         let ask = Ask { part, conversation: "", previous, most: self.answer(part), refused: Some(&"x".repeat(200)) };
-        let around = self.measure.raw(&brief.text(&ask)) + self.measure.raw(&brief.system()) + 64;
-        let around = tokens::scaled(around, self.factor());
+        let around = self.measure.estimate(&brief.text(&ask)) + self.measure.estimate(&brief.system()) + 64;
+        let around = self.scale().size(around);
         let room = fold::room(self.window.load(Ordering::Relaxed), self.answer(part) + self.thinking(), around)?;
-        Some((room as f64 / self.factor()) as u64)
-    }
-}
-
-impl Measure {
-    /// A text by the estimator alone.
-    #[must_use]
-    pub fn raw(self, text: &str) -> u64 {
-        match self.estimator {
-            Estimator::Tiktoken => u64::from(tokens::of_text(text)),
-            Estimator::Chars => tokens::utf16_len(text).div_ceil(4) as u64,
-        }
-    }
-
-    /// A text as the session counts.
-    #[must_use]
-    pub fn of(self, text: &str) -> u64 {
-        tokens::scaled(self.raw(text), self.factor)
+        Some(self.scale().unscaled(room))
     }
 }
 
@@ -359,8 +333,7 @@ impl Work<'_> {
     async fn by(&self, candidate: &Candidate) -> Result<Written, Out> {
         let Job { material, brief, measure, .. } = self.job;
         let seat = Seat::new(candidate, self.job.reserve, *measure);
-        let measured = |text: &str| measure.of(text);
-        let shares = material.shares(&measured);
+        let shares = material.shares();
         let planned = planned(material, brief, candidate, self.job.reserve, *measure);
         self.requests.fetch_add(planned, Ordering::Relaxed);
         self.done.store(0, Ordering::Relaxed);
@@ -369,8 +342,8 @@ impl Work<'_> {
             self.part(&seat, Part::History, shares, planned),
             self.part(&seat, Part::TurnPrefix, shares, planned),
         )?;
-        let text = material.compose(history.as_ref(), prefix.as_ref(), shares, &measured);
-        let tokens = measured(&text);
+        let text = material.compose(history.as_ref(), prefix.as_ref(), shares);
+        let tokens = measure.text(&text);
         if tokens >= material.replaces {
             let why = Rejection::LargerThanSource { tokens, source: material.replaces };
             self.reject(Some(candidate.model.clone()), why.to_string(), None);
@@ -384,14 +357,14 @@ impl Work<'_> {
     /// One part of a candidate's summary, folded over its chunks; none where there is nothing of it.
     async fn part(&self, seat: &Seat<'_>, part: Part, shares: Shares, planned: usize) -> Result<Option<Accepted>, Out> {
         let Job { material, brief, measure, .. } = self.job;
-        let raw = |text: &str| measure.raw(text);
+        let raw = |text: &str| measure.estimate(text);
         let (pieces, mut previous) = material.part(part);
         let mut pieces = Cow::Borrowed(pieces);
         let share = if part == Part::History { shares.history } else { shares.prefix };
         if pieces.is_empty() {
             let Some(before) = previous else { return Ok(None) };
             // Nothing new: what is there stays, if it fits.
-            if let Some(kept) = Accepted::kept(before, share, &|text| measure.of(text)) {
+            if let Some(kept) = Accepted::kept(before, share, &|text| measure.text(text)) {
                 if let Some(source) = chunk_source(part) {
                     (self.tell)(Told::Begins(source));
                     (self.tell)(Told::Text(source, kept.text().to_owned()));
@@ -451,7 +424,7 @@ impl Work<'_> {
         let window = seat.window.load(Ordering::Relaxed);
         // The conversation was measured already, and is nearly all of it.
         let around = brief.text(&Ask { conversation: "", ..ask });
-        let estimate = tokens + measure.raw(&around) + measure.raw(&brief.system());
+        let estimate = tokens + measure.estimate(&around) + measure.estimate(&brief.system());
         let mut refused: Option<String> = None;
         loop {
             let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
@@ -495,7 +468,7 @@ impl Work<'_> {
                 cap: ask.most,
                 script: material.script,
                 redact: settings.settings.redaction.enabled,
-                measure: &|text| measure.of(text),
+                measure: &|text| measure.text(text),
             };
             match check(&answer, &expected) {
                 Ok(accepted) => return Ok(Some(accepted)),
@@ -515,7 +488,7 @@ impl Work<'_> {
     /// The window that a server really has, where it cut a request of about `estimate` tokens and read so many.
     fn truncated(&self, reported: u64, estimate: u64, text: &str) -> Option<u64> {
         let served = overflow::truncated(reported, estimate)?;
-        match self.job.measure.estimator {
+        match self.job.measure.estimator() {
             Estimator::Tiktoken => Some(served),
             // A quarter of the characters is far too many for blanks: this is worth a count.
             Estimator::Chars => overflow::truncated(reported, u64::from(tokens::of_text(text))),
@@ -527,7 +500,7 @@ impl Work<'_> {
     fn shrinks(&self, seat: &Seat<'_>, before: u64, found: Found, estimate: u64) -> bool {
         /// No window in use is smaller, in tokens.
         const LEAST: u64 = 1_024;
-        let sent = tokens::scaled(estimate, seat.factor());
+        let sent = seat.scale().size(estimate);
         // What was sent did not fit, whatever anybody said.
         let smaller = match found {
             Found::Stated(window) | Found::Guessed(window) if window < before => window,
@@ -567,11 +540,11 @@ impl Work<'_> {
         let expected = Expected {
             part: Part::Short,
             prompt: brief.prompt(Part::Short, false),
-            replaces: measure.of(summary).max(2),
+            replaces: measure.text(summary).max(2),
             cap: 512,
             script: self.job.material.script,
             redact: settings.settings.redaction.enabled,
-            measure: &|text| measure.of(text),
+            measure: &|text| measure.text(text),
         };
         let accepted = check(&answer, &expected).ok()?;
         let text = accepted.text().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -588,38 +561,28 @@ fn summary_as_data(summary: &str) -> &str {
 mod tests {
     use super::*;
     use crate::{
-        compaction::plan::{self, Demand},
-        conversation::{entry::Entry, path::Path},
-        models::{Budget, candidates::Way},
-        settings::{CompactionSettings, Layers},
-        summary::files::FileLists,
+        conversation::entry::Entry,
+        models::candidates::Way,
+        settings::Layers,
+        summary::{files::FileLists, span::Span},
         wire::outbox::Outbox,
     };
 
     /// A conversation that only a client can summarize.
     fn job(outbox: Arc<Outbox>, deadline: Duration) -> Job {
-        let mut path = Path::default();
-        for at in 0..20 {
+        let line = |at: usize| {
             let parent = if at == 0 { Value::Null } else { json!(format!("e{}", at - 1)) };
             let line = json!({
                 "type": "message", "id": format!("e{at}"), "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z",
                 "message": {"role": "user", "content": "Look at this. ".repeat(100), "timestamp": 1},
             });
-            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("a line")));
-        }
-        let demand = Demand {
-            keep: 500,
-            explicit: true,
-            estimator: Estimator::Chars,
-            factor: 1.0,
-            budget: Budget::of(100_000, &CompactionSettings::default(), 0, 0),
-            tokens_before: 10_000,
+            Arc::new(Entry::parse(line.to_string().into()).expect("a line"))
         };
-        let plan = plan::plan(path, demand, Arc::default()).expect("something to do");
+        let entries: Vec<_> = (0..20).map(line).collect();
         let settings = Arc::new(Layers::default().sourced());
-        let measure = Measure { estimator: Estimator::Chars, factor: 1.0 };
-        let raw = |text: &str| measure.raw(text);
-        let material = Material::of(&plan, &FileLists::default(), 4_000, &settings.settings, &raw, &raw, &|| false);
+        let measure = Scale::new(Estimator::Chars, 1.0);
+        let files = FileLists::default();
+        let material = Material::of(Span::of(&entries), &files, 4_000, &settings.settings, measure, &|| false);
         let model = ModelRef::parse("some/model").expect("a model");
         let candidate = Candidate { model, window: 100_000, output: None, thinks: false, way: Way::Client };
         Job {
