@@ -4,7 +4,7 @@
 use crate::{
     conversation::{
         context,
-        entry::{CarriedCalibration, Entry},
+        entry::{Body, CarriedCalibration, Entry},
         message::outline::Role,
         path::{Path, Revision},
         tokens::{
@@ -77,15 +77,21 @@ impl Meter {
             carried_overhead: None,
         };
         let last_rewrite = path.last_rewrite();
-        // What stands before a path that begins in the middle is not known, until it is rewritten.
-        let mut basis = if path.is_cut() { Basis::Since } else { Basis::Whole };
-        for (place, entry) in path.iter().enumerate() {
+        // A path in memory may begin earlier than the same path read from its file. Only the entries of both count.
+        let beginning = path.beginning();
+        // The size of the context before a path that begins in the middle is unknown up to the last rewrite.
+        let mut basis = if path.is_cut() || beginning > 0 { Basis::Since } else { Basis::Whole };
+        for (place, entry) in path.iter().enumerate().skip(beginning) {
             if !entry.rewrites() {
                 meter.add(entry, basis);
                 continue;
             }
             meter.rewritten(entry);
-            basis = Basis::Since;
+            basis = match entry.body {
+                // Nothing of the context is left.
+                Body::ResetBoundary => Basis::Whole,
+                _ => Basis::Since,
+            };
             if Some(place) == last_rewrite {
                 basis = Basis::Whole;
                 meter.sent = context::build(&path.through(place), prompts).tokens(estimator);
@@ -131,6 +137,8 @@ impl Meter {
         self.after = 0;
         self.learners.iter_mut().for_each(|(_, learner)| learner.interrupt());
         let Some(preserved) = entry.compaction().and_then(|compaction| compaction.preserved()) else { return };
+        // With nothing kept, no entry of the path names the model.
+        self.model = preserved.model.clone().or(self.model.take());
         if preserved.overhead.is_none() && preserved.calibrations.is_empty() {
             return;
         }
@@ -144,7 +152,7 @@ impl Meter {
 
     fn add(&mut self, entry: &Entry, basis: Basis) {
         let tokens = sent(entry, self.estimator);
-        if let crate::conversation::entry::Body::ModelChange { provider, model } = &entry.body {
+        if let Body::ModelChange { provider, model } = &entry.body {
             self.model = Some(ModelRef { provider: provider.clone(), id: model.clone() });
         }
         if let Some(model) = entry.outline().and_then(|outline| outline.model.as_ref()) {

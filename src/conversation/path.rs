@@ -325,6 +325,16 @@ impl Path {
         self.marks().first_kept
     }
 
+    /// The place of the first entry that the path has for certain when it is read from its file: the first kept one, or
+    /// the cleared point before it. A path that grew in memory may have earlier entries.
+    #[must_use]
+    pub fn beginning(&self) -> usize {
+        match self.compaction() {
+            Some(_) => self.first_kept(),
+            None => self.first_kept().saturating_sub(1),
+        }
+    }
+
     fn find_first_kept(&self) -> usize {
         match self.compaction() {
             None => self.cleared(self.entries.len()),
