@@ -20,7 +20,6 @@ pub mod usage;
 mod work;
 mod writing;
 
-use crate::session::commands::append;
 use crate::session::commands::notes;
 use crate::session::commands::read;
 use crate::{
@@ -28,15 +27,16 @@ use crate::{
     conversation::{entry::Entry, path::Path, tokens},
     ids::{OperationId, SessionId},
     log::{
+        error::StoreError,
         history::Indexed,
-        store::{Appended, Grown, StoreError},
+        store::{Appended, Grown},
     },
     protocol::{
         errors::Failure,
         events::Event,
         types::{AppendParams, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage},
     },
-    session::commands::append::Staged,
+    session::commands::append::{self, Staged},
     summary::model::summarizing::Told,
     wire::{
         outbox::{About, Outbox},

@@ -3,9 +3,12 @@
 use super::{
     history::{Placed, Source, Tail},
     lines,
-    store::{Grown, StoreError},
+    store::Grown,
 };
-use crate::{ids::EntryId, log::index::Spot};
+use crate::{
+    ids::EntryId,
+    log::{error::StoreError, index::Spot},
+};
 use std::fs;
 
 /// A file that is only looked at, and how far it was read.

@@ -1,7 +1,6 @@
 //! The first line of a session file, by which it is known to be one.
 
-use super::store::StoreError;
-use crate::{conversation::entry::Header, regular};
+use crate::{conversation::entry::Header, log::error::StoreError, regular};
 use serde_json::Value;
 use std::{
     fs,

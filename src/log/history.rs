@@ -9,7 +9,6 @@ use super::{
     lines::{self, Backwards, LONGEST, Line},
     migrate,
     pieces::{self, Form, Piece},
-    store::{Repair, StoreError},
     walk::Walk,
 };
 use crate::{
@@ -20,7 +19,11 @@ use crate::{
         path::{self, Path},
     },
     ids::EntryId,
-    log::index::{Index, Place, Spot},
+    log::{
+        error::StoreError,
+        index::{Index, Place, Spot},
+        repair::Repair,
+    },
     regular,
 };
 use std::{fs::File, io, ops::ControlFlow, path::PathBuf, sync::Arc};

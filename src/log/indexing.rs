@@ -4,11 +4,14 @@ use super::{
     history::Source,
     lines::{self, Line},
     pieces::{self, Form, Piece},
-    store::{Repair, StoreError},
 };
 use crate::{
     conversation::entry::Entry,
-    log::index::{Head, Index, Oddity, Spot},
+    log::{
+        error::StoreError,
+        index::{Head, Index, Oddity, Spot},
+        repair::Repair,
+    },
 };
 use std::ops::{ControlFlow, Range};
 

@@ -4,8 +4,11 @@
 //! The lock lies in the folder of the session, which may come from a stranger. So it is a regular file and no link, and
 //! only a file that is empty or holds a record of ours is written to.
 
-use super::store::{StoreError, beside};
-use crate::{ids::OperationId, regular};
+use crate::{
+    ids::OperationId,
+    log::{error::StoreError, names::beside},
+    regular,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File, TryLockError},

@@ -8,12 +8,11 @@ use super::{
     indexing::{ZEROS, glued, glued_to_header, unreadable},
     lines,
     pieces::{self, Form, Piece},
-    store::Repair,
 };
 use crate::{
     conversation::entry::{Entry, Header, VERSION},
     ids::{EntryId, SessionId},
-    log::index::Spot,
+    log::{index::Spot, repair::Repair},
 };
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};

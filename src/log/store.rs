@@ -5,12 +5,15 @@
 //! new form with the old file kept, both right before the first write of ours.
 
 use super::{
+    error::StoreError,
     follower::Follower,
     header,
     history::{History, Loaded, Placed, Source, Tail},
     lines,
     lock::{Lock, Unfinished as LeftBehind},
     migrate,
+    names::names_beside,
+    repair::Repair,
 };
 use crate::{
     conversation::{
@@ -109,71 +112,6 @@ impl<T> Opened<T> {
         let Self { header, title, history, repairs, left_behind, home: old } = self;
         Opened { header, title, history, repairs, left_behind, home: home(old) }
     }
-}
-
-/// Something in a file that was not as it should be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repair {
-    /// `torn_tail`, `corrupt_line`, `glued_entries`, `unreadable_entry`, `invalid_usage`, `invalid_setting`, `missing_parent`, `same_id`, `migrated`,
-    /// `newer_version`, or `more` for those that are not listed.
-    pub kind: &'static str,
-    /// The line, from one, where it is about one.
-    pub line: Option<usize>,
-    /// What was found, and what was done about it.
-    pub detail: String,
-}
-
-/// Why a file cannot be opened or written.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// Somebody else writes it.
-    #[error("another process{} has this session open; close it there, or load it with readOnly: true",
-        .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
-    Locked { pid: Option<u32> },
-    /// There is no such file.
-    #[error("there is no file {}; make a session with session/new, or list those there are with session/list", .0.display())]
-    Missing(PathBuf),
-    /// It is not a session file.
-    #[error("{} is not a session file: {what}", .path.display())]
-    Foreign { path: PathBuf, what: String },
-    /// The operating system refused.
-    #[error("{}: {what} ({source})", .path.display())]
-    Io { path: PathBuf, what: &'static str, source: io::Error },
-    /// Something else lies where a file of ours would be.
-    #[error("{}: {what}; nothing was written. Remove it, then try again; to look at the session, load it with readOnly: true", .path.display())]
-    Planted { path: PathBuf, what: String },
-    /// It is not what it was when it was opened.
-    #[error("{} was changed by another program ({what}); close the session and load it again", .path.display())]
-    Changed { path: PathBuf, what: String },
-    /// A line is over the limit.
-    #[error("{}: the line at byte {offset} is longer than {} bytes and has no end; cut the file there, or load it with readOnly: true, which reads what stands before it", .path.display(), lines::LONGEST)]
-    LineTooLong { path: PathBuf, offset: u64 },
-    /// Writing is over for this session.
-    #[error("{} is read-only from here on: {why}", .path.display())]
-    ReadOnly { path: PathBuf, why: String },
-}
-
-impl StoreError {
-    pub fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Io { path, what, source }
-    }
-}
-
-/// `session.jsonl` → `session.jsonl.<suffix>`.
-pub fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(suffix);
-    path.with_file_name(name)
-}
-
-/// The names that a file beside this one may get, in order: `session.jsonl.torn`, `session.jsonl.torn.2` and so on.
-pub fn names_beside(path: &Path, suffix: &str) -> impl Iterator<Item = PathBuf> {
-    /// More are a defect, or somebody's joke.
-    const MOST: u32 = 10_000;
-    let numbered = (2..MOST).map(move |n| format!("{suffix}.{n}"));
-    std::iter::once(suffix.to_owned()).chain(numbered).map(|suffix| beside(path, &suffix))
 }
 
 /// Opens a file for reading and appending. Its path must not end in a link; a caller resolves links before.

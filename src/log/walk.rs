@@ -8,12 +8,14 @@ use super::{
     history::Source,
     lines::{Backwards, Line},
     pieces::{self, Form},
-    store::StoreError,
 };
 use crate::{
     conversation::entry::Entry,
     ids::EntryId,
-    log::index::{Head, NEAR, Spot},
+    log::{
+        error::StoreError,
+        index::{Head, NEAR, Spot},
+    },
 };
 use std::{
     collections::{HashMap, VecDeque},

@@ -3,7 +3,7 @@
 use crate::{
     compaction::{ladder::Floor, plan::NothingToDo},
     ids::{EntryId, OperationId},
-    log::store::StoreError,
+    log::error::StoreError,
 };
 use jsonrpsee::types::ErrorObjectOwned;
 use rustix::io::Errno;

@@ -8,9 +8,10 @@ use crate::{
     ask::means::Means,
     ids::EntryId,
     log::{
+        error::StoreError,
         history::{History, Indexed},
         lock::Unfinished,
-        store::{Grown, StoreError},
+        store::Grown,
     },
     protocol::{
         errors::Failure,

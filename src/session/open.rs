@@ -5,10 +5,11 @@ use crate::{
     conversation::entry::{self, Entry, Header, HeaderKind, VERSION},
     ids::{EntryId, SessionId},
     log::{
+        error::StoreError,
         header,
         history::History,
         lock::Unfinished,
-        store::{self, StoreError},
+        store::{self},
     },
     models::{ModelRef, learned::Learned},
     protocol::{

@@ -15,9 +15,11 @@ use crate::{
     ids::{EntryId, SessionId},
     log::{
         blobs::Blobs,
+        error::StoreError,
         follower::Follower,
         history::History,
-        store::{Appended, Grown, Log, Repair, Stats, StoreError},
+        repair::Repair,
+        store::{Appended, Grown, Log, Stats},
     },
     models::{ModelRef, learned::Learned},
     prompts::Prompts,

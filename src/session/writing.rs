@@ -11,9 +11,10 @@ use crate::{
     },
     ids::OperationId,
     log::{
+        error::StoreError,
         history::{Library, Placed},
         index::Spot,
-        store::{Appended, StoreError},
+        store::Appended,
     },
     protocol::{
         errors::Failure,

@@ -107,7 +107,8 @@ fn code(text: &str) -> &str {
 
 /// Circles of files that are still to be opened. The test fails when one of them is gone, so that the list only shrinks.
 const KNOWN_CIRCLES: &[&[&str]] = &[
-    &["log/follower", "log/header", "log/history", "log/indexing", "log/lock", "log/migrate", "log/store", "log/walk"],
+    &["log/follower", "log/store"],
+    &["log/history", "log/indexing", "log/migrate", "log/walk"],
     &["session/background", "session/commands/notes", "session/handle", "session/writing"],
     &["session/instructions", "session/open", "session/state", "session/usage"],
     &["settings/checked", "settings/layers"],

@@ -1,7 +1,7 @@
 //! The session file: whatever it looks like, whoever else has it, and however the daemon ends.
 
 use crate::support::{Daemon, Home, assistant, entries, header, session_of, turns, user};
-use abridged::log::store;
+use abridged::log::{error, store};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
@@ -72,7 +72,7 @@ fn a_file_cut_at_any_byte_opens_with_every_whole_line_or_says_what_it_is() {
     for length in 0..=bytes.len() {
         fs::write(&path, &bytes[..length]).expect("a file");
         match store::open(&path) {
-            Err(store::StoreError::Foreign { .. }) => {
+            Err(error::StoreError::Foreign { .. }) => {
                 assert!(length < header_end, "{length}");
                 assert_eq!(fs::read(&path).expect("a file").len(), length, "left as it was");
             }

@@ -5,10 +5,7 @@ use crate::{
         entry::{Body, Entry, Header, VERSION},
         message::{Block, Message},
     },
-    log::{
-        history::Wanted,
-        store::{self, StoreError},
-    },
+    log::{error::StoreError, history::Wanted, names, store},
     protocol::{
         errors::Failure,
         types::{ExportAnswer, ExportFormat, ExportParams},
@@ -68,7 +65,7 @@ impl Job {
             return Err(failed(taken)(io::ErrorKind::AlreadyExists.into()));
         }
         // Under another name until it is whole: half an export is worse than none.
-        let made = regular::make_first_free(store::names_beside(&path, "new"));
+        let made = regular::make_first_free(names::names_beside(&path, "new"));
         let (new, file) = made.map_err(failed(taken))?;
         let mut out = BufWriter::new(file);
         let written = || -> Result<(), Failure> {

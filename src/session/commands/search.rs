@@ -4,10 +4,10 @@
 use crate::{
     conversation::entry::Entry,
     log::{
+        error::StoreError,
         history::Wanted,
         lines::{Backwards, Line},
         pieces::{self, Form},
-        store::StoreError,
     },
     protocol::{
         errors::Failure,

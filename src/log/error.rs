@@ -1,0 +1,45 @@
+//! Errors of a session file.
+
+use super::lines;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Error of opening, reading or writing a session file.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process owns the session.
+    #[error("another process{} has this session open; close it there, or load it with readOnly: true",
+        .pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default())]
+    Locked { pid: Option<u32> },
+    /// The file does not exist.
+    #[error("there is no file {}; make a session with session/new, or list those there are with session/list", .0.display())]
+    Missing(PathBuf),
+    /// The file is not a session file.
+    #[error("{} is not a session file: {what}", .path.display())]
+    Foreign { path: PathBuf, what: String },
+    /// The operating system refused the operation.
+    #[error("{}: {what} ({source})", .path.display())]
+    Io { path: PathBuf, what: &'static str, source: io::Error },
+    /// A link, a pipe or a foreign file is in the place of a file of the daemon.
+    #[error("{}: {what}; nothing was written. Remove it, then try again; to look at the session, load it with readOnly: true", .path.display())]
+    Planted { path: PathBuf, what: String },
+    /// Another program changed bytes that were read before.
+    #[error("{} was changed by another program ({what}); close the session and load it again", .path.display())]
+    Changed { path: PathBuf, what: String },
+    /// A line exceeds the limit.
+    #[error("{}: the line at byte {offset} is longer than {} bytes and has no end; cut the file there, or load it with readOnly: true, which reads what stands before it", .path.display(), lines::LONGEST)]
+    LineTooLong { path: PathBuf, offset: u64 },
+    /// The session cannot be written any more.
+    #[error("{} is read-only from here on: {why}", .path.display())]
+    ReadOnly { path: PathBuf, why: String },
+}
+
+impl StoreError {
+    /// Wraps an error of the operating system on a path.
+    pub fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, what, source }
+    }
+}

@@ -1,0 +1,19 @@
+//! Names of the files beside a session file.
+
+use std::path::{Path, PathBuf};
+
+/// `session.jsonl` → `session.jsonl.<suffix>`.
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(suffix);
+    path.with_file_name(name)
+}
+
+/// The names that a file beside this one may get, in order: `session.jsonl.torn`, `session.jsonl.torn.2` and so on.
+pub fn names_beside(path: &Path, suffix: &str) -> impl Iterator<Item = PathBuf> {
+    /// More are a defect, or somebody's joke.
+    const MOST: u32 = 10_000;
+    let numbered = (2..MOST).map(move |n| format!("{suffix}.{n}"));
+    std::iter::once(suffix.to_owned()).chain(numbered).map(|suffix| beside(path, &suffix))
+}

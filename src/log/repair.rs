@@ -1,0 +1,13 @@
+//! Faults of a session file that loading handles and reports.
+
+/// A fault in a session file and the way it was handled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repair {
+    /// `torn_tail`, `corrupt_line`, `glued_entries`, `unreadable_entry`, `invalid_usage`, `invalid_setting`,
+    /// `missing_parent`, `same_id`, `migrated`, `newer_version`, or `more` for the number of further repairs.
+    pub kind: &'static str,
+    /// Line number, counted from 1, for a fault of one line.
+    pub line: Option<usize>,
+    /// Fault and handling, for a person.
+    pub detail: String,
+}
