@@ -2,9 +2,11 @@
 //!
 //! Everything here is a function of its arguments: facts in, a decision with its reason out.
 
+pub mod draft;
 pub mod ladder;
 pub mod meter;
 pub mod plan;
+pub mod preview;
 pub mod prune;
 
 use crate::models::Budget;

@@ -23,7 +23,7 @@ mod writing;
 use crate::session::commands::notes;
 use crate::session::commands::read;
 use crate::{
-    compaction::ladder::Draft,
+    compaction::draft::Draft,
     conversation::{entry::Entry, path::Path, tokens},
     ids::{OperationId, SessionId},
     log::{
@@ -44,7 +44,7 @@ use crate::{
     },
 };
 use background::{FileChanges, Idle, IndexWait};
-use compaction::{NoDraft, Planned};
+use compaction::Planned;
 use costs::{CostEntries, Costs};
 use handle::{Command, Inbox, Note, SharedStatus, Urgent};
 use open::Opened;
@@ -73,7 +73,7 @@ enum Input {
     /// Something happened while a draft is made.
     Told { id: OperationId, told: Told },
     /// A draft was made, or cannot be.
-    Drafted { id: OperationId, result: Result<Draft, NoDraft> },
+    Drafted { id: OperationId, result: Result<Draft, Failure> },
     /// Tokens were counted that were only estimated before.
     Counted,
 }

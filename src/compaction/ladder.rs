@@ -4,49 +4,33 @@
 //! one that is not smaller than the draft before is skipped. The last rung keeps nothing but the newest user message
 //! and a short ledger, so a session is stuck only when system prompt and tools alone leave no room.
 
-use super::{plan::Plan, prune};
+use super::{
+    draft::{Draft, goal},
+    plan::Plan,
+    prune,
+};
 use crate::{
     conversation::{
-        context::{self, Context},
-        entry::{self, Body, ContextEdit, Entry, Preserved},
-        message::{Block, Message},
-        path::Path,
+        entry::{Body, ContextEdit, Entry},
+        message::{Block, Message, ToolResult},
     },
     ids::EntryId,
     models::Budget,
-    settings::PruneSettings,
-    summary::{
-        extractive::Summary,
-        made::{Made, Rejected},
-    },
+    settings::{PruneSettings, Settings},
+    summary::extractive::{self, Summary},
     text,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// What a compaction would write: all of it in one entry.
-#[derive(Debug, Clone)]
-pub struct Draft {
-    /// The cut.
-    pub plan: Plan,
-    /// What stands for the part before it.
-    pub summary: Summary,
-    /// How it came to be.
-    pub made: Made,
-    /// Edits of what is kept.
-    pub edits: Vec<ContextEdit>,
-    /// Size of the context that would result, in tokens, estimated and calibrated, with the fixed overhead.
-    pub tokens_after: u64,
-}
-
-/// What is left when nothing can be made smaller any more, and still too much. In tokens.
+/// The parts of a context that is too large although nothing of it can be made smaller, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Floor {
     /// The system prompt.
     pub system: u64,
     /// The tools.
     pub tools: u64,
-    /// What is pinned.
+    /// Pinned entries.
     pub pins: u64,
     /// Summary, newest user message, and calls that still wait for their results.
     pub latest_turn: u64,
@@ -54,17 +38,48 @@ pub struct Floor {
     pub window: u64,
 }
 
-/// The ledger of the last rung, in tokens.
+/// The reason why a plan has no draft.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoDraft {
+    /// The work was cancelled.
+    Cancelled,
+    /// Not even the last rung is under the threshold.
+    TooLarge(Floor),
+}
+
+/// Size of the ledger of the last rung, in tokens.
 const SHORTEST_SUMMARY: u64 = 500;
 
-/// A result over this is oversized, in tokens: a tenth of the default tail.
+/// Largest result that is no oversized one, in tokens: a tenth of the default tail.
 const OVERSIZED: u64 = 2_000;
 
-/// What stays of it, in characters, beginning and end together: about half of that.
+/// Characters that stay of an oversized result, beginning and end together: about half of that size.
 const ELIDED_CHARS: usize = 4_000;
 
-/// Images that stay: the newest.
+/// Number of images that stay: the newest.
 const KEPT_IMAGES: usize = 1;
+
+/// Makes the draft of a plan without a model: an extracted summary, and as much of the kept part as fits. `instructions`
+/// are the topics that a person wants to be kept above all. `stop` tells whether the work is cancelled.
+///
+/// # Errors
+/// When the work is cancelled, or no draft fits.
+pub fn extracted(
+    plan: Plan,
+    settings: &Settings,
+    instructions: Option<&str>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Draft, NoDraft> {
+    let summarize = |plan: &Plan, cap: u64| {
+        let (span, scale) = (plan.span(), plan.demand.scale);
+        extractive::summarize(&extractive::Request { span, instructions, cap, settings, scale, stop })
+    };
+    let draft = climb(plan, &settings.prune, &summarize);
+    if stop() {
+        return Err(NoDraft::Cancelled);
+    }
+    draft.map_err(NoDraft::TooLarge)
+}
 
 /// Finds the first draft that fits. `summarize` gives the summary of a plan within a number of tokens.
 ///
@@ -74,7 +89,7 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
     let budget = plan.demand.budget;
     let goal = goal(&plan);
     let cap = summary_cap(&plan);
-    let mut ladder = Ladder { best: Draft::measured(plan.clone(), summarize(&plan, cap), carried_edits(&plan)), goal };
+    let mut ladder = Ladder { best: Draft::extracted(plan.clone(), summarize(&plan, cap), carried_edits(&plan)), goal };
 
     ladder.try_rung(|draft| with_edits(draft, &prune_edits(draft, prune)));
     ladder.try_rung(|draft| with_edits(draft, &elide_edits(draft)));
@@ -87,14 +102,14 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
             // Estimates are calibrated, cuts are not.
             let plan = draft.plan.keeping(draft.plan.demand.scale.fitting(keep) + 1);
             let summary = summarize(&plan, summary_cap(&plan));
-            Draft::measured(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
+            Draft::extracted(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
         });
     }
     // At last nothing but the newest user message and a short ledger.
     ladder.try_rung(|draft| {
         let plan = draft.plan.keeping(0);
         let summary = summarize(&plan, SHORTEST_SUMMARY);
-        Draft::measured(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
+        Draft::extracted(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
     });
     let Draft { tokens_after, .. } = ladder.best;
     if tokens_after > budget.threshold.max(goal) {
@@ -105,13 +120,7 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
     Ok(ladder.best)
 }
 
-/// How large the context may be afterwards, in tokens. A tail that was asked for by number is only cut where it has to be.
-fn goal(plan: &Plan) -> u64 {
-    let budget = plan.demand.budget;
-    if plan.demand.explicit { budget.threshold } else { budget.target() }
-}
-
-/// The most a summary may have: the budget's cap, and less than what it stands for, or nothing would be gained.
+/// Limit of a summary, in tokens: the budget's cap, and less than the part that it replaces.
 fn summary_cap(plan: &Plan) -> u64 {
     /// Under this there is no room for the headings.
     const LEAST: u64 = 160;
@@ -140,107 +149,12 @@ impl Ladder {
     }
 }
 
-impl Draft {
-    fn measured(plan: Plan, summary: Summary, edits: Vec<ContextEdit>) -> Self {
-        Self { plan, summary, made: Made::default(), edits, tokens_after: 0 }.measure()
-    }
-
-    fn measure(self) -> Self {
-        let mut draft = self;
-        let demand = draft.plan.demand;
-        draft.tokens_after =
-            demand.budget.overhead() + demand.scale.size(draft.context().tokens(demand.scale.estimator()));
-        draft
-    }
-
-    /// The limit of another summary in the place of this one, in tokens, so that the draft still fits.
-    #[must_use]
-    pub fn room_for_summary(&self) -> u64 {
-        let slack = goal(&self.plan).max(self.tokens_after) - self.tokens_after;
-        self.plan.demand.budget.summary_cap().min(self.plan.demand.scale.text(&self.summary.text) + slack)
-    }
-
-    /// The draft with another summary; the same one again where that would not fit.
-    #[must_use]
-    pub fn with_summary(self, text: String, short: Option<String>, made: Made) -> Self {
-        let goal = goal(&self.plan).max(self.tokens_after);
-        let short = short.unwrap_or_else(|| self.summary.short.clone());
-        let files = self.summary.files.clone();
-        let (plan, edits, before) = (self.plan.clone(), self.edits.clone(), made.clone());
-        let with = Self { plan, summary: Summary { text, short, files }, made, edits, tokens_after: 0 }.measure();
-        if with.tokens_after <= goal {
-            return with;
-        }
-        let why = format!("with it the context would have {} tokens, over the {goal} aimed at", with.tokens_after);
-        let mut made = Made { by: None, rejected: before.rejected };
-        made.rejected.push(Rejected { model: before.by, why, error: None });
-        Self { made, ..self }
-    }
-
-    /// The context that would result.
-    #[must_use]
-    pub fn context(&self) -> Context {
-        let id: EntryId = "draft".into();
-        let path = self.plan.path();
-        let line = self.line(&id, path.last().map(|leaf| &leaf.id), path, None, 0);
-        let entry = Entry::parse(line.into()).expect("we wrote this line ourselves");
-        context::build(&self.plan.path().with(Arc::new(entry)), &self.plan.prompts)
-    }
-
-    /// The entry as a line of the file, behind `parent`. `path` may have grown since the plan was made. `first_kept` is what
-    /// is kept where the plan itself keeps nothing.
-    #[must_use]
-    pub fn line(
-        &self,
-        id: &EntryId,
-        parent: Option<&EntryId>,
-        path: &Path,
-        first_kept: Option<&EntryId>,
-        tokens_after: u64,
-    ) -> String {
-        let first_kept = self.plan.first_kept_id().or(first_kept).unwrap_or(id);
-        let mut preserved = Preserved::of(path);
-        preserved.newest_user_message = self.plan.carried();
-        preserved.edits = self.edits.clone();
-        preserved.compactions += 1;
-        preserved.overhead = Some(self.plan.demand.budget.overhead());
-        preserved.calibrations = self.plan.calibrations().to_vec();
-        for pin in &mut preserved.pins {
-            let place = path.position(&pin.entry_id);
-            if let Some(place) = place.filter(|place| *place < self.plan.first_kept()) {
-                pin.text = Some(path[place].pinned_text());
-            }
-        }
-        let mut ours = json!(preserved);
-        if let Some(by) = &self.made.by {
-            ours["summarizer"] = json!(by);
-        }
-        if !self.made.rejected.is_empty() {
-            ours["rejected"] = json!(self.made.rejected);
-        }
-        let texts = [
-            ("summary", entry::raw(&self.summary.text)),
-            ("shortSummary", entry::raw(&self.summary.short)),
-            ("firstKeptEntryId", entry::raw(first_kept)),
-            ("tokensBefore", entry::raw(&self.plan.demand.tokens_before)),
-            ("tokensAfter", entry::raw(&tokens_after)),
-            ("method", entry::raw(&self.made.method())),
-            ("details", entry::raw(&self.summary.files)),
-            ("preserveData", entry::raw(&json!({ "abridged": ours }))),
-        ];
-        // pi reads here what its system messages before the compaction declared.
-        let system = path.system_prompt().message().map(|message| ("systemMessage", entry::raw(&message)));
-        let fields: Vec<_> = texts.iter().chain(&system).map(|(name, json)| (*name, &**json)).collect();
-        entry::line("compaction", id, parent, &fields)
-    }
-}
-
 /// The draft with more edits; an edit replaces an earlier one of the same entry.
 fn with_edits(draft: &Draft, more: &[ContextEdit]) -> Draft {
     let mut edits = draft.edits.clone();
     edits.retain(|edit| more.iter().all(|it| it.target_id != edit.target_id));
     edits.extend_from_slice(more);
-    Draft::measured(draft.plan.clone(), draft.summary.clone(), edits)
+    Draft::extracted(draft.plan.clone(), draft.summary.clone(), edits)
 }
 
 /// The edits that came with the compaction before, hold still and are about something that is kept.
@@ -265,7 +179,7 @@ fn edits_of_kept(plan: &Plan, edits: &[ContextEdit]) -> Vec<ContextEdit> {
 }
 
 /// The tool results of the kept part that may be made smaller, newest first.
-fn results(draft: &Draft) -> impl Iterator<Item = (&Arc<Entry>, &crate::conversation::message::ToolResult)> {
+fn results(draft: &Draft) -> impl Iterator<Item = (&Arc<Entry>, &ToolResult)> {
     prune::results(draft.plan.kept()).filter(|(entry, _)| !draft.plan.is_pinned(entry))
 }
 

@@ -1,7 +1,10 @@
 //! Every error of a request, with its code on the wire. No other file has error numbers.
 
 use crate::{
-    compaction::{ladder::Floor, plan::NothingToDo},
+    compaction::{
+        ladder::{Floor, NoDraft},
+        plan::NothingToDo,
+    },
     ids::{EntryId, OperationId},
     log::error::StoreError,
 };
@@ -255,6 +258,15 @@ impl From<StoreError> for Failure {
             | StoreError::ReadOnly { path, .. }
             | StoreError::LineTooLong { path, .. }
             | StoreError::Changed { path, .. } => Self::Storage { path: path.display().to_string(), errno, what },
+        }
+    }
+}
+
+impl From<NoDraft> for Failure {
+    fn from(reason: NoDraft) -> Self {
+        match reason {
+            NoDraft::Cancelled => Self::Cancelled,
+            NoDraft::TooLarge(floor) => Self::ContextOverflow(floor),
         }
     }
 }

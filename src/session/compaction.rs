@@ -4,7 +4,6 @@
 use super::{instructions::Instructions, operation::Stop, state::wanted, usage::Gauge};
 use crate::{
     compaction::{
-        ladder::{self, Draft},
         meter::Meter,
         plan::{self, Demand, Plan},
     },
@@ -13,14 +12,11 @@ use crate::{
         tokens::{self, Estimator, Scale},
     },
     models::ModelRef,
-    prompts::Prompt,
     protocol::{
         errors::{Failure, Nothing},
-        types::{ExtractiveWord, FileOps, Initiator, Preparation, Summarizer, Usage},
+        types::{Initiator, Usage},
     },
-    redact::redact,
-    settings::{Settings, Sourced},
-    summary::{extractive, files::FileLists},
+    settings::Sourced,
 };
 use std::sync::Arc;
 
@@ -88,74 +84,4 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
     };
     let plan = plan::plan(snapshot.path, demand, snapshot.settings.prompts.clone())?;
     Ok(Planned { plan: plan.carrying(meter.carried()), usage: measure.usage })
-}
-
-/// What a plan would do, for somebody who only asks. `summarizer` is the model that would be asked first, `requests` how
-/// often.
-#[must_use]
-pub fn preparation(
-    plan: &Plan,
-    settings: &Settings,
-    summarizer: Option<ModelRef>,
-    requests: Option<usize>,
-) -> Preparation {
-    // What is only told of a plan is no less read than what comes of it.
-    let clean = |text: &str| match settings.redaction.enabled {
-        true => redact(text).into_owned(),
-        false => text.to_owned(),
-    };
-    let files = FileLists::of(&plan.span(), &settings.tools.files, &clean);
-    let counted =
-        |entries: &[Arc<crate::conversation::entry::Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
-    let scale = plan.demand.scale;
-    let summarized: u64 = plan.summarized().iter().map(|entry| u64::from(entry.tokens(scale.estimator()))).sum();
-    let summary = plan.demand.budget.summary_cap().min(scale.size(summarized));
-    // What stands around the summary, and behind it.
-    let carried = plan.carried().map_or(0, |carried| scale.text(&carried.text));
-    let frame = scale.text(plan.prompts.get(Prompt::CompactionSummaryContext))
-        + scale.text(plan.prompts.get(Prompt::CarriedMessageContext))
-        + carried;
-    Preparation {
-        first_kept_entry_id: plan.first_kept_id().cloned(),
-        messages_to_summarize: counted(plan.history()),
-        turn_prefix_messages: counted(plan.turn_prefix()),
-        is_split_turn: plan.splits_a_turn(),
-        tokens_before: plan.demand.tokens_before,
-        tokens_after_estimate: plan.demand.budget.overhead() + plan.kept_tokens() + summary + frame,
-        previous_summary: plan.previous().and_then(|entry| Some(clean(&entry.compaction()?.summary))),
-        chunks: requests.unwrap_or(0),
-        summarizer: summarizer.map_or(Summarizer::Extractive(ExtractiveWord::Extractive), Summarizer::Model),
-        file_ops: FileOps { read: files.read_files, modified: files.modified_files },
-        plan_hash: plan.hash(),
-    }
-}
-
-/// Why there is no draft.
-pub enum NoDraft {
-    /// Somebody stopped it.
-    Stopped,
-    /// Nothing fits.
-    Failed(Failure),
-}
-
-/// Makes the draft of a plan.
-///
-/// # Errors
-/// When it was stopped, or nothing that could be written fits the window.
-pub fn draft(plan: Plan, settings: &Settings, instructions: Option<&str>, stop: &Stop) -> Result<Draft, NoDraft> {
-    let summarize = |plan: &Plan, cap: u64| {
-        extractive::summarize(&extractive::Request {
-            span: plan.span(),
-            instructions,
-            cap,
-            settings,
-            scale: plan.demand.scale,
-            stop: &|| stop.requested(),
-        })
-    };
-    let draft = ladder::climb(plan, &settings.prune, &summarize);
-    if stop.requested() {
-        return Err(NoDraft::Stopped);
-    }
-    draft.map_err(|floor| NoDraft::Failed(Failure::ContextOverflow(floor)))
 }

@@ -1,13 +1,10 @@
 //! A draft made beside the session: one that fits without any model first, and then, if a model writes a summary that
 //! fits too, with that. So there is always something to fall back on, and it was measured before anybody was asked.
 
-use super::{
-    compaction::{self, NoDraft},
-    operation::Stop,
-};
+use super::operation::Stop;
 use crate::{
     ask::means::Means,
-    compaction::{ladder::Draft, plan::Plan},
+    compaction::{draft::Draft, ladder, plan::Plan},
     ids::{OperationId, SessionId},
     models::candidates::{Candidate, Unfit},
     protocol::errors::Failure,
@@ -56,7 +53,7 @@ pub enum Report {
     /// Something happened on the way.
     Told(Told),
     /// It is done.
-    Drafted(Box<Result<Draft, NoDraft>>),
+    Drafted(Box<Result<Draft, Failure>>),
 }
 
 /// Makes a draft beside the session. A panic in it is a defect, and ends only this.
@@ -65,7 +62,7 @@ pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone +
         let tell = report.clone();
         let tell: Tell = Arc::new(move |told| tell(Report::Told(told)));
         let work = tokio::spawn(draft(drafting, tell));
-        report(Report::Drafted(Box::new(work.await.unwrap_or_else(|_| Err(NoDraft::Failed(defect()))))));
+        report(Report::Drafted(Box::new(work.await.unwrap_or_else(|_| Err(defect())))));
     });
 }
 
@@ -73,7 +70,7 @@ pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone +
 ///
 /// # Errors
 /// When it was stopped, or nothing that could be written fits the window.
-pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, NoDraft> {
+pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, Failure> {
     let Drafting { session, operation, plan, instructions, candidates, settings, deadline, means, stop } = drafting;
     let measure = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
@@ -81,13 +78,12 @@ pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, NoDraft> {
     let (sourced, focus, stopped) = (settings.clone(), instructions.clone(), stop.clone());
     let floor = move || {
         let settings = &sourced.settings;
-        let floor = compaction::draft(plan, settings, focus.as_deref(), &stopped)?;
+        let stop = || stopped.requested();
+        let floor = ladder::extracted(plan, settings, focus.as_deref(), &stop)?;
         let cap = floor.room_for_summary();
         // Without room for more than a few lines a model has nothing to add.
-        let material = (asks && cap >= LEAST_SUMMARY).then(|| {
-            let stop = || stopped.requested();
-            Material::of(floor.plan.span(), &floor.summary.files, cap, settings, measure, &stop)
-        });
+        let material = (asks && cap >= LEAST_SUMMARY)
+            .then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, settings, measure, &stop));
         Ok((floor, material))
     };
     let (floor, material) = blocking(floor).await??;
@@ -100,7 +96,7 @@ pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, NoDraft> {
     };
     let job = Job { session, operation, material, brief, reserve, candidates, settings, measure, deadline, means };
     let (written, made) = tokio::select! { biased;
-        () = stop.wait() => return Err(NoDraft::Stopped),
+        () = stop.wait() => return Err(Failure::Cancelled),
         made = apart(job, tell) => made,
     };
     match written {
@@ -128,9 +124,9 @@ const LEAST_SUMMARY: u64 = 200;
 
 /// Runs work on the blocking pool. A panic in it is a defect, and ends only this.
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, NoDraft> + Send + 'static,
-) -> Result<Result<T, NoDraft>, NoDraft> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| NoDraft::Failed(defect()))
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<Result<T, Failure>, Failure> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| defect())
 }
 
 fn defect() -> Failure {

@@ -3,7 +3,7 @@
 
 use super::{compaction::Planned, operation::Operation, operation::Stop};
 use crate::{
-    compaction::ladder::Draft,
+    compaction::draft::Draft,
     ids::OperationId,
     protocol::{errors::Failure, types::CompactParams},
     wire::rpc::Reply,

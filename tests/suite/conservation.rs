@@ -3,7 +3,8 @@
 
 use abridged::{
     compaction::{
-        ladder::{self, Draft},
+        draft::Draft,
+        ladder,
         plan::{self, Demand},
     },
     conversation::{

@@ -2,7 +2,7 @@
 
 use crate::support::{Daemon, Home, assistant, header, text_of, turns, user};
 use abridged::{
-    compaction::{ladder::Draft, meter::Meter},
+    compaction::{draft::Draft, ladder, meter::Meter},
     conversation::{
         context,
         entry::{self, Entry},
@@ -378,7 +378,7 @@ impl World {
         };
         let Ok(planned) = compaction::prepare(snapshot) else { return };
         // An overhead of more than half of the window may leave no room at all.
-        let Ok(draft) = compaction::draft(planned.plan, &self.settings.settings, None, &Stop::default()) else {
+        let Ok(draft) = ladder::extracted(planned.plan, &self.settings.settings, None, &|| false) else {
             return;
         };
         self.write(&draft);

@@ -1,6 +1,7 @@
 //! Params and results of compaction and cancellation.
 
 use crate::{
+    compaction::{plan::Plan, preview::Preview},
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
     protocol::errors::ErrorData,
@@ -235,6 +236,27 @@ pub struct Preparation {
     pub file_ops: FileOps,
     /// Fingerprint of the plan: equal plans of one session have equal values.
     pub plan_hash: String,
+}
+
+impl Preparation {
+    /// The plan with its preview. `summarizer` is the model that would be asked first; without one the summary is
+    /// extracted. `requests` is the number of requests to that model.
+    #[must_use]
+    pub fn of(plan: &Plan, preview: Preview, summarizer: Option<ModelRef>, requests: usize) -> Self {
+        Self {
+            first_kept_entry_id: plan.first_kept_id().cloned(),
+            messages_to_summarize: preview.history_messages,
+            turn_prefix_messages: preview.turn_prefix_messages,
+            is_split_turn: plan.splits_a_turn(),
+            tokens_before: plan.demand.tokens_before,
+            tokens_after_estimate: preview.tokens_after,
+            previous_summary: preview.previous_summary,
+            chunks: requests,
+            summarizer: summarizer.map_or(Summarizer::Extractive(ExtractiveWord::Extractive), Summarizer::Model),
+            file_ops: FileOps { read: preview.files.read_files, modified: preview.files.modified_files },
+            plan_hash: plan.hash(),
+        }
+    }
 }
 
 /// Author of a summary.

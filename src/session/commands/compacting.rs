@@ -1,7 +1,7 @@
 //! A compaction in a session: asked for, planned, drafted, written, told.
 
 use crate::{
-    compaction::{ladder::Draft, meter},
+    compaction::{draft::Draft, meter, preview::Preview},
     conversation::{entry::Entry, mirroring},
     ids::{EntryId, OperationId},
     log::history::History,
@@ -9,12 +9,12 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{ChunkSource, Event, Reason, Stage},
-        types::{CompactAnswer, CompactMethod, CompactParams, Initiator, SummaryMethod},
+        types::{CompactAnswer, CompactMethod, CompactParams, Initiator, Preparation, SummaryMethod},
     },
     provider::keys,
     session::{
         Input, Session, Write,
-        compaction::{self, NoDraft, Planned, Snapshot},
+        compaction::{self, Planned, Snapshot},
         costs::CostEntries,
         drafting::{self, Drafting, Report},
         handle::{Note, Urgent},
@@ -50,7 +50,8 @@ impl Session {
                     let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
                     let requests = summarizer.map(|it| drafting::requests(&planned.plan, it, &settings));
                     let summarizer = summarizer.map(|it| it.model.clone());
-                    let preparation = compaction::preparation(&planned.plan, &settings.settings, summarizer, requests);
+                    let preview = Preview::of(&planned.plan, &settings.settings);
+                    let preparation = Preparation::of(&planned.plan, preview, summarizer, requests.unwrap_or(0));
                     CompactAnswer::DryRun { preparation }
                 });
                 reply.with(result);
@@ -176,7 +177,7 @@ impl Session {
         });
     }
 
-    pub(in crate::session) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, NoDraft>) {
+    pub(in crate::session) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, Failure>) {
         let mut operation = match self.work.take() {
             Work::Drafting(operation) if operation.id == *drafted => operation,
             other => {
@@ -195,8 +196,8 @@ impl Session {
                 self.work = Work::Drafted(operation, Box::new(draft));
                 return;
             }
-            Err(NoDraft::Stopped) => End::Cancelled,
-            Err(NoDraft::Failed(failure)) => End::Failed(failure),
+            Err(Failure::Cancelled) => End::Cancelled,
+            Err(failure) => End::Failed(failure),
         };
         self.finish(operation, end);
     }

@@ -1,0 +1,135 @@
+//! A draft: everything that a compaction would write, measured before it is written.
+
+use super::plan::Plan;
+use crate::{
+    conversation::{
+        context::{self, Context},
+        entry::{self, ContextEdit, Entry, Preserved},
+        path::Path,
+    },
+    ids::EntryId,
+    summary::{
+        extractive::Summary,
+        made::{Made, Rejected},
+    },
+};
+use serde_json::json;
+use std::sync::Arc;
+
+/// Everything that a compaction would write, in one entry.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// The plan, with its cut.
+    pub plan: Plan,
+    /// The summary of the part before the cut.
+    pub summary: Summary,
+    /// The origin of the summary.
+    pub made: Made,
+    /// Edits of kept entries.
+    pub edits: Vec<ContextEdit>,
+    /// Size of the resulting context with the overhead, in tokens.
+    pub tokens_after: u64,
+}
+
+impl Draft {
+    /// A draft of an extracted summary.
+    #[must_use]
+    pub fn extracted(plan: Plan, summary: Summary, edits: Vec<ContextEdit>) -> Self {
+        Self { plan, summary, made: Made::default(), edits, tokens_after: 0 }.measure()
+    }
+
+    fn measure(self) -> Self {
+        let mut draft = self;
+        let demand = draft.plan.demand;
+        draft.tokens_after =
+            demand.budget.overhead() + demand.scale.size(draft.context().tokens(demand.scale.estimator()));
+        draft
+    }
+
+    /// The limit of another summary in the place of this one, in tokens, so that the draft still fits.
+    #[must_use]
+    pub fn room_for_summary(&self) -> u64 {
+        let slack = goal(&self.plan).max(self.tokens_after) - self.tokens_after;
+        self.plan.demand.budget.summary_cap().min(self.plan.demand.scale.text(&self.summary.text) + slack)
+    }
+
+    /// The draft with another summary. Where that would not fit the summary stays, and `made` says why.
+    #[must_use]
+    pub fn with_summary(self, text: String, short: Option<String>, made: Made) -> Self {
+        let goal = goal(&self.plan).max(self.tokens_after);
+        let short = short.unwrap_or_else(|| self.summary.short.clone());
+        let files = self.summary.files.clone();
+        let (plan, edits, before) = (self.plan.clone(), self.edits.clone(), made.clone());
+        let with = Self { plan, summary: Summary { text, short, files }, made, edits, tokens_after: 0 }.measure();
+        if with.tokens_after <= goal {
+            return with;
+        }
+        let why = format!("with it the context would have {} tokens, over the {goal} aimed at", with.tokens_after);
+        let mut made = Made { by: None, rejected: before.rejected };
+        made.rejected.push(Rejected { model: before.by, why, error: None });
+        Self { made, ..self }
+    }
+
+    /// The resulting context.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        let id: EntryId = "draft".into();
+        let path = self.plan.path();
+        let line = self.line(&id, path.last().map(|leaf| &leaf.id), path, None, 0);
+        let entry = Entry::parse(line.into()).expect("we wrote this line ourselves");
+        context::build(&self.plan.path().with(Arc::new(entry)), &self.plan.prompts)
+    }
+
+    /// The entry as a line of the file, behind `parent`. `path` may have grown since the plan was made. `first_kept` is the
+    /// first kept entry of a plan that itself keeps nothing.
+    #[must_use]
+    pub fn line(
+        &self,
+        id: &EntryId,
+        parent: Option<&EntryId>,
+        path: &Path,
+        first_kept: Option<&EntryId>,
+        tokens_after: u64,
+    ) -> String {
+        let first_kept = self.plan.first_kept_id().or(first_kept).unwrap_or(id);
+        let mut preserved = Preserved::of(path);
+        preserved.newest_user_message = self.plan.carried();
+        preserved.edits = self.edits.clone();
+        preserved.compactions += 1;
+        preserved.overhead = Some(self.plan.demand.budget.overhead());
+        preserved.calibrations = self.plan.calibrations().to_vec();
+        for pin in &mut preserved.pins {
+            let place = path.position(&pin.entry_id);
+            if let Some(place) = place.filter(|place| *place < self.plan.first_kept()) {
+                pin.text = Some(path[place].pinned_text());
+            }
+        }
+        let mut ours = json!(preserved);
+        if let Some(by) = &self.made.by {
+            ours["summarizer"] = json!(by);
+        }
+        if !self.made.rejected.is_empty() {
+            ours["rejected"] = json!(self.made.rejected);
+        }
+        let texts = [
+            ("summary", entry::raw(&self.summary.text)),
+            ("shortSummary", entry::raw(&self.summary.short)),
+            ("firstKeptEntryId", entry::raw(first_kept)),
+            ("tokensBefore", entry::raw(&self.plan.demand.tokens_before)),
+            ("tokensAfter", entry::raw(&tokens_after)),
+            ("method", entry::raw(&self.made.method())),
+            ("details", entry::raw(&self.summary.files)),
+            ("preserveData", entry::raw(&json!({ "abridged": ours }))),
+        ];
+        // pi reads here what its system messages before the compaction declared.
+        let system = path.system_prompt().message().map(|message| ("systemMessage", entry::raw(&message)));
+        let fields: Vec<_> = texts.iter().chain(&system).map(|(name, json)| (*name, &**json)).collect();
+        entry::line("compaction", id, parent, &fields)
+    }
+}
+
+/// Limit of the resulting context, in tokens. A tail of a requested size is cut only where the threshold demands it.
+pub(super) fn goal(plan: &Plan) -> u64 {
+    let budget = plan.demand.budget;
+    if plan.demand.explicit { budget.threshold } else { budget.target() }
+}

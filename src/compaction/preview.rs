@@ -1,0 +1,49 @@
+//! A preview of a compaction: the effects of a plan, without a summary.
+
+use super::plan::Plan;
+use crate::{
+    conversation::entry::Entry, prompts::Prompt, redact::redact, settings::Settings, summary::files::FileLists,
+};
+use std::sync::Arc;
+
+/// The effects that a plan would have.
+#[derive(Debug, Clone)]
+pub struct Preview {
+    /// Number of messages in whole turns that would be summarized.
+    pub history_messages: usize,
+    /// Number of messages that would be summarized from a turn whose end is kept.
+    pub turn_prefix_messages: usize,
+    /// Upper bound of the context's size after the compaction, in tokens.
+    pub tokens_after: u64,
+    /// The redacted summary in force, which would be merged into the new one.
+    pub previous_summary: Option<String>,
+    /// The redacted files of the summarized entries.
+    pub files: FileLists,
+}
+
+impl Preview {
+    /// Previews a plan. The texts are redacted as those of a summary, because they reach the client too.
+    #[must_use]
+    pub fn of(plan: &Plan, settings: &Settings) -> Self {
+        let clean = |text: &str| match settings.redaction.enabled {
+            true => redact(text).into_owned(),
+            false => text.to_owned(),
+        };
+        let span = plan.span();
+        let in_context = |entries: &[Arc<Entry>]| entries.iter().filter(|entry| entry.in_context()).count();
+        let scale = plan.demand.scale;
+        let summarized: u64 = span.messages().iter().map(|entry| u64::from(entry.tokens(scale.estimator()))).sum();
+        let summary = plan.demand.budget.summary_cap().min(scale.size(summarized));
+        // The frame around the summary, and the newest user message behind it.
+        let frame = scale.text(plan.prompts.get(Prompt::CompactionSummaryContext))
+            + scale.text(plan.prompts.get(Prompt::CarriedMessageContext))
+            + plan.carried().map_or(0, |carried| scale.text(&carried.text));
+        Self {
+            history_messages: in_context(plan.history()),
+            turn_prefix_messages: in_context(plan.turn_prefix()),
+            tokens_after: plan.demand.budget.overhead() + plan.kept_tokens() + summary + frame,
+            previous_summary: span.previous_summary().map(clean),
+            files: FileLists::of(&span, &settings.tools.files, &clean),
+        }
+    }
+}
