@@ -11,6 +11,7 @@ mod cli;
 mod compaction;
 mod conservation;
 mod damage;
+mod dialects;
 mod editing;
 mod english;
 mod envelope;
