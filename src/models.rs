@@ -3,8 +3,10 @@
 pub use crate::ids::ModelRef;
 pub mod candidates;
 pub mod catalog;
+pub mod dialects;
 pub mod known;
 pub mod learned;
+pub mod patterns;
 
 use crate::settings::{CompactionSettings, Settings};
 

@@ -4,10 +4,13 @@
 pub mod anthropic;
 mod body;
 pub mod codec;
+pub mod dialect;
+mod format;
 pub mod google;
 mod halves;
 pub mod http;
 pub mod keys;
+pub mod levels;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod overflow;
@@ -18,6 +21,7 @@ pub mod trouble;
 pub mod turns;
 
 use crate::{conversation::message::Usage, secret::Secret};
+pub use dialect::{Dialect, Model};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -33,7 +37,7 @@ pub enum Api {
     OpenaiChat,
     /// OpenAI's Responses.
     OpenaiResponses,
-    /// Google's Gemini.
+    /// Google's `generateContent`.
     Google,
     /// None: the connected client asks the model.
     Client,
@@ -112,8 +116,8 @@ pub enum KeySource {
 /// What a model is asked.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The model's name at its provider.
-    pub model: String,
+    /// The model.
+    pub model: Model,
     /// What it is told before everything.
     pub system: Option<String>,
     /// The conversation, oldest first.

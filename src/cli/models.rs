@@ -8,7 +8,7 @@ use crate::{
         ModelRef,
         candidates::{Candidate, Situation, Way},
         catalog::{ListedModel, catalog, without_credentials},
-        known,
+        dialects, known,
         learned::Learned,
     },
     provider::{KeySource, Reasoning, Request, Turn, http::Http, keys},
@@ -142,7 +142,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 async fn answer(http: &Http, candidate: &Candidate) -> Option<Answered> {
     let Way::Provider(endpoint) = &candidate.way else { return None };
     let request = Request {
-        model: candidate.model.id.clone(),
+        model: dialects::model(&candidate.model.id),
         turns: vec![Turn::user("Say ok.")],
         max_tokens: Some(16),
         reasoning: if candidate.thinks { Reasoning::Off } else { Reasoning::Unsaid },

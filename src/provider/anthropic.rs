@@ -1,20 +1,97 @@
 //! Anthropic's Messages, and what other providers offer in its form.
 
 use super::{
-    Answer, Cache, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, reading, sse,
+    Answer, Cache, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice,
+    format::{Decode, WireFormat},
+    reading, sse,
     steps::{self, Call, Content, Ids, Returned, Said, Step, Tool},
     trouble::{Trouble, TroubleKind},
 };
 use crate::conversation::message::Usage;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+/// The differences between models.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dialect {
+    /// The form of thinking.
+    pub thinking: Thinking,
+    /// The form of a request without thinking.
+    pub off: Off,
+    /// The model takes its earlier thinking back. Some models bind it to every byte before it (system prompt, tools,
+    /// conversation) and refuse the request after a compaction or an edit; a request without any thinking is always
+    /// valid.
+    pub replays_thinking: bool,
+    /// The model continues an answer at the end of a conversation, unless the request asks it to think.
+    pub continues_answers: bool,
+}
+
+/// The form of thinking.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Thinking {
+    /// The model does not think.
+    Unsupported,
+    /// A budget in tokens.
+    #[default]
+    Budget,
+    /// An effort; the model decides how much to think.
+    Adaptive,
+}
+
+/// The form of a request without thinking.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Off {
+    /// The model thinks only when a request asks for it.
+    #[default]
+    Omitted,
+    /// `disabled`.
+    Disabled,
+    /// `between_tools`, the least of a model that cannot be told not to think.
+    BetweenTools,
+    /// A low effort, for a model that has neither.
+    LowEffort,
+}
+
+impl Default for Dialect {
+    fn default() -> Self {
+        Self { thinking: Thinking::Budget, off: Off::Omitted, replays_thinking: true, continues_answers: true }
+    }
+}
+
+/// This wire format.
+pub(super) struct Anthropic;
+
+impl WireFormat for Anthropic {
+    fn encode(&self, request: &Request, delivery: Delivery) -> Encoded {
+        encode(request, delivery)
+    }
+
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("anthropic-version", "2023-06-01")]
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("x-api-key", key.to_owned())
+    }
+
+    fn last_events(&self) -> &'static [&'static str] {
+        &["message_stop"]
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::<Decoder>::default()
+    }
+}
+
 /// The request's body and where it goes.
-#[must_use]
-pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
-    let model = Model::of(&request.model);
+fn encode(request: &Request, delivery: Delivery) -> Encoded {
+    let dialect = &request.model.dialect.anthropic;
     let steps = steps::steps(&request.turns, Ids::UpTo(64));
-    let thinking = model.thinking(request, last_call_has_its_thinking(&steps));
-    let mut body = json!({ "model": request.model, "max_tokens": thinking.max_tokens });
+    let fields = dialect.thinking_fields(request, last_call_has_its_thinking(&steps));
+    let mut body = json!({ "model": request.model.id, "max_tokens": fields.max_tokens });
     let cached = request.cache != Cache::Never;
     let system = request.system.as_deref().filter(|text| !text.trim().is_empty());
     if let Some(text) = system {
@@ -32,7 +109,7 @@ pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
             body["tool_choice"] = json!({ "type": "none" });
         }
     }
-    let mut messages = messages(&steps, &model, thinking.steered());
+    let mut messages = messages(&steps, dialect, fields.asks());
     if cached {
         let users = messages.iter_mut().rev().filter(|message| message["role"] == "user");
         for user in users.take(2) {
@@ -42,10 +119,10 @@ pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
         }
     }
     body["messages"] = messages.into();
-    if let Some(steered) = thinking.thinking {
-        body["thinking"] = steered;
+    if let Some(thinking) = fields.thinking {
+        body["thinking"] = thinking;
     }
-    if let Some(effort) = thinking.effort {
+    if let Some(effort) = fields.effort {
         body["output_config"] = json!({ "effort": effort });
     }
     if delivery == Delivery::Stream {
@@ -68,69 +145,30 @@ const LEAST: u64 = 1_024;
 /// Stands behind a conversation that ends with an answer, where a model does not take one to go on with.
 const GO_ON: &str = "(Go on.)";
 
-/// What the name of a model says about it.
-struct Model {
-    family: Family,
-    /// None for another provider's model, which speaks as Claude 4 did.
-    version: Option<(u32, u32)>,
-}
-
-#[derive(PartialEq)]
-enum Family {
-    Opus,
-    Sonnet,
-    Haiku,
-    /// Fable, Mythos, and what is to come.
-    Other,
-}
-
-/// How a model is told to think.
-struct Thinking {
+/// The fields of a request that set the thinking.
+struct ThinkingFields {
     max_tokens: u64,
     thinking: Option<Value>,
     effort: Option<&'static str>,
 }
 
-impl Thinking {
-    fn steered(&self) -> bool {
+impl ThinkingFields {
+    /// Whether the request asks the model to think.
+    fn asks(&self) -> bool {
         self.thinking.as_ref().is_some_and(|it| it["type"] == "enabled" || it["type"] == "adaptive")
     }
 }
 
-impl Model {
-    /// Reads `claude-3-7-sonnet-20250219` as well as `anthropic/claude-opus-4.6` and `us.anthropic.claude-haiku-5-5-v1:0`.
-    fn of(name: &str) -> Self {
-        let name = name.to_ascii_lowercase();
-        let Some(start) = name.find("claude") else {
-            return Self { family: Family::Other, version: None };
-        };
-        let words: Vec<&str> = name[start..].split(|it: char| !it.is_ascii_alphanumeric()).collect();
-        let number = |word: &&str| word.parse::<u32>().ok().filter(|_| word.len() <= 2);
-        let major = words.iter().position(|word| number(word).is_some());
-        let version = match major {
-            Some(at) => (number(&words[at]).unwrap_or(0), words.get(at + 1).and_then(number).unwrap_or(0)),
-            // `claude-mythos-preview`, and whatever is newer than this table.
-            None => (5, 0),
-        };
-        let family = match () {
-            () if words.contains(&"opus") => Family::Opus,
-            () if words.contains(&"sonnet") => Family::Sonnet,
-            () if words.contains(&"haiku") => Family::Haiku,
-            () => Family::Other,
-        };
-        Self { family, version: Some(version) }
-    }
-
-    /// How the request says how much to think. Before 3.7 nothing thinks; up to 4.5 thinking has a budget; from 4.6 on
-    /// models find their own measure; from 5.0 on they think unasked, and only some of them can be told not to.
-    fn thinking(&self, request: &Request, may_have_budget: bool) -> Thinking {
+impl Dialect {
+    /// Sets the thinking of a request. `may_have_budget`: see `last_call_has_its_thinking`.
+    fn thinking_fields(&self, request: &Request, may_have_budget: bool) -> ThinkingFields {
         let ceiling = request.ceiling.unwrap_or(u64::MAX);
         let max_tokens = request.max_tokens.unwrap_or(MAX_TOKENS).min(ceiling);
-        let plain = Thinking { max_tokens, thinking: None, effort: None };
+        let plain = ThinkingFields { max_tokens, thinking: None, effort: None };
         let raised = |room: u64, most: u64| max_tokens.max(max_tokens.saturating_add(room).min(most)).min(ceiling);
-        match (request.reasoning, self.version) {
-            (Reasoning::Unsaid, _) => plain,
-            (Reasoning::Effort(effort), Some(version)) if version >= (4, 6) => Thinking {
+        match (request.reasoning, self.thinking) {
+            (Reasoning::Unsaid, _) | (Reasoning::Effort(_), Thinking::Unsupported) => plain,
+            (Reasoning::Effort(effort), Thinking::Adaptive) => ThinkingFields {
                 max_tokens: raised(effort.room(), MOST_BY_ITSELF),
                 thinking: Some(json!({ "type": "adaptive" })),
                 effort: Some(match effort {
@@ -140,39 +178,25 @@ impl Model {
                     Effort::Highest => "max",
                 }),
             },
-            (Reasoning::Effort(_), Some(version)) if version < (3, 7) => plain,
-            (Reasoning::Effort(effort), _) => {
+            (Reasoning::Effort(effort), Thinking::Budget) => {
                 let max_tokens = raised(effort.room(), MOST_WITH_BUDGET);
                 let budget = effort.room().min(max_tokens.saturating_sub(LEAST));
                 if budget < LEAST || !may_have_budget {
                     return plain;
                 }
                 let thinking = Some(json!({ "type": "enabled", "budget_tokens": budget }));
-                Thinking { max_tokens, thinking, effort: None }
+                ThinkingFields { max_tokens, thinking, effort: None }
             }
-            (Reasoning::Off, Some(version)) if version >= (5, 0) => match (&self.family, version) {
-                (Family::Opus | Family::Sonnet, (5, 0)) | (Family::Haiku, (5, 0..=5)) => {
-                    Thinking { thinking: Some(json!({ "type": "disabled" })), ..plain }
-                }
-                (Family::Sonnet, (5, 5)) => Thinking { thinking: Some(json!({ "type": "between_tools" })), ..plain },
-                _ => {
+            (Reasoning::Off, _) => match self.off {
+                Off::Omitted => plain,
+                Off::Disabled => ThinkingFields { thinking: Some(json!({ "type": "disabled" })), ..plain },
+                Off::BetweenTools => ThinkingFields { thinking: Some(json!({ "type": "between_tools" })), ..plain },
+                Off::LowEffort => {
                     let max_tokens = raised(Effort::Low.room(), MOST_BY_ITSELF);
-                    Thinking { max_tokens, effort: Some("low"), ..plain }
+                    ThinkingFields { max_tokens, effort: Some("low"), ..plain }
                 }
             },
-            (Reasoning::Off, _) => plain,
         }
-    }
-
-    /// Since 5.1, what a model thought is bound to every byte before it: system prompt, tools, and the conversation. A
-    /// compaction, an edit, another tool, and the whole request is refused. Without any thinking it never is.
-    fn takes_its_thinking_back(&self) -> bool {
-        self.version <= Some((5, 0))
-    }
-
-    /// Whether it goes on with an answer that a conversation ends with.
-    fn goes_on(&self, steered: bool) -> bool {
-        !steered && self.version < Some((4, 6))
     }
 }
 
@@ -213,7 +237,7 @@ fn stand_ins(steps: &[Step<'_>]) -> Vec<Value> {
     names.into_iter().map(|name| json!({ "name": name, "input_schema": { "type": "object" } })).collect()
 }
 
-fn messages(steps: &[Step<'_>], model: &Model, steered: bool) -> Vec<Value> {
+fn messages(steps: &[Step<'_>], dialect: &Dialect, thinks: bool) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     // The results of the answer before: the next user message begins with them.
     let mut results: Vec<Value> = Vec::new();
@@ -227,7 +251,7 @@ fn messages(steps: &[Step<'_>], model: &Model, steered: bool) -> Vec<Value> {
                 if !results.is_empty() {
                     messages.push(json!({ "role": "user", "content": std::mem::take(&mut results) }));
                 }
-                messages.push(json!({ "role": "assistant", "content": answer(said, model) }));
+                messages.push(json!({ "role": "assistant", "content": answer(said, dialect) }));
                 results.extend(returned.iter().map(result));
             }
         }
@@ -236,7 +260,7 @@ fn messages(steps: &[Step<'_>], model: &Model, steered: bool) -> Vec<Value> {
         messages.push(json!({ "role": "user", "content": results }));
     }
     if messages.last().is_some_and(|last| last["role"] == "assistant") {
-        if model.goes_on(steered) {
+        if dialect.continues_answers && !thinks {
             trim_end(messages.last_mut());
         } else {
             messages.push(json!({ "role": "user", "content": [{ "type": "text", "text": GO_ON }] }));
@@ -268,10 +292,10 @@ fn block(content: &Content<'_>) -> Value {
     }
 }
 
-fn answer(said: &[Said<'_>], model: &Model) -> Vec<Value> {
+fn answer(said: &[Said<'_>], dialect: &Dialect) -> Vec<Value> {
     let block = |said: &Said<'_>| match said {
         Said::Text { text, .. } => (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text })),
-        Said::Thinking { .. } if !model.takes_its_thinking_back() => None,
+        Said::Thinking { .. } if !dialect.replays_thinking => None,
         Said::Thinking { signature, redacted: true, .. } => {
             Some(json!({ "type": "redacted_thinking", "data": (*signature)? }))
         }
@@ -298,7 +322,7 @@ fn trim_end(answer: Option<&mut Value>) {
 
 /// An answer while it comes.
 #[derive(Debug, Default)]
-pub struct Decoder {
+struct Decoder {
     /// By the provider's number for each.
     blocks: Vec<(u64, Growing)>,
     usage: Usage,
@@ -327,12 +351,8 @@ enum Growing {
     Unknown,
 }
 
-impl Decoder {
-    /// Takes the next event.
-    ///
-    /// # Errors
-    /// When it is an error of the provider, or no event of such a provider.
-    pub fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
+impl Decode for Decoder {
+    fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
         let data = event.data.trim();
         // Some gateways end every stream as OpenAI does.
         if data.is_empty() || data == "[DONE]" {
@@ -360,7 +380,7 @@ impl Decoder {
     ///
     /// # Errors
     /// When it is an error of the provider, or no answer of such a provider.
-    pub fn whole(&mut self, body: &str) -> Result<(), Trouble> {
+    fn whole(&mut self, body: &str) -> Result<(), Trouble> {
         let value = reading::json(body)?;
         failed(value["type"].as_str().unwrap_or_default(), &value, body)?;
         let Some(blocks) = value["content"].as_array() else {
@@ -380,7 +400,7 @@ impl Decoder {
     ///
     /// # Errors
     /// When the answer broke off.
-    pub fn finish(self) -> Result<Answer, Trouble> {
+    fn finish(self: Box<Self>) -> Result<Answer, Trouble> {
         if !self.done {
             return Err(Trouble::new(TroubleKind::CutOff, "the stream ended without its message_stop"));
         }
@@ -413,7 +433,9 @@ impl Decoder {
         let usage = Usage { total: input + output + cache_read + cache_write, ..self.usage };
         Ok(Answer { parts, usage, stop })
     }
+}
 
+impl Decoder {
     /// Takes a block as it begins, or all of it.
     fn begin(&mut self, at: u64, block: &Value) -> Vec<Delta> {
         let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
@@ -508,6 +530,7 @@ mod tests {
         turns::{Target, turns},
     };
     use super::*;
+    use crate::models::dialects;
     use proptest::prelude::*;
     use std::{borrow::Cow, collections::HashSet};
 
@@ -519,7 +542,7 @@ mod tests {
 
     fn decode(stream: &str) -> Result<Answer, Trouble> {
         reading::at_every_cut(stream, |events| {
-            let mut decoder = Decoder::default();
+            let mut decoder = Box::<Decoder>::default();
             for event in events {
                 decoder.event(event)?;
             }
@@ -580,7 +603,7 @@ mod tests {
     #[test]
     fn bodies_in_one_piece() {
         let whole = |body: &str| {
-            let mut decoder = Decoder::default();
+            let mut decoder = Box::<Decoder>::default();
             decoder.whole(body)?;
             decoder.finish()
         };
@@ -597,7 +620,7 @@ mod tests {
 
     #[test]
     fn deltas() {
-        let mut decoder = Decoder::default();
+        let mut decoder = Box::<Decoder>::default();
         let mut deltas = |data: Value| {
             let event = sse::Event { name: None, data: data.to_string() };
             decoder.event(&event).expect("an event")
@@ -612,7 +635,7 @@ mod tests {
     }
 
     fn request(turns: Vec<Turn>) -> Request {
-        Request { model: "claude-sonnet-4-5".into(), turns, ..Request::default() }
+        Request { model: dialects::model("claude-sonnet-4-5"), turns, ..Request::default() }
     }
 
     #[test]
@@ -692,7 +715,7 @@ mod tests {
     fn a_conversation_that_ends_with_an_answer() {
         let last = |model: &str, reasoning: Reasoning| {
             let turns = vec![Turn::user("Go"), Turn::Assistant(vec![Part::text("So far \n")])];
-            let request = Request { model: model.into(), reasoning, ..request(turns) };
+            let request = Request { model: dialects::model(model), reasoning, ..request(turns) };
             encode(&request, Delivery::Whole).body["messages"].as_array().and_then(|it| it.last().cloned())
         };
         let trimmed = json!({ "role": "assistant", "content": [{ "type": "text", "text": "So far" }] });
@@ -703,25 +726,14 @@ mod tests {
     }
 
     #[test]
-    fn versions() {
-        let row = |name: &str, version: Option<(u32, u32)>| assert_eq!(Model::of(name).version, version, "{name}");
-        row("claude-3-opus-20240229", Some((3, 0)));
-        row("anthropic.claude-3-5-sonnet-20241022-v2:0", Some((3, 5)));
-        row("claude-3-7-sonnet-latest", Some((3, 7)));
-        row("claude-sonnet-4@20250514", Some((4, 0)));
-        row("claude-opus-4-1-20250805", Some((4, 1)));
-        row("anthropic/claude-opus-4.6", Some((4, 6)));
-        row("us.anthropic.claude-opus-5-v1:0", Some((5, 0)));
-        row("claude-haiku-5-5", Some((5, 5)));
-        row("claude-mythos-preview", Some((5, 0)));
-        row("MiniMax-M2", None);
-    }
-
-    #[test]
     fn what_each_model_is_told_about_thinking() {
         let told = |model: &str, reasoning: Reasoning, max_tokens: u64| {
-            let request =
-                Request { model: model.into(), reasoning, max_tokens: Some(max_tokens), ..Request::default() };
+            let request = Request {
+                model: dialects::model(model),
+                reasoning,
+                max_tokens: Some(max_tokens),
+                ..Request::default()
+            };
             let body = encode(&request, Delivery::Whole).body;
             json!([body["max_tokens"], body.get("thinking"), body["output_config"].get("effort")])
         };
@@ -758,7 +770,7 @@ mod tests {
             result("1", vec![Part::text("x")], false),
         ];
         let body = |model: &str, reasoning: Reasoning, turns: &[Turn]| {
-            let request = Request { model: model.into(), reasoning, ..request(turns.to_vec()) };
+            let request = Request { model: dialects::model(model), reasoning, ..request(turns.to_vec()) };
             encode(&request, Delivery::Whole).body
         };
         let first = |model: &str| body(model, Reasoning::Unsaid, &turns)["messages"][1]["content"][0]["type"].clone();
@@ -782,7 +794,7 @@ mod tests {
         let message = answer.message("anthropic-messages", target.provider, target.model, 0).to_string();
         let user = json!({ "role": "user", "content": "Go" }).to_string();
         let turns = turns([Cow::Owned(user), Cow::Owned(message)], &target);
-        let request = Request { model: target.model.into(), turns, ..Request::default() };
+        let request = Request { model: dialects::model(target.model), turns, ..Request::default() };
         let content = encode(&request, Delivery::Whole).body["messages"][1]["content"].clone();
         let signature = "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds+/==";
         let data = "EmwKAhgBEgy3va3pzix/LafPsn4aDFIT2Xlxh0L5L8rLVyIw";
@@ -838,7 +850,7 @@ mod tests {
         fn whatever_was_said_is_valid(turns in steps::tests::any_conversation(), at in 0..4usize, system: bool) {
             let model = ["claude-sonnet-4-5", "claude-opus-4-8", "claude-opus-5-5", "MiniMax-M2"][at];
             let request = Request {
-                model: model.into(),
+                model: dialects::model(model),
                 system: system.then(|| "s".into()),
                 reasoning: Reasoning::Effort(Effort::Low),
                 cache: Cache::Prefix("s".into()),

@@ -1,78 +1,65 @@
-//! One wire format or another.
+//! A request in any wire format, and the answer in the same one.
 
 use super::{
-    Answer, Api, Delivery, Delta, Encoded, Request, Trouble, anthropic, google, halves::Halves, openai_chat,
-    openai_responses, sse,
+    Answer, Api, Delivery, Delta, Encoded, Request, Trouble,
+    anthropic::Anthropic,
+    format::{Decode, WireFormat},
+    google::Google,
+    halves::Halves,
+    openai_chat::OpenaiChat,
+    openai_responses::OpenaiResponses,
+    sse,
 };
 
-/// A request in a provider's own words.
-#[must_use]
-pub fn encode(api: Api, request: &Request, delivery: Delivery) -> Encoded {
+/// The wire format of an API.
+pub(super) fn wire_format(api: Api) -> &'static dyn WireFormat {
     match api {
-        Api::OpenaiResponses => openai_responses::encode(request, delivery),
-        // A client takes what nearly everybody takes.
-        Api::OpenaiChat | Api::Client => openai_chat::encode(request, delivery),
-        Api::Anthropic => anthropic::encode(request, delivery),
-        Api::Google => google::encode(request, delivery),
+        Api::OpenaiResponses => &OpenaiResponses,
+        // Clients take the format that most servers take.
+        Api::OpenaiChat | Api::Client => &OpenaiChat,
+        Api::Anthropic => &Anthropic,
+        Api::Google => &Google,
     }
 }
 
-/// An answer on its way in.
+/// The path and the body of a request.
+#[must_use]
+pub fn encode(api: Api, request: &Request, delivery: Delivery) -> Encoded {
+    wire_format(api).encode(request, delivery)
+}
+
+/// The decoder of one answer in any wire format.
 pub struct Decoder {
-    format: Format,
+    format: &'static dyn WireFormat,
+    decode: Box<dyn Decode>,
     halves: Halves,
     over: bool,
 }
 
-enum Format {
-    OpenaiChat(openai_chat::Decoder),
-    OpenaiResponses(openai_responses::Decoder),
-    Anthropic(anthropic::Decoder),
-    Google(google::Decoder),
-}
-
 impl Decoder {
-    /// For an answer in this format.
+    /// A decoder for an answer in this format.
     #[must_use]
     pub fn new(api: Api) -> Self {
-        let format = match api {
-            Api::OpenaiChat | Api::Client => Format::OpenaiChat(Default::default()),
-            Api::Anthropic => Format::Anthropic(Default::default()),
-            Api::Google => Format::Google(Default::default()),
-            Api::OpenaiResponses => Format::OpenaiResponses(Default::default()),
-        };
-        Self { format, halves: Halves::default(), over: false }
+        let format = wire_format(api);
+        Self { format, decode: format.decoder(), halves: Halves::default(), over: false }
     }
 
-    /// Takes the next event.
+    /// Takes the next event of a stream and returns the pieces of the answer that it adds.
     ///
     /// # Errors
-    /// When it is an error, or no event of this format.
+    /// When the event reports an error, or is no event of this format.
     pub fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
-        // Behind these nothing comes, though some servers keep the connection open.
-        const LAST: [&str; 4] = ["message_stop", "response.completed", "response.incomplete", "response.failed"];
-        self.over |= event.data.trim() == "[DONE]" || event.name.as_deref().is_some_and(|name| LAST.contains(&name));
-        let event = &*self.halves.joined(event);
-        match &mut self.format {
-            Format::OpenaiChat(decoder) => decoder.event(event),
-            Format::OpenaiResponses(decoder) => decoder.event(event),
-            Format::Anthropic(decoder) => decoder.event(event),
-            Format::Google(decoder) => decoder.event(event),
-        }
+        let is_last = |name: &str| self.format.last_events().contains(&name);
+        self.over |= event.data.trim() == "[DONE]" || event.name.as_deref().is_some_and(is_last);
+        self.decode.event(&self.halves.joined(event))
     }
 
     /// Takes an answer that came in one piece.
     ///
     /// # Errors
-    /// When it is an error, or no answer of this format.
+    /// When the body reports an error, or is no answer of this format.
     pub fn whole(&mut self, body: &str) -> Result<(), Trouble> {
-        let body = &*Halves::whole(body);
-        match &mut self.format {
-            Format::OpenaiChat(decoder) => decoder.whole(body),
-            Format::OpenaiResponses(decoder) => decoder.whole(body),
-            Format::Anthropic(decoder) => decoder.whole(body),
-            Format::Google(decoder) => decoder.whole(body),
-        }
+        self.decode.whole(&Halves::whole(body))
     }
 
     /// Whether the last event came.
@@ -84,13 +71,8 @@ impl Decoder {
     /// The answer.
     ///
     /// # Errors
-    /// When its end did not come.
+    /// When its end did not come, or the provider failed in it.
     pub fn finish(self) -> Result<Answer, Trouble> {
-        match self.format {
-            Format::OpenaiChat(decoder) => decoder.finish(),
-            Format::OpenaiResponses(decoder) => decoder.finish(),
-            Format::Anthropic(decoder) => decoder.finish(),
-            Format::Google(decoder) => decoder.finish(),
-        }
+        self.decode.finish()
     }
 }

@@ -3,16 +3,77 @@
 
 use super::{
     Answer, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, Trouble, TroubleKind, Turn,
+    format::{Decode, WireFormat},
+    levels::Level,
     reading, sse,
     steps::{self, Content, Ids, Returned, Said, Step, Tool},
 };
 use crate::conversation::message::Usage;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
+/// The differences between models.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dialect {
+    /// The form of calls and results.
+    pub generation: Generation,
+    /// The form of thinking.
+    pub thinking: Thinking,
+}
+
+/// The form of calls and results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Generation {
+    /// Calls have no ids, and the images of a result stand beside it. Also models of other families.
+    #[default]
+    Second,
+    /// Calls have ids, the first call of an answer needs a signature, and a result holds images.
+    Third,
+}
+
+/// The form of thinking.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Thinking {
+    /// The model does not think, or cannot be told how much.
+    #[default]
+    Unset,
+    /// By levels, least first.
+    Levels(Vec<Level>),
+    /// By a budget in tokens.
+    Budget {
+        /// The budget of a request without thinking.
+        off: u64,
+        /// The smallest budget of a request with thinking.
+        least: u64,
+        /// The largest budget.
+        most: u64,
+    },
+}
+
+/// This wire format.
+pub(super) struct Google;
+
+impl WireFormat for Google {
+    fn encode(&self, request: &Request, delivery: Delivery) -> Encoded {
+        encode(request, delivery)
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("x-goog-api-key", key.to_owned())
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::<Decoder>::default()
+    }
+}
+
 /// A request in the words of `generateContent`.
-#[must_use]
-pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
-    let mut body = json!({ "contents": contents(&request.model, &request.turns) });
+fn encode(request: &Request, delivery: Delivery) -> Encoded {
+    let dialect = &request.model.dialect.google;
+    let mut body = json!({ "contents": contents(dialect.generation, &request.turns) });
     if let Some(system) = request.system.as_deref().filter(|system| !system.is_empty()) {
         body["systemInstruction"] = json!({ "parts": [{ "text": system }] });
     }
@@ -26,15 +87,15 @@ pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
     if let Some(most) = request.max_tokens {
         body["generationConfig"]["maxOutputTokens"] = most.min(request.ceiling.unwrap_or(u64::MAX)).into();
     }
-    if let Some(thinking) = thinking(&request.model, request.reasoning) {
+    if let Some(thinking) = dialect.thinking.config(request.reasoning) {
         body["generationConfig"]["thinkingConfig"] = thinking;
     }
-    Encoded { path: path(&request.model, delivery), body }
+    Encoded { path: path(&request.model.id, delivery), body }
 }
 
 /// An answer while it comes.
 #[derive(Debug, Default)]
-pub struct Decoder {
+struct Decoder {
     parts: Vec<Part>,
     /// Google's id of the answer.
     id: String,
@@ -56,12 +117,8 @@ struct Tokens {
     total: u64,
 }
 
-impl Decoder {
-    /// Takes the next event and gives what it adds.
-    ///
-    /// # Errors
-    /// When the event is no JSON, or tells of an error.
-    pub fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
+impl Decode for Decoder {
+    fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
@@ -74,7 +131,7 @@ impl Decoder {
     ///
     /// # Errors
     /// When it is no answer, or tells of an error.
-    pub fn whole(&mut self, body: &str) -> Result<(), Trouble> {
+    fn whole(&mut self, body: &str) -> Result<(), Trouble> {
         self.read(body).map(|_| ())
     }
 
@@ -82,7 +139,7 @@ impl Decoder {
     ///
     /// # Errors
     /// When its end was not seen, or the model failed to write a call.
-    pub fn finish(self) -> Result<Answer, Trouble> {
+    fn finish(self: Box<Self>) -> Result<Answer, Trouble> {
         let stop = match (self.finish, self.blocked) {
             (None, Some(why)) => Stop::Refused(why),
             (None, None) => return Err(Trouble::new(TroubleKind::CutOff, "")),
@@ -102,7 +159,9 @@ impl Decoder {
             stop: if stop == Stop::Done && calls { Stop::ToolUse } else { stop },
         })
     }
+}
 
+impl Decoder {
     fn read(&mut self, json: &str) -> Result<Vec<Delta>, Trouble> {
         let garbled = || Trouble::new(TroubleKind::Garbled, json);
         let mut deltas = Vec::new();
@@ -222,7 +281,7 @@ fn with_words(reason: &str, said: &str) -> String {
     if said.is_empty() { reason.to_owned() } else { format!("{reason}: {said}") }
 }
 
-/// Google's documented signature for calls that were made elsewhere; without one, Gemini 3 refuses the request.
+/// Google's documented signature for calls that another model made. The third generation refuses calls without one.
 const FOREIGN_CALL: &str = "skip_thought_signature_validator";
 /// Images that may stand inside a result.
 const IN_RESULTS: &[&str] = &["image/png", "image/jpeg", "image/webp"];
@@ -278,17 +337,15 @@ impl Turns {
     }
 }
 
-fn contents(model: &str, turns: &[Turn]) -> Value {
-    // Since the third generation calls have names, signatures are asked for, and a result may show images.
-    let newer = generation(model).is_some_and(|it| it.major >= 3);
+fn contents(generation: Generation, turns: &[Turn]) -> Value {
     let mut taken = Turns { contents: Vec::new(), user: Vec::new() };
     for step in steps::steps(turns, Ids::UpTo(64)) {
         match step {
             Step::User(content) => taken.user.extend(content.iter().map(said)),
             Step::Answer { said, results: returned } => {
                 taken.user_is_done();
-                taken.contents.push(json!({ "role": "model", "parts": answered(&said, newer) }));
-                taken.user = results(&said, returned, newer);
+                taken.contents.push(json!({ "role": "model", "parts": answered(&said, generation) }));
+                taken.user = results(&said, returned, generation);
             }
         }
     }
@@ -308,7 +365,7 @@ fn inline(mime: &str, data: &str) -> Value {
 }
 
 /// Only the first of parallel calls is signed by Google.
-fn answered(said: &[Said<'_>], newer: bool) -> Vec<Value> {
+fn answered(said: &[Said<'_>], generation: Generation) -> Vec<Value> {
     let mut first = true;
     let piece = |said: &Said<'_>| {
         let (mut json, signature) = match said {
@@ -318,10 +375,11 @@ fn answered(said: &[Said<'_>], newer: bool) -> Vec<Value> {
             }
             Said::Call(call) => {
                 let mut json = json!({ "name": call.name, "args": reading::object(call.arguments) });
-                if newer {
+                if generation == Generation::Third {
                     json["id"] = call.id.as_str().into();
                 }
-                let foreign = (newer && std::mem::take(&mut first)).then_some(FOREIGN_CALL);
+                let signed = generation == Generation::Third && std::mem::take(&mut first);
+                let foreign = signed.then_some(FOREIGN_CALL);
                 (json!({ "functionCall": json }), usable(call.signature).or(foreign))
             }
         };
@@ -342,12 +400,12 @@ fn usable(signature: Option<&str>) -> Option<&str> {
 }
 
 /// The results of one answer, in the order of its calls: where calls have no ids, that order is what tells them apart.
-fn results(said: &[Said<'_>], mut returned: Vec<Returned<'_>>, newer: bool) -> Vec<Value> {
+fn results(said: &[Said<'_>], mut returned: Vec<Returned<'_>>, generation: Generation) -> Vec<Value> {
     let mut images = Vec::new();
     let mut parts = Vec::new();
     for call in steps::calls(said) {
         let Some(at) = returned.iter().position(|it| it.id == call.id) else { continue };
-        let (part, beside) = result(&returned.swap_remove(at), &call.name, newer);
+        let (part, beside) = result(&returned.swap_remove(at), &call.name, generation);
         parts.push(part);
         if !beside.is_empty() {
             images.push(json!({ "text": format!("Images of {}:", call.name) }));
@@ -359,14 +417,15 @@ fn results(said: &[Said<'_>], mut returned: Vec<Returned<'_>>, newer: bool) -> V
 }
 
 /// A result, and the images that only fit beside it.
-fn result(returned: &Returned<'_>, name: &str, newer: bool) -> (Value, Vec<Value>) {
+fn result(returned: &Returned<'_>, name: &str, generation: Generation) -> (Value, Vec<Value>) {
+    let third = generation == Generation::Third;
     let mut texts = Vec::new();
     let mut inside = Vec::new();
     let mut beside = Vec::new();
     for content in &returned.content {
         match content {
             Content::Text(text) => texts.push(text.as_ref()),
-            Content::Image { mime, data } if newer && IN_RESULTS.contains(mime) => inside.push(inline(mime, data)),
+            Content::Image { mime, data } if third && IN_RESULTS.contains(mime) => inside.push(inline(mime, data)),
             Content::Image { mime, data } => beside.push(inline(mime, data)),
         }
     }
@@ -375,7 +434,7 @@ fn result(returned: &Returned<'_>, name: &str, newer: bool) -> (Value, Vec<Value
     }
     let key = if returned.is_error { "error" } else { "output" };
     let mut response = json!({ "name": name, "response": { key: texts.join("\n") } });
-    if newer {
+    if third {
         response["id"] = returned.id.as_str().into();
     }
     if !inside.is_empty() {
@@ -384,97 +443,38 @@ fn result(returned: &Returned<'_>, name: &str, newer: bool) -> (Value, Vec<Value
     (json!({ "functionResponse": response }), beside)
 }
 
-/// Which Gemini a model is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Generation {
-    major: u32,
-    minor: u32,
-}
-
-fn name_of(model: &str) -> String {
-    model.rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
-}
-
-fn generation(model: &str) -> Option<Generation> {
-    let name = name_of(model);
-    let rest = name.strip_prefix("gemini-")?;
-    // `gemini-flash-latest` and its kind: whatever is newest, and that has long been at least the third.
-    if rest.ends_with("-latest") && !rest.starts_with(|char: char| char.is_ascii_digit()) {
-        return Some(Generation { major: 3, minor: 0 });
-    }
-    let mut numbers = rest.split('-').next()?.split('.').map(str::parse);
-    let major = numbers.next()?.ok()?;
-    let minor = numbers.next().and_then(Result::ok).unwrap_or_default();
-    Some(Generation { major, minor })
-}
-
-/// How a model's thinking is set.
-enum Dial {
-    /// By levels, least first.
-    Levels(&'static [&'static str]),
-    /// By tokens: what counts as none, the least, the most.
-    Budget(u64, u64, u64),
-}
-
-/// Nothing for models that do not think, or do not let it be set.
-fn dial(model: &str) -> Option<Dial> {
-    let name = name_of(model);
-    if ["image", "tts", "audio", "live", "computer-use"].iter().any(|kind| name.contains(kind)) {
-        return None;
-    }
-    if name.starts_with("gemma-4") || name.starts_with("gemma4") {
-        return Some(Dial::Levels(&["MINIMAL", "HIGH"]));
-    }
-    let generation = generation(&name)?;
-    let is = |kind: &str| name.contains(kind);
-    Some(match (generation.major, generation.minor) {
-        (0..=1, _) | (2, 0..=4) => return None,
-        (2, _) if is("flash-lite") => Dial::Budget(0, 512, 24_576),
-        (2, _) if is("flash") => Dial::Budget(0, 128, 24_576),
-        (2, _) => Dial::Budget(128, 128, 32_768),
-        (3, _) if is("latest") => Dial::Levels(&["LOW", "MEDIUM", "HIGH"]),
-        (3, 0) if is("pro") => Dial::Levels(&["LOW", "HIGH"]),
-        (3, 0..=6) if is("flash") => Dial::Levels(&["MINIMAL", "LOW", "MEDIUM", "HIGH"]),
-        _ => Dial::Levels(&["LOW", "MEDIUM", "HIGH"]),
-    })
-}
-
-/// What is said of thinking. Asked for an effort, the model also shows a summary of its thoughts.
-fn thinking(model: &str, reasoning: Reasoning) -> Option<Value> {
-    let effort = match reasoning {
-        Reasoning::Unsaid => return None,
-        Reasoning::Off => None,
-        Reasoning::Effort(effort) => Some(effort),
-    };
-    let mut config = match dial(model)? {
-        Dial::Levels(levels) => {
-            const LADDER: &[&str] = &["MINIMAL", "LOW", "MEDIUM", "HIGH"];
-            let wanted = match effort {
-                None | Some(Effort::Minimal) => 0,
-                Some(Effort::Low) => 1,
-                Some(Effort::Medium) => 2,
-                Some(Effort::High | Effort::Highest) => 3,
-            };
-            let rank = |level: &str| LADDER.iter().position(|it| *it == level);
-            let level = levels.iter().find(|level| rank(level) >= Some(wanted)).or(levels.last());
-            json!({ "thinkingLevel": level })
+impl Thinking {
+    /// The `thinkingConfig`; `None` where the request says nothing about thinking or the model cannot be told. Asked for
+    /// an effort, the model also shows a summary of its thoughts.
+    fn config(&self, reasoning: Reasoning) -> Option<Value> {
+        let effort = match reasoning {
+            Reasoning::Unsaid => return None,
+            Reasoning::Off => None,
+            Reasoning::Effort(effort) => Some(effort),
+        };
+        let mut config = match self {
+            Self::Unset => return None,
+            Self::Levels(levels) => {
+                let level = Level::among(levels, reasoning)?;
+                json!({ "thinkingLevel": level.name().to_ascii_uppercase() })
+            }
+            Self::Budget { off, least, most } => {
+                let budget = match effort {
+                    None => *off,
+                    Some(Effort::Minimal) => *least,
+                    Some(Effort::Low) => 1_024,
+                    Some(Effort::Medium) => 8_192,
+                    Some(Effort::High) => 24_576,
+                    Some(Effort::Highest) => *most,
+                };
+                json!({ "thinkingBudget": budget })
+            }
+        };
+        if effort.is_some() {
+            config["includeThoughts"] = true.into();
         }
-        Dial::Budget(none, least, most) => {
-            let budget = match effort {
-                None => none,
-                Some(Effort::Minimal) => least,
-                Some(Effort::Low) => 1024,
-                Some(Effort::Medium) => 8192,
-                Some(Effort::High) => 24_576,
-                Some(Effort::Highest) => most,
-            };
-            json!({ "thinkingBudget": budget })
-        }
-    };
-    if effort.is_some() {
-        config["includeThoughts"] = true.into();
+        Some(config)
     }
-    Some(config)
 }
 
 fn str_of<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -485,11 +485,12 @@ fn str_of<'a>(value: &'a Value, key: &str) -> &'a str {
 mod tests {
     use super::super::ToolOutcome;
     use super::*;
+    use crate::models::dialects;
     use std::path::Path;
 
     fn decode(pieces: &[&[u8]]) -> Result<(Vec<Delta>, Answer), Trouble> {
         let mut parser = sse::Parser::default();
-        let mut decoder = Decoder::default();
+        let mut decoder = Box::<Decoder>::default();
         let mut deltas = Vec::new();
         for piece in pieces {
             for event in parser.push(piece).expect("small") {
@@ -500,7 +501,7 @@ mod tests {
     }
 
     fn whole(body: &str) -> Result<Answer, Trouble> {
-        let mut decoder = Decoder::default();
+        let mut decoder = Box::<Decoder>::default();
         decoder.whole(body)?;
         decoder.finish()
     }
@@ -514,7 +515,7 @@ mod tests {
     }
 
     fn contents_of(model: &str, turns: Vec<Turn>) -> Value {
-        body(&Request { model: model.into(), turns, ..Request::default() })["contents"].clone()
+        body(&Request { model: dialects::model(model), turns, ..Request::default() })["contents"].clone()
     }
 
     fn signed(text: &str, signature: &str) -> Part {
@@ -558,7 +559,7 @@ mod tests {
     #[test]
     fn a_whole_request() {
         let request = Request {
-            model: "gemini-2.5-pro".into(),
+            model: dialects::model("gemini-2.5-pro"),
             system: Some("Be brief.".into()),
             turns: vec![Turn::User(vec![Part::text("What is this?"), image("image/gif"), Part::text("")])],
             tools: vec![json!({
@@ -587,7 +588,7 @@ mod tests {
             },
         });
         assert_eq!(body(&request), expected);
-        let plain = Request { model: "m".into(), turns: vec![Turn::user("Hi")], ..Request::default() };
+        let plain = Request { model: dialects::model("m"), turns: vec![Turn::user("Hi")], ..Request::default() };
         assert_eq!(body(&plain), json!({ "contents": [{ "role": "user", "parts": [{ "text": "Hi" }] }] }));
     }
 
@@ -604,45 +605,6 @@ mod tests {
             assert_eq!(path(model, Delivery::Whole), expected);
         }
         assert_eq!(path("a", Delivery::Stream), "/models/a:streamGenerateContent?alt=sse");
-    }
-
-    #[test]
-    fn thinking_is_set_as_each_model_lets_it() {
-        use Effort::{High, Highest, Low, Medium, Minimal};
-        let budget = |tokens: u64| Some(json!({ "thinkingBudget": tokens }));
-        let level = |level: &str| Some(json!({ "thinkingLevel": level }));
-        let shown = |config: Option<Value>| {
-            config.map(|mut config| {
-                config["includeThoughts"] = true.into();
-                config
-            })
-        };
-        let rows = [
-            ("gemini-2.5-flash", Reasoning::Unsaid, None),
-            ("gemini-2.0-flash", Reasoning::Off, None),
-            ("gemini-1.5-pro", Reasoning::Effort(High), None),
-            ("gemini-2.5-flash-image", Reasoning::Off, None),
-            ("models/gemini-2.5-flash", Reasoning::Off, budget(0)),
-            ("gemini-2.5-flash-lite", Reasoning::Off, budget(0)),
-            ("gemini-2.5-pro", Reasoning::Off, budget(128)),
-            ("gemini-2.5-flash-lite", Reasoning::Effort(Minimal), shown(budget(512))),
-            ("gemini-2.5-flash", Reasoning::Effort(Low), shown(budget(1024))),
-            ("gemini-2.5-pro", Reasoning::Effort(High), shown(budget(24_576))),
-            ("gemini-2.5-pro", Reasoning::Effort(Highest), shown(budget(32_768))),
-            ("gemini-3-pro-preview", Reasoning::Off, level("LOW")),
-            ("gemini-3-pro-preview", Reasoning::Effort(Medium), shown(level("HIGH"))),
-            ("gemini-3.1-pro-preview", Reasoning::Effort(Medium), shown(level("MEDIUM"))),
-            ("gemini-3-flash-preview", Reasoning::Off, level("MINIMAL")),
-            ("gemini-3.8-flash", Reasoning::Off, level("LOW")),
-            ("gemini-flash-latest", Reasoning::Off, level("LOW")),
-            ("gemini-4-argon", Reasoning::Effort(Minimal), shown(level("LOW"))),
-            ("gemma-4-31b-it", Reasoning::Effort(Low), shown(level("HIGH"))),
-            ("gemma-3-27b-it", Reasoning::Off, None),
-            ("llama", Reasoning::Effort(High), None),
-        ];
-        for (model, reasoning, expected) in rows {
-            assert_eq!(thinking(model, reasoning), expected, "{model} {reasoning:?}");
-        }
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use super::{
     Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Request, Trouble, TroubleKind,
     body::{Body, Progress},
-    codec, keys,
+    codec,
+    format::WireFormat,
+    keys,
 };
 use crate::{secret::Secret, text};
 use reqwest::{
@@ -73,9 +75,10 @@ impl Http {
         stall: Duration,
         told: &mut (dyn FnMut(&Delta) + Send),
     ) -> Result<Answer, Trouble> {
-        let Encoded { path, body } = codec::encode(endpoint.api, request, Delivery::Stream);
+        let format = codec::wire_format(endpoint.api);
+        let Encoded { path, body } = format.encode(request, Delivery::Stream);
         let url = address(&endpoint.base_url, &path)?;
-        let mut headers = headers(endpoint.api, key.map(Secret::reveal))?;
+        let mut headers = headers(format, key.map(Secret::reveal))?;
         for (name, value) in &endpoint.headers {
             let (name, value) = (HeaderName::try_from(name.as_str()), secret_value(value.reveal()));
             if let (Ok(name), Ok(value)) = (name, value) {
@@ -127,19 +130,19 @@ fn address(base_url: &str, path: &str) -> Result<String, Trouble> {
     })
 }
 
-fn headers(api: Api, key: Option<&str>) -> Result<HeaderMap, Trouble> {
+/// The headers of a request, with the key where there is one.
+///
+/// # Errors
+/// When the key cannot stand in a header.
+fn headers(format: &dyn WireFormat, key: Option<&str>) -> Result<HeaderMap, Trouble> {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     headers.insert("accept", HeaderValue::from_static("text/event-stream, application/json"));
-    if api == Api::Anthropic {
-        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    for (name, value) in format.headers() {
+        headers.insert(*name, HeaderValue::from_static(value));
     }
     let Some(key) = key else { return Ok(headers) };
-    let (name, value) = match api {
-        Api::Anthropic => ("x-api-key", key.to_owned()),
-        Api::Google => ("x-goog-api-key", key.to_owned()),
-        Api::OpenaiChat | Api::OpenaiResponses | Api::Client => ("authorization", format!("Bearer {key}")),
-    };
+    let (name, value) = format.key_header(key);
     let no_header = |_| Trouble::new(TroubleKind::Denied, "the key has characters that no key has");
     headers.insert(name, secret_value(&value).map_err(no_header)?);
     Ok(headers)

@@ -2,8 +2,10 @@
 //! Servers of others send only some of the events; what the last event holds stands in for those that never came.
 
 use super::{
-    Answer, Cache, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, Trouble, TroubleKind,
-    Turn, reading, sse,
+    Answer, Cache, Delivery, Delta, Encoded, Part, Reasoning, Request, Stop, ToolChoice, Trouble, TroubleKind, Turn,
+    format::{Decode, WireFormat},
+    levels::{Efforts, Level},
+    reading, sse,
     steps::{self, Call, Content, Ids, Returned, Said, Step, Tool},
 };
 use crate::conversation::message::Usage;
@@ -11,11 +13,42 @@ use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use std::collections::HashSet;
 
+/// The differences between models.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dialect {
+    /// The levels of thinking that the model takes. It refuses a request with another one.
+    pub efforts: Efforts,
+}
+
+impl Default for Dialect {
+    /// The three levels that servers have in common, for requests that ask for an effort.
+    fn default() -> Self {
+        Self { efforts: Efforts { thinks: false, levels: vec![Level::Low, Level::Medium, Level::High] } }
+    }
+}
+
+/// This wire format.
+pub(super) struct OpenaiResponses;
+
+impl WireFormat for OpenaiResponses {
+    fn encode(&self, request: &Request, delivery: Delivery) -> Encoded {
+        encode(request, delivery)
+    }
+
+    fn last_events(&self) -> &'static [&'static str] {
+        &["response.completed", "response.incomplete", "response.failed"]
+    }
+
+    fn decoder(&self) -> Box<dyn Decode> {
+        Box::<Decoder>::default()
+    }
+}
+
 /// A request in the words of Responses.
-#[must_use]
-pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
+fn encode(request: &Request, delivery: Delivery) -> Encoded {
     let mut body = json!({
-        "model": request.model,
+        "model": request.model.id,
         "input": input(&request.turns),
         "store": false,
     });
@@ -34,16 +67,16 @@ pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
     if let Some(most) = request.max_tokens {
         body["max_output_tokens"] = most.min(request.ceiling.unwrap_or(u64::MAX)).max(LEAST_OUTPUT).into();
     }
-    let efforts = efforts(&request.model);
-    if let Some(effort) = effort(efforts, request.reasoning) {
-        body["reasoning"] = json!({ "effort": effort });
-        if matches!(request.reasoning, Reasoning::Effort(_)) {
+    let Efforts { thinks, levels } = &request.model.dialect.openai_responses.efforts;
+    let asked = matches!(request.reasoning, Reasoning::Effort(_));
+    if let Some(level) = request.model.dialect.openai_responses.efforts.level(request.reasoning) {
+        body["reasoning"] = json!({ "effort": level.name() });
+        if asked {
             body["reasoning"]["summary"] = "auto".into();
         }
     }
     // Models that do not think refuse a request that asks for their encrypted reasoning.
-    let thinks = efforts.map_or(matches!(request.reasoning, Reasoning::Effort(_)), |efforts| !efforts.is_empty());
-    if thinks {
+    if (*thinks || asked) && !levels.is_empty() {
         body["include"] = json!(["reasoning.encrypted_content"]);
     }
     if let Cache::Prefix(prefix) = &request.cache {
@@ -54,7 +87,7 @@ pub fn encode(request: &Request, delivery: Delivery) -> Encoded {
 
 /// An answer while it comes.
 #[derive(Debug, Default)]
-pub struct Decoder {
+struct Decoder {
     /// In the order in which they began.
     items: Vec<Item>,
     end: Option<End>,
@@ -97,12 +130,8 @@ struct End {
     usage: Usage,
 }
 
-impl Decoder {
-    /// Takes the next event and gives what it adds.
-    ///
-    /// # Errors
-    /// When the event is no JSON, or tells of an error.
-    pub fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
+impl Decode for Decoder {
+    fn event(&mut self, event: &sse::Event) -> Result<Vec<Delta>, Trouble> {
         let data = event.data.trim();
         if self.end.is_some() || data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
@@ -138,7 +167,7 @@ impl Decoder {
     ///
     /// # Errors
     /// When it is no answer, or tells of an error.
-    pub fn whole(&mut self, body: &str) -> Result<(), Trouble> {
+    fn whole(&mut self, body: &str) -> Result<(), Trouble> {
         let garbled = || Trouble::new(TroubleKind::Garbled, body);
         let value: Value = serde_json::from_str(body).map_err(|_| garbled())?;
         let exact: Whole<'_> = serde_json::from_str(body).unwrap_or_default();
@@ -155,7 +184,7 @@ impl Decoder {
     ///
     /// # Errors
     /// When its end was not seen.
-    pub fn finish(mut self) -> Result<Answer, Trouble> {
+    fn finish(mut self: Box<Self>) -> Result<Answer, Trouble> {
         let cut = || Trouble::new(TroubleKind::CutOff, "");
         let End { mut stop, usage } = self.end.take().ok_or_else(cut)?;
         if self.items.iter().all(|item| item.place.is_some()) {
@@ -173,7 +202,9 @@ impl Decoder {
         }
         Ok(Answer { parts: self.items.into_iter().filter_map(Item::part).collect(), usage, stop })
     }
+}
 
+impl Decoder {
     /// The item an event speaks of, among those that have not ended. Ids are the second choice: there are servers that
     /// give the same item another one in every event.
     fn open(&mut self, kind: Kind, event: &Value) -> &mut Item {
@@ -450,96 +481,6 @@ fn tool(tool: Tool<'_>) -> Value {
     })
 }
 
-/// Efforts, least first.
-const LADDER: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-
-/// Which efforts a model takes; the first name that fits counts. Whoever gets another one refuses the request.
-const EFFORTS: &[(&str, &[&str])] = &[
-    ("gpt-3.5", &[]),
-    ("gpt-4", &[]),
-    ("gpt-4o", &[]),
-    ("gpt-4.1", &[]),
-    ("gpt-4.5", &[]),
-    ("o1-mini", &[]),
-    ("o1-preview", &[]),
-    ("o3-deep-research", &[]),
-    ("o4-mini-deep-research", &[]),
-    ("o1", TO_HIGH),
-    ("o3", TO_HIGH),
-    ("o4", TO_HIGH),
-    ("codex-mini", TO_HIGH),
-    ("gpt-oss", TO_HIGH),
-    ("gpt-5-search-api", &[]),
-    ("gpt-5-codex", TO_HIGH),
-    ("gpt-5-pro", &["high"]),
-    ("gpt-5", &["minimal", "low", "medium", "high"]),
-    ("gpt-5.1-codex-max", TO_XHIGH),
-    ("gpt-5.1-codex", TO_HIGH),
-    ("gpt-5.1", &["none", "low", "medium", "high"]),
-    ("gpt-5.2-codex", TO_XHIGH),
-    ("gpt-5.2-pro", PRO),
-    ("gpt-5.2", NONE_TO_XHIGH),
-    ("gpt-5.3-codex", TO_XHIGH),
-    ("gpt-5.4-pro", PRO),
-    ("gpt-5.4", NONE_TO_XHIGH),
-    ("gpt-5.5-pro", PRO),
-    ("gpt-5.5", NONE_TO_XHIGH),
-    ("gpt-5.6-luna", NONE_TO_MAX),
-    ("gpt-5.6-sol", NONE_TO_MAX),
-    ("gpt-5.6-terra", NONE_TO_MAX),
-    ("gpt-6-luna", NONE_TO_MAX),
-    ("gpt-6-sol", NONE_TO_MAX),
-    ("gpt-6.1-terra", NONE_TO_MAX),
-    ("gpt-daybreak", NONE_TO_MAX),
-];
-const TO_HIGH: &[&str] = &["low", "medium", "high"];
-const TO_XHIGH: &[&str] = &["low", "medium", "high", "xhigh"];
-const PRO: &[&str] = &["medium", "high", "xhigh"];
-const NONE_TO_XHIGH: &[&str] = &["none", "low", "medium", "high", "xhigh"];
-const NONE_TO_MAX: &[&str] = &["none", "low", "medium", "high", "xhigh", "max"];
-
-/// The efforts a model takes, empty where it takes none; nothing where its name says nothing.
-fn efforts(model: &str) -> Option<&'static [&'static str]> {
-    let name = model.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-    let name = name.strip_prefix("ft:").unwrap_or(&name);
-    // The models behind ChatGPT choose themselves, whatever their number.
-    if name.contains("chat") {
-        return Some(&[]);
-    }
-    let fits = |known: &str| {
-        let rest = name.strip_prefix(known);
-        rest.is_some_and(|rest| !rest.starts_with(|char: char| char == '.' || char.is_ascii_alphanumeric()))
-    };
-    if let Some((_, efforts)) = EFFORTS.iter().find(|(known, _)| fits(known)) {
-        return Some(efforts);
-    }
-    // Later ones take at least these, and their larger brothers at least the upper two.
-    let number = name.strip_prefix("gpt-").and_then(|rest| rest.chars().next());
-    let later = number.is_some_and(|digit| ('5'..='9').contains(&digit));
-    later.then_some(if name.contains("-pro") { &PRO[..2] } else { TO_HIGH })
-}
-
-/// What is said of the effort: the least that is not below what is wanted, else the most there is.
-fn effort(efforts: Option<&'static [&'static str]>, reasoning: Reasoning) -> Option<&'static str> {
-    let wanted = match reasoning {
-        Reasoning::Unsaid => return None,
-        Reasoning::Off => "none",
-        Reasoning::Effort(Effort::Minimal) => "minimal",
-        Reasoning::Effort(Effort::Low) => "low",
-        Reasoning::Effort(Effort::Medium) => "medium",
-        Reasoning::Effort(Effort::High) => "high",
-        Reasoning::Effort(Effort::Highest) => "max",
-    };
-    let efforts = match (efforts, reasoning) {
-        (Some(efforts), _) => efforts,
-        // Whoever asks for an effort knows that the model thinks; these three are what servers have in common.
-        (None, Reasoning::Effort(_)) => TO_HIGH,
-        (None, _) => return None,
-    };
-    let rank = |effort: &str| LADDER.iter().position(|it| *it == effort);
-    efforts.iter().find(|effort| rank(effort) >= rank(wanted)).or(efforts.last()).copied()
-}
-
 impl Kind {
     fn of(item: &Value) -> Option<Self> {
         match item["type"].as_str()? {
@@ -671,8 +612,10 @@ fn str_of<'a>(value: &'a Value, key: &str) -> &'a str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Effort;
     use super::super::ToolOutcome;
     use super::*;
+    use crate::models::dialects;
     use std::path::Path;
 
     fn folder() -> std::path::PathBuf {
@@ -691,7 +634,7 @@ mod tests {
     }
 
     fn decode(pieces: &[&[u8]]) -> Result<(Vec<Delta>, Answer), Trouble> {
-        let mut decoder = Decoder::default();
+        let mut decoder = Box::<Decoder>::default();
         let deltas = events(&mut decoder, pieces)?;
         Ok((deltas, decoder.finish()?))
     }
@@ -705,7 +648,7 @@ mod tests {
     }
 
     fn input_of(turns: Vec<Turn>) -> Value {
-        body(&Request { model: "gpt-5.2".into(), turns, ..Request::default() })["input"].clone()
+        body(&Request { model: dialects::model("gpt-5.2"), turns, ..Request::default() })["input"].clone()
     }
 
     /// The items of an answer alone.
@@ -750,7 +693,7 @@ mod tests {
     #[test]
     fn a_whole_request() {
         let request = Request {
-            model: "gpt-5.2".into(),
+            model: dialects::model("gpt-5.2"),
             system: Some("Be brief.".into()),
             turns: vec![Turn::User(vec![Part::text("What is this?"), image(), Part::text("")])],
             tools: vec![json!({ "name": "read", "description": "Reads.", "inputSchema": { "type": "object" } })],
@@ -786,7 +729,7 @@ mod tests {
 
     #[test]
     fn a_plain_request_says_nothing_more() {
-        let request = Request { model: "llama".into(), turns: vec![Turn::user("Hi")], ..Request::default() };
+        let request = Request { model: dialects::model("llama"), turns: vec![Turn::user("Hi")], ..Request::default() };
         let expected = json!({
             "model": "llama",
             "input": [{ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Hi" }] }],
@@ -797,42 +740,9 @@ mod tests {
     }
 
     #[test]
-    fn efforts_are_those_a_model_takes() {
-        use Effort::{High, Highest, Low, Medium, Minimal};
-        let rows = [
-            ("gpt-4.1", Reasoning::Off, None),
-            ("gpt-4o-mini", Reasoning::Effort(High), None),
-            ("gpt-5-chat-latest", Reasoning::Effort(High), None),
-            ("gpt-5", Reasoning::Unsaid, None),
-            ("gpt-5", Reasoning::Off, Some("minimal")),
-            ("openai/gpt-5-mini-2025-08-07", Reasoning::Off, Some("minimal")),
-            ("gpt-5", Reasoning::Effort(Highest), Some("high")),
-            ("gpt-5-codex", Reasoning::Off, Some("low")),
-            ("gpt-5-pro", Reasoning::Off, Some("high")),
-            ("gpt-5.1", Reasoning::Off, Some("none")),
-            ("gpt-5.1", Reasoning::Effort(Minimal), Some("low")),
-            ("gpt-5.1-codex-max", Reasoning::Effort(Highest), Some("xhigh")),
-            ("gpt-5.2-pro", Reasoning::Effort(Low), Some("medium")),
-            ("gpt-5.4-mini", Reasoning::Off, Some("none")),
-            ("gpt-6-luna", Reasoning::Effort(Highest), Some("max")),
-            ("gpt-6.1-sol", Reasoning::Off, Some("low")),
-            ("gpt-7-pro", Reasoning::Off, Some("medium")),
-            ("o3-mini", Reasoning::Off, Some("low")),
-            ("o1-mini", Reasoning::Effort(Low), None),
-            ("ft:o4-mini-2025-04-16:me::1", Reasoning::Effort(Medium), Some("medium")),
-            ("gpt-oss:20b", Reasoning::Off, Some("low")),
-            ("qwen3", Reasoning::Off, None),
-            ("qwen3", Reasoning::Effort(Minimal), Some("low")),
-        ];
-        for (model, reasoning, expected) in rows {
-            assert_eq!(effort(efforts(model), reasoning), expected, "{model} {reasoning:?}");
-        }
-    }
-
-    #[test]
     fn encrypted_reasoning_is_only_asked_of_models_that_think() {
         let asked = |model: &str, reasoning| {
-            let request = Request { model: model.into(), reasoning, ..Request::default() };
+            let request = Request { model: dialects::model(model), reasoning, ..Request::default() };
             body(&request)["include"].is_array()
         };
         assert!(asked("gpt-5", Reasoning::Unsaid));
@@ -1034,7 +944,7 @@ mod tests {
     #[test]
     fn an_answer_in_one_piece() {
         let whole = |body: &str| {
-            let mut decoder = Decoder::default();
+            let mut decoder = Box::<Decoder>::default();
             decoder.whole(body)?;
             decoder.finish()
         };

@@ -182,3 +182,21 @@ fn nothing_prints_on_the_wire() {
         assert!(!without_stderr.contains("println!(") && !without_stderr.contains("print!("), "src/{name}.rs prints");
     }
 }
+
+/// Model families, by the words in their models' names.
+const FAMILIES: &[&str] = &[
+    "claude", "codex", "deepseek", "gemini", "gemma", "gpt", "grok", "haiku", "kimi", "llama", "minimax", "mistral",
+    "opus", "qwen", "sonnet", "stral",
+];
+
+/// A codec follows the dialect of a model, which is data. `overflow` is a table of error texts, by the servers that send
+/// them.
+#[test]
+fn a_provider_file_names_no_model_family() {
+    for (name, text) in files().iter().filter(|(name, _)| folder(name) == "provider" && name != "provider/overflow") {
+        // Names of APIs in session files.
+        let code = code(text).replace("google-gemini-cli", "").replace("openai-codex-responses", "").to_lowercase();
+        let found = FAMILIES.iter().find(|family| code.contains(*family));
+        assert_eq!(found, None, "src/{name}.rs names a model family; rules for models are in data/dialects.json");
+    }
+}

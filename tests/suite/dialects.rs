@@ -1,7 +1,10 @@
 //! The dialect that each model name leads to, seen in the bodies of requests: thinking, limits, ids, cache keys, and
 //! replayed reasoning.
 
-use abridged::provider::{Api, Cache, Delivery, Effort, Part, Reasoning, Request, ToolOutcome, Turn, codec};
+use abridged::{
+    models::dialects,
+    provider::{Api, Cache, Delivery, Effort, Part, Reasoning, Request, ToolOutcome, Turn, codec},
+};
 use serde_json::{Value, json};
 
 const OFF: Reasoning = Reasoning::Off;
@@ -15,7 +18,7 @@ const HIGHEST: Reasoning = Reasoning::Effort(Effort::Highest);
 /// A request of 1,000 tokens for a model.
 fn request(model: &str) -> Request {
     Request {
-        model: model.to_owned(),
+        model: dialects::model(model),
         turns: vec![Turn::user("Hi")],
         max_tokens: Some(1_000),
         cache: Cache::Prefix("session".to_owned()),

@@ -7,6 +7,7 @@ use crate::{
 };
 use abridged::{
     conversation::context,
+    models::dialects,
     prompts::Prompts,
     provider::{
         Api, Cache, Delivery, Effort, Reasoning, Request, codec,
@@ -646,7 +647,7 @@ fn request(messages: &[String], (format, model): (Format, &str), reasoning: Reas
     let target = Target { api, provider, model: id };
     let tools: Vec<Value> = serde_json::from_value(tools()).expect("tools");
     let request = Request {
-        model: id.to_owned(),
+        model: dialects::model(id),
         system: with_tools.then(|| "Be brief.".to_owned()),
         turns: turns::turns(messages.iter().map(|json| Cow::Borrowed(json.as_str())), &target),
         tools: if with_tools { tools } else { Vec::new() },

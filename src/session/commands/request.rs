@@ -73,7 +73,7 @@ fn request(
     let limit = models::output_limit(view.settings(), model).map(|limit| limit.tokens.clamp(1, room));
     let mut images = Reading::of(view.blobs());
     Request {
-        model: model.id.clone(),
+        model: models::dialects::model(&model.id),
         system: view.instructions().system_prompt().map(str::to_owned),
         turns: turns(context.messages().iter().map(|message| images.resolve(message.json())), &target),
         tools: view.instructions().tools().map(<[_]>::to_vec).unwrap_or_default(),

@@ -5,7 +5,7 @@ use super::summarizing::{Job, Seat, Told, Work};
 use crate::{
     conversation::message::{self, Message, StopReason},
     ids::ModelRef,
-    models::candidates::Way,
+    models::{candidates::Way, dialects},
     protocol::{
         errors::Failure,
         events::{ChunkSource, RetrySource},
@@ -76,7 +76,7 @@ impl Work<'_> {
         let answered = match &seat.candidate.way {
             Way::Provider(endpoint) => {
                 let request = Request {
-                    model: seat.candidate.model.id.clone(),
+                    model: dialects::model(&seat.candidate.model.id),
                     system: Some(brief.system()),
                     turns: vec![Turn::user(text)],
                     max_tokens: Some(match seat.candidate.output {
