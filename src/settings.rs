@@ -8,6 +8,7 @@ pub mod patch;
 pub mod prompt_files;
 pub mod ranges;
 pub mod trust;
+mod typed;
 
 pub use crate::secret::Secret;
 pub use layers::{Flaw, Layers, Problem, Source, Sourced, Subject};

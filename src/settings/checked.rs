@@ -4,12 +4,11 @@
 use super::{
     CompactionSettings, Settings,
     layers::{Flaw, Problem},
-    ranges::{Effect, Outside, Place, Step, outside},
+    ranges::{Effect, Outside, Place, Step, make_whole, outside},
     trust::{Trust, allowed, encloses_settings, needs_trust},
+    typed::{self, Read},
 };
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use serde_path_to_error::Segment;
 
 /// A layer with more invalid values than this is not used, and the rest of them is not reported: each costs another
 /// look at the whole layer.
@@ -92,7 +91,7 @@ fn examine(text: &str, before: Option<&Value>, trust: Trust) -> (Checked, Vec<St
         let problem = Problem { line: Some(line), ..Problem::broken(what) };
         (Checked { value: None, problems: vec![problem] }, Vec::new())
     };
-    let (value, refused, foreign) = match serde_json::from_str(text) {
+    let (mut value, refused, foreign) = match serde_json::from_str(text) {
         Ok(Value::Object(map)) => match trust {
             Trust::Trusted => (Value::Object(map), Vec::new(), Vec::new()),
             Trust::Untrusted => cut(map),
@@ -103,20 +102,18 @@ fn examine(text: &str, before: Option<&Value>, trust: Trust) -> (Checked, Vec<St
             return broken(error.line(), what);
         }
     };
-    let mut layer = Layer { text, before, value, left_out: Vec::new(), problems: Vec::new() };
-    let mut unknown = None;
-    if layer.clamp_and_refuse(Trust::Trusted) == Kept::All {
-        unknown = layer.let_invalid_fall_back();
-    }
-    let Some(unknown) = unknown else {
+    make_whole(&mut value);
+    let mut layer =
+        Layer { text, before, trust, value, left_out: Vec::new(), unknown: Vec::new(), problems: Vec::new() };
+    if layer.clamp_and_refuse() == Kept::Nothing || layer.let_invalid_fall_back() == Kept::Nothing {
         let what = format!("more than {MOST_INVALID} values are invalid; the whole file is not used");
         layer.problems.push(Problem::broken(what));
         return (Checked { value: None, problems: layer.problems }, refused);
-    };
+    }
     if layer.problems.is_empty() {
         layer.look_for_doubles();
     }
-    let unknown = foreign.into_iter().chain(unknown).map(|key| {
+    let unknown = foreign.into_iter().chain(std::mem::take(&mut layer.unknown)).map(|key| {
         let what = "unknown key, ignored".to_owned();
         Problem { key, flaw: Flaw::Unknown, ..Problem::broken(what) }
     });
@@ -154,31 +151,46 @@ enum Kept {
     Nothing,
 }
 
+/// The result of a read of a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fell {
+    /// A value was invalid and fell back.
+    Back,
+    /// Every value is valid.
+    Nothing,
+}
+
 /// A layer while it is checked.
 struct Layer<'a> {
     text: &'a str,
     before: Option<&'a Value>,
+    trust: Trust,
     value: Value,
     /// Items of lists that were taken out, by their place in the text.
     left_out: Vec<Place>,
+    /// Keys that are no settings. They are taken out of the value when they are found.
+    unknown: Vec<String>,
     problems: Vec<Problem>,
 }
 
 impl Layer<'_> {
-    fn clamp_and_refuse(&mut self, trust: Trust) -> Kept {
+    /// Mends or refuses the numbers that are out of the range for trusted layers. The tighter range of a project is named,
+    /// so that the next value is not refused again; [`tighten`] refuses the numbers between the two.
+    fn clamp_and_refuse(&mut self) -> Kept {
         let mut invalid = 0;
-        for outside in outside(&self.value, trust) {
-            let Outside { place, found, range, effect } = &outside;
+        for outside in outside(&self.value, Trust::Trusted) {
+            let Outside { place, found, effect, .. } = &outside;
+            let expected = outside.expected(self.trust);
             match effect {
                 Effect::Clamped => {
                     let nearest = outside.nearest();
                     if let Some(value) = place.of_mut(&mut self.value) {
                         *value = nearest.into();
                     }
-                    self.problem(place, Flaw::Clamped, format!("{found}; expected {range}; {nearest} is used"));
+                    self.problem(place, Flaw::Clamped, format!("{found}; expected {expected}; {nearest} is used"));
                 }
                 Effect::Refused => {
-                    self.invalid(place, format!("{found}; expected {range}"));
+                    self.invalid(place, format!("{found}; expected {expected}"));
                     invalid += 1;
                     if invalid > MOST_INVALID {
                         return Kept::Nothing;
@@ -189,22 +201,51 @@ impl Layer<'_> {
         Kept::All
     }
 
-    /// Lets every value of a wrong type fall back, and returns the unknown keys; none where too many are invalid.
-    fn let_invalid_fall_back(&mut self) -> Option<Vec<String>> {
+    /// Lets every value of a wrong type fall back.
+    fn let_invalid_fall_back(&mut self) -> Kept {
         let mut invalid = self.problems.iter().filter(|problem| problem.is_fatal()).count();
-        loop {
-            match typed::<Settings>(&self.value) {
-                Ok(unknown) => return Some(unknown),
-                Err((place, what)) => {
-                    let (place, what) = inside_of_model(&self.value, place, what);
-                    self.invalid(&place, what);
-                    invalid += 1;
+        // The type of a model reads the model's own `compaction` whole, and so does not say which of its values is invalid.
+        for compaction in self.compactions_of_models() {
+            while let Some(own @ Value::Object(_)) = compaction.of(&self.value) {
+                if self.has_fallen_back(typed::read::<CompactionSettings>(own), &compaction) == Fell::Nothing {
+                    break;
+                }
+                invalid += 1;
+                if invalid > MOST_INVALID {
+                    return Kept::Nothing;
                 }
             }
+        }
+        while self.has_fallen_back(typed::read::<Settings>(&self.value), &Place::default()) == Fell::Back {
+            invalid += 1;
             if invalid > MOST_INVALID {
-                return None;
+                return Kept::Nothing;
             }
         }
+        Kept::All
+    }
+
+    /// Takes the unknown keys of a read out, and lets its invalid value fall back. The value that was read is at `base`.
+    fn has_fallen_back(&mut self, Read { unknown, invalid }: Read, base: &Place) -> Fell {
+        let at = |place: &Place| Place([&base.0[..], &place.0[..]].concat());
+        let keys: Vec<String> = unknown.iter().map(|place| self.in_text(&at(place)).to_string()).collect();
+        self.unknown.extend(keys);
+        if let Some(value) = base.of_mut(&mut self.value) {
+            typed::remove_members(value, &unknown);
+        }
+        match invalid {
+            Some((place, what)) => {
+                self.invalid(&at(&place), what);
+                Fell::Back
+            }
+            None => Fell::Nothing,
+        }
+    }
+
+    fn compactions_of_models(&self) -> Vec<Place> {
+        let models = self.value.get("models").and_then(Value::as_array).map_or(0, Vec::len);
+        let of = |model| vec![Step::Key("models".to_owned()), Step::Item(model), Step::Key("compaction".to_owned())];
+        (0..models).map(|model| Place(of(model))).collect()
     }
 
     fn problem(&mut self, place: &Place, flaw: Flaw, what: String) {
@@ -264,16 +305,9 @@ impl Layer<'_> {
 
     /// A key that stands there twice is read by its last value.
     fn look_for_doubles(&mut self) {
-        let mut reader = serde_json::Deserializer::from_str(self.text);
-        if let Err(error) = serde_path_to_error::deserialize::<_, Settings>(&mut reader) {
-            let (line, key) = (Some(error.inner().line()), error.path().to_string());
-            let what = crate::conversation::message::without_position(&error.inner().to_string());
-            // The values that a project may not set are not checked.
-            if !what.starts_with("duplicate field") {
-                return;
-            }
+        if let Some((line, key, what)) = typed::repeated_key(self.text) {
             let what = format!("{what}; its last value is used");
-            self.problems.push(Problem { key, line, flaw: Flaw::Invalid, ..Problem::broken(what) });
+            self.problems.push(Problem { key, line: Some(line), flaw: Flaw::Invalid, ..Problem::broken(what) });
         }
     }
 }
@@ -369,40 +403,6 @@ fn remove(value: &mut Value, place: &Place) {
     }
 }
 
-/// The keys that a type does not know.
-///
-/// # Errors
-/// The first invalid value: its place, and what was expected.
-fn typed<T: DeserializeOwned>(value: &Value) -> Result<Vec<String>, (Place, String)> {
-    let mut unknown = Vec::new();
-    let mut track = serde_path_to_error::Track::new();
-    let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
-    // serde_ignored marks an Option it went through with a "?".
-    let read: Result<T, _> =
-        serde_ignored::deserialize(tracked, |path| unknown.push(path.to_string().replace(".?", "")));
-    read.map(|_| unknown).map_err(|error| {
-        let path = track.path();
-        let steps = path.iter().map_while(|segment| match segment {
-            Segment::Map { key } => Some(Step::Key(key.clone())),
-            Segment::Seq { index } => Some(Step::Item(*index)),
-            Segment::Enum { .. } | Segment::Unknown => None,
-        });
-        (Place(steps.collect()), crate::conversation::message::without_position(&error.to_string()))
-    })
-}
-
-/// A model's own `compaction` is read whole by its type; which of its values is invalid is found here.
-fn inside_of_model(value: &Value, place: Place, what: String) -> (Place, String) {
-    let of_model = matches!(place.0.as_slice(), [_, Step::Item(_), Step::Key(key)] if key == "compaction");
-    match place.of(value) {
-        Some(own @ Value::Object(_)) if of_model => match typed::<CompactionSettings>(own) {
-            Err((inside, what)) => (Place([place.0, inside.0].concat()), what),
-            Ok(_) => (place, what),
-        },
-        _ => (place, what),
-    }
-}
-
 /// The line of a dotted key in a text that is JSON.
 #[must_use]
 pub fn line_of(text: &str, key: &str) -> Option<usize> {
@@ -458,240 +458,4 @@ pub fn line_of(text: &str, key: &str) -> Option<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings::ranges::{Number, Range, numbers};
-    use serde_json::json;
-
-    fn problem(text: &str) -> String {
-        let problems = check(text, None).problems;
-        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-    }
-
-    #[test]
-    fn a_wrong_value_names_its_key_its_line_and_what_was_expected() {
-        let found = problem("{\n  \"compaction\": {\n    \"reserveTokens\": \"many\"\n  }\n}");
-        assert_eq!(found, "line 3: compaction.reserveTokens: invalid type: string \"many\", expected u64");
-        let found = problem("{\n  \"compaction\": { \"thresholdPercent\": 250 } }");
-        assert_eq!(found, "line 2: compaction.thresholdPercent: 250; expected -1 to 99; 99 is used");
-        let found = problem("{\n\"models\": [ { \"provider\": \"a\", \"id\": \"b\", \"contextWindow\": 0 } ] }");
-        assert_eq!(found, "line 2: models[0].contextWindow: 0; expected 1 to 1000000000");
-        assert!(problem("{ \"compaction\": ").starts_with("line 1: not JSON"));
-        for (model, expected) in [
-            (
-                r#""api": "openai""#,
-                "line 2: models[0].api: unknown variant `openai`, expected one of `anthropic`, `openai_chat`, \
-                 `openai_responses`, `google`, `client`",
-            ),
-            (
-                r#""apiKeyCommand": "pass show key""#,
-                "line 2: models[0].apiKeyCommand: invalid type: string \"pass show key\", expected a sequence",
-            ),
-            (
-                r#""apiKeyCommand": []"#,
-                "line 2: models[0].apiKeyCommand: no program; expected its name, then its arguments",
-            ),
-            (
-                r#""headers": {"X-Key": "***"}"#,
-                "line 2: models[0].headers.X-Key: *** stands for a value that is not told; expected the value itself",
-            ),
-            (r#""headers": {"X Key": "a"}"#, "line 2: models[0].headers: \"X Key\" is no name of a header"),
-            (
-                r#""headers": {"X-Key": "hush\nhush"}"#,
-                "line 2: models[0].headers: the value of X-Key has a line break or the like in it",
-            ),
-        ] {
-            assert_eq!(problem(&format!("{{ \"models\":\n[ {{ {model} }} ] }}")), expected);
-        }
-    }
-
-    #[test]
-    fn an_unknown_key_is_worth_a_word_and_no_more() {
-        let Checked { value, problems } = check("{\"compaction\":\n{\"reserve\":1,\"midTurn\":false}}", None);
-        assert!(value.is_some());
-        assert_eq!(problems[0].to_string(), "line 2: compaction.reserve: unknown key, ignored");
-        assert_eq!(problems[0].flaw, Flaw::Unknown);
-        let nested = problem("{\"models\":[\n{\"id\":\"a\"},\n{\"id\":\"\\\"size\\\": {\",\n\"size\":1}]}");
-        assert_eq!(nested, "line 4: models.1.size: unknown key, ignored");
-    }
-
-    /// The values that hold of a text, after `before`.
-    fn held(text: &str, before: Option<Value>) -> Value {
-        check(text, before.as_ref()).value.expect("JSON")
-    }
-
-    #[test]
-    fn an_invalid_value_falls_back_and_the_rest_holds() {
-        let rows = [
-            (
-                json!({"compaction": {"reserveTokens": "many", "midTurn": false}}),
-                json!({"compaction": {"midTurn": false}}),
-            ),
-            (json!({"compaction": 5, "prune": {"protectTokens": 1}}), json!({"prune": {"protectTokens": 1}})),
-            (
-                json!({"retry": {"maxRetries": 1_000_000, "baseDelayMs": 0, "maxDelayMs": 500}}),
-                json!({"retry": {"maxDelayMs": 500}}),
-            ),
-            (json!({"retry": {"maxRetries": u64::MAX, "baseDelayMs": 1.5}}), json!({"retry": {}})),
-            (
-                json!({"models": [5, {"id": "a", "contextWindow": 0}, {"id": "b", "compaction": {"style": "x", "enabled": true}}]}),
-                json!({"models": [{"id": "a"}, {"id": "b", "compaction": {"enabled": true}}]}),
-            ),
-            (
-                json!({"tools": {"files": [{"tool": "x"}, {"tool": "a", "argument": "b", "operation": "read"}]}}),
-                json!({"tools": {"files": [{"tool": "a", "argument": "b", "operation": "read"}]}}),
-            ),
-            // Half of a list of names is another list.
-            (json!({"compaction": {"models": ["a/b", 5]}}), json!({"compaction": {}})),
-            (
-                json!({"models": [{"id": "a", "compaction": {"models": ["a/b", 5]}}]}),
-                json!({"models": [{"id": "a", "compaction": {}}]}),
-            ),
-            (json!({"compaction": {"stallSeconds": null}}), json!({"compaction": {}})),
-        ];
-        for (text, expected) in rows {
-            let checked = check(&text.to_string(), None);
-            assert_eq!(checked.value, Some(expected), "{text}");
-            assert!(checked.problems.iter().all(|it| it.flaw == Flaw::Invalid && it.line == Some(1)), "{checked:?}");
-            assert!(!checked.problems.is_empty());
-        }
-    }
-
-    #[test]
-    fn an_old_value_holds_on() {
-        let before = json!({"compaction": {"reserveTokens": 7}, "models": [
-            {"provider": "p", "id": "m", "contextWindow": 9, "baseUrl": "http://old"}]});
-        let text = json!({"compaction": {"reserveTokens": -1}, "prune": {"protectTokens": 2}, "models": [
-            {"provider": "q", "id": "m", "contextWindow": 0},
-            {"provider": "p", "id": "m", "contextWindow": 0, "baseUrl": "http://new"}]});
-        let expected = json!({"compaction": {"reserveTokens": 7}, "prune": {"protectTokens": 2}, "models": [
-            {"provider": "q", "id": "m"},
-            {"provider": "p", "id": "m", "contextWindow": 9, "baseUrl": "http://new"}]});
-        assert_eq!(held(&text.to_string(), Some(before)), expected);
-    }
-
-    /// Without its address a model of a known provider would be asked at the provider's own, with the key for it.
-    #[test]
-    fn a_model_with_an_invalid_address_is_asked_nowhere() {
-        let model =
-            |base_url: Value| json!({"provider": "anthropic", "id": "m", "baseUrl": base_url, "contextWindow": 9});
-        let text = json!({"models": [model(json!(5))]}).to_string();
-        assert_eq!(held(&text, None), json!({"models": [model(json!(""))]}).to_owned());
-        let before = json!({"models": [model(json!("http://proxy"))]});
-        assert_eq!(held(&text, Some(before.clone())), before);
-        let command = json!({"models": [{"provider": "p", "id": "m", "apiKeyCommand": ["pass", 5]}]});
-        assert_eq!(held(&command.to_string(), None), json!({"models": [{"provider": "p", "id": "m", "baseUrl": ""}]}));
-    }
-
-    #[test]
-    fn problems_name_the_items_as_they_stand_in_the_text() {
-        let found = problem("{\"models\": [5,\n7, {\"id\": \"a\",\n\"contextWindow\": 0}, 8,\n{\"reasoning\": 1}]}");
-        let keys: Vec<&str> = found
-            .split("; line ")
-            .map(|it| it.split(": ").nth(usize::from(it.starts_with("line"))).unwrap_or(it))
-            .collect();
-        assert_eq!(keys.len(), 5, "{found}");
-        for expected in [
-            "models[0]: ",
-            "models[1]: ",
-            "models[3]: ",
-            "line 3: models[2].contextWindow: 0;",
-            "line 4: models[4].reasoning: ",
-        ] {
-            assert!(found.contains(expected), "{expected} in {found}");
-        }
-    }
-
-    #[test]
-    fn a_key_that_stands_there_twice_is_reported() {
-        let checked = check("{\"prune\": {\"protectTokens\": 1,\n\"protectTokens\": 2}}", None);
-        assert_eq!(checked.value, Some(json!({"prune": {"protectTokens": 2}})));
-        assert_eq!(
-            checked.problems[0].to_string(),
-            "line 2: prune: duplicate field `protectTokens`; its last value is used"
-        );
-    }
-
-    #[test]
-    fn a_file_of_nothing_but_invalid_values_costs_little() {
-        let text = json!({"models": vec![5; 100_000]}).to_string();
-        let checked = check(&text, None);
-        assert_eq!((checked.value, checked.problems.len()), (None, MOST_REPORTED + 1));
-    }
-
-    #[test]
-    fn the_problems_of_a_text_are_counted_beyond_the_reported_ones() {
-        let keys: Map<String, Value> = (0..60_000).map(|key| (format!("k{key}"), json!(1))).collect();
-        let mut unknown = json!(keys);
-        unknown["compaction"] = json!({"stallSeconds": 0, "reserveTokens": 5});
-        let model = json!({"provider": "p", "id": "m", "compaction": {"thresholdPercent": 150}});
-        let clamped = json!({"models": vec![model; 10_000], "defaultModel": 5});
-        for (settings, count, rest) in [(unknown, 60_001, Flaw::Unknown), (clamped, 10_001, Flaw::Clamped)] {
-            let Checked { value, problems } = check(&settings.to_string(), None);
-            assert!(value.is_some());
-            assert_eq!(problems.len(), MOST_REPORTED + 1);
-            assert_eq!(problems[0].flaw, Flaw::Invalid, "the worst is first");
-            let last = &problems[MOST_REPORTED];
-            let what = format!("and {} more problems, which are not listed", count - MOST_REPORTED);
-            assert_eq!((&last.what, last.flaw), (&what, rest));
-            assert_eq!(check_all(&settings.to_string()).problems.len(), count);
-        }
-    }
-
-    #[test]
-    fn too_many_numbers_out_of_range_end_the_check_of_a_file() {
-        let model = json!({"provider": "p", "id": "m", "contextWindow": 0});
-        let checked = check_all(&json!({"models": vec![model; 10_000]}).to_string());
-        assert_eq!((checked.value, checked.problems.len()), (None, MOST_INVALID + 2));
-    }
-
-    #[test]
-    fn a_forbidden_setting_of_an_untrusted_project_is_not_checked() {
-        let model = json!({"compaction": {"thresholdPercent": 150}, "contextWindow": 0});
-        let settings = json!({"models": vec![model; 10_000], "defaultModel": 5, "prune": 5, "compaction":
-            {"remoteEnabled": 7, "stallSeconds": 8, "midTurns": 9}, "x": 1});
-        let (checked, refused) = check_layer(&settings.to_string(), None, Trust::Untrusted);
-        assert_eq!(checked.value, Some(json!({"compaction": {"stallSeconds": 8}})));
-        let keys: Vec<_> = checked.problems.iter().map(|it| (it.flaw, it.key.as_str())).collect();
-        let expected = [(Flaw::Invalid, "prune"), (Flaw::Unknown, "compaction.midTurns"), (Flaw::Unknown, "x")];
-        assert_eq!(keys, expected);
-        assert_eq!(refused, ["models", "defaultModel", "compaction.remoteEnabled"]);
-        let (checked, _) = check_layer(r#"{"compaction": 5}"#, None, Trust::Untrusted);
-        assert_eq!(checked.problems[0].flaw, Flaw::Invalid);
-    }
-
-    /// The settings with one number in them.
-    fn with(number: &Number, value: i64) -> Value {
-        number.keys.iter().rev().fold(json!(value), |inner, key| match key.as_str() {
-            "models" => json!({"models": [inner]}),
-            key => json!({ key: inner }),
-        })
-    }
-
-    fn place(number: &Number) -> Place {
-        let item = |key: &String| if key == "models" { vec![Step::Item(0)] } else { vec![] };
-        Place(number.keys.iter().flat_map(|key| [vec![Step::Key(key.clone())], item(key)].concat()).collect())
-    }
-
-    #[test]
-    fn every_number_is_held_within_its_range_in_a_file() {
-        for number in numbers() {
-            let Range { least, most } = number.range(Trust::Trusted);
-            for inside in [least, most] {
-                let settings = with(number, inside);
-                assert_eq!(check(&settings.to_string(), None), Checked { value: Some(settings), problems: vec![] });
-            }
-            for (outside, nearest) in [(least - 1, least), (i64::MIN, least), (most + 1, most), (i64::MAX, most)] {
-                let checked = check(&with(number, outside).to_string(), None);
-                let held = checked.value.as_ref().and_then(|it| place(number).of(it));
-                let (flaw, expected) = match number.effect {
-                    Effect::Refused => (Flaw::Invalid, None),
-                    Effect::Clamped => (Flaw::Clamped, Some(json!(nearest))),
-                };
-                assert_eq!(held, expected.as_ref(), "{:?} {outside}", number.keys);
-                assert_eq!(checked.problems.len(), 1, "{checked:?}");
-                assert_eq!((checked.problems[0].flaw, &checked.problems[0].key), (flaw, &place(number).to_string()));
-            }
-        }
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@ use super::{
     layers::{Flaw, Layers, Problem, Source, from_environment},
     patch::patched_text,
     prompt_files::PromptFolder,
-    ranges::Outside,
+    ranges::{Effect, Outside},
     trust::{Trust, allowed, needs_trust},
 };
 use crate::{
@@ -267,11 +267,17 @@ impl SettingsFiles {
                 let what = untrusted(&key, cwd);
                 return Err(NotChanged::Patch(Problem { key, flaw: Flaw::Untrusted, ..Problem::broken(what) }));
             }
-            // A number that nobody may set is refused below, with the range for everybody.
-            let outside = tighten(&mut kept, trust).into_iter().find(|outside| known(&outside.place.to_string()));
-            if let Some(outside) = outside {
-                let (key, what) = (outside.place.to_string(), out_of_range(&outside, cwd));
-                return Err(NotChanged::Patch(Problem { key, flaw: Flaw::Untrusted, ..Problem::broken(what) }));
+            // A number that nobody may set is no matter of trust. Where it is clamped, it is accepted.
+            for outside in tighten(&mut kept, trust) {
+                let key = outside.place.to_string();
+                let (flaw, what) = match (known(&key), outside.effect) {
+                    (true, _) => (Flaw::Untrusted, out_of_range(&outside, cwd)),
+                    (false, Effect::Refused) => {
+                        (Flaw::Invalid, format!("{}; expected {}", outside.found, outside.expected(trust)))
+                    }
+                    (false, Effect::Clamped) => continue,
+                };
+                return Err(NotChanged::Patch(Problem { key, flaw, ..Problem::broken(what) }));
             }
         }
         let Some(text) = patched_text(layer.seen.as_deref(), patch).map_err(NotChanged::Patch)? else {
@@ -594,6 +600,27 @@ mod tests {
             Err(NotChanged::Patch(problem)) => Some(problem.key),
             Err(other) => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn a_change_of_a_project_names_its_range() {
+        let home = tempfile::tempdir().expect("a folder");
+        let project = home.path().join("project");
+        let mut files = files(home.path());
+        for (value, expected) in [
+            (9, "9; a project may set 0 to 3; ignored."),
+            (99, "99; expected 0 to 3 in a project, or 0 to 10 in a trusted one"),
+        ] {
+            let Err(NotChanged::Patch(problem)) =
+                files.change(Target::Project(&project), &json!({"retry": {"maxRetries": value}}))
+            else {
+                panic!("{value} is refused")
+            };
+            assert!(problem.what.starts_with(expected), "{problem}");
+            assert_eq!(problem.key, "retry.maxRetries");
+        }
+        fs::create_dir(&project).expect("a folder");
+        files.change(Target::Project(&project), &json!({"retry": {"maxRetries": 3.0}})).expect("in range");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::{fmt, sync::OnceLock};
 
 /// One step of the way to a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
     /// A member of an object.
     Key(String),
@@ -57,6 +57,8 @@ pub struct Outside {
     pub found: serde_json::Number,
     /// The range of its layer.
     pub range: Range,
+    /// The range in a trusted layer, and the one in a project that is not trusted.
+    ranges: [Range; 2],
     /// What follows.
     pub effect: Effect,
 }
@@ -75,7 +77,7 @@ impl Number {
 impl Range {
     /// The number of the range that is nearest to `found`, where `found` is a whole number outside of it.
     fn nearest(self, found: &serde_json::Number) -> Option<i64> {
-        let found = found.as_i64().map(i128::from).or_else(|| found.as_u64().map(i128::from))?;
+        let found = whole(found)?;
         match () {
             () if found < i128::from(self.least) => Some(self.least),
             () if found > i128::from(self.most) => Some(self.most),
@@ -90,7 +92,23 @@ impl fmt::Display for Range {
     }
 }
 
+/// The value of a whole number. JSON has one kind of number: `80.0` is 80.
+fn whole(number: &serde_json::Number) -> Option<i128> {
+    let float = || number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() <= u64::MAX as f64).map(|it| it as i128);
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from)).or_else(float)
+}
+
 impl Outside {
+    /// The range for layers of this trust, and the one for trusted layers where it is wider.
+    #[must_use]
+    pub fn expected(&self, trust: Trust) -> String {
+        let [trusted, project] = self.ranges;
+        match trust {
+            Trust::Untrusted if project != trusted => format!("{project} in a project, or {trusted} in a trusted one"),
+            Trust::Trusted | Trust::Untrusted => trusted.to_string(),
+        }
+    }
+
     /// The number of the range that is nearest to the one that was found.
     #[must_use]
     pub fn nearest(&self) -> i64 {
@@ -170,8 +188,37 @@ fn look(value: &Value, number: &Number, keys: &[String], range: Range, at: &mut 
             }
         }
         (Value::Number(value), []) if range.nearest(value).is_some() => {
-            found.push(Outside { place: at.clone(), found: value.clone(), range, effect: number.effect });
+            let ranges = [number.range, number.of_projects];
+            found.push(Outside { place: at.clone(), found: value.clone(), range, ranges, effect: number.effect });
         }
+        _ => {}
+    }
+}
+
+/// Gives every whole number of `settings` the form without a fraction, in which its type reads it.
+pub fn make_whole(settings: &mut Value) {
+    for number in numbers() {
+        for_each(settings, &number.keys, &mut |value| {
+            if let Value::Number(number) = value
+                && number.is_f64()
+                && let Some(whole) = whole(number).and_then(serde_json::Number::from_i128)
+            {
+                *number = whole;
+            }
+        });
+    }
+}
+
+/// Does something with every value at these keys; every item of a list on the way is meant.
+fn for_each(value: &mut Value, keys: &[String], act: &mut impl FnMut(&mut Value)) {
+    match (value, keys) {
+        (Value::Array(items), _) => items.iter_mut().for_each(|item| for_each(item, keys, act)),
+        (Value::Object(map), [key, rest @ ..]) => {
+            if let Some(value) = map.get_mut(key) {
+                for_each(value, rest, act);
+            }
+        }
+        (value, []) => act(value),
         _ => {}
     }
 }
