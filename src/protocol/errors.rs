@@ -7,6 +7,7 @@ use crate::{
     },
     ids::{EntryId, OperationId},
     log::error::StoreError,
+    settings::Problem,
 };
 use jsonrpsee::types::ErrorObjectOwned;
 use rustix::io::Errno;
@@ -118,6 +119,13 @@ impl Failure {
     /// Invalid params at `path`.
     pub fn params(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self::InvalidParams { path: path.into(), what: what.into() }
+    }
+
+    /// Invalid settings in the params of a client.
+    #[must_use]
+    pub fn invalid_settings(problem: Problem) -> Self {
+        let path = if problem.key.is_empty() { "settings".to_owned() } else { format!("settings.{}", problem.key) };
+        Self::params(path, problem.what)
     }
 
     /// The session is not open in this daemon.

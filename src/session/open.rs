@@ -16,7 +16,7 @@ use crate::{
         errors::Failure,
         types::{LoadParams, NewParams},
     },
-    settings::{Layers, Problem, trust::Trust},
+    settings::{Layers, trust::Trust},
 };
 use serde_json::Value;
 use std::{
@@ -69,7 +69,7 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
     let entries = lines.iter().map(|line| Entry::parse(line.as_str().into()).map(Arc::new));
     let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Internal(error.to_string()))?;
     // Looked at before anything is written: wrong settings leave no file behind.
-    layers.with_session(data.settings.as_ref()).map_err(wrong_settings)?;
+    layers.with_session(data.settings.as_ref()).map_err(Failure::invalid_settings)?;
     let (home, history, file) = if params.ephemeral == Some(true) {
         (Home::Memory, History::in_memory(entries), None)
     } else {
@@ -77,15 +77,9 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
         let (log, source) = store::create(&file, &header, &lines)?;
         (Home::File(log), History::of_new_file(source, entries), Some(file))
     };
-    let state = State::new(header, file, None, history, data, None, layers, Trust::Trusted).map_err(wrong_settings)?;
+    let state = State::new(header, file, None, history, data, None, layers, Trust::Trusted)
+        .map_err(Failure::invalid_settings)?;
     Ok(Opened { state, home, left_behind: None })
-}
-
-/// Settings of a client that are wrong.
-#[must_use]
-pub fn wrong_settings(problem: Problem) -> Failure {
-    let path = if problem.key.is_empty() { "settings".to_owned() } else { format!("settings.{}", problem.key) };
-    Failure::params(path, problem.what)
 }
 
 /// What is known of a session from the beginning, as entries that every reader of the format knows.
@@ -158,7 +152,7 @@ pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -
     let ours = fs::canonicalize(sessions).is_ok_and(|sessions| path.starts_with(sessions));
     let trust = if ours { Trust::Trusted } else { Trust::Untrusted };
     let state = State::new(header, Some(path), title, history, given, params.model, layers, trust);
-    let mut state = state.map_err(wrong_settings)?;
+    let mut state = state.map_err(Failure::invalid_settings)?;
     state.repairs = repairs;
     state.repairs.extend(state.invalid_settings());
     Ok(Opened { state, home, left_behind })

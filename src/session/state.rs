@@ -2,7 +2,6 @@
 
 use super::{
     instructions::Instructions,
-    open::wrong_settings,
     usage::{Gauge, Measure},
 };
 use crate::{
@@ -220,7 +219,7 @@ impl State {
     pub fn give(&mut self, given: SessionData, model: Option<ModelRef>) -> Result<(), Failure> {
         let given = given.over(self.given.clone());
         let data = Arc::new(given.clone().over(stored(self.path(), self.trust)));
-        self.sourced = Arc::new(self.layers.with_session(data.settings.as_ref()).map_err(wrong_settings)?);
+        self.sourced = Arc::new(self.layers.with_session(data.settings.as_ref()).map_err(Failure::invalid_settings)?);
         (self.given, self.data) = (given, data);
         self.instructions = Arc::new(Instructions::new(&self.data, self.path()));
         self.forget_sums();

@@ -110,7 +110,7 @@ const KNOWN_CIRCLES: &[&[&str]] = &[
     &["log/follower", "log/store"],
     &["log/history", "log/indexing", "log/migrate", "log/walk"],
     &["session/background", "session/commands/notes", "session/handle", "session/writing"],
-    &["session/instructions", "session/open", "session/state", "session/usage"],
+    &["session/instructions", "session/state", "session/usage"],
     &["settings/checked", "settings/layers"],
     &["settings/files", "settings/prompt_files"],
     &["summary/model/asking", "summary/model/summarizing"],
