@@ -1,6 +1,4 @@
-//! When a session is compacted, and what of it.
-//!
-//! Everything here is a function of its arguments: facts in, a decision with its reason out.
+//! Compaction of a session: the decision, the plan, the draft. Every function here depends on its arguments alone.
 
 pub mod draft;
 pub mod ladder;
@@ -11,27 +9,27 @@ pub mod prune;
 
 use crate::models::Budget;
 
-/// What is known when it is asked whether to compact.
+/// The facts that a decision to compact depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
     /// Size of the context now, in tokens.
     pub context_tokens: u64,
-    /// How the window is divided.
+    /// The parts of the window.
     pub budget: Budget,
-    /// Whether it may happen by itself.
+    /// Whether automatic compaction is on.
     pub auto: bool,
-    /// Whether a compaction on this path was undone: the user does not want it.
+    /// Whether a compaction on this path was undone, which turns automatic compaction off.
     pub undone: bool,
-    /// Whether anything came since the last compaction.
+    /// Whether a message follows the last compaction.
     pub anything_new: bool,
 }
 
-/// What to do, and why.
+/// A decision with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Compact: the threshold is crossed.
     Compact(String),
-    /// Nothing.
+    /// Do nothing.
     Nothing(String),
 }
 

@@ -1,4 +1,4 @@
-//! Summaries: what stands for the part of a session that is not sent any more.
+//! Summaries of a part of a conversation.
 
 pub mod extractive;
 pub mod files;
@@ -9,5 +9,5 @@ mod sections;
 pub mod span;
 mod todo;
 
-/// What stands between the two parts of a summary whose cut split a turn.
+/// Separator between the two parts of a summary whose span ends inside a turn.
 pub const SPLIT_TURN: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";

@@ -1,8 +1,8 @@
-//! A draft that does not fit is made smaller, rung by rung, until it does.
+//! The ladder: a draft that does not fit is made smaller, rung by rung, until it fits.
 //!
-//! A draft is three things: a cut, a summary, edits of what is kept. Every rung makes another draft of the same three;
-//! one that is not smaller than the draft before is skipped. The last rung keeps nothing but the newest user message
-//! and a short ledger, so a session is stuck only when system prompt and tools alone leave no room.
+//! Every rung makes another draft from the cut, the summary and the edits of the draft before. A draft that is not smaller
+//! is skipped. The last rung keeps only the newest user message and a short ledger, so a session cannot be compacted only
+//! if system prompt and tools alone leave no room.
 
 use super::{
     draft::{Draft, goal},
@@ -94,18 +94,18 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
     ladder.try_rung(|draft| with_edits(draft, &prune_edits(draft, prune)));
     ladder.try_rung(|draft| with_edits(draft, &elide_edits(draft)));
     ladder.try_rung(|draft| with_edits(draft, &image_edits(draft)));
-    // Keep less, by halves.
+    // The next rungs halve the tail.
     let mut keep = ladder.best.plan.kept_tokens();
     while keep > 1 && !ladder.fits() {
         keep /= 2;
         ladder.try_rung(|draft| {
-            // Estimates are calibrated, cuts are not.
+            // A cut is made by estimates.
             let plan = draft.plan.keeping(draft.plan.demand.scale.fitting(keep) + 1);
             let summary = summarize(&plan, summary_cap(&plan));
             Draft::extracted(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
         });
     }
-    // At last nothing but the newest user message and a short ledger.
+    // The last rung keeps the newest user message and a short ledger.
     ladder.try_rung(|draft| {
         let plan = draft.plan.keeping(0);
         let summary = summarize(&plan, SHORTEST_SUMMARY);
@@ -122,7 +122,7 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
 
 /// Limit of a summary, in tokens: the budget's cap, and less than the part that it replaces.
 fn summary_cap(plan: &Plan) -> u64 {
-    /// Under this there is no room for the headings.
+    /// The headings alone take about so many.
     const LEAST: u64 = 160;
     let replaced = plan.span().replaced(plan.demand.scale.estimator());
     (replaced * 4 / 5).clamp(LEAST, plan.demand.budget.summary_cap().max(LEAST))
@@ -149,7 +149,7 @@ impl Ladder {
     }
 }
 
-/// The draft with more edits; an edit replaces an earlier one of the same entry.
+/// The draft with more edits. An edit replaces an earlier one of the same entry.
 fn with_edits(draft: &Draft, more: &[ContextEdit]) -> Draft {
     let mut edits = draft.edits.clone();
     edits.retain(|edit| more.iter().all(|it| it.target_id != edit.target_id));
@@ -157,7 +157,7 @@ fn with_edits(draft: &Draft, more: &[ContextEdit]) -> Draft {
     Draft::extracted(draft.plan.clone(), draft.summary.clone(), edits)
 }
 
-/// The edits that came with the compaction before, hold still and are about something that is kept.
+/// The edits of the previous compaction that apply to kept entries and that no later edit replaces.
 fn carried_edits(plan: &Plan) -> Vec<ContextEdit> {
     let path = plan.path();
     let Some(place) = path.compaction() else { return Vec::new() };
@@ -178,12 +178,12 @@ fn edits_of_kept(plan: &Plan, edits: &[ContextEdit]) -> Vec<ContextEdit> {
     edits.iter().filter(|edit| plan.kept().iter().any(|entry| entry.id == edit.target_id)).cloned().collect()
 }
 
-/// The tool results of the kept part that may be made smaller, newest first.
+/// The kept tool results that are not pinned, newest first.
 fn results(draft: &Draft) -> impl Iterator<Item = (&Arc<Entry>, &ToolResult)> {
     prune::results(draft.plan.kept()).filter(|(entry, _)| !draft.plan.is_pinned(entry))
 }
 
-/// Old results behind the newest that are protected, if it is worth it.
+/// Edits that cut the results before the protected newest ones, if the gain is large enough.
 fn prune_edits(draft: &Draft, settings: &PruneSettings) -> Vec<ContextEdit> {
     let estimator = draft.plan.demand.scale.estimator();
     let already = |entry: &Entry| draft.edits.iter().any(|edit| edit.target_id == entry.id);
@@ -191,7 +191,7 @@ fn prune_edits(draft: &Draft, settings: &PruneSettings) -> Vec<ContextEdit> {
     prune::prune(draft.plan.kept(), settings, estimator, &may).edits
 }
 
-/// Oversized results lose their middle.
+/// Edits that remove the middle of oversized results.
 fn elide_edits(draft: &Draft) -> Vec<ContextEdit> {
     let mut edits = Vec::new();
     for (entry, result) in results(draft) {
@@ -207,7 +207,7 @@ fn elide_edits(draft: &Draft) -> Vec<ContextEdit> {
     edits
 }
 
-/// All images but the newest give way to a word about them.
+/// Edits that replace all images but the newest with a notice.
 fn image_edits(draft: &Draft) -> Vec<ContextEdit> {
     let has_image = |message: &Message| message.blocks().iter().any(|block| matches!(block, Block::Image(_)));
     let shows = |entry: &&Arc<Entry>| entry.message().is_some_and(has_image) && !draft.plan.is_pinned(entry);

@@ -1,4 +1,4 @@
-//! Where a session is cut: what a compaction will summarize and what it keeps. Pure: a path and numbers in, a plan out.
+//! The plan of a compaction: the cut between the entries that are summarized and those that are kept.
 
 use crate::{
     conversation::{
@@ -16,16 +16,16 @@ use crate::{
 use sha2::{Digest, Sha256};
 use std::{collections::HashSet, sync::Arc};
 
-/// What an entry is to a cut.
+/// The role of an entry for a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A turn begins here; a cut may fall before it.
+    /// The first entry of a turn. A cut may be before it.
     TurnStart,
-    /// A cut may fall before it, and splits a turn.
+    /// A message inside a turn. A cut before it splits the turn.
     Message,
-    /// Belongs to the call before it: never cut off from it.
+    /// A tool result. It is never separated from its call.
     ToolResult,
-    /// Says nothing to the model; stays with what follows.
+    /// An entry that no model is sent. It stays with the entry behind it.
     Metadata,
     /// An earlier compaction.
     Compaction,
@@ -34,13 +34,13 @@ pub enum Kind {
 /// An entry as a cut sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// What it is.
+    /// Its role.
     pub kind: Kind,
     /// Its size in tokens.
     pub tokens: u64,
 }
 
-/// Where a window of steps is cut. Made only by `cut`, so that no result is ever separated from its call.
+/// The place where a window of steps is cut. `cut` is the only constructor, so no result is separated from its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     at: usize,
@@ -48,29 +48,28 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// The first step that is kept; the number of steps where nothing is.
+    /// The first kept step; the number of steps if none is kept.
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// The end of the whole turns. From here to the cut is the beginning of a turn whose end is kept.
+    /// The end of the whole turns. The steps from here to the cut are the beginning of a turn whose end is kept.
     #[must_use]
     pub fn history_end(&self) -> usize {
         self.history_end
     }
 
-    /// Whether it falls inside a turn.
+    /// Whether the cut is inside a turn.
     #[must_use]
     pub fn splits_a_turn(&self) -> bool {
         self.history_end < self.at
     }
 }
 
-/// Cuts a window so that about `keep` tokens stay: walks back from the newest step, and where the sum reaches `keep`,
-/// cuts before the first step at or after that one where a cut may fall. Where there is none, before the last one
-/// there is. With 0 nothing stays. `pending` is the place of an answer whose calls still wait for results: it stays in
-/// any case, because they are yet to come.
+/// Cuts a window so that about `keep` tokens stay. The sum of the newest steps reaches `keep` at some step. The cut is at
+/// the first possible place from that step on, or else at the last possible place before it. With a `keep` of 0 no step
+/// stays. `pending` is the place of an answer whose calls still wait for results; it always stays.
 #[must_use]
 pub fn cut(steps: &[Step], keep: u64, pending: Option<usize>) -> Cut {
     let may_cut = |place: &usize| matches!(steps[*place].kind, Kind::TurnStart | Kind::Message);
@@ -101,43 +100,43 @@ pub fn cut(steps: &[Step], keep: u64, pending: Option<usize>) -> Cut {
     Cut { at, history_end }
 }
 
-/// What a compaction asks for.
+/// The demands on a compaction.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand {
-    /// How much stays, in tokens.
+    /// Size of the kept tail, in tokens.
     pub keep: u64,
-    /// A call named it, so it is taken as it is.
+    /// Whether the request named that size. It then applies without a lower bound.
     pub explicit: bool,
     /// The scale of the session.
     pub scale: Scale,
-    /// How the window is divided.
+    /// The parts of the window.
     pub budget: Budget,
     /// Size of the context now, in tokens.
     pub tokens_before: u64,
 }
 
-/// What a compaction will do. Stands as long as what it covers is unchanged.
+/// The plan of a compaction. It is valid as long as the entries that it covers are unchanged.
 #[derive(Debug, Clone)]
 pub struct Plan {
     path: Path,
-    /// Place of the window on the path: the kept tail of the compaction before.
+    /// Place on the path of the first entry that may be summarized: the kept tail of the previous compaction.
     start: usize,
     cut: Cut,
-    /// What is kept word for word wherever the cut falls: no summary is made of it.
+    /// Pinned entries, which are kept verbatim and not summarized.
     pinned: Arc<HashSet<EntryId>>,
     calibrations: Arc<[CarriedCalibration]>,
-    /// What was asked for.
+    /// The demands.
     pub demand: Demand,
-    /// The frames that what it makes will stand in.
+    /// The frames around the summary and the carried message.
     pub prompts: Arc<Prompts>,
 }
 
-/// Why there is nothing to compact.
+/// The reason why there is nothing to compact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NothingToDo {
-    /// Nothing came since the last compaction.
+    /// No message follows the last compaction.
     AlreadyCompacted,
-    /// All of it is kept.
+    /// All messages are kept.
     TooShort,
 }
 
@@ -158,20 +157,20 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     if plan.summarized().is_empty() { Err(NothingToDo::TooShort) } else { Ok(plan) }
 }
 
-/// Whether anything that a model would be sent came since the compaction in force.
+/// Whether an entry of the context follows the compaction in force.
 #[must_use]
 pub fn anything_new(path: &Path) -> bool {
     let since = path.compaction().map_or(0, |place| place + 1);
     path[since..].iter().any(|entry| entry.in_context())
 }
 
-/// How many estimated tokens stay: what is asked for, but no more than fits beside the summary.
+/// The estimate of the kept tail, in tokens: the demanded size, and no more than fits beside the summary.
 fn kept_tail(demand: &Demand) -> u64 {
     if demand.explicit {
         return demand.keep;
     }
     let fits = demand.budget.available().saturating_sub(demand.budget.summary_cap());
-    // A tail of nothing is only for those who ask for it.
+    // An empty tail is only for a request that asks for it.
     demand.scale.fitting(demand.keep.min(fits)) + u64::from(demand.keep > 0)
 }
 
@@ -193,7 +192,7 @@ fn step(entry: &Arc<Entry>, estimator: Estimator) -> Step {
     Step { kind, tokens }
 }
 
-/// The place of the last answer, if calls of it are not answered and nothing but results came since.
+/// The place of the last answer if it has open calls and only results follow it.
 fn pending(window: &[Arc<Entry>]) -> Option<usize> {
     let mut answered = Vec::new();
     for (place, entry) in window.iter().enumerate().rev() {
@@ -217,19 +216,19 @@ impl Plan {
         Self { calibrations: calibrations.into(), ..self }
     }
 
-    /// The calibrations that its compaction carries.
+    /// The calibrations that the compaction carries.
     #[must_use]
     pub fn calibrations(&self) -> &[CarriedCalibration] {
         &self.calibrations
     }
 
-    /// The path it was made for.
+    /// The path that the plan was made for.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The compaction before, whose summary goes into the new one.
+    /// The previous compaction, whose summary is merged into the new one.
     #[must_use]
     pub fn previous(&self) -> Option<&Arc<Entry>> {
         self.path.compaction().map(|place| &self.path[place])
@@ -247,7 +246,7 @@ impl Plan {
         &self.path[self.start + self.cut.history_end..self.first_kept()]
     }
 
-    /// Everything that is kept as it is.
+    /// The kept entries.
     #[must_use]
     pub fn kept(&self) -> &[Arc<Entry>] {
         &self.path[self.first_kept()..]
@@ -259,7 +258,7 @@ impl Plan {
         self.span().messages()
     }
 
-    /// The part that a summary will stand for.
+    /// The part of the path that is summarized.
     #[must_use]
     pub fn span(&self) -> Span<'_> {
         Span::of(self.history())
@@ -281,23 +280,23 @@ impl Plan {
         self.start + self.cut.at
     }
 
-    /// The first kept entry; none where nothing is kept.
+    /// The first kept entry; `None` if no entry is kept.
     #[must_use]
     pub fn first_kept_id(&self) -> Option<&EntryId> {
         self.path.get(self.first_kept()).map(|entry| &entry.id)
     }
 
-    /// Whether the cut falls inside a turn.
+    /// Whether the cut is inside a turn.
     #[must_use]
     pub fn splits_a_turn(&self) -> bool {
         !self.turn_prefix().is_empty()
     }
 
-    /// The newest user message, where the cut leaves it behind.
+    /// The newest user message, if it is before the cut.
     #[must_use]
     pub fn carried(&self) -> Option<CarriedMessage> {
         let found = context::newest_user_message_before(&self.path, self.first_kept(), self.path.len());
-        // What an earlier compaction carries may stand before everything this path still knows.
+        // The message that an earlier compaction carries may precede all entries of this path.
         let carried = found.or_else(|| {
             let kept_user = self.kept().iter().any(|entry| entry.is_from(Role::User));
             let carried = self.path.newest_user_message_before().filter(|_| !kept_user);
@@ -308,7 +307,7 @@ impl Plan {
         carried.map(|it| CarriedMessage { text: context::clip_carried(&it.text, third as usize), ..it })
     }
 
-    /// The tokens of what is kept, estimated and calibrated.
+    /// Size of the kept messages, in tokens.
     #[must_use]
     pub fn kept_tokens(&self) -> u64 {
         let sum = self
@@ -320,7 +319,7 @@ impl Plan {
         self.demand.scale.size(sum)
     }
 
-    /// A plan that keeps less: at most about `keep` estimated tokens.
+    /// The plan with a smaller tail of about `keep` estimated tokens.
     #[must_use]
     pub fn keeping(&self, keep: u64) -> Self {
         let window = &self.path[self.start..];
@@ -329,7 +328,7 @@ impl Plan {
         Self { cut, ..self.clone() }
     }
 
-    /// Names what it would do: equal for two plans that would do the same to the same path.
+    /// Fingerprint of the plan: two plans with the same effect on the same path have the same one.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut digest = Sha256::new();

@@ -1,5 +1,5 @@
-//! Old tool results give way to a line about them. The newest stay, so does what is protected, and nothing is touched for
-//! a small gain: every edit costs the provider's prompt cache behind it.
+//! Pruning: old tool results are replaced with a notice. The newest results and those of protected tools stay. A small
+//! gain is not worth an edit, because each edit costs the provider's prompt cache behind it.
 
 use crate::{
     conversation::{
@@ -11,12 +11,12 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What would be cut.
+/// The edits of a pruning.
 #[derive(Debug, Clone, Default)]
 pub struct Pruned {
-    /// One for each result.
+    /// One edit for each result.
     pub edits: Vec<ContextEdit>,
-    /// What that frees, estimated and not calibrated.
+    /// Freed tokens, by the estimate.
     pub tokens_saved: u64,
 }
 
@@ -28,8 +28,8 @@ pub fn results(entries: &[Arc<Entry>]) -> impl Iterator<Item = (&Arc<Entry>, &To
     })
 }
 
-/// Cuts the results behind the newest `protect_tokens` of them, if that frees at least `minimum_savings`. `may` says
-/// which may be cut at all.
+/// Cuts the results before the newest `protect_tokens` of results, if that frees at least `minimum_savings`. `may` tells
+/// whether an entry may be cut.
 #[must_use]
 pub fn prune(
     entries: &[Arc<Entry>],
@@ -56,7 +56,7 @@ pub fn prune(
     if pruned.tokens_saved < settings.minimum_savings { Pruned::default() } else { pruned }
 }
 
-/// Another content for an entry.
+/// An edit that replaces the content of an entry.
 #[must_use]
 pub fn edit(entry: &Entry, content: serde_json::Value) -> ContextEdit {
     ContextEdit { target_id: entry.id.clone(), replacement: Some(Replacement { content }) }

@@ -1,8 +1,8 @@
-//! A summary made without a model: deterministic, no network, never failing. It is what a session gets when no model is
-//! configured, and the floor under every model that fails.
+//! A summary without a model: deterministic, without a network, and without failures. A session gets it if no model is
+//! configured, or if every model fails.
 //!
-//! Facts first – goal, rules of the user, requests and their outcomes, open tasks, failures, decisions –, then the lines
-//! that are worth most, then what was said last. Every item has its rank; the best that fit under the cap are taken.
+//! The summary consists of facts (goal, rules of the user, requests and their outcomes, open tasks, failures, decisions),
+//! of the most valuable lines, and of the agent's last words. Every item has a rank; the best items that fit are taken.
 
 pub mod salient;
 
@@ -22,7 +22,7 @@ use crate::{
 };
 use std::{collections::HashSet, sync::Arc};
 
-/// What is asked for.
+/// A request for an extracted summary.
 pub struct Request<'a> {
     /// The part of the conversation that is summarized.
     pub span: Span<'a>,
@@ -67,7 +67,7 @@ pub fn summarize(request: &Request<'_>) -> Summary {
     let room = request.cap.saturating_sub(scale.text(&tags));
     let previous = previous_summary(request);
     let heard = listen(&history);
-    // The beginning of a split turn is what the kept messages go on from: it gets half of the room, if there is more.
+    // The kept messages continue the beginning of a split turn: it gets two fifths of the room, or all of it.
     let heard_prefix = listen(&prefix);
     let share = match (heard.is_empty() && previous.is_none(), heard_prefix.is_empty()) {
         (_, true) => 0,
@@ -99,7 +99,7 @@ fn previous_summary(request: &Request<'_>) -> Option<String> {
     Some(request.clean(&without_files(request.span.previous_summary()?)))
 }
 
-/// Two sentences: what it was about, and how much of it there was.
+/// Two sentences about the span: its goal and its size.
 fn short(heard: &[Said], prefix: &[Said], previous: Option<&str>, files: &FileLists, messages: usize) -> String {
     let first = |said: &[Said]| said.iter().find(|it| it.speaker == Speaker::User).map(|it| it.text.clone());
     let goal = previous
@@ -118,10 +118,10 @@ fn short(heard: &[Said], prefix: &[Said], previous: Option<&str>, files: &FileLi
     format!("Work on: {goal}. {messages} messages were condensed; {changed}.")
 }
 
-/// In a summary smaller than this, in tokens, empty headings would be most of it.
+/// Size below which empty headings are left out, in tokens: they would be most of the summary.
 const SMALL: u64 = 600;
 
-/// One part of a summary being put together.
+/// One part of a summary, history or turn prefix.
 struct Draft<'a> {
     said: &'a [Said],
     entries: &'a [&'a Arc<Entry>],
@@ -129,16 +129,16 @@ struct Draft<'a> {
     request: &'a Request<'a>,
 }
 
-/// A line that may go into a summary. Lower ranks first; within one, in the order given.
+/// A candidate line of a summary. Lower ranks precede; items of one rank keep their order.
 struct Item {
     rank: u8,
     section: Section,
-    /// Where it stands within its section.
+    /// Its place within its section.
     order: usize,
     text: String,
 }
 
-/// Ranks, best first. A summary is filled in this order until the cap.
+/// Ranks, best first. A summary is filled in this order up to its limit.
 mod rank {
     pub(super) const GOAL: u8 = 0;
     pub(super) const CONSTRAINT: u8 = 1;
@@ -231,7 +231,7 @@ impl Draft<'_> {
         facts.in_order()
     }
 
-    /// What the agent said last, word for word, newest first.
+    /// The agent's last words, verbatim, newest first.
     fn narrative(&self, ledger: &Ledger, room: u64) -> Vec<Item> {
         let newest = ledger.narrative.iter().rev().take(3).enumerate();
         newest
@@ -249,7 +249,7 @@ impl Draft<'_> {
             .collect()
     }
 
-    /// The lines worth most, those of one piece together under its label.
+    /// The most valuable lines; those of one piece are together under its label.
     fn lines(&self, room: u64) -> Vec<Item> {
         let focus: Vec<String> = self
             .request
@@ -288,7 +288,7 @@ impl Draft<'_> {
     }
 }
 
-/// In a small summary requests are shorter, so that more of them fit: in characters.
+/// Length of a request, in characters: shorter in a small summary, so that more of them fit.
 fn request_chars(room: u64) -> usize {
     if room < 6_000 { 110 } else { 240 }
 }
@@ -301,7 +301,7 @@ fn outcome_line(request: &ledger::Request, chars: usize) -> String {
     }
 }
 
-/// Facts without repetition.
+/// Facts without duplicates.
 #[derive(Default)]
 struct Facts {
     items: Vec<Item>,
@@ -317,7 +317,7 @@ impl Facts {
         self.items.push(Item { rank, section, order: self.items.len(), text: text.to_owned() });
     }
 
-    /// Best first. The lists were added newest first where the newest matter most; they are read oldest first.
+    /// The facts by rank. Lists whose newest items matter most were added newest first; a summary has them oldest first.
     fn in_order(mut self) -> Vec<Item> {
         let count = self.items.len();
         for item in &mut self.items {
@@ -336,9 +336,9 @@ impl Facts {
     }
 }
 
-/// What has been taken into a summary so far.
+/// The items that a summary has so far.
 struct Taken {
-    /// Headings without anything under them are left out.
+    /// Whether empty headings are left out.
     short: bool,
     room: u64,
     items: Vec<Item>,
@@ -346,7 +346,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// Takes items in order while they fit into `share`; one that does not is passed over.
+    /// Takes the items that fit into `share`, in order.
     fn fill(&mut self, items: Vec<Item>, share: u64) {
         let mut left = share.min(self.room);
         for item in items {
@@ -365,7 +365,7 @@ impl Taken {
         }
     }
 
-    /// The text and the bullet before it.
+    /// Cost of a text with its bullet, in tokens.
     fn cost(&self, text: &str) -> u64 {
         self.scale.text(text) + 4
     }

@@ -1,4 +1,4 @@
-//! Which files an agent read and changed, from the calls of its tools.
+//! The files that an agent read and changed, by the calls of its tools.
 
 use super::span::Span;
 use crate::{
@@ -81,19 +81,19 @@ const KNOWN: &[(&str, &str, FileOperation)] = {
     ]
 };
 
-/// Tools whose one argument is a patch that names its files.
+/// Tools with one argument, a patch that names its files.
 const PATCHES: &[&str] = &["apply_patch", "patch", "ApplyPatch"];
 
-/// Tools with a `command` argument that says what is done to `path`.
+/// Tools with a `path` and a `command` that names the operation on it.
 const COMMANDED: &[&str] = &["str_replace_editor", "str_replace_based_edit_tool", "text_editor"];
 
-/// Newest files named in each list, before a cap takes more away.
+/// Number of files that a summary names in each list, the newest.
 const MOST_FILES: usize = 50;
 
-/// Files kept in each list: twice what a summary names, about 12 KB with the paths of a common project.
+/// Number of files that are stored in each list: twice as many, about 12 KB with the paths of a common project.
 const MOST_STORED: usize = 100;
 
-/// A longer path is none, in bytes: Linux's `PATH_MAX`, the largest among the systems we run on.
+/// Longest path, in bytes: Linux's `PATH_MAX`, the largest of all supported systems.
 const LONGEST_PATH: usize = 4_096;
 
 impl FileLists {
@@ -146,7 +146,7 @@ impl FileLists {
         }
     }
 
-    /// Puts a file at the end of its list; a changed one is never in the list of those only read.
+    /// Moves a file to the end of its list. A changed file is not in the list of files that were only read.
     fn touch(&mut self, path: &str, operation: FileOperation) {
         let path = path.trim();
         if path.is_empty() || path.len() > LONGEST_PATH || path.contains(['\n', '\r']) || path.contains("://") {
@@ -162,8 +162,8 @@ impl FileLists {
         }
     }
 
-    /// The lists as they stand at the end of a summary, with as many files as fit into `cap` tokens; nothing where not
-    /// even one does.
+    /// The lists as the end of a summary has them, with as many files as fit into `cap` tokens. Empty if not even one
+    /// fits.
     #[must_use]
     pub fn tags_within(&self, cap: u64, measure: &dyn Fn(&str) -> u64) -> String {
         let mut most = MOST_FILES;
@@ -176,7 +176,7 @@ impl FileLists {
         }
     }
 
-    /// The lists as they stand at the end of a summary: the newest `most` of each, and how many more there are.
+    /// The lists as the end of a summary has them: the newest `most` of each, and the number of the others.
     #[must_use]
     pub fn tags(&self, most: usize) -> String {
         let mut text = String::new();
@@ -207,7 +207,7 @@ impl FileLists {
     }
 }
 
-/// The files one call touches.
+/// The files that a call touches.
 fn files_of(tool: &str, arguments: &Value, tools: &[FileTool]) -> Vec<(String, FileOperation)> {
     let text = |argument: &str| arguments.get(argument).and_then(Value::as_str).map(str::to_owned);
     if let Some(own) = tools.iter().find(|it| it.tool == tool) {
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(FileLists::default().tags(50), "");
     }
 
-    /// Each compaction takes over what the one before it knew.
+    /// Each compaction continues the lists of the one before.
     #[test]
     fn the_lists_of_thousands_of_compactions_stay_small() {
         let mut details = json!({});

@@ -1,32 +1,32 @@
-//! How a summary came to be, and what did not become it.
+//! The origin of a summary.
 
 use crate::ids::ModelRef;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How a summary came to be.
+/// The origin of a summary.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Made {
-    /// By which model; by none, where it was extracted.
+    /// The model that wrote it; `None` if it was extracted.
     pub by: Option<ModelRef>,
-    /// The candidates that did not become it.
+    /// The rejected candidates.
     pub rejected: Vec<Rejected>,
 }
 
-/// A candidate that did not become the summary.
+/// A rejected candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rejected {
-    /// Which; none where what was named is no model.
+    /// The model; `None` if the configured name is no model.
     pub model: Option<ModelRef>,
-    /// Why not.
+    /// The reason.
     pub why: String,
-    /// The provider's error as `error.data`, where it was one.
+    /// The error of the provider in the form of `error.data`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
 }
 
 impl Made {
-    /// The method's name, as entries have it.
+    /// The name of the method in entries.
     #[must_use]
     pub fn method(&self) -> &'static str {
         match self.by {

@@ -1,50 +1,50 @@
-//! What a summarizer is asked: the conversation in its frame, and the prompt behind it. What a person wants kept, and
-//! what hooks add, stand in every request, whichever part of the conversation it is about.
+//! The request to a summarizer: the conversation in its frame, and the prompt behind it. Every request contains the
+//! topics that a person wants to be kept and the context of hooks.
 
 use super::{language::Language, transcript::without_labels};
 use crate::prompts::{Prompt, Prompts, escape_tags};
 
-/// What all requests for one summary have in common.
+/// The common part of all requests for one summary.
 #[derive(Debug, Clone, Default)]
 pub struct Brief {
     /// The prompts in force.
     pub prompts: Prompts,
-    /// What a person wants kept above all.
+    /// The topics that a person wants to be kept above all.
     pub instructions: Option<String>,
-    /// What hooks know beside the conversation.
+    /// Texts of hooks beside the conversation.
     pub context: Vec<String>,
-    /// What the user writes in, where it is clear and not English.
+    /// The language of the user, if it is certain and not English.
     pub language: Option<Language>,
 }
 
-/// Which part of a summary.
+/// A part of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The whole turns.
+    /// The summary of whole turns.
     History,
-    /// The beginning of the turn whose end is kept.
+    /// The summary of a turn's beginning.
     TurnPrefix,
     /// Two sentences for a person.
     Short,
 }
 
-/// What is asked for one part.
+/// A request for one part.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
-    /// Which.
+    /// The part.
     pub part: Part,
-    /// The conversation, cleaned.
+    /// The cleaned conversation.
     pub conversation: &'a str,
-    /// The summary it goes on from, cleaned.
+    /// The cleaned summary that the answer continues.
     pub previous: Option<&'a str>,
-    /// How long the answer may be, in tokens.
+    /// Limit of the answer, in tokens.
     pub most: u64,
-    /// Why the answer before could not be used.
+    /// The reason for which the answer before was rejected.
     pub refused: Option<&'a str>,
 }
 
 impl Brief {
-    /// What the summarizer is told before everything.
+    /// The system prompt.
     #[must_use]
     pub fn system(&self) -> String {
         self.prompts.get(Prompt::SummarizationSystem).to_owned()

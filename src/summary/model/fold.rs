@@ -1,24 +1,24 @@
-//! A conversation in chunks that fit a summarizer's window. Chunks end where messages end; a message that is too large
-//! for a chunk of its own loses its middle.
+//! A conversation in chunks that fit a summarizer's window. A chunk ends at the end of a message. A message that is larger
+//! than a chunk loses its middle.
 
 use crate::text;
 
-/// A conversation, message by message, each with its size in tokens.
+/// The messages of a conversation with their sizes in tokens.
 #[derive(Debug, Clone, Default)]
 pub struct Pieces(Vec<(String, u64)>);
 
-/// What goes into one request.
+/// The part of a conversation in one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     /// The messages, blank lines between.
     pub text: String,
-    /// Its size in tokens, as its messages were measured.
+    /// Its size in tokens, the sum of its messages.
     pub tokens: u64,
     /// The first message behind it.
     pub until: usize,
 }
 
-/// What stands between two messages, in tokens.
+/// Size of the separator between two messages, in tokens.
 const SEAM: u64 = 2;
 
 impl Pieces {
@@ -28,8 +28,8 @@ impl Pieces {
         Self(texts.into_iter().map(|text| (measure(&text) + SEAM, text)).map(|(tokens, text)| (text, tokens)).collect())
     }
 
-    /// A summary that is too large to be carried along whole, as pieces before those from `from` on: each some lines of
-    /// it.
+    /// The pieces from `from` on behind those of a summary that is too large for one request. Each of its pieces has some
+    /// of its lines.
     #[must_use]
     pub fn behind(&self, summary: &str, from: usize, measure: &dyn Fn(&str) -> u64) -> Self {
         /// Small enough for every window in use, in tokens.
@@ -49,7 +49,7 @@ impl Pieces {
         pieces
     }
 
-    /// How many messages there are.
+    /// The number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -61,7 +61,7 @@ impl Pieces {
         self.0.is_empty()
     }
 
-    /// All of it, in tokens.
+    /// Their size, in tokens.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.0.iter().map(|(_, tokens)| tokens).sum()
@@ -80,7 +80,7 @@ impl Pieces {
         Chunk { text, tokens, until }
     }
 
-    /// How many requests it takes from `from` on.
+    /// The number of chunks from `from` on.
     #[must_use]
     pub fn chunks(&self, from: usize, room: u64) -> usize {
         let mut at = from;
@@ -103,7 +103,7 @@ impl Pieces {
     }
 }
 
-/// A message of so many tokens with as much of its beginning and its end as fits.
+/// A message of `tokens` tokens without its middle, so that it fits into `room`.
 fn clipped(text: &str, tokens: u64, room: u64) -> String {
     const GAP: &str = "\n[… the middle of this message was left out …]\n";
     // Tokens are not spread evenly; a twentieth less is nearly always enough.
@@ -111,9 +111,8 @@ fn clipped(text: &str, tokens: u64, room: u64) -> String {
     text::clip_middle(text, (text.chars().count() as f64 * share) as usize, GAP)
 }
 
-/// Room for a conversation in a request to a summarizer, in tokens: what its window leaves beside the answer and
-/// everything that stands around. A tenth of the window is left alone, because estimates are wrong; none where what is
-/// left is too little to make sense.
+/// Room for a conversation in a request to a summarizer, in tokens: nine tenths of its window, because estimates are
+/// rough, without the answer and the text around the conversation. `None` if the room is too small for a useful summary.
 #[must_use]
 pub fn room(window: u64, answer: u64, around: u64) -> Option<u64> {
     /// A chunk smaller than this would be summarized into something larger than itself.

@@ -1,5 +1,5 @@
-//! In which script, and in which language, a user writes: a summary in another one makes the agent go on in that.
-//! Deterministic and rough: what is not clear is not said.
+//! The script and the language of a user. An agent continues in the language of the summary, so it has to be the user's.
+//! The rules are deterministic and rough, and give nothing for a text that is not certain.
 
 /// A script that tells languages apart by sight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,16 +26,16 @@ pub enum Script {
     Han,
 }
 
-/// What a user writes in.
+/// The language of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Language {
     /// The script.
     pub script: Script,
-    /// For a model: `German`, or the script where the language is not known.
+    /// Its name for a model: `German`, or the script of an unknown language.
     pub name: &'static str,
 }
 
-/// What a user writes in, if it is clear and not English.
+/// The language of a user's texts, if it is certain and not English.
 #[must_use]
 pub fn of(texts: &[&str]) -> Option<Language> {
     let script = script(texts)?;
@@ -54,7 +54,7 @@ pub fn of(texts: &[&str]) -> Option<Language> {
     Some(Language { script, name })
 }
 
-/// The script of most letters, if there are enough to tell.
+/// The script of most letters, if there are enough of them.
 #[must_use]
 pub fn script(texts: &[&str]) -> Option<Script> {
     /// Fewer letters are a word or two.
@@ -76,7 +76,7 @@ pub fn script(texts: &[&str]) -> Option<Script> {
     (of(Script::Latin) >= ENOUGH && of(Script::Latin) * 10 >= letters * 7).then_some(Script::Latin)
 }
 
-/// How much of a text is in a script, from 0 to 1; none where it has hardly a letter.
+/// Share of a text that is in a script, from 0 to 1. `None` if it has hardly a letter.
 #[must_use]
 pub fn share(text: &str, script: Script) -> Option<f64> {
     let counts = counts(&[text]);
@@ -100,7 +100,7 @@ fn counts(texts: &[&str]) -> Vec<(Script, usize)> {
     counts
 }
 
-/// By the blocks of Unicode that everyday text uses.
+/// The script of a letter, by the Unicode blocks of everyday text.
 fn of_char(char: char) -> Option<Script> {
     Some(match char {
         'a'..='z' | 'A'..='Z' | 'À'..='ɏ' | 'Ḁ'..='ỿ' => Script::Latin,
@@ -126,7 +126,7 @@ const LETTERS: &[(&str, &str, &str)] = &[
     ("Bulgarian", "ъ", "ыэёїєґўіђћјљњџ"),
 ];
 
-/// The language of a text in Cyrillic script, if its letters tell.
+/// The language of a text in Cyrillic script, if its letters are certain.
 fn cyrillic(texts: &[&str]) -> Option<&'static str> {
     let mut count = std::collections::HashMap::new();
     for letter in texts.iter().flat_map(|text| text.chars()).flat_map(char::to_lowercase) {
@@ -151,7 +151,7 @@ const WORDS: &[(&str, &[&str])] = &[
     ("Turkish", &["ve", "bir", "bu", "için", "değil", "ile", "olarak", "gibi", "lütfen", "daha", "çok", "şu"]),
 ];
 
-/// The language of a text in Latin script, if it is clear and not English.
+/// The language of a text in Latin script, if it is certain and not English.
 fn latin(texts: &[&str]) -> Option<&'static str> {
     let mut hits = vec![0_usize; WORDS.len()];
     for word in texts.iter().flat_map(|text| text.split(|char: char| !char.is_alphabetic())) {

@@ -1,5 +1,5 @@
-//! What a summary is made of, ready for any summarizer: the conversation in pieces, the summary before, the rules that
-//! may not be lost, the files, and how large all of it may become.
+//! The material of a summary, for any summarizer: the conversation in pieces, the previous summary, the rules of the user,
+//! the files, and the limits.
 
 use super::{
     brief::Part,
@@ -16,39 +16,39 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What a summary is made of. Cleaned: neither secrets nor our tags are in it.
+/// The material of a summary. Its texts contain neither secrets nor boundary tags.
 #[derive(Debug, Clone)]
 pub struct Material {
-    /// The whole turns.
+    /// The messages of whole turns.
     pub history: Pieces,
-    /// The beginning of the turn whose end is kept.
+    /// The messages of a turn's beginning.
     pub prefix: Pieces,
-    /// The summary before, without its lists of files.
+    /// The previous summary, without its lists of files.
     pub previous: Option<String>,
-    /// What the user writes in, where it is clear and not English.
+    /// The language of the user, if it is certain and not English.
     pub language: Option<Language>,
-    /// In which script, where it is clear.
+    /// The script of the user, if it is certain.
     pub script: Option<Script>,
-    /// What it all replaces, in tokens: no summary may be as large.
+    /// Size of the replaced part, in tokens. A summary has to be smaller.
     pub replaces: u64,
-    /// The most that a summary may have, its lists of files included, in tokens.
+    /// Limit of the summary with its lists of files, in tokens.
     pub cap: u64,
     /// The scale that the parts of a summary are measured with.
     scale: Scale,
     /// The rules of the user.
     rules: Vec<String>,
-    /// The lists of files, as they stand at the end.
+    /// The lists of files, as the end of the summary has them.
     tags: String,
 }
 
-/// How the room of a summary is divided, in tokens.
+/// The shares of a summary's limit, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
-    /// For the whole turns.
+    /// Share of the whole turns.
     pub history: u64,
-    /// For the beginning of a turn.
+    /// Share of the beginning of a turn.
     pub prefix: u64,
-    /// For rules that were lost.
+    /// Share of rules that the model lost.
     pub rules: u64,
 }
 
@@ -98,8 +98,8 @@ impl Material {
         }
     }
 
-    /// How the room is divided: the files have theirs, a part is for rules that may be lost, and the beginning of a turn
-    /// has two fifths of the rest, if there is more – or what a record that stays as it is leaves.
+    /// Divides the limit: the lists of files have their size, lost rules up to a fifth, and the beginning of a turn two
+    /// fifths of the rest if there is a history. A previous summary that stays unchanged has its size.
     #[must_use]
     pub fn shares(&self) -> Shares {
         let measure = |text: &str| self.scale.text(text);
@@ -119,13 +119,13 @@ impl Material {
         Shares { history, prefix, rules }
     }
 
-    /// Whether there is anything before the turn that is split.
+    /// Whether there is a history or a previous summary.
     #[must_use]
     pub fn has_history(&self) -> bool {
         !self.history.is_empty() || self.previous.is_some()
     }
 
-    /// What a part is made of, and the summary it goes on from.
+    /// The pieces of a part, and the summary that it continues.
     #[must_use]
     pub fn part(&self, part: Part) -> (&Pieces, Option<&str>) {
         match part {
@@ -134,7 +134,7 @@ impl Material {
         }
     }
 
-    /// The summary of its parts: rules that were lost are back, and the files at the end.
+    /// Composes the summary from its parts. Lost rules are added, and the lists of files at the end.
     #[must_use]
     pub fn compose(&self, history: Option<&Accepted>, prefix: Option<&Accepted>, shares: Shares) -> String {
         let measure = |text: &str| self.scale.text(text);
@@ -160,7 +160,7 @@ impl Material {
     }
 }
 
-/// A summary without the lists of files at its end. What merely looks like one further up was quoted.
+/// A summary without the lists of files at its end. A list further up is a quotation and stays.
 pub fn without_files(summary: &str) -> String {
     let mut kept = summary.trim_end();
     while let Some(before) = ["read-files", "modified-files"].iter().find_map(|tag| {

@@ -1,4 +1,4 @@
-//! The rules a user set – what must, must never, always be done –, and those of them that a summary lost.
+//! The rules of the user (must, must never, always), and those that a summary lost.
 
 use crate::{
     conversation::entry::Entry,
@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{collections::HashSet, sync::Arc};
 
-/// The rules that the user set in these messages and those an earlier summary has, the oldest first.
+/// The rules of an earlier summary and those that the user set in these messages, oldest first.
 #[must_use]
 pub fn rules(
     previous: Option<&str>,
@@ -34,8 +34,7 @@ pub fn rules(
     rules
 }
 
-/// Whether a sentence commands, rather than has a word in it that rules often have. What is put back into a summary
-/// that somebody thought about has to be worth it.
+/// Whether a sentence is a command. A sentence that merely contains a word of rules is not added to a model's summary.
 fn commands(sentence: &str) -> bool {
     const WORDS: &[&str] = &[
         "must",
@@ -78,10 +77,10 @@ fn commands(sentence: &str) -> bool {
     ["use ", "no ", "only "].iter().any(|start| lower.starts_with(start)) || ledger::has_word(&lower, WORDS)
 }
 
-/// A rule is a sentence, in characters.
+/// Longest rule, in characters: a sentence.
 const LONGEST: usize = 400;
 
-/// The rules that a summary does not have, by their words: another order, another ending, a missing filler do not matter.
+/// The rules that a summary lost. Rules are compared by their words, without order, endings and fillers.
 #[must_use]
 pub fn lost<'a>(rules: &'a [String], summary: &str) -> Vec<&'a str> {
     let said = words(summary);
@@ -94,7 +93,7 @@ pub fn lost<'a>(rules: &'a [String], summary: &str) -> Vec<&'a str> {
     rules.iter().filter(lost).map(String::as_str).collect()
 }
 
-/// A summary with rules under its heading for them, at most so many tokens longer.
+/// The summary with rules under their heading, at most `room` tokens longer.
 #[must_use]
 pub fn with(summary: &str, rules: &[&str], room: u64, measure: &dyn Fn(&str) -> u64) -> String {
     let mut left = room;
@@ -127,7 +126,7 @@ pub fn with(summary: &str, rules: &[&str], room: u64, measure: &dyn Fn(&str) -> 
     format!("{}{section}\n{lines}\n\n{}", &summary[..at], &summary[end..]).trim_end().to_owned()
 }
 
-/// Where a line with this heading begins.
+/// The beginning of the line with this heading.
 fn find_heading(summary: &str, heading: &str) -> Option<usize> {
     let mut at = 0;
     for line in summary.split_inclusive('\n') {
@@ -139,7 +138,7 @@ fn find_heading(summary: &str, heading: &str) -> Option<usize> {
     None
 }
 
-/// Where the next section begins, or the summary ends.
+/// The beginning of the next section, or the end of the summary.
 fn next_heading(summary: &str, from: usize) -> usize {
     let mut at = from;
     for (number, line) in summary[from..].split_inclusive('\n').enumerate() {
@@ -151,8 +150,8 @@ fn next_heading(summary: &str, from: usize) -> usize {
     summary.len()
 }
 
-/// What a text says, apart from how: words of some length, numbers and names. Writing without spaces is taken
-/// character by character.
+/// The words of a text that carry its meaning: words of some length, numbers and names. A script without spaces is split
+/// into characters.
 fn words(text: &str) -> HashSet<String> {
     const FILLERS: &[&str] = &["please", "the", "and", "that", "this", "with", "you", "for", "should", "bitte", "will"];
     let lower = text.to_lowercase();

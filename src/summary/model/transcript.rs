@@ -1,5 +1,5 @@
-//! A conversation as a text that a summarizer reads: one piece for each message, so that it can be divided between them.
-//! Secrets are gone and our tags are harmless before anything is clipped, because half of a secret looks like none.
+//! A conversation as the text that a summarizer reads, in one piece for each message, so that it can be divided between
+//! messages. Texts are redacted before they are clipped, because half of a secret is not recognized.
 
 use crate::{
     conversation::{
@@ -13,7 +13,7 @@ use crate::{
 use serde_json::Value;
 use std::{borrow::Cow, sync::Arc};
 
-/// So much of a tool's result, and of one argument of a call, is passed on, in characters: the peers' number.
+/// Length of a tool result, and of one argument of a call, in characters: the peers' number.
 const LONGEST_RESULT: usize = 2_000;
 
 /// The conversation, message by message, every text of it through `clean`. `stop` ends the work early.
@@ -74,7 +74,7 @@ fn piece(entry: &Entry, clean: &dyn Fn(&str) -> String) -> Option<String> {
     }
 }
 
-/// What looks like one of our labels at the beginning of a line would be somebody else speaking.
+/// Escapes texts that look like a label at the beginning of a line: the model would read them as another speaker.
 #[must_use]
 pub fn without_labels(text: &str) -> Cow<'_, str> {
     if !text.contains(['[', '\u{ff3b}']) {
@@ -94,10 +94,10 @@ pub fn without_labels(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// What begins a new line, for one reader or another.
+/// Characters that begin a new line for some reader.
 const ENDS_OF_LINES: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// Where a line that begins like one of our labels has its bracket.
+/// The place of the bracket in a line that begins like a label.
 fn label(line: &str) -> Option<usize> {
     const LABELS: [&str; 5] = ["user", "assistant", "tool result", "developer", "summary of"];
     let nothing = |char: char| char.is_whitespace() || is_invisible(char);
@@ -130,7 +130,7 @@ fn call(call: &ToolCall, clean: &dyn Fn(&str) -> String) -> String {
     format!("{}({})", clean(&call.name), arguments.join(", "))
 }
 
-/// The beginning, and how much went.
+/// The beginning of a text, and the number of characters that are left out.
 fn clipped(text: &str) -> String {
     let head = text::head(text, LONGEST_RESULT);
     if head.len() == text.len() {
