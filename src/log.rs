@@ -1,4 +1,6 @@
 //! The file of a session: reading it, following it, and the right to append to it.
+//!
+//! A session knows its file as a `Log`. `store` opens and creates the files of a data folder; `memory` has a disk for tests.
 
 pub mod blobs;
 pub mod error;
@@ -9,9 +11,100 @@ pub mod index;
 pub mod indexing;
 pub mod lines;
 pub mod lock;
+pub mod memory;
 pub mod migrate;
 pub mod names;
 pub mod pieces;
 pub mod repair;
 pub mod store;
 pub mod walk;
+pub mod writer;
+
+use crate::{conversation::path::Path, ids::EntryId};
+use error::StoreError;
+use history::Placed;
+use lock::Unfinished;
+use std::fmt;
+
+/// The file of a session, as the session needs it. Reading back is the part of `history::History`, which comes with the
+/// log when it is opened.
+pub trait Log: fmt::Debug + Send {
+    /// The rights that come with the log.
+    fn access(&self) -> Access;
+
+    /// Appends lines behind `leaf`. When it returns `Written`, they are durable; on an error none of them is there. Lines
+    /// of another program that were not read yet are returned instead, and nothing is written: the caller looks at them
+    /// first.
+    ///
+    /// # Errors
+    /// When the lines cannot be made durable. After a write that was not confirmed the log is read-only.
+    fn append(&mut self, lines: &[String], leaf: Option<&EntryId>) -> Result<Appended, StoreError>;
+
+    /// Reads the entries that other programs appended behind `leaf`.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or bytes that were read before have changed.
+    fn catch_up(&mut self, leaf: Option<&EntryId>) -> Result<Grown, StoreError>;
+
+    /// Whether `catch_up` may find something. A cheap look: false only where it cannot.
+    fn may_have_grown(&self) -> bool;
+
+    /// End of the whole lines that were read or written, in bytes.
+    fn end(&self) -> u64;
+
+    /// Records the running operation in the lock, for the next owner after a crash.
+    fn record(&mut self, running: Option<Unfinished>);
+
+    /// Disk operations so far.
+    fn stats(&self) -> Stats;
+}
+
+/// Rights on a session's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The lock is held, and lines are appended.
+    Write,
+    /// The file is read and followed.
+    Read,
+    /// There is no file: the session ends with the daemon.
+    Ephemeral,
+}
+
+/// Result of an append.
+#[derive(Debug)]
+pub enum Appended {
+    /// The lines are durable, the first of them at this offset. Entries that another program appended at the same moment
+    /// are before them.
+    Written { at: u64, others: Vec<Placed> },
+    /// Another program has appended these entries before. Nothing was written.
+    Behind(Grown),
+}
+
+/// Entries of another program.
+#[derive(Debug, Default)]
+pub struct Grown {
+    /// The entries, in file order.
+    pub entries: Vec<Placed>,
+    /// The new path, where the entries do not continue the old one.
+    pub path: Option<Path>,
+}
+
+/// Disk operations.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Stats {
+    /// Appends that reached the file, each of any number of lines.
+    pub writes: u64,
+    /// Calls of fsync after them.
+    pub fsyncs: u64,
+}
+
+/// Whether entries simply continue the path behind `leaf`. A compaction and an undo do not: either may bring back entries
+/// that are not in memory.
+fn continue_behind(entries: &[Placed], leaf: Option<&EntryId>) -> bool {
+    let mut before = leaf;
+    entries.iter().all(|(entry, _)| {
+        let next = entry.parent.as_ref() == before && entry.undoes().is_none() && entry.compaction().is_none();
+        before = Some(&entry.id);
+        next
+    })
+}

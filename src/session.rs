@@ -26,11 +26,7 @@ use crate::{
     compaction::draft::Draft,
     conversation::{entry::Entry, path::Path, tokens},
     ids::{OperationId, SessionId},
-    log::{
-        error::StoreError,
-        history::Indexed,
-        store::{Appended, Grown},
-    },
+    log::{Access, Appended, Grown, Log, error::StoreError, history::Indexed},
     protocol::{
         errors::Failure,
         events::Event,
@@ -49,7 +45,7 @@ use costs::{CostEntries, Costs};
 use handle::{Command, Inbox, Note, SharedStatus, Urgent};
 use open::Opened;
 use operation::{COMPACTION, End, Operation, Stop};
-use state::{Home, State};
+use state::State;
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -61,7 +57,7 @@ use work::{Request, Work};
 /// A result of work.
 enum Input {
     /// What was done with the file.
-    Back { home: Home, done: Done },
+    Back { log: Box<dyn Log>, done: Done },
     /// A defect ended what was done with the file.
     Lost,
     /// Somebody who only asked was answered.
@@ -146,7 +142,7 @@ impl Emitter {
 /// The right to write, which is away while a write is out.
 #[expect(clippy::large_enum_variant, reason = "a session has one")]
 enum Writer {
-    Ready(Home),
+    Ready(Box<dyn Log>),
     /// The file was so long when it went.
     Away {
         end: u64,
@@ -199,11 +195,11 @@ enum Ending {
 pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
     let (inputs, mut results) = mpsc::unbounded_channel();
     let Inbox { mut mailbox, mut urgent, urgent_sender, shared, .. } = inbox;
-    let Opened { state, home, left_behind } = opened;
+    let Opened { state, log, left_behind } = opened;
     let told = state.measure().usage;
     let mut session = Session {
         state,
-        writer: Writer::Ready(home),
+        writer: Writer::Ready(log),
         work: Work::None,
         emitter,
         commands: VecDeque::new(),
@@ -419,7 +415,7 @@ impl Session {
 
     fn writable(&self) -> Result<(), Failure> {
         match &self.writer {
-            Writer::Ready(Home::ReadOnly(_)) => Err(Failure::Storage {
+            Writer::Ready(log) if log.access() == Access::Read => Err(Failure::Storage {
                 path: self.state.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
                 errno: None,
                 what: "the session was loaded with readOnly: true; close it, then load it without, to write to it"
@@ -564,7 +560,7 @@ impl Session {
 
     fn on_input(&mut self, input: Input) {
         match input {
-            Input::Back { home, done } => self.back(home, done),
+            Input::Back { log, done } => self.back(log, done),
             Input::Lost => self.lost(),
             Input::Answered => self.reads.running -= 1,
             Input::Indexed(result) => self.indexed(result),

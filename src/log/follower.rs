@@ -1,14 +1,14 @@
 //! A session file that is only read, and what other programs append to it.
 
 use super::{
+    Access, Appended, Grown, Log, Stats, continue_behind,
+    error::StoreError,
     history::{Placed, Source, Tail},
+    index::Spot,
     lines,
-    store::Grown,
+    lock::Unfinished,
 };
-use crate::{
-    ids::EntryId,
-    log::{error::StoreError, index::Spot},
-};
+use crate::ids::EntryId;
 use std::fs;
 
 /// A file that is only looked at, and how far it was read.
@@ -30,18 +30,20 @@ impl Follower {
         let ending = source.ending(durable)?;
         Ok(Self { source, old: matches!(tail, Tail::Old { .. }), durable, ending })
     }
+}
 
-    /// How far the file was read.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        self.durable
+impl Log for Follower {
+    fn access(&self) -> Access {
+        Access::Read
     }
 
-    /// Reads what its owner appended since.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or is another one now.
-    pub fn catch_up(&mut self, leaf: Option<&EntryId>) -> Result<Grown, StoreError> {
+    /// Nothing is written: a caller checks the access first.
+    fn append(&mut self, _: &[String], _: Option<&EntryId>) -> Result<Appended, StoreError> {
+        let why = "it was opened for reading".to_owned();
+        Err(StoreError::ReadOnly { path: self.source.path().to_owned(), why })
+    }
+
+    fn catch_up(&mut self, leaf: Option<&EntryId>) -> Result<Grown, StoreError> {
         let path = self.source.path();
         let now = fs::metadata(path).map_err(StoreError::io(path, "cannot be looked at"))?;
         let then = self.source.file().metadata().map_err(StoreError::io(path, "cannot be looked at"))?;
@@ -65,6 +67,20 @@ impl Follower {
         self.durable = durable;
         self.ending = self.source.ending(durable)?;
         self.source.grown(entries, leaf, durable)
+    }
+
+    fn may_have_grown(&self) -> bool {
+        true
+    }
+
+    fn end(&self) -> u64 {
+        self.durable
+    }
+
+    fn record(&mut self, _: Option<Unfinished>) {}
+
+    fn stats(&self) -> Stats {
+        Stats::default()
     }
 }
 
@@ -91,16 +107,9 @@ impl Source {
         Err(StoreError::Changed { path: self.path().to_owned(), what })
     }
 
-    /// The appended entries, with the path anew where it does not simply go on behind `leaf`.
+    /// The appended entries, with the new path where they do not continue the one behind `leaf`.
     pub fn grown(&self, entries: Vec<Placed>, leaf: Option<&EntryId>, end: u64) -> Result<Grown, StoreError> {
-        let mut before = leaf;
-        let mut goes_on = true;
-        for (entry, _) in &entries {
-            // A compaction may keep something that was let go of.
-            goes_on &= entry.parent.as_ref() == before && entry.undoes().is_none() && entry.compaction().is_none();
-            before = Some(&entry.id);
-        }
-        let path = if goes_on { None } else { Some(self.path_from(end)?) };
+        let path = if continue_behind(&entries, leaf) { None } else { Some(self.path_from(end)?) };
         Ok(Grown { entries, path })
     }
 }

@@ -113,3 +113,9 @@ pub fn find(path: &Path, beginning: &[u8]) -> Result<Found, StoreError> {
         }
     }
 }
+
+/// A header as it stands in a file, without its newline.
+#[must_use]
+pub fn header_line(header: &Header) -> String {
+    serde_json::to_string(header).expect("a header is always JSON")
+}

@@ -1,17 +1,15 @@
 //! What a session does when nobody asks it anything: makes its index, reads what others append to its file, and lets go
 //! of bodies that can be read again.
 
-use super::{
-    Done, Ending, Input, Session, Writer, handle::Command, operation::Operation, state::Home, writing::with_its_past,
-};
+use super::{Done, Ending, Input, Session, Writer, handle::Command, operation::Operation, writing::with_its_past};
 use crate::{
     ask::means::Means,
     ids::EntryId,
     log::{
+        Access, Grown,
         error::StoreError,
         history::{History, Indexed},
         lock::Unfinished,
-        store::Grown,
     },
     protocol::{
         errors::Failure,
@@ -199,8 +197,8 @@ impl Session {
     }
 
     pub(super) fn start_indexing(&mut self) {
-        let Writer::Ready(home) = &self.writer else { return };
-        let Some(work) = self.state.history().indexing(home.end()).filter(|_| !self.index.building) else { return };
+        let Writer::Ready(log) = &self.writer else { return };
+        let Some(work) = self.state.history().indexing(log.end()).filter(|_| !self.index.building) else { return };
         self.index.building = true;
         let stop = self.reads.stop.clone();
         self.spawn(move || Input::Indexed(work.run(&|| stop.requested())));
@@ -212,7 +210,7 @@ impl Session {
             Ok(Some(indexed)) => {
                 // What is out being written is added when it comes back.
                 let end = match &self.writer {
-                    Writer::Ready(home) => home.end(),
+                    Writer::Ready(log) => log.end(),
                     Writer::Away { end } => *end,
                 };
                 let repairs: Vec<Repair> = indexed.repairs.iter().map(Repair::from).collect();
@@ -261,9 +259,9 @@ impl Session {
     pub(super) fn wake(&mut self) {
         let source = self.state.history().source().cloned();
         let library = self.state.history().library();
-        self.with_home(move |home| {
+        self.with_log(move |log| {
             let source = source.expect("only what is in a file sleeps");
-            Done::Woke(source.path_from(home.end()).map(|path| with_its_past(path, library.as_ref())))
+            Done::Woke(source.path_from(log.end()).map(|path| with_its_past(path, library.as_ref())))
         });
     }
 
@@ -293,14 +291,13 @@ impl Session {
         }
         match &self.writer {
             // Most of the time it was us.
-            Writer::Ready(Home::File(log)) if log.is_as_we_left_it() => return false,
-            Writer::Ready(Home::Memory) | Writer::Away { .. } => return false,
-            Writer::Ready(_) => {}
+            Writer::Ready(log) if log.may_have_grown() => {}
+            Writer::Ready(_) | Writer::Away { .. } => return false,
         }
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
         let library = self.state.history().library();
-        self.with_home(move |home| {
-            let grown = home.catch_up(leaf.as_ref());
+        self.with_log(move |log| {
+            let grown = log.catch_up(leaf.as_ref());
             Done::CaughtUp(
                 grown
                     .map(|grown| Grown { path: grown.path.map(|path| with_its_past(path, library.as_ref())), ..grown }),
@@ -359,7 +356,7 @@ impl Session {
     /// The messages that are not on the path any more because another program went on from an entry before them: how
     /// many, and the last of their branch.
     fn left_by(&self, grown: &Grown) -> Option<(usize, EntryId)> {
-        let ours = matches!(self.writer, Writer::Ready(Home::File(_)));
+        let ours = matches!(&self.writer, Writer::Ready(log) if log.access() == Access::Write);
         let path = self.state.path();
         let mut base = grown.entries.last()?.0.parent.clone();
         for (entry, _) in grown.entries.iter().rev() {
@@ -408,8 +405,8 @@ impl Session {
     /// Says in the lock what runs, for whoever finds it after a crash. Nobody is told of a start before that.
     pub(super) fn note_running(&mut self, running: Option<Unfinished>) {
         self.unnoted = !matches!(self.writer, Writer::Ready(_));
-        if let Writer::Ready(Home::File(log)) = &mut self.writer {
-            log.lock().note(running);
+        if let Writer::Ready(log) = &mut self.writer {
+            log.record(running);
         }
     }
 

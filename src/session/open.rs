@@ -1,16 +1,10 @@
 //! How a session comes to be: made new, or opened where it lies.
 
-use super::state::{Home, SessionData, State};
+use super::state::{SessionData, State};
 use crate::{
     conversation::entry::{self, Entry, Header, HeaderKind, VERSION},
     ids::{EntryId, SessionId},
-    log::{
-        error::StoreError,
-        header,
-        history::History,
-        lock::Unfinished,
-        store::{self},
-    },
+    log::{Log, error::StoreError, header, history::History, lock::Unfinished, memory::Ephemeral, store},
     models::{ModelRef, learned::Learned},
     protocol::{
         errors::Failure,
@@ -25,13 +19,13 @@ use std::{
     sync::Arc,
 };
 
-/// A session and where it is kept.
+/// An opened session.
 pub struct Opened {
     /// The session.
     pub state: State,
-    /// Where it is kept.
-    pub home: Home,
-    /// What ran when its last owner died.
+    /// Its log.
+    pub log: Box<dyn Log>,
+    /// Operation that ran when the last owner died.
     pub left_behind: Option<Unfinished>,
 }
 
@@ -70,16 +64,16 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
     let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Internal(error.to_string()))?;
     // Looked at before anything is written: wrong settings leave no file behind.
     layers.with_session(data.settings.as_ref()).map_err(Failure::invalid_settings)?;
-    let (home, history, file) = if params.ephemeral == Some(true) {
-        (Home::Memory, History::in_memory(entries), None)
+    let (log, history, file) = if params.ephemeral == Some(true) {
+        (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(entries), None)
     } else {
         let file = file_of(sessions, &header);
         let (log, source) = store::create(&file, &header, &lines)?;
-        (Home::File(log), History::of_new_file(source, entries), Some(file))
+        (log, History::of_new_file(source, entries), Some(file))
     };
     let state = State::new(header, file, None, history, data, None, layers, Trust::Trusted)
         .map_err(Failure::invalid_settings)?;
-    Ok(Opened { state, home, left_behind: None })
+    Ok(Opened { state, log, left_behind: None })
 }
 
 /// What is known of a session from the beginning, as entries that every reader of the format knows.
@@ -142,12 +136,8 @@ fn file_of(sessions: &Path, header: &Header) -> PathBuf {
 /// When it is no session, somebody else's at the moment, or the settings given for it are wrong.
 pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -> Result<Opened, Failure> {
     let path = fs::canonicalize(path).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
-    let opened = if params.read_only == Some(true) {
-        store::open_read_only(&path)?.with_home(Home::ReadOnly)
-    } else {
-        store::open(&path)?.with_home(Home::File)
-    };
-    let store::Opened { header, title, history, repairs, left_behind, home } = opened;
+    let opened = if params.read_only == Some(true) { store::open_read_only(&path)? } else { store::open(&path)? };
+    let store::Opened { header, title, history, repairs, left_behind, log } = opened;
     let given = given(&params);
     let ours = fs::canonicalize(sessions).is_ok_and(|sessions| path.starts_with(sessions));
     let trust = if ours { Trust::Trusted } else { Trust::Untrusted };
@@ -155,7 +145,7 @@ pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -
     let mut state = state.map_err(Failure::invalid_settings)?;
     state.repairs = repairs;
     state.repairs.extend(state.invalid_settings());
-    Ok(Opened { state, home, left_behind })
+    Ok(Opened { state, log, left_behind })
 }
 
 /// What a client gives for a session it loads.

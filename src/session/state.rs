@@ -12,14 +12,7 @@ use crate::{
         tokens::{self, Estimator},
     },
     ids::{EntryId, SessionId},
-    log::{
-        blobs::Blobs,
-        error::StoreError,
-        follower::Follower,
-        history::History,
-        repair::Repair,
-        store::{Appended, Grown, Log, Stats},
-    },
+    log::{Stats, blobs::Blobs, history::History, repair::Repair},
     models::{ModelRef, learned::Learned},
     prompts::Prompts,
     protocol::{
@@ -68,52 +61,6 @@ impl SessionData {
             system_prompt: self.system_prompt.or(before.system_prompt),
             tools: self.tools.or(before.tools),
             settings: self.settings.or(before.settings),
-        }
-    }
-}
-
-/// Where a session is kept.
-#[derive(Debug)]
-pub enum Home {
-    /// In a file that is ours to write.
-    File(Log),
-    /// In a file we only look at.
-    ReadOnly(Follower),
-    /// Nowhere: it ends with the daemon.
-    Memory,
-}
-
-impl Home {
-    /// Appends lines behind `leaf`.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn append(&mut self, lines: &[String], leaf: Option<&EntryId>) -> Result<Appended, StoreError> {
-        match self {
-            Self::File(log) => log.append(lines, leaf),
-            Self::ReadOnly(_) | Self::Memory => Ok(Appended::Written { at: 0, others: Vec::new() }),
-        }
-    }
-
-    /// What others appended to the file behind `leaf`.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn catch_up(&mut self, leaf: Option<&EntryId>) -> Result<Grown, StoreError> {
-        match self {
-            Self::File(log) => log.catch_up(leaf),
-            Self::ReadOnly(follower) => follower.catch_up(leaf),
-            Self::Memory => Ok(Grown::default()),
-        }
-    }
-
-    /// How far the file was read and is whole, in bytes.
-    #[must_use]
-    pub fn end(&self) -> u64 {
-        match self {
-            Self::File(log) => log.size(),
-            Self::ReadOnly(follower) => follower.size(),
-            Self::Memory => 0,
         }
     }
 }

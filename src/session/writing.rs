@@ -1,6 +1,6 @@
 //! Everything a session writes: handed to the disk, and told when it is there.
 
-use super::{Append, Done, Ending, Input, Session, Write, Writer, handle::Command, state::Home};
+use super::{Append, Done, Ending, Input, Session, Write, Writer, handle::Command};
 use crate::{
     conversation::{
         context::others,
@@ -11,10 +11,11 @@ use crate::{
     },
     ids::OperationId,
     log::{
+        Appended, Log,
         error::StoreError,
         history::{Library, Placed},
         index::Spot,
-        store::Appended,
+        memory::Ephemeral,
     },
     protocol::{
         errors::Failure,
@@ -56,17 +57,15 @@ pub(super) fn with_its_past(mut path: Path, library: Option<&Library>) -> Path {
 
 impl Session {
     /// Does something with the file that may take a while; the session looks at no command meanwhile.
-    pub(super) fn with_home(&mut self, work: impl FnOnce(&mut Home) -> Done + Send + 'static) {
+    pub(super) fn with_log(&mut self, work: impl FnOnce(&mut dyn Log) -> Done + Send + 'static) {
         let end = match &self.writer {
-            Writer::Ready(home) => home.end(),
+            Writer::Ready(log) => log.end(),
             Writer::Away { .. } => unreachable!("commands and drafts wait while a write is out"),
         };
-        let Writer::Ready(mut home) = std::mem::replace(&mut self.writer, Writer::Away { end }) else { return };
-        if let Home::File(log) = &home {
-            self.state.stats = log.stats();
-        }
-        self.spawn(move || match catch_unwind(AssertUnwindSafe(|| work(&mut home))) {
-            Ok(done) => Input::Back { home, done },
+        let Writer::Ready(mut log) = std::mem::replace(&mut self.writer, Writer::Away { end }) else { return };
+        self.state.stats = log.stats();
+        self.spawn(move || match catch_unwind(AssertUnwindSafe(|| work(&mut *log))) {
+            Ok(done) => Input::Back { log, done },
             Err(_) => Input::Lost,
         });
     }
@@ -102,11 +101,11 @@ impl Session {
         let source = self.state.history().source().cloned();
         let library = self.state.history().library();
         let counted = tokens::ready() && self.state.wanted_estimator() == Estimator::Tiktoken;
-        self.with_home(move |home| {
-            let appended = home.append(&lines, leaf.as_ref());
+        self.with_log(move |log| {
+            let appended = log.append(&lines, leaf.as_ref());
             let path = match (&appended, source) {
                 (Ok(Appended::Written { others, .. }), Some(source)) if !goes_on || !others.is_empty() => {
-                    Some(source.path_from(home.end()).map(|path| with_its_past(path, library.as_ref())))
+                    Some(source.path_from(log.end()).map(|path| with_its_past(path, library.as_ref())))
                 }
                 _ => None,
             };
@@ -128,14 +127,14 @@ impl Session {
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
         let library = self.state.history().library();
         let reader = self.state.history().reader();
-        self.with_home(move |home| {
+        self.with_log(move |log| {
             let marker = undoing.marker().clone();
-            let (entries, path) = match reader.path_behind(marker, home.end()) {
+            let (entries, path) = match reader.path_behind(marker, log.end()) {
                 Ok(path) => undoing.complete(with_its_past(path, library.as_ref())),
                 Err(error) => return Done::Wrote { appended: Err(error), path: None, what: Box::new(what) },
             };
             let lines: Vec<String> = entries.iter().map(|entry| entry.line().to_owned()).collect();
-            let appended = home.append(&lines, leaf.as_ref());
+            let appended = log.append(&lines, leaf.as_ref());
             if let Write::Note { staged, .. } = &mut what {
                 staged.entries = entries;
             }
@@ -144,8 +143,8 @@ impl Session {
     }
 
     /// The file is back.
-    pub(super) fn back(&mut self, home: Home, done: Done) {
-        self.writer = Writer::Ready(home);
+    pub(super) fn back(&mut self, log: Box<dyn Log>, done: Done) {
+        self.writer = Writer::Ready(log);
         if self.unnoted {
             self.note_what_runs();
         }
@@ -161,7 +160,7 @@ impl Session {
 
     /// A defect took the file with it: the session ends, and whoever waits is told.
     pub(super) fn lost(&mut self) {
-        self.writer = Writer::Ready(Home::Memory);
+        self.writer = Writer::Ready(Box::new(Ephemeral));
         self.stop_running();
         if !matches!(self.ending, Ending::Now(_)) {
             self.ending = Ending::Now(Vec::new());

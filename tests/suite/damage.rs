@@ -499,7 +499,7 @@ proptest! {
         let newlines: Vec<usize> = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
         if let Some(first) = (!newlines.is_empty()).then(|| newlines[split.index(newlines.len())]) {
             fs::write(&path, &bytes[..first]).expect("a file");
-            let store::Opened { mut history, home: mut follower, .. } = store::open_read_only(&path).expect("it opens");
+            let store::Opened { mut history, log: mut follower, .. } = store::open_read_only(&path).expect("it opens");
             let mut file = fs::OpenOptions::new().append(true).open(&path).expect("a file");
             std::io::Write::write_all(&mut file, &bytes[first..]).expect("a write");
             let leaf = history.path().last().map(|leaf| leaf.id.clone());

@@ -28,6 +28,7 @@ mod injection;
 mod json_schema;
 mod kills;
 mod lives;
+mod logs;
 mod mended;
 mod mutations;
 mod mutator;

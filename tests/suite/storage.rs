@@ -77,7 +77,7 @@ fn a_file_cut_at_any_byte_opens_with_every_whole_line_or_says_what_it_is() {
                 assert_eq!(fs::read(&path).expect("a file").len(), length, "left as it was");
             }
             Err(error) => panic!("{length}: {error}"),
-            Ok(store::Opened { home: mut log, history, repairs, .. }) => {
+            Ok(store::Opened { mut log, history, repairs, .. }) => {
                 let whole =
                     bytes[..length].split(|byte| *byte == b'\n').skip(1).filter(|line| line.ends_with(b"}}")).count();
                 assert_eq!(history.entry_count(), Some(whole), "{length}");

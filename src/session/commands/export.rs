@@ -5,7 +5,7 @@ use crate::{
         entry::{Body, Entry, Header, VERSION},
         message::{Block, Message},
     },
-    log::{error::StoreError, history::Wanted, names, store},
+    log::{error::StoreError, header::header_line, history::Wanted, names},
     protocol::{
         errors::Failure,
         types::{ExportAnswer, ExportFormat, ExportParams},
@@ -71,7 +71,7 @@ impl Job {
         let written = || -> Result<(), Failure> {
             let io = failed("could not be written; it is incomplete");
             match format {
-                ExportFormat::Jsonl => writeln!(out, "{}", store::header_line(&header)),
+                ExportFormat::Jsonl => writeln!(out, "{}", header_line(&header)),
                 ExportFormat::Markdown => front(&mut out, &header, title.as_deref()),
             }
             .map_err(io)?;

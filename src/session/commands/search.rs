@@ -35,7 +35,7 @@ impl Session {
             return reply.fail(&Failure::params("query", "the text is too long to be looked for"));
         };
         let end = match &self.writer {
-            crate::session::Writer::Ready(home) => home.end(),
+            crate::session::Writer::Ready(log) => log.end(),
             crate::session::Writer::Away { end } => *end,
         };
         match self.state.history().source().cloned() {

@@ -1,6 +1,7 @@
 //! What a session says of itself: its status, how full it is, and everything at once to whoever opens or subscribes.
 
 use crate::{
+    log::Access,
     protocol::{
         errors::Failure,
         events::Event,
@@ -9,7 +10,7 @@ use crate::{
             Subscription, Usage,
         },
     },
-    session::{Home, Session, Writer, open, operation::Operation},
+    session::{Session, Writer, open, operation::Operation},
     wire::{
         outbox::{About, Missed},
         rpc::Reply,
@@ -26,7 +27,7 @@ impl Session {
 
     pub(in crate::session) fn status_answer(&self) -> StatusAnswer {
         let stats = match &self.writer {
-            Writer::Ready(Home::File(log)) => log.stats(),
+            Writer::Ready(log) => log.stats(),
             _ => self.state.stats,
         };
         StatusAnswer {
@@ -67,7 +68,8 @@ impl Session {
             let what = format!("its session is open already, from {}; close that one first", file.display());
             return Err(Failure::params("path", what));
         }
-        if matches!(self.writer, Writer::Ready(Home::ReadOnly(_))) && params.read_only != Some(true) {
+        if matches!(&self.writer, Writer::Ready(log) if log.access() == Access::Read) && params.read_only != Some(true)
+        {
             let what =
                 "the session is open here to look at only; close it with session/close, then load it to write to it";
             return Err(Failure::params("readOnly", what));
