@@ -6,3 +6,4 @@ pub mod message;
 pub mod mirroring;
 pub mod path;
 pub mod tokens;
+pub mod undo;

@@ -23,7 +23,7 @@ pub trait Method {
     /// Name on the wire.
     const NAME: &'static str;
     /// Type of the params.
-    type Params: DeserializeOwned + JsonSchema + 'static;
+    type Params: DeserializeOwned + JsonSchema + Send + 'static;
     /// Type of the result.
     type Answer: Serialize + JsonSchema;
 }
@@ -42,8 +42,95 @@ pub struct MethodDoc {
     pub answer: fn(&mut SchemaGenerator) -> Schema,
 }
 
+/// Hands the table of methods to a macro. A line says
+/// - whether the method is a `request` or a `notification`;
+/// - the kind of its handler: `daemon` is answered by the daemon (`daemon::routes::DaemonMethod`), the others by the
+///   session that `sessionId` of the params names. `session` is a request that writes nothing
+///   (`session::command::SessionMethod`), `edit` one that writes entries (`session::edit::EditMethod`), `command` one
+///   for which the loop of a session has a variant of its own (`session::command::CommandMethod`);
+/// - its type, its name on the wire, the types of its params and of its result.
+macro_rules! with_methods {
+    ($table:ident) => {
+        $table! {
+            /// Opens the connection. Every other request before it fails.
+            request daemon Initialize = "initialize": InitializeParams => InitializeAnswer;
+            /// Accepted after `initialize`, and not required.
+            notification daemon Initialized = "initialized": Nothing => ();
+            /// Cancels running operations, sends their end events, and closes all sessions. `exit` follows.
+            request daemon Shutdown = "shutdown": Nothing => ();
+            /// Ends the process.
+            notification daemon Exit = "exit": Nothing => ();
+            /// Answers immediately, independent of running operations.
+            request daemon Ping = "ping": Nothing => Empty;
+            /// Returns this document.
+            request daemon Discover = "rpc.discover": Nothing => AnyJson;
+            /// Creates a session.
+            request daemon SessionNew = "session/new": NewParams => SessionAnswer;
+            /// Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place.
+            request daemon SessionLoad = "session/load": LoadParams => LoadAnswer;
+            /// Lists the sessions, newest first, without opening them.
+            request daemon SessionList = "session/list": ListParams => ListAnswer;
+            /// Closes a session. Running operations are cancelled and send their end events.
+            request command SessionClose = "session/close": SessionParams => ();
+            /// Deletes a session with its file. Running operations are cancelled and send their end events.
+            request daemon SessionDelete = "session/delete": SessionParams => ();
+            /// Returns a session, its queue and its running operations.
+            request session SessionStatus = "session/status": SessionParams => StatusAnswer;
+            /// Appends messages of the client's own agent loop. They are on disk when the request is answered.
+            request command SessionAppend = "session/append": AppendParams => AppendAnswer;
+            /// Returns the context for the next model request.
+            request session SessionContext = "session/context": ContextParams => ContextAnswer;
+            /// Returns the entries of a session in pages. An entry id is a cursor that stays valid.
+            request session SessionEntries = "session/entries": EntriesParams => EntriesAnswer;
+            /// Returns one entry as it was written, also behind a compaction or pruning.
+            request session SessionEntry = "session/entry": EntryParams => EntryAnswer;
+            /// Finds entries by their text in the whole tree, newest first.
+            request session SessionSearch = "session/search": SearchParams => SearchAnswer;
+            /// Returns every entry of a session as a tree, in pages.
+            request session SessionTree = "session/tree": TreeParams => TreeAnswer;
+            /// Returns the fullness of the context and the reason why it is compacted now or not.
+            request session SessionUsage = "session/usage": SessionParams => UsageAnswer;
+            /// Cancels running operations. Answered immediately.
+            request daemon SessionCancel = "session/cancel": CancelParams => CancelAnswer;
+            /// Replaces the older part of the context by a summary. With `dryRun` it returns the plan.
+            request command SessionCompact = "session/compact": CompactParams => CompactAnswer;
+            /// Undoes the compaction in force. The context becomes the one without it, including later messages.
+            request edit SessionUndoCompaction = "session/undo_compaction": SessionParams => UndoAnswer;
+            /// Replaces old tool results in the context by one line each. The entries stay unchanged.
+            request edit SessionPrune = "session/prune": PruneParams => PruneAnswer;
+            /// Pins an entry or a text: every compaction keeps it verbatim.
+            request edit SessionPin = "session/pin": PinParams => EntryIdAnswer;
+            /// Removes a pin.
+            request edit SessionUnpin = "session/unpin": PinParams => EntryIdAnswer;
+            /// Sets or removes the label of an entry.
+            request edit SessionLabel = "session/label": LabelParams => EntryIdAnswer;
+            /// Changes values that are stored with the session: model, system prompt, tools, title.
+            request edit SessionConfigure = "session/configure": ConfigureParams => ConfigureAnswer;
+            /// Removes and returns the queued messages.
+            request session SessionClearQueue = "session/clear_queue": SessionParams => Queue;
+            /// Exports the session to a file.
+            request session SessionExport = "session/export": ExportParams => ExportAnswer;
+            /// Subscribes to a session's events, from a given event on. Opening a session subscribes too.
+            request session SessionSubscribe = "session/subscribe": SubscribeParams => SubscribeAnswer;
+            /// Unsubscribes from a session's events. They are retained for a later `session/subscribe`.
+            request session SessionUnsubscribe = "session/unsubscribe": SessionParams => ();
+            /// Lists models with their known properties and the source of each.
+            request daemon ModelsList = "models/list": ModelsListParams => ModelsListAnswer;
+            /// Returns the settings in force, each with its source.
+            request daemon SettingsGet = "settings/get": SettingsGetParams => crate::settings::Sourced;
+            /// Changes settings by a merge patch in which null removes a value. An invalid patch changes nothing.
+            request daemon SettingsSet = "settings/set": SettingsSetParams => crate::settings::Sourced;
+            /// Cancels a request, in the form of LSP.
+            notification daemon CancelLsp = "$/cancelRequest": CancelLspParams => ();
+            /// Cancels a request, in the form of ACP.
+            notification daemon CancelAcp = "$/cancel_request": CancelAcpParams => ();
+        }
+    };
+}
+pub(crate) use with_methods;
+
 macro_rules! methods {
-    ($($(#[doc = $doc:literal])+ $kind:ident $method:ident = $name:literal: $params:ty => $answer:ty;)+) => {
+    ($($(#[doc = $doc:literal])+ $kind:ident $handler:ident $method:ident = $name:literal: $params:ty => $answer:ty;)+) => {
         $(
             $(#[doc = $doc])+
             pub struct $method;
@@ -70,77 +157,4 @@ macro_rules! methods {
     (@ notification) => { true };
 }
 
-methods! {
-    /// Opens the connection. Every other request before it fails.
-    request Initialize = "initialize": InitializeParams => InitializeAnswer;
-    /// Accepted after `initialize`, and not required.
-    notification Initialized = "initialized": Nothing => ();
-    /// Cancels running operations, sends their end events, and closes all sessions. `exit` follows.
-    request Shutdown = "shutdown": Nothing => ();
-    /// Ends the process.
-    notification Exit = "exit": Nothing => ();
-    /// Answers immediately, independent of running operations.
-    request Ping = "ping": Nothing => Empty;
-    /// Returns this document.
-    request Discover = "rpc.discover": Nothing => AnyJson;
-    /// Creates a session.
-    request SessionNew = "session/new": NewParams => SessionAnswer;
-    /// Opens a session file of abridged, of any version of pi, or of oh-my-pi, in place.
-    request SessionLoad = "session/load": LoadParams => LoadAnswer;
-    /// Lists the sessions, newest first, without opening them.
-    request SessionList = "session/list": ListParams => ListAnswer;
-    /// Closes a session. Running operations are cancelled and send their end events.
-    request SessionClose = "session/close": SessionParams => ();
-    /// Deletes a session with its file. Running operations are cancelled and send their end events.
-    request SessionDelete = "session/delete": SessionParams => ();
-    /// Returns a session, its queue and its running operations.
-    request SessionStatus = "session/status": SessionParams => StatusAnswer;
-    /// Appends messages of the client's own agent loop. They are on disk when the request is answered.
-    request SessionAppend = "session/append": AppendParams => AppendAnswer;
-    /// Returns the context for the next model request.
-    request SessionContext = "session/context": ContextParams => ContextAnswer;
-    /// Returns the entries of a session in pages. An entry id is a cursor that stays valid.
-    request SessionEntries = "session/entries": EntriesParams => EntriesAnswer;
-    /// Returns one entry as it was written, also behind a compaction or pruning.
-    request SessionEntry = "session/entry": EntryParams => EntryAnswer;
-    /// Finds entries by their text in the whole tree, newest first.
-    request SessionSearch = "session/search": SearchParams => SearchAnswer;
-    /// Returns every entry of a session as a tree, in pages.
-    request SessionTree = "session/tree": TreeParams => TreeAnswer;
-    /// Returns the fullness of the context and the reason why it is compacted now or not.
-    request SessionUsage = "session/usage": SessionParams => UsageAnswer;
-    /// Cancels running operations. Answered immediately.
-    request SessionCancel = "session/cancel": CancelParams => CancelAnswer;
-    /// Replaces the older part of the context by a summary. With `dryRun` it returns the plan.
-    request SessionCompact = "session/compact": CompactParams => CompactAnswer;
-    /// Undoes the compaction in force. The context becomes the one without it, including later messages.
-    request SessionUndoCompaction = "session/undo_compaction": SessionParams => UndoAnswer;
-    /// Replaces old tool results in the context by one line each. The entries stay unchanged.
-    request SessionPrune = "session/prune": PruneParams => PruneAnswer;
-    /// Pins an entry or a text: every compaction keeps it verbatim.
-    request SessionPin = "session/pin": PinParams => EntryIdAnswer;
-    /// Removes a pin.
-    request SessionUnpin = "session/unpin": PinParams => EntryIdAnswer;
-    /// Sets or removes the label of an entry.
-    request SessionLabel = "session/label": LabelParams => EntryIdAnswer;
-    /// Changes values that are stored with the session: model, system prompt, tools, title.
-    request SessionConfigure = "session/configure": ConfigureParams => ConfigureAnswer;
-    /// Removes and returns the queued messages.
-    request SessionClearQueue = "session/clear_queue": SessionParams => Queue;
-    /// Exports the session to a file.
-    request SessionExport = "session/export": ExportParams => ExportAnswer;
-    /// Subscribes to a session's events, from a given event on. Opening a session subscribes too.
-    request SessionSubscribe = "session/subscribe": SubscribeParams => SubscribeAnswer;
-    /// Unsubscribes from a session's events. They are retained for a later `session/subscribe`.
-    request SessionUnsubscribe = "session/unsubscribe": SessionParams => ();
-    /// Lists models with their known properties and the source of each.
-    request ModelsList = "models/list": ModelsListParams => ModelsListAnswer;
-    /// Returns the settings in force, each with its source.
-    request SettingsGet = "settings/get": SettingsGetParams => crate::settings::Sourced;
-    /// Changes settings by a merge patch in which null removes a value. An invalid patch changes nothing.
-    request SettingsSet = "settings/set": SettingsSetParams => crate::settings::Sourced;
-    /// Cancels a request, in the form of LSP.
-    notification CancelLsp = "$/cancelRequest": CancelLspParams => ();
-    /// Cancels a request, in the form of ACP.
-    notification CancelAcp = "$/cancel_request": CancelAcpParams => ();
-}
+with_methods!(methods);

@@ -5,12 +5,15 @@
 //! blocking pool and comes back as an `Input`. While a write is out no command is looked at, so every answer sees every
 //! append before it, and appends that came meanwhile become the next write together.
 
-pub mod background;
+mod background;
+pub mod command;
 pub mod commands;
 pub mod compaction;
 mod costs;
 mod drafting;
+pub mod edit;
 pub mod handle;
+pub mod idle;
 pub mod instructions;
 pub mod open;
 pub mod operation;
@@ -20,8 +23,6 @@ pub mod usage;
 mod work;
 mod writing;
 
-use crate::session::commands::notes;
-use crate::session::commands::read;
 use crate::{
     compaction::draft::Draft,
     conversation::{entry::Entry, path::Path, tokens},
@@ -30,19 +31,22 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Event,
-        types::{AppendParams, Cancelled, CompactParams, ContextParams, Queue, Status, StatusKind, Usage},
+        types::{AppendParams, Cancelled, CompactParams, ContextParams, Status, StatusKind, Usage},
     },
-    session::commands::append::{self, Staged},
+    session::commands::append::Staged,
     summary::model::summarizing::Told,
     wire::{
         outbox::{About, Outbox},
         rpc::Reply,
     },
 };
-use background::{FileChanges, Idle, IndexWait};
+use background::{FileChanges, IndexWait};
+use command::Command;
 use compaction::Planned;
 use costs::{CostEntries, Costs};
-use handle::{Command, Inbox, Note, SharedStatus, Urgent};
+use edit::Edit;
+use handle::{Inbox, SharedStatus, Urgent};
+use idle::Idle;
 use open::Opened;
 use operation::{COMPACTION, End, Operation, Stop};
 use state::State;
@@ -96,9 +100,9 @@ enum Write {
     },
     /// Costs of model requests whose compaction was not written.
     Costs(CostEntries),
-    Note {
-        note: Box<Note>,
-        staged: notes::Staged,
+    Edit {
+        edit: Box<dyn Edit>,
+        staged: edit::Staged,
         reply: Reply,
     },
 }
@@ -330,7 +334,7 @@ impl Session {
         self.idle.touch();
         match command {
             command if self.waits_for_index(&command) => self.await_index(command),
-            command if self.state.history().is_asleep() && !matches!(command, Command::Close(_) | Command::Leave) => {
+            command if self.state.history().is_asleep() && !command.closes() => {
                 self.commands.push_front(command);
                 self.wake();
             }
@@ -341,12 +345,18 @@ impl Session {
                     self.write(Write::Appends(appends));
                 }
             }
-            Command::Note(note, reply) => self.note(note, reply),
-            command => {
-                self.on_command(command);
-                // Not before somebody looks: a client may open a thousand sessions and look at one.
+            Command::Edit(edit, reply) => self.edit(edit, reply),
+            Command::Compact(params, reply) => {
+                self.compact(params, reply);
                 self.count();
             }
+            Command::Call(call, reply) => {
+                call(self, reply);
+                // Not when the session is opened: a client may open a thousand sessions and look at one.
+                self.count();
+            }
+            Command::Close(reply) => self.leave(Some(reply)),
+            Command::Leave => self.leave(None),
         }
         true
     }
@@ -354,9 +364,9 @@ impl Session {
     /// What writes needs to know what it writes on, and stays behind what was sent before it; so does a close.
     fn waits_for_index(&self, command: &Command) -> bool {
         if self.index.commands.iter().any(Command::writes) {
-            return command.writes() || matches!(command, Command::Close(_) | Command::Leave);
+            return command.writes() || command.closes();
         }
-        matches!(command, Command::Compact(..) | Command::Note(..))
+        matches!(command, Command::Compact(..) | Command::Edit(..))
             && self.state.history().index().is_none()
             && self.state.path().lacks_its_past()
     }
@@ -365,8 +375,8 @@ impl Session {
         self.commands.pop_front().or_else(|| mailbox.try_recv().ok().map(|command| *command))
     }
 
-    /// Appends that wait one behind the other become one write. One that looks at the session first must see those
-    /// before it, and waits for the next.
+    /// Consecutive appends become one write. An append with a condition has to see those before it, so it begins the
+    /// next write.
     fn appends_in_a_row(
         &mut self,
         params: AppendParams,
@@ -393,26 +403,6 @@ impl Session {
         }
     }
 
-    fn stage(&mut self, params: AppendParams, reply: Reply, appends: &mut Vec<Append>) {
-        if reply.cancelled() {
-            return reply.fail(&Failure::Cancelled);
-        }
-        if let Err(failure) = self.writable() {
-            return reply.fail(&failure);
-        }
-        if params.parent_entry_id.as_ref().is_some_and(|parent| self.state.path().position(parent).is_none())
-            && self.state.history().index().is_none()
-        {
-            return self.await_index(Command::Append(params, reply));
-        }
-        let before = appends.last().and_then(|append| append.staged.entries.last());
-        let leaf = before.or_else(|| self.state.path().last()).map(|entry| entry.id.clone());
-        match append::stage(&self.state, leaf.as_ref(), &params) {
-            Ok(staged) => appends.push(Append { params, staged, reply }),
-            Err(failure) => reply.fail(&failure),
-        }
-    }
-
     fn writable(&self) -> Result<(), Failure> {
         match &self.writer {
             Writer::Ready(log) if log.access() == Access::Read => Err(Failure::Storage {
@@ -423,44 +413,6 @@ impl Session {
             }),
             _ => Ok(()),
         }
-    }
-
-    fn on_command(&mut self, command: Command) {
-        match command {
-            Command::Append(..) | Command::Note(..) => unreachable!("what writes is taken before"),
-            Command::Compact(params, reply) => self.compact(params, reply),
-            Command::Context(params, reply) => self.context(params, reply),
-            Command::Entries(..) | Command::Entry(..) | Command::Tree(..) | Command::Export(..) => self.browse(command),
-            Command::Search(params, reply) => self.search(params, reply),
-            Command::ClearQueue(reply) => reply.ok(&Queue::default()),
-            Command::Subscribe(params, reply) => self.subscribe(params, reply),
-            Command::Unsubscribe(reply) => {
-                self.emitter.outbox.wants(&self.state.id, false);
-                reply.ok(&());
-            }
-            Command::Usage(reply) => reply.ok(&read::usage(&self.state)),
-            Command::Status(reply) => reply.ok(&self.status_answer()),
-            Command::Describe(params, reply) => {
-                let described = self.describe(*params);
-                reply.with(described);
-            }
-            Command::Settings(reply) => reply.ok(&**self.state.settings()),
-            Command::Models(reply) => reply.ok(&self.models()),
-            Command::InFolder(work, reply) => work(self.state.cwd(), reply),
-            Command::Close(reply) => self.leave(Some(reply)),
-            Command::Leave => self.leave(None),
-        }
-    }
-
-    /// Ends the session: what runs is cancelled, what is asked is answered.
-    fn leave(&mut self, reply: Option<Reply>) {
-        let mut replies: Vec<Reply> = reply.into_iter().collect();
-        if let Ending::Now(before) = &mut self.ending {
-            replies.append(before);
-        }
-        self.stop_running();
-        self.reads.stop.request();
-        self.ending = Ending::Now(replies);
     }
 
     fn on_urgent(&mut self, urgent: Urgent, mailbox: &mut mpsc::Receiver<Box<Command>>) {
@@ -620,20 +572,5 @@ impl Session {
             // The session is gone only when the daemon ends; then nobody wants the result.
             let _ = inputs.send(Box::new(work()));
         });
-    }
-
-    fn context(&mut self, params: ContextParams, reply: Reply) {
-        if reply.cancelled() {
-            return reply.fail(&Failure::Cancelled);
-        }
-        if params.wait == Some(true) && !self.work.is_none() {
-            let urgent = self.urgent.clone();
-            self.waiting.push((params, reply));
-            if let Some((_, reply)) = self.waiting.last() {
-                reply.on_cancel(move || drop(urgent.send(Box::new(Urgent::TakenBack))));
-            }
-            return;
-        }
-        self.answer_context(params, reply);
     }
 }

@@ -1,21 +1,25 @@
 //! Sessions of a running daemon: opened, reached, closed and deleted, as the registry decides.
 
 use super::{
-    Daemon, idle, lock,
+    Daemon, idle_status, lock,
     registry::{Cancel, Decided, FileOf, Life, Request, Step, Ticket, World},
+    routes::DaemonMethod,
 };
 use crate::{
     ids::SessionId,
     log::{header, store},
     protocol::{
+        SessionCancel, SessionDelete, SessionList, SessionLoad, SessionNew,
         errors::Failure,
         types::{
             CancelAnswer, CancelParams, ListParams, LoadAnswer, LoadParams, NewParams, SessionAnswer, SessionParams,
         },
     },
     session::{
-        self, Emitter, background,
-        handle::{self, Command, Handle, Inbox, Note, Urgent},
+        self, Emitter,
+        command::Command,
+        handle::{self, Handle, Inbox, Urgent},
+        idle,
         open::{self, Opened},
     },
     wire::rpc::Reply,
@@ -36,7 +40,7 @@ const LONGEST_HOLD: Duration = Duration::from_secs(5);
 const TRY_AGAIN: u64 = 50;
 
 /// How the registry reaches sessions.
-pub(super) struct Doors(pub(super) background::Shared);
+pub(super) struct Doors(pub(super) idle::Shared);
 
 /// A request that opens a session.
 pub(super) struct Load {
@@ -69,11 +73,11 @@ impl World for Doors {
     }
 
     fn closes(&self, command: &Command) -> bool {
-        matches!(command, Command::Close(_) | Command::Leave)
+        command.closes()
     }
 
     fn can_be_cancelled(&self, command: &Command) -> bool {
-        matches!(command, Command::Compact(params, _) if params.dry_run != Some(true))
+        command.can_be_cancelled()
     }
 
     fn knows_its_file(&self, load: &Load) -> bool {
@@ -85,9 +89,12 @@ impl World for Doors {
 
     fn describe(&self, Load { from, reply }: Load) -> Command {
         match from {
-            From::Load(params) => Command::Describe(params, reply),
+            From::Load(params) => Command::with(reply, |session, reply| {
+                let described = session.describe(*params);
+                reply.with(described);
+            }),
             // A fresh id is nobody else's.
-            From::New(_) => Command::Status(reply),
+            From::New(_) => Command::with(reply, |session, reply| reply.ok(&session.status_answer())),
         }
     }
 
@@ -113,16 +120,74 @@ impl Drop for Tenancy {
     }
 }
 
+impl DaemonMethod for SessionNew {
+    fn handle(daemon: &Arc<Daemon>, params: NewParams, reply: Reply) {
+        let id = SessionId::fresh();
+        let mut registry = lock(&daemon.registry);
+        let steps = registry.load(&id, Load { from: From::New(Box::new(params)), reply });
+        daemon.perform(steps, &Failure::no_session(id.as_str()));
+    }
+}
+
+impl DaemonMethod for SessionLoad {
+    fn handle(daemon: &Arc<Daemon>, params: LoadParams, reply: Reply) {
+        match (params.session_id.clone(), params.path.clone()) {
+            (Some(id), None) => {
+                let mut registry = lock(&daemon.registry);
+                let steps = registry.load(&id, Load { from: From::Load(Box::new(params)), reply });
+                daemon.perform(steps, &Failure::no_session(id.as_str()));
+            }
+            (None, Some(path)) => daemon.load_by_path(PathBuf::from(path), params, reply),
+            _ => reply.fail(&Failure::params("sessionId", "give either sessionId or path")),
+        }
+    }
+}
+
+impl DaemonMethod for SessionList {
+    fn handle(daemon: &Arc<Daemon>, params: ListParams, reply: Reply) {
+        let listing = daemon.clone();
+        daemon.runtime.spawn_blocking(daemon.tracked(move || {
+            let mut answer = listing.files.catalog.list(&params);
+            let registry = lock(&listing.registry);
+            for session in &mut answer.sessions {
+                session.status = registry.door(&session.session_id).map(|handle| handle.status.get());
+            }
+            drop(registry);
+            reply.ok(&answer);
+        }));
+    }
+}
+
+impl DaemonMethod for SessionDelete {
+    fn handle(daemon: &Arc<Daemon>, params: SessionParams, reply: Reply) {
+        let mut registry = lock(&daemon.registry);
+        let steps = registry.delete(&params.session_id, reply);
+        daemon.perform(steps, &Failure::no_session(params.session_id.as_str()));
+    }
+}
+
+impl DaemonMethod for SessionCancel {
+    fn handle(daemon: &Arc<Daemon>, params: CancelParams, reply: Reply) {
+        let cancel = lock(&daemon.registry).cancel(&params.session_id);
+        match cancel {
+            Cancel::Ask(door) => {
+                door.send_urgent(Urgent::Cancel(params.operation_id, handle::CancelReply::from(reply)))
+            }
+            Cancel::Nothing(commands) => {
+                reply.ok(&CancelAnswer { cancelled: Vec::new() });
+                commands.into_iter().for_each(|command| command.refuse(&Failure::Cancelled));
+            }
+            Cancel::NotOpen => reply.fail(&Failure::no_session(params.session_id.as_str())),
+        }
+    }
+}
+
 impl Daemon {
     /// Sends a command to a session.
-    pub(super) fn send(self: &Arc<Self>, id: &SessionId, reply: Reply, command: impl FnOnce(Reply) -> Command) {
+    pub(super) fn send(self: &Arc<Self>, id: &SessionId, command: Command) {
         let mut registry = lock(&self.registry);
-        let steps = registry.command(id, command(reply));
+        let steps = registry.command(id, command);
         self.perform(steps, &Failure::no_session(id.as_str()));
-    }
-
-    pub(super) fn note(self: &Arc<Self>, id: &SessionId, reply: Reply, note: Note) {
-        self.send(id, reply, |reply| Command::Note(Box::new(note), reply));
     }
 
     /// Does what the registry leaves to be done. The caller holds the registry, so that no request comes in between;
@@ -146,25 +211,6 @@ impl Daemon {
                     }
                 }
             }
-        }
-    }
-
-    pub(super) fn session_new(self: &Arc<Self>, params: NewParams, reply: Reply) {
-        let id = SessionId::fresh();
-        let mut registry = lock(&self.registry);
-        let steps = registry.load(&id, Load { from: From::New(Box::new(params)), reply });
-        self.perform(steps, &Failure::no_session(id.as_str()));
-    }
-
-    pub(super) fn session_load(self: &Arc<Self>, params: LoadParams, reply: Reply) {
-        match (params.session_id.clone(), params.path.clone()) {
-            (Some(id), None) => {
-                let mut registry = lock(&self.registry);
-                let steps = registry.load(&id, Load { from: From::Load(Box::new(params)), reply });
-                self.perform(steps, &Failure::no_session(id.as_str()));
-            }
-            (None, Some(path)) => self.load_by_path(PathBuf::from(path), params, reply),
-            _ => reply.fail(&Failure::params("sessionId", "give either sessionId or path")),
         }
     }
 
@@ -224,40 +270,6 @@ impl Daemon {
         }
         drop(registry);
         self.finish_if_finishing();
-    }
-
-    pub(super) fn session_cancel(self: &Arc<Self>, params: CancelParams, reply: Reply) {
-        let cancel = lock(&self.registry).cancel(&params.session_id);
-        match cancel {
-            Cancel::Ask(door) => {
-                door.send_urgent(Urgent::Cancel(params.operation_id, handle::CancelReply::from(reply)))
-            }
-            Cancel::Nothing(commands) => {
-                reply.ok(&CancelAnswer { cancelled: Vec::new() });
-                commands.into_iter().for_each(|command| command.refuse(&Failure::Cancelled));
-            }
-            Cancel::NotOpen => reply.fail(&Failure::no_session(params.session_id.as_str())),
-        }
-    }
-
-    pub(super) fn session_list(self: &Arc<Self>, params: ListParams, reply: Reply) {
-        let daemon = self.clone();
-        self.runtime.spawn_blocking(self.tracked(move || {
-            let mut answer = daemon.files.catalog.list(&params);
-            let registry = lock(&daemon.registry);
-            for session in &mut answer.sessions {
-                session.status = registry.door(&session.session_id).map(|handle| handle.status.get());
-            }
-            drop(registry);
-            reply.ok(&answer);
-        }));
-    }
-
-    /// `session/delete`: what runs in it is cancelled, then its file goes.
-    pub(super) fn session_delete(self: &Arc<Self>, params: SessionParams, reply: Reply) {
-        let mut registry = lock(&self.registry);
-        let steps = registry.delete(&params.session_id, reply);
-        self.perform(steps, &Failure::no_session(params.session_id.as_str()));
     }
 
     /// Whether a session is open or being opened.
@@ -411,11 +423,11 @@ enum Answer {
 
 impl Answer {
     fn new(opened: &Opened) -> Self {
-        Self::New(Box::new(SessionAnswer { session: opened.state.info(idle()) }))
+        Self::New(Box::new(SessionAnswer { session: opened.state.info(idle_status()) }))
     }
 
     fn load(opened: &Opened) -> Self {
-        let session = opened.state.info(idle());
+        let session = opened.state.info(idle_status());
         let indexed = opened.state.history().index().is_some();
         Self::Load(Box::new(LoadAnswer { session, indexed, repairs: opened.state.repairs() }))
     }

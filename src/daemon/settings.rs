@@ -1,17 +1,20 @@
 //! The settings of a running daemon: read when it starts, when a session opens, and when a file of theirs changes.
 
-use super::{Daemon, Places, lock};
+use super::{Daemon, Places, lock, routes::DaemonMethod};
 use crate::{
     ids::SessionId,
     models::catalog::catalog,
     protocol::{
+        ModelsList, SettingsGet, SettingsSet,
         errors::Failure,
         events::Severity,
         notifications::{Notice, NoticeParams, Notification as _, SettingsChanged},
-        types::{ModelsListAnswer, ModelsListParams, Scope, SettingsSetParams},
+        types::{ModelsListAnswer, ModelsListParams, Scope, SettingsGetParams, SettingsSetParams},
     },
     session::{
-        handle::{Command, Handle, Note, Urgent},
+        Session,
+        command::Command,
+        handle::{Handle, Urgent},
         relayer::wrong_patch,
         state::State,
     },
@@ -257,38 +260,53 @@ impl LiveSettings {
     }
 }
 
-impl Daemon {
-    /// `models/list`
-    pub(super) fn models_list(self: &Arc<Self>, params: ModelsListParams, reply: Reply) {
+impl DaemonMethod for ModelsList {
+    fn handle(daemon: &Arc<Daemon>, params: ModelsListParams, reply: Reply) {
         match params.session_id {
-            Some(id) => self.send(&id, reply, Command::Models),
+            Some(id) => daemon.send(&id, Command::with(reply, |session, reply| reply.ok(&session.models()))),
             None => reply.ok(&ModelsListAnswer {
-                models: catalog(&self.settings.general(), &|model| self.means.learned.window(model), None),
+                models: catalog(&daemon.settings.general(), &|model| daemon.means.learned.window(model), None),
             }),
         }
     }
+}
 
-    /// `settings/set`: the file is written on the blocking pool, and the answer is what is in force then.
-    pub(super) fn settings_set(self: &Arc<Self>, params: SettingsSetParams, reply: Reply) {
-        let SettingsSetParams { scope, session_id, patch } = params;
-        let patch = Value::Object(patch.0);
-        match (scope, session_id) {
-            (Scope::Global, None) => self.change_settings(None, patch, None, reply),
+impl DaemonMethod for SettingsGet {
+    fn handle(daemon: &Arc<Daemon>, params: SettingsGetParams, reply: Reply) {
+        match params.session_id {
+            Some(id) => daemon.send(&id, settings_of_session(reply)),
+            None => reply.ok(&daemon.settings.general()),
+        }
+    }
+}
+
+fn settings_of_session(reply: Reply) -> Command {
+    Command::with(reply, |session, reply| reply.ok(session.settings()))
+}
+
+/// The file is written on the blocking pool. The answer has the settings in force then.
+impl DaemonMethod for SettingsSet {
+    fn handle(daemon: &Arc<Daemon>, params: SettingsSetParams, reply: Reply) {
+        match (params.scope, params.session_id.clone()) {
+            (Scope::Global, None) => daemon.change_settings(None, Value::Object(params.patch.0), None, reply),
             (Scope::Global | Scope::Project, Some(id)) => {
-                let (daemon, session) = (self.clone(), id.clone());
-                let work = move |cwd: &str, reply| {
-                    let project = (scope == Scope::Project).then(|| PathBuf::from(cwd));
-                    daemon.change_settings(project, patch, Some(session), reply);
+                let (changing, session) = (daemon.clone(), id.clone());
+                let SettingsSetParams { scope, patch, .. } = params;
+                let change = move |open: &mut Session, reply| {
+                    let project = (scope == Scope::Project).then(|| PathBuf::from(open.cwd()));
+                    changing.change_settings(project, Value::Object(patch.0), Some(session), reply);
                 };
-                self.send(&id, reply, |reply| Command::InFolder(Box::new(work), reply));
+                daemon.send(&id, Command::with(reply, change));
             }
-            (Scope::Session, Some(id)) => self.note(&id, reply, Note::Settings(patch)),
+            (Scope::Session, Some(id)) => daemon.send(&id, Command::edit::<Self>(params, reply)),
             (Scope::Project | Scope::Session, None) => {
                 reply.fail(&Failure::params("sessionId", "settings of this scope belong to a session; say which"));
             }
         }
     }
+}
 
+impl Daemon {
     fn change_settings(
         self: &Arc<Self>,
         project: Option<PathBuf>,
@@ -305,7 +323,7 @@ impl Daemon {
             let target = project.as_deref().map_or(Target::Global, Target::Project);
             match (daemon.settings.change(target, &patch), session) {
                 (Err(failure), _) => reply.fail(&failure),
-                (Ok(()), Some(id)) => daemon.send(&id, reply, Command::Settings),
+                (Ok(()), Some(id)) => daemon.send(&id, settings_of_session(reply)),
                 (Ok(()), None) => reply.ok(&daemon.settings.general()),
             }
         }));

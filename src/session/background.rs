@@ -1,9 +1,11 @@
 //! What a session does when nobody asks it anything: makes its index, reads what others append to its file, and lets go
 //! of bodies that can be read again.
 
-use super::{Done, Ending, Input, Session, Writer, handle::Command, operation::Operation, writing::with_its_past};
+use super::{
+    Done, Ending, Input, Session, Writer, command::Command, idle::IdleWork, operation::Operation,
+    writing::with_its_past,
+};
 use crate::{
-    ask::means::Means,
     ids::EntryId,
     log::{
         Access, Grown,
@@ -18,66 +20,8 @@ use crate::{
     },
     wire::outbox::About,
 };
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
-};
-
-/// A session that nobody asked anything for so long lets go of its bodies.
-const SLEEPS_AFTER: Duration = Duration::from_secs(60);
-
-/// One that was only opened does so much earlier where the others keep more than this in memory, in bytes of lines; with
-/// what is read into them it is about one and a half times that.
-const MANY_AWAKE: u64 = 24 << 20;
-const UNUSED_SLEEPS_AFTER: Duration = Duration::from_millis(200);
-
-/// One that is used does so earlier only where the others keep this much: waking costs 4 ms for each megabyte.
-const TOO_MANY_AWAKE: u64 = 256 << 20;
-const USED_SLEEPS_AFTER: Duration = Duration::from_secs(5);
-
-/// The index waits so long for something more urgent.
-const INDEXES_AFTER: Duration = Duration::from_millis(50);
-
-/// An index that could not be made is tried again after this: a disk may come back.
-const RETRIES_AFTER: Duration = Duration::from_secs(10);
-
 /// So many repairs are told in one event: no frame that nobody asked for may be large.
 const MOST_REPAIRS: usize = 100;
-
-/// What all sessions have in common.
-#[derive(Clone)]
-pub struct Shared {
-    /// How much they keep in memory, in bytes of lines.
-    awake: Arc<AtomicU64>,
-    /// Whose turn it is to count tokens.
-    counting: Arc<Semaphore>,
-    /// What they ask models with.
-    pub means: Arc<Means>,
-}
-
-impl Shared {
-    /// For the sessions of a daemon.
-    #[must_use]
-    pub fn new(means: Arc<Means>) -> Self {
-        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)), means }
-    }
-}
-
-/// How long a session was asked nothing, and its share of what is kept in memory.
-pub(super) struct Idle {
-    since: Instant,
-    /// Somebody asked for something since it was opened.
-    used: bool,
-    shared: Shared,
-    share: u64,
-}
 
 /// The index of the file, and the commands that need it.
 #[derive(Default)]
@@ -97,72 +41,6 @@ pub(super) struct FileChanges {
     pub reported: bool,
 }
 
-/// What is done when it was idle long enough.
-#[derive(Clone, Copy)]
-pub(super) enum IdleWork {
-    Index(Instant),
-    Sleep(Instant),
-}
-
-impl Idle {
-    pub(super) fn new(shared: Shared) -> Self {
-        Self { since: Instant::now(), used: false, shared, share: 0 }
-    }
-
-    /// Waits until no other session counts; it is this one's turn as long as the value is kept.
-    pub(super) fn turn_to_count(&self) -> impl Future<Output = Option<OwnedSemaphorePermit>> + use<> {
-        let counting = self.shared.counting.clone();
-        async move { counting.acquire_owned().await.ok() }
-    }
-
-    /// What models are asked with.
-    pub(super) fn means(&self) -> Arc<Means> {
-        self.shared.means.clone()
-    }
-
-    pub(super) fn touch(&mut self) {
-        self.since = Instant::now();
-        self.used = true;
-    }
-
-    /// What was to be done could not be: it is tried again after a while, not at once and for ever.
-    fn postpone(&mut self) {
-        self.since = Instant::now() + RETRIES_AFTER;
-    }
-
-    /// When bodies are let go of.
-    fn sleeps_at(&self) -> Instant {
-        let others = self.shared.awake.load(Ordering::Relaxed).saturating_sub(self.share);
-        self.since
-            + match self.used {
-                false if others > MANY_AWAKE => UNUSED_SLEEPS_AFTER,
-                true if others > TOO_MANY_AWAKE => USED_SLEEPS_AFTER,
-                _ => SLEEPS_AFTER,
-            }
-    }
-
-    fn share(&mut self, bytes: u64) {
-        let all = &self.shared.awake;
-        all.fetch_add(bytes, Ordering::Relaxed);
-        all.fetch_sub(self.share, Ordering::Relaxed);
-        self.share = bytes;
-    }
-
-    /// Waits until it is time; for ever where nothing is to be done.
-    pub(super) async fn over(work: Option<IdleWork>) {
-        match work {
-            Some(IdleWork::Index(at) | IdleWork::Sleep(at)) => tokio::time::sleep_until(at).await,
-            None => std::future::pending().await,
-        }
-    }
-}
-
-impl Drop for Idle {
-    fn drop(&mut self) {
-        self.share(0);
-    }
-}
-
 impl Session {
     /// What an idle session does next.
     pub(super) fn next_idle_work(&mut self) -> Option<IdleWork> {
@@ -171,7 +49,7 @@ impl Session {
             return None;
         }
         if self.state.history().index().is_none() {
-            return (!self.index.building).then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
+            return (!self.index.building).then_some(IdleWork::Index(self.idle.indexes_at()));
         }
         if self.state.history().is_asleep() || self.counting {
             return None;
@@ -232,7 +110,7 @@ impl Session {
         // In the order they came, before what came behind them.
         for command in std::mem::take(&mut self.index.commands).into_iter().rev() {
             match &failure {
-                Some(failure) if !matches!(command, Command::Close(_) | Command::Leave) => command.refuse(failure),
+                Some(failure) if !command.closes() => command.refuse(failure),
                 _ => self.commands.push_front(command),
             }
         }
@@ -274,11 +152,8 @@ impl Session {
             Err(error) => {
                 let failure = Failure::from(error);
                 for command in std::mem::take(&mut self.commands) {
-                    // Whoever wants it to end needs nothing of it.
-                    match command {
-                        command @ (Command::Close(_) | Command::Leave) => self.commands.push_back(command),
-                        command => command.refuse(&failure),
-                    }
+                    // A close needs no path.
+                    if command.closes() { self.commands.push_back(command) } else { command.refuse(&failure) }
                 }
             }
         }

@@ -1,13 +1,19 @@
-//! The methods of an open session: one file for each family.
+//! The methods of an open session, a file for each family.
 
 pub mod append;
-pub mod browse;
+mod close;
 pub mod compacting;
-pub mod completing;
-pub mod export;
-pub mod notes;
-pub mod read;
-pub mod request;
-pub mod search;
-pub mod telling;
-pub mod undoing;
+mod configure;
+mod context;
+pub mod entries;
+mod export;
+mod label;
+mod pins;
+mod prune;
+mod search;
+mod settings;
+mod status;
+mod subscribe;
+mod tree;
+mod undo;
+mod usage;

@@ -1,89 +1,20 @@
 //! How others reach a session: a mailbox in the order of the wire, and a way past it.
 
-use super::background::Shared;
+use super::{command::Command, idle::Shared};
 use crate::{
     ids::{OperationId, SessionId},
     protocol::{
         errors::Failure,
-        types::{
-            AppendParams, CancelAnswer, Cancelled, CompactParams, ConfigureParams, ContextParams, EntriesParams,
-            EntryParams, ExportParams, LabelParams, LoadParams, PinParams, PruneParams, SearchParams, Status,
-            StatusKind, SubscribeParams, TreeParams,
-        },
+        types::{CancelAnswer, Cancelled, Status, StatusKind},
     },
     settings::Layers,
     wire::rpc::Reply,
 };
-use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
 /// Commands that wait for a session before more are refused.
 const MAILBOX: usize = 1_024;
-
-/// What a client asks of a session.
-pub enum Command {
-    /// `session/append`
-    Append(AppendParams, Reply),
-    /// `session/compact`
-    Compact(CompactParams, Reply),
-    /// `session/context`
-    Context(ContextParams, Reply),
-    /// `session/entries`
-    Entries(EntriesParams, Reply),
-    /// `session/entry`
-    Entry(EntryParams, Reply),
-    /// `session/tree`
-    Tree(TreeParams, Reply),
-    /// `session/search`
-    Search(SearchParams, Reply),
-    /// `session/export`
-    Export(ExportParams, Reply),
-    /// What is written beside messages and compactions.
-    Note(Box<Note>, Reply),
-    /// `session/clear_queue`
-    ClearQueue(Reply),
-    /// `session/subscribe`
-    Subscribe(SubscribeParams, Reply),
-    /// `session/unsubscribe`
-    Unsubscribe(Reply),
-    /// `session/usage`
-    Usage(Reply),
-    /// `session/status`
-    Status(Reply),
-    /// `session/load` of a session that is open already.
-    Describe(Box<LoadParams>, Reply),
-    /// `settings/get` of a session.
-    Settings(Reply),
-    /// `models/list` of a session.
-    Models(Reply),
-    /// What is done with the session's folder, when it is its turn.
-    InFolder(FolderWork, Reply),
-    /// `session/close`
-    Close(Reply),
-    /// The same, where somebody else answers.
-    Leave,
-}
-
-/// Entries that are neither messages nor compactions, by the request they are written for.
-pub enum Note {
-    /// `session/label`
-    Label(LabelParams),
-    /// `session/pin`
-    Pin(PinParams),
-    /// `session/unpin`
-    Unpin(PinParams),
-    /// `session/undo_compaction`
-    Undo,
-    /// `session/prune`
-    Prune(PruneParams),
-    /// `session/configure`
-    Configure(Box<ConfigureParams>),
-    /// `settings/set` of a session: a patch of its own settings.
-    Settings(Value),
-}
-/// Work that needs a session's folder, and answers for itself. It must not block.
-pub type FolderWork = Box<dyn FnOnce(&str, Reply) + Send>;
 
 /// What goes past the mailbox.
 pub enum Urgent {
@@ -209,40 +140,6 @@ impl Handle {
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.mailbox.is_closed()
-    }
-}
-
-impl Command {
-    /// Whether it adds to the file.
-    #[must_use]
-    pub fn writes(&self) -> bool {
-        matches!(self, Self::Append(..) | Self::Compact(..) | Self::Note(..))
-    }
-
-    /// Answers it with an error.
-    pub fn refuse(self, failure: &Failure) {
-        match self {
-            Self::Leave => {}
-            Self::Append(_, reply)
-            | Self::Tree(_, reply)
-            | Self::Subscribe(_, reply)
-            | Self::Unsubscribe(reply)
-            | Self::Search(_, reply)
-            | Self::Export(_, reply)
-            | Self::Note(_, reply)
-            | Self::ClearQueue(reply)
-            | Self::Compact(_, reply)
-            | Self::Context(_, reply)
-            | Self::Entries(_, reply)
-            | Self::Entry(_, reply)
-            | Self::Usage(reply)
-            | Self::Status(reply)
-            | Self::Describe(_, reply)
-            | Self::Settings(reply)
-            | Self::Models(reply)
-            | Self::InFolder(_, reply)
-            | Self::Close(reply) => reply.fail(failure),
-        }
     }
 }
 

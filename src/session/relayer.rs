@@ -2,11 +2,9 @@
 
 use super::{Session, state::SessionData};
 use crate::{
-    models::catalog::catalog,
     protocol::{
         errors::Failure,
         events::{Event, Severity},
-        types::ModelsListAnswer,
     },
     settings::{Layers, Problem, patch::patched},
     wire::outbox::About,
@@ -32,14 +30,6 @@ impl SessionData {
 }
 
 impl Session {
-    /// The models as this session sees them.
-    pub(super) fn models(&self) -> ModelsListAnswer {
-        let model = self.state.model(self.state.path());
-        ModelsListAnswer {
-            models: catalog(self.state.settings(), &|model| self.state.learned.window(model), model.as_ref()),
-        }
-    }
-
     /// Takes new layers from here on. What runs goes on with what it began with.
     pub(super) fn relayer(&mut self, layers: Layers) {
         let event = match self.state.relayer(layers) {

@@ -1,6 +1,10 @@
 //! Everything a session writes: handed to the disk, and told when it is there.
 
-use super::{Append, Done, Ending, Input, Session, Write, Writer, handle::Command};
+use super::{
+    Append, Done, Ending, Input, Session, Write, Writer,
+    command::Command,
+    edit::{self, Edit},
+};
 use crate::{
     conversation::{
         context::others,
@@ -23,8 +27,8 @@ use crate::{
         types::{AppendAnswer, Next},
     },
     provider::overflow::{self, Meaning, Overflow},
-    session::commands::{append, notes, read},
-    wire::{outbox::About, transport},
+    session::commands::{append, entries},
+    wire::{outbox::About, rpc::Reply, transport},
 };
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -42,7 +46,7 @@ impl Write {
                 costs.entries.iter().chain([entry]).chain(mirrors).cloned().collect()
             }
             Self::Costs(costs) => costs.entries.clone(),
-            Self::Note { staged, .. } => staged.entries.clone(),
+            Self::Edit { staged, .. } => staged.entries.clone(),
         }
     }
 }
@@ -86,7 +90,7 @@ impl Session {
 
     /// Hands entries to the disk; the result comes back as an input.
     pub(super) fn write(&mut self, what: Write) {
-        if let Write::Note { staged: notes::Staged { undoing: Some(_), .. }, .. } = &what {
+        if let Write::Edit { staged: edit::Staged { undoing: Some(_), .. }, .. } = &what {
             return self.write_undo(what);
         }
         let entries = what.entries();
@@ -122,7 +126,7 @@ impl Session {
 
     /// Hands an undo to the disk: its entries depend on the path without the compaction, which is read first.
     fn write_undo(&mut self, mut what: Write) {
-        let Write::Note { staged, .. } = &mut what else { return };
+        let Write::Edit { staged, .. } = &mut what else { return };
         let Some(undoing) = staged.undoing.take() else { return };
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
         let library = self.state.history().library();
@@ -135,7 +139,7 @@ impl Session {
             };
             let lines: Vec<String> = entries.iter().map(|entry| entry.line().to_owned()).collect();
             let appended = log.append(&lines, leaf.as_ref());
-            if let Write::Note { staged, .. } = &mut what {
+            if let Write::Edit { staged, .. } = &mut what {
                 staged.entries = entries;
             }
             Done::Wrote { appended, path: Some(Ok(path)), what: Box::new(what) }
@@ -208,7 +212,7 @@ impl Session {
                 self.compacted(&costs.entries, &entry, &mirrors, &draft.made, Ok(()));
             }
             Write::Costs(costs) => costs.entries.iter().for_each(|entry| self.announce(entry, None)),
-            Write::Note { note, staged, reply } => self.noted(*note, staged, reply),
+            Write::Edit { edit, staged, reply } => self.edited(&*edit, staged, reply),
         }
     }
 
@@ -235,7 +239,7 @@ impl Session {
                 self.compacted(&[], &entry, &[], &draft.made, Err(failure.clone()));
             }
             Write::Costs(_) => tracing::warn!(%failure, "costs of model requests could not be written"),
-            Write::Note { reply, .. } => reply.fail(failure),
+            Write::Edit { reply, .. } => reply.fail(failure),
         }
     }
 
@@ -251,7 +255,7 @@ impl Session {
                 self.draft_again(draft);
             }
             Write::Costs(costs) => self.costs.put_back(costs),
-            Write::Note { note, reply, .. } => self.commands.push_front(Command::Note(note, reply)),
+            Write::Edit { edit, reply, .. } => self.commands.push_front(Command::Edit(edit, reply)),
         }
     }
 
@@ -289,30 +293,25 @@ impl Session {
         }
     }
 
-    /// Notes what another program is to find in the file, where that is possible now.
-    pub(super) fn note(&mut self, note: Box<super::Note>, reply: crate::wire::rpc::Reply) {
+    /// Makes the entries of a request and hands them to the disk. A request without entries is answered immediately.
+    pub(super) fn edit(&mut self, edit: Box<dyn Edit>, reply: Reply) {
         if reply.cancelled() {
             return reply.fail(&Failure::Cancelled);
         }
-        if let Err(failure) = self.writable().and_then(|()| self.free_for(&note)) {
+        let busy = || if edit.rewrites_context() { self.free() } else { Ok(()) };
+        if let Err(failure) = self.writable().and_then(|()| busy()) {
             return reply.fail(&failure);
         }
-        match notes::stage(&self.state, &note) {
-            Ok(staged) if staged.entries.is_empty() => self.noted(*note, staged, reply),
-            Ok(mut staged) => {
-                if matches!(*note, super::Note::Pin(_) | super::Note::Unpin(_)) {
-                    let prompts = &self.state.settings().prompts;
-                    let mirrors = mirroring::with_mirrors(self.state.path(), &staged.entries, prompts);
-                    staged.entries.extend(mirrors);
-                }
-                self.write(Write::Note { note, staged, reply });
-            }
-            Err(notes::Cannot::NeedsIndex) => self.await_index(Command::Note(note, reply)),
-            Err(notes::Cannot::Fail(failure)) => reply.fail(&failure),
+        match edit.stage(&self.state) {
+            Ok(staged) if staged.entries.is_empty() => self.edited(&*edit, staged, reply),
+            Ok(staged) => self.write(Write::Edit { edit, staged, reply }),
+            Err(edit::NotStaged::NeedsIndex) => self.await_index(Command::Edit(edit, reply)),
+            Err(edit::NotStaged::Failed(failure)) => reply.fail(&failure),
         }
     }
 
-    fn noted(&mut self, note: super::Note, staged: notes::Staged, reply: crate::wire::rpc::Reply) {
+    /// Answers a request whose entries are on disk, and sends its events.
+    fn edited(&mut self, edit: &dyn Edit, staged: edit::Staged, reply: Reply) {
         if staged.stores_model() {
             self.state.stored_model();
         }
@@ -320,21 +319,22 @@ impl Session {
             self.state.stored_data();
         }
         self.count();
-        let usage = self.state.measure().usage;
-        notes::answer(&self.state, &note, &staged, &usage, self.status(), reply);
+        edit.answer(self, &staged, reply);
         for entry in &staged.entries {
             self.announce(entry, None);
         }
-        if let Some(event) = notes::event(&self.state, &note, &staged) {
+        if !staged.entries.is_empty()
+            && let Some(event) = edit.event(&self.state, &staged)
+        {
             self.emitter.emit(About::default(), &event);
         }
-        self.tell_usage(usage);
+        self.tell_usage(self.state.measure().usage);
     }
 
     pub(super) fn announce(&self, entry: &Entry, operation: Option<OperationId>) {
         let whole = transport::escaped_len(entry.line()) <= LARGEST_ANNOUNCED;
         let event = Event::EntryAppended {
-            entry: whole.then(|| read::wire(entry)),
+            entry: whole.then(|| entries::wire(entry)),
             entry_type: (!whole).then(|| entry.kind.clone()),
         };
         self.emitter.emit(About { entry: Some(entry.id.clone()), operation }, &event);

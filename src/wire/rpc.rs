@@ -7,7 +7,7 @@
 use crate::{
     conversation::message,
     protocol::{
-        Method,
+        CancelAcp, CancelLsp, Exit, Initialized, Method, Ping, SessionCancel,
         errors::Failure,
         events::Severity,
         notifications::{Notice, NoticeParams, Notification as _},
@@ -45,10 +45,10 @@ pub const MOST_IN_BATCH: usize = MOST_IN_FLIGHT;
 const MOST_NOTIFICATIONS: usize = 1_024;
 
 /// Notifications that wait for nothing, and the one that ends the process.
-const NEVER_DROPPED: [&str; 5] = ["initialized", "exit", "ping", "$/cancelRequest", "$/cancel_request"];
+const NEVER_DROPPED: [&str; 5] = [Initialized::NAME, Exit::NAME, Ping::NAME, CancelLsp::NAME, CancelAcp::NAME];
 
 /// Methods that are answered however much waits.
-const NEVER_REFUSED: [&str; 4] = ["ping", "session/cancel", "$/cancelRequest", "$/cancel_request"];
+const NEVER_REFUSED: [&str; 4] = [Ping::NAME, SessionCancel::NAME, CancelLsp::NAME, CancelAcp::NAME];
 
 /// The right, and the duty, to answer one request. Dropped without an answer it answers `internal`.
 pub struct Reply {

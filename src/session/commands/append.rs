@@ -1,4 +1,6 @@
-//! What a client reports, made into entries.
+//! `session/append`: messages of a client become entries.
+
+mod fields;
 
 use crate::{
     conversation::{
@@ -7,15 +9,47 @@ use crate::{
     },
     ids::{CallId, EntryId, ModelRef},
     models::known,
-    protocol::{errors::Failure, types::AppendParams},
+    protocol::{SessionAppend, errors::Failure, types::AppendParams},
     provider::Api,
     session::{
-        commands::completing::{self, Missing},
+        Append, Session,
+        command::{Command, CommandMethod},
         state::State,
     },
+    wire::rpc::Reply,
 };
+use fields::Missing;
 use serde_json::{Value, value::RawValue};
 use std::sync::Arc;
+
+impl CommandMethod for SessionAppend {
+    fn command(params: AppendParams, reply: Reply) -> Command {
+        Command::Append(params, reply)
+    }
+}
+
+impl Session {
+    /// Makes the entries of an append behind those before it, or refuses it.
+    pub(in crate::session) fn stage(&mut self, params: AppendParams, reply: Reply, appends: &mut Vec<Append>) {
+        if reply.cancelled() {
+            return reply.fail(&Failure::Cancelled);
+        }
+        if let Err(failure) = self.writable() {
+            return reply.fail(&failure);
+        }
+        if params.parent_entry_id.as_ref().is_some_and(|parent| self.state.path().position(parent).is_none())
+            && self.state.history().index().is_none()
+        {
+            return self.await_index(Command::Append(params, reply));
+        }
+        let before = appends.last().and_then(|append| append.staged.entries.last());
+        let leaf = before.or_else(|| self.state.path().last()).map(|entry| entry.id.clone());
+        match stage(&self.state, leaf.as_ref(), &params) {
+            Ok(staged) => appends.push(Append { params, staged, reply }),
+            Err(failure) => reply.fail(&failure),
+        }
+    }
+}
 
 /// Entries that are to be written together.
 #[derive(Debug, Default)]
@@ -126,7 +160,7 @@ fn in_pis_form(json: &str, missing: &Missing<'_>) -> Result<Box<RawValue>, (Stri
     if content_missing && value.get("files").is_none() {
         return Err(("content".to_owned(), "the message needs a content: a text or an array of blocks".to_owned()));
     }
-    let json = completing::complete(json, &message, missing);
+    let json = fields::complete(json, &message, missing);
     RawValue::from_string(json).map_err(|error| (String::new(), error.to_string()))
 }
 

@@ -7,6 +7,7 @@ use crate::{
     log::history::History,
     models::candidates::{self, Candidate, Situation, Unfit},
     protocol::{
+        SessionCompact,
         errors::Failure,
         events::{ChunkSource, Event, Reason, Stage},
         types::{CompactAnswer, CompactMethod, CompactParams, Initiator, Preparation, SummaryMethod},
@@ -14,10 +15,11 @@ use crate::{
     provider::keys,
     session::{
         Input, Session, Write,
+        command::{Command, CommandMethod},
         compaction::{self, Planned, Snapshot},
         costs::CostEntries,
         drafting::{self, Drafting, Report},
-        handle::{Note, Urgent},
+        handle::Urgent,
         operation::{COMPACTION, End, Operation, Stop},
         work::{Request, Work},
     },
@@ -29,6 +31,12 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+
+impl CommandMethod for SessionCompact {
+    fn command(params: CompactParams, reply: Reply) -> Command {
+        Command::Compact(params, reply)
+    }
+}
 
 impl Session {
     pub(in crate::session) fn compact(&mut self, params: CompactParams, reply: Reply) {
@@ -98,19 +106,10 @@ impl Session {
         })
     }
 
-    fn free(&self) -> Result<(), Failure> {
+    pub(in crate::session) fn free(&self) -> Result<(), Failure> {
         match self.work.id() {
             None => Ok(()),
             Some(id) => Err(Failure::Busy { operation_id: id.clone(), kind: COMPACTION }),
-        }
-    }
-
-    /// What changes the part that a running operation works on has to wait for its end.
-    pub(in crate::session) fn free_for(&self, note: &Note) -> Result<(), Failure> {
-        match note {
-            Note::Undo => self.free(),
-            Note::Prune(params) if params.dry_run != Some(true) => self.free(),
-            _ => Ok(()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A session as a file for somewhere else.
+//! `session/export`: a session as a file for another program or a person.
 
 use crate::{
     conversation::{
@@ -7,11 +7,17 @@ use crate::{
     },
     log::{error::StoreError, header::header_line, history::Wanted, names},
     protocol::{
+        SessionExport,
         errors::Failure,
         types::{ExportAnswer, ExportFormat, ExportParams},
     },
     regular,
-    session::state::State,
+    session::{
+        Session,
+        command::{Command, SessionMethod},
+        state::State,
+    },
+    wire::rpc::Reply,
 };
 use std::{
     fs,
@@ -19,8 +25,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
+impl SessionMethod for SessionExport {
+    fn handle(session: &mut Session, params: ExportParams, reply: Reply) {
+        let Some(index) = session.state.history().index() else {
+            return session.await_index(Command::call::<Self>(params, reply));
+        };
+        let leaf = session.state.path().last().and_then(|leaf| index.find(&leaf.id));
+        let path = session.state.history().wanted(leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default());
+        let whole = session.state.history().wanted(index.after(None).collect::<Vec<_>>());
+        match Job::new(&session.state, params, path, whole) {
+            Ok(job) => session.spawn_read(move || reply.with(job.run())),
+            Err(failure) => reply.fail(&failure),
+        }
+    }
+}
+
 /// An export that is about to be written.
-pub(in crate::session) struct Job {
+struct Job {
     path: PathBuf,
     header: Header,
     title: Option<String>,
@@ -30,12 +51,7 @@ pub(in crate::session) struct Job {
 
 impl Job {
     /// An export of these: `path` from root to leaf, `whole` every entry.
-    pub(in crate::session) fn new(
-        state: &State,
-        params: ExportParams,
-        path: Wanted,
-        whole: Wanted,
-    ) -> Result<Self, Failure> {
+    fn new(state: &State, params: ExportParams, path: Wanted, whole: Wanted) -> Result<Self, Failure> {
         if params.path.is_empty() {
             return Err(Failure::params("path", "give the file it is written to"));
         }
@@ -53,7 +69,7 @@ impl Job {
     }
 
     /// Writes it.
-    pub(in crate::session) fn run(self) -> Result<ExportAnswer, Failure> {
+    fn run(self) -> Result<ExportAnswer, Failure> {
         let Self { path, header, title, format, entries } = self;
         let failed = |what: &'static str| {
             let path = path.clone();

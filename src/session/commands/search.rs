@@ -1,5 +1,5 @@
-//! Finding words in all of a session: the lines of the file are searched as they are, and only those with a hit are
-//! read.
+//! `session/search`: finds a text in all entries of a session, newest first. The lines of the file are searched as they
+//! are, and only lines with a hit are parsed.
 
 use crate::{
     conversation::entry::Entry,
@@ -10,41 +10,41 @@ use crate::{
         pieces::{self, Form},
     },
     protocol::{
+        SessionSearch,
         errors::Failure,
         types::{SearchAnswer, SearchMatch, SearchParams},
     },
-    session::Session,
+    session::{Session, Writer, command::SessionMethod},
     text,
     wire::rpc::Reply,
 };
 use regex::{Regex, bytes};
 
-/// Matches, if the client does not say.
+/// Matches without a `limit`.
 const LIMIT: usize = 50;
 
-/// What is shown before and behind a hit, in characters.
+/// Characters of a snippet before and behind a hit.
 const AROUND: usize = 60;
 
-impl Session {
-    /// `session/search`, newest first.
-    pub(in crate::session) fn search(&mut self, params: SearchParams, reply: Reply) {
+impl SessionMethod for SessionSearch {
+    fn handle(session: &mut Session, params: SearchParams, reply: Reply) {
         if params.query.trim().is_empty() {
             return reply.fail(&Failure::params("query", "there is nothing to look for"));
         }
         let Some(search) = Search::new(&params) else {
             return reply.fail(&Failure::params("query", "the text is too long to be looked for"));
         };
-        let end = match &self.writer {
-            crate::session::Writer::Ready(log) => log.end(),
-            crate::session::Writer::Away { end } => *end,
+        let end = match &session.writer {
+            Writer::Ready(log) => log.end(),
+            Writer::Away { end } => *end,
         };
-        match self.state.history().source().cloned() {
-            Some(source) => self.spawn_read(move || reply.with(search.file(&source, end).map_err(Failure::from))),
+        match session.state.history().source().cloned() {
+            Some(source) => session.spawn_read(move || reply.with(search.file(&source, end).map_err(Failure::from))),
             None => {
-                let index = self.state.history().index();
+                let index = session.state.history().index();
                 let places: Vec<_> = index.map(|index| index.after(None).rev().collect()).unwrap_or_default();
-                let wanted = self.state.history().wanted(places);
-                self.spawn_read(move || reply.with(search.entries(wanted).map_err(Failure::from)));
+                let wanted = session.state.history().wanted(places);
+                session.spawn_read(move || reply.with(search.entries(wanted).map_err(Failure::from)));
             }
         }
     }

@@ -16,8 +16,6 @@ use crate::{
     },
     ids::EntryId,
     prompts::Prompts,
-    protocol::errors::Failure,
-    session::state::State,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -43,16 +41,10 @@ enum Followed {
 }
 
 impl Undoing {
-    /// The undo of the compaction in force.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn of(state: &State) -> Result<Self, Failure> {
-        let path = state.path();
-        let Some(place) = path.compaction() else {
-            let what = "there is no compaction on this branch that could be undone".to_owned();
-            return Err(Failure::NotFound { kind: "compaction", what });
-        };
+    /// The undo of the compaction in force; `None` without one.
+    #[must_use]
+    pub fn of(path: &Path, prompts: &Arc<Prompts>) -> Option<Self> {
+        let place = path.compaction()?;
         let (compaction, later) = (path[place].clone(), &path[place + 1..]);
         let followed = if later.iter().all(|entry| may_leave(entry)) { Followed::ByNothing } else { Followed::ByState };
         let parent = match followed {
@@ -61,9 +53,8 @@ impl Undoing {
         };
         let data = json!({ "compactionEntryId": compaction.id });
         let fields = [("customType", "abridged.undo".into()), ("data", data)];
-        let marker = entry_of("custom", parent.as_ref(), &fields)
-            .ok_or_else(|| Failure::Internal("the marker of an undo is no entry".to_owned()))?;
-        Ok(Self { marker, compaction, followed, prompts: state.settings().prompts.clone() })
+        let marker = entry_of("custom", parent.as_ref(), &fields)?;
+        Some(Self { marker, compaction, followed, prompts: prompts.clone() })
     }
 
     /// The entry by which the compaction is undone.

@@ -1,4 +1,4 @@
-//! `session/context` in a provider's own words: the whole request, but for how its answer is to come.
+//! `session/context` in a provider's format: the request body without the options of its delivery.
 
 use crate::{
     conversation::{
@@ -22,9 +22,8 @@ use crate::{
 };
 use serde_json::json;
 
-/// Whose words a format is; nobody's where it is pi's messages.
-#[must_use]
-pub fn api(format: ContextFormat) -> Option<Api> {
+/// The wire format of a provider; `None` for pi's messages.
+pub(super) fn api(format: ContextFormat) -> Option<Api> {
     match format {
         ContextFormat::Messages => None,
         ContextFormat::Anthropic => Some(Api::Anthropic),
@@ -34,8 +33,8 @@ pub fn api(format: ContextFormat) -> Option<Api> {
     }
 }
 
-/// Answers with the request for a path: the fields of `ContextAnswer`, which the schema is made of.
-pub fn answer(view: &View, path: &Path, session: &SessionId, api: Api, reply: Reply) {
+/// Answers with the request for a path, as a `ContextAnswer`.
+pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, reply: Reply) {
     let Some(model) = view.model(path) else {
         let what =
             "a request needs a model; give the session one by session/configure, or a defaultModel in the settings";
@@ -44,7 +43,7 @@ pub fn answer(view: &View, path: &Path, session: &SessionId, api: Api, reply: Re
     let context = context::build(path, view.prompts());
     let usage = view.measure(path).usage;
     let compaction = context.compaction().cloned();
-    // One after the other: a context may be a hundred megabytes, and each of these has all of it.
+    // Each step drops the one before: a context may have a hundred megabytes, and each step holds all of it.
     let request = request(view, path, session, api, &model, &context, &usage);
     drop(context);
     let body = codec::encode(api, &request, Delivery::Whole).body;
@@ -85,7 +84,7 @@ fn request(
     }
 }
 
-/// What a session's thinking level asks of its model. Nothing of one that is known not to think.
+/// The reasoning that a session's thinking level asks for; none of a model that is known not to reason.
 fn reasoning(settings: &Settings, model: &ModelRef, level: &str) -> Reasoning {
     let thinks = models::reasoning(settings, model);
     match level {
