@@ -13,7 +13,7 @@ use std::{
 /// `errno` of `ELOOP`, `EMLINK` (FreeBSD): the last part of a path is a symbolic link and `O_NOFOLLOW` was given.
 const LINK_REFUSED: [i32; 2] = [rustix::io::Errno::LOOP.raw_os_error(), rustix::io::Errno::MLINK.raw_os_error()];
 
-/// Whether the last part of a path may be a symbolic link.
+/// The treatment of a symbolic link at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
     /// The file that the link leads to is opened.
@@ -25,7 +25,7 @@ pub enum Links {
 /// Opens a regular file for reading.
 ///
 /// # Errors
-/// Those of the operating system, and where the path leads to anything but a regular file.
+/// Errors of the operating system, and an error without an errno where the path leads to anything but a regular file.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path, links)
 }
@@ -33,16 +33,16 @@ pub fn open(path: &Path, links: Links) -> io::Result<File> {
 /// Opens a regular file that is there for reading and appending. The path must not be a link.
 ///
 /// # Errors
-/// As those of `open`.
+/// The same as for `open`.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).append(true), path, Links::Refused)
 }
 
-/// Opens a regular file for reading and writing, and makes it with mode 0600 where there is none. The path must not be a
-/// link, and nothing of the content changes.
+/// Opens a regular file for reading and writing, and makes it with mode 0600 where there is none. The path must not be
+/// a link, and nothing of the content changes.
 ///
 /// # Errors
-/// As those of `open`.
+/// The same as for `open`.
 pub fn open_or_make(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600), path, Links::Refused)
 }
@@ -58,7 +58,7 @@ pub fn make(path: &Path) -> io::Result<File> {
 /// Reads a regular file of at most `most` bytes. Links are followed.
 ///
 /// # Errors
-/// As those of `open`; `FileTooLarge` where the file has more bytes.
+/// The same as for `open`; `FileTooLarge` where the file has more bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path, Links::Followed)?.take(most + 1).read_to_end(&mut bytes)?;
@@ -68,11 +68,10 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Puts these bytes in the place of a file of ours, all or nothing, with mode 0600. A link in its place is replaced, not
-/// followed.
+/// Replaces a file by these bytes, all or nothing, with mode 0600. A link in its place is replaced, not followed.
 ///
 /// # Errors
-/// Those of the operating system; then the old file is there as it was.
+/// Errors of the operating system. The old file is then unchanged.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let fresh = path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()));
@@ -94,7 +93,7 @@ pub fn make_first_free(names: impl IntoIterator<Item = PathBuf>) -> io::Result<(
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Whether a path, without following it, is the very file that is open.
+/// Returns true where the path, without following a link, leads to the file that is open.
 #[must_use]
 pub fn is_at(file: &File, path: &Path) -> bool {
     let same = |a: &Metadata, b: &Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
@@ -102,15 +101,22 @@ pub fn is_at(file: &File, path: &Path) -> bool {
 }
 
 fn open_with(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<File> {
-    let (flags, about) = match links {
-        Links::Followed => (OFlags::NONBLOCK, path.metadata()),
-        Links::Refused => (OFlags::NONBLOCK | OFlags::NOFOLLOW, path.symlink_metadata()),
+    let about = match links {
+        Links::Followed => path.metadata(),
+        Links::Refused => path.symlink_metadata(),
     };
-    // Before opening, because opening some devices has effects. What counts is the check of the open file.
+    // Some devices have an effect when they are opened. The file may be replaced after this, so it is checked again.
     if let Ok(about) = about {
         is_regular(&about)?;
     }
-    let flags = i32::try_from((flags | OFlags::NOCTTY).bits()).unwrap_or_default();
+    open_and_check(options, path, links)
+}
+
+/// Opens a file without an effect on a FIFO or a terminal, and checks what was opened.
+fn open_and_check(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<File> {
+    let flags =
+        OFlags::NONBLOCK | OFlags::NOCTTY | if links == Links::Refused { OFlags::NOFOLLOW } else { OFlags::empty() };
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = options.custom_flags(flags).open(path).map_err(|error| match error.raw_os_error() {
         Some(errno) if links == Links::Refused && LINK_REFUSED.contains(&errno) => link(),
         _ => error,
@@ -174,6 +180,43 @@ mod tests {
         assert!(open_to_append(&at("none")).is_err());
     }
 
+    /// A file may be replaced between the look at it and its opening.
+    #[test]
+    fn a_file_that_was_replaced_before_it_was_opened_is_refused() {
+        let home = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| home.path().join(name);
+        fs::write(at("file"), "text").expect("a file");
+        fifo(&at("fifo"));
+        symlink(at("file"), at("link")).expect("a link");
+        symlink(at("loop"), at("loop")).expect("a link");
+        let opened = |name: &str, links| open_and_check(OpenOptions::new().read(true), &at(name), links);
+        assert!(opened("file", Links::Refused).is_ok() && opened("link", Links::Followed).is_ok());
+        for (name, links, told) in [
+            ("link", Links::Refused, "it is a symbolic link, not a regular file"),
+            ("fifo", Links::Refused, "it is a FIFO, not a regular file"),
+            ("fifo", Links::Followed, "it is a FIFO, not a regular file"),
+        ] {
+            assert_eq!(opened(name, links).expect_err("refused").to_string(), told);
+        }
+        let errno = |name: &str, links| opened(name, links).expect_err("refused").raw_os_error();
+        assert_eq!(errno("loop", Links::Followed), Some(rustix::io::Errno::LOOP.raw_os_error()));
+        assert_eq!(errno("none", Links::Refused), Some(rustix::io::Errno::NOENT.raw_os_error()));
+    }
+
+    #[test]
+    fn a_path_leads_to_the_open_file_or_to_another() {
+        let home = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| home.path().join(name);
+        for name in ["file", "other"] {
+            fs::write(at(name), "text").expect("a file");
+        }
+        symlink(at("file"), at("link")).expect("a link");
+        let file = open(&at("file"), Links::Refused).expect("a file");
+        for (name, expected) in [("file", true), ("other", false), ("link", false), ("none", false)] {
+            assert_eq!(is_at(&file, &at(name)), expected, "{name}");
+        }
+    }
+
     #[test]
     fn a_read_is_bounded() {
         let home = tempfile::tempdir().expect("a folder");
@@ -205,6 +248,8 @@ mod tests {
         let (made, _) = make_first_free(names.clone()).expect("made");
         assert_eq!(made, names[1]);
         assert!(!home.path().join("elsewhere").exists());
-        assert!(make_first_free(names).is_err());
+        assert_eq!(make_first_free(names).expect_err("taken").kind(), io::ErrorKind::AlreadyExists);
+        let nowhere = make_first_free([home.path().join("none/a")]).expect_err("no folder");
+        assert_eq!(nowhere.kind(), io::ErrorKind::NotFound);
     }
 }

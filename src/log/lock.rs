@@ -74,8 +74,8 @@ impl Lock {
         }
     }
 
-    /// Locks a file that was opened at `path`. `None` where another file, or none, is at the path by now: the last owner
-    /// removed this one between the opening and the locking, and the next owner would not find it.
+    /// Locks a file that was opened at `path`. `None` where another file, or none, is at the path by now: the last
+    /// owner removed this one between the opening and the locking, and the next owner would not find it.
     fn hold(file: File, path: &Path) -> Result<Option<Self>, StoreError> {
         match file.try_lock() {
             Ok(()) => {}
@@ -248,6 +248,37 @@ mod tests {
             assert!(matches!(Lock::take(&session), Err(StoreError::Planted { .. })), "{content:?}");
             assert_eq!(fs::read_to_string(&other).expect("a file"), content);
             fs::remove_file(&path).expect("removed");
+        }
+    }
+
+    #[test]
+    fn an_operation_that_was_left_running_is_known_to_the_next_owner() {
+        let (_home, session, path) = session();
+        let operation = Unfinished {
+            operation_id: OperationId::from("op1"),
+            kind: "compaction".to_owned(),
+            reason: "threshold".to_owned(),
+            started_at: "2026-01-02T03:04:05Z".to_owned(),
+        };
+        let mut first = Lock::take(&session).expect("the lock");
+        first.note(Some(operation.clone()));
+        let pid = std::process::id();
+        let second = Lock::take(&session).expect_err("it is held");
+        assert!(matches!(second, StoreError::Locked { pid: Some(it) } if it == pid), "{second:?}");
+        drop(first);
+        assert!(path.exists(), "the record stays where an operation runs");
+        let mut next = Lock::take(&session).expect("the lock");
+        assert_eq!(next.left_behind(), Some(operation));
+        next.note(None);
+        assert_eq!(fs::read_to_string(&path).expect("a record"), format!("{{\"pid\":{pid}}}"));
+    }
+
+    #[test]
+    fn a_file_that_is_longer_than_a_record_is_no_lock() {
+        let (_home, session, path) = session();
+        for (length, ours) in [(LONGEST, true), (LONGEST + 1, false), (4 * LONGEST, false)] {
+            fs::write(&path, vec![0; length]).expect("a file");
+            assert_eq!(Lock::take(&session).is_ok(), ours, "{length}");
         }
     }
 
