@@ -1367,7 +1367,7 @@ export type Api =
   | "openai_chat"
   /** OpenAI's Responses. */
   | "openai_responses"
-  /** Google's Gemini. */
+  /** Google's `generateContent`. */
   | "google"
   /** None: the connected client asks the model. */
   | "client";
@@ -1407,7 +1407,7 @@ export interface SettingsGetParams {
 export interface Sourced {
   /** The settings in force. */
   settings: Settings;
-  /** Where each value that is not a default comes from, by its dotted key. */
+  /** The source of each value that is not a default, by its dotted key. */
   sources: Record<string, Source>;
 }
 
@@ -1415,29 +1415,28 @@ export interface Sourced {
  * All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
  *
  * `x-project` is the range of a number in the file of a project that is not trusted. With `x-outOfRange: "clamped"`
- * the
- * nearest number of the range is used; any other number outside of its range is not used.
+ * the nearest number of the range is used; any other number outside of its range is not used.
  */
 export interface Settings {
-  /** `"provider/id"` of the model for sessions whose own is not configured. */
+  /** `"provider/id"` of the model for sessions without a configured model. */
   defaultModel: string | null;
-  /** Models and what is known of them. */
+  /** The models. */
   models: ModelSettings[];
-  /** When and how a session is compacted. */
+  /** Compaction of sessions. */
   compaction: CompactionSettings;
-  /** When old tool results are cut. */
+  /** Pruning of old tool results. */
   prune: PruneSettings;
-  /** What the tools of an agent do. */
+  /** The tools of agents. */
   tools: ToolSettings;
   /** Summaries of branches that are left. */
   branchSummary: BranchSummarySettings;
-  /** Going to a larger model instead of compacting. */
+  /** Promotion to a larger model instead of a compaction. */
   contextPromotion: PromotionSettings;
-  /** Repeating what failed for a moment. */
+  /** Retries of transient errors. */
   retry: RetrySettings;
-  /** Keeping secrets out of summaries. */
+  /** Redaction of secrets in summaries. */
   redaction: RedactionSettings;
-  /** How tokens are estimated. */
+  /** Estimation of tokens. */
   tokens: TokenSettings;
   /** Folders whose project settings are trusted. */
   trustedProjects: string[];
@@ -1451,21 +1450,21 @@ export interface ModelSettings {
   id: string;
   /** The wire format. */
   api: Api | null;
-  /** What the provider's own SDK takes. */
+  /** The base URL, in the form that the provider's own SDK takes. */
   baseUrl: string | null;
   /** The environment variable with the key. */
   apiKeyEnv: string | null;
   /** A command whose first line of output is the key: the program, then its arguments. No shell reads it. */
   apiKeyCommand: string[] | null;
-  /** What is sent with every request besides, for proxies, by name. The values are told to nobody. */
+  /** Headers of every request, by name, for proxies. The values are secret. */
   headers: Record<string, Secret>;
   /** Size of the window, in tokens. */
   contextWindow: number | null;
-  /** The most it answers, in tokens. */
+  /** The longest answer, in tokens. */
   maxOutputTokens: number | null;
-  /** Whether it thinks before it answers. Left out: what the catalog says. */
+  /** True for a model that thinks before it answers. Default: the value of the catalog. */
   reasoning: boolean | null;
-  /** `"provider/id"` of a larger model to go to. */
+  /** `"provider/id"` of the larger model for `contextPromotion`. */
   promoteTo: string | null;
   /** Overrides of `compaction` for this model. */
   compaction: CompactionSettings | null;
@@ -1474,86 +1473,86 @@ export interface ModelSettings {
 /** A text that is told to nobody: as JSON and in a log it is `***`. */
 export type Secret = string;
 
-/** When and how a session is compacted. */
+/** Compaction of sessions. */
 export interface CompactionSettings {
-  /** Whether it happens by itself. */
+  /** Compacts automatically. */
   enabled: boolean;
-  /** What is done. */
+  /** The action at the threshold. */
   strategy: Strategy;
-  /** Room kept for the next answer. */
+  /** Tokens that stay free for the next answer. */
   reserveTokens: number;
-  /** What is kept as it is; 0 keeps nothing. */
+  /** Tokens of the newest messages that stay as they are; 0 keeps none. */
   keepRecentTokens: number;
-  /** Threshold as a percentage of the window; −1: not used. */
+  /** Threshold in percent of the window; −1: none. */
   thresholdPercent: number;
-  /** Threshold in tokens; −1: not used. */
+  /** Threshold in tokens; −1: none. */
   thresholdTokens: number;
-  /** Whether a daemon-driven session goes on by itself afterwards. */
+  /** Continues a daemon-driven session after a compaction. */
   autoContinue: boolean;
-  /** Whether it may happen between the tool calls of a turn. */
+  /** Allows a compaction between the tool calls of a turn. */
   midTurn: boolean;
-  /** Whether a remote endpoint may be used. */
+  /** Allows the remote endpoint. */
   remoteEnabled: boolean;
-  /** Where summaries are made remotely. */
+  /** URL of a service that makes summaries. */
   remoteEndpoint: string | null;
-  /** Whether it happens when the user is away. */
+  /** Compacts while the user is away. */
   idleEnabled: boolean;
-  /** Not below this. */
+  /** The smallest context that is compacted while the user is away, in tokens. */
   idleThresholdTokens: number;
-  /** How long the user must be away. */
+  /** Time without activity after which the user counts as away, in seconds. */
   idleTimeoutSeconds: number;
-  /** Whether summaries are made ahead. */
+  /** Drafts summaries ahead. */
   speculative: Speculative;
-  /** The next candidate is asked after this time without progress of an answer. */
+  /** Time without progress of an answer after which the next candidate is asked, in seconds. */
   stallSeconds: number;
-  /** An automatic maintenance ends after this. */
+  /** The longest automatic maintenance, in seconds. */
   deadlineSeconds: number;
-  /** Summaries at the same time, over all sessions. */
+  /** The most summaries at the same time, over all sessions. */
   maxConcurrent: number;
-  /** `"provider/id"`s to summarize with, in order. */
+  /** `"provider/id"` of each summarizer, in order. */
   models: string[];
-  /** The shape of what is kept. */
+  /** The layout of a compacted context. */
   style: Style;
 }
 
-/** What is done when a session is full. */
+/** The action at the threshold. */
 export type Strategy =
   /** The old part is summarized in place. */
   | "context_full"
-  /** A new session goes on from a document. */
+  /** A new session continues from a handoff document. */
   | "handoff"
-  /** Nothing. */
+  /** No action. */
   | "off";
 
-/** Whether summaries are made ahead. */
+/** The drafting of summaries ahead. */
 export type Speculative =
   /** On, but not for a model on this machine. */
   | "auto"
-  /** As said. */
+  /** On or off. */
   | boolean;
 
-/** The shape of what is kept. */
+/** The layout of a compacted context. */
 export type Style =
   /** A summary under headings, then the kept tail. */
   | "structured"
   /** The newest user messages, then the summary. */
   | "recent_user_messages";
 
-/** When old tool results are cut. */
+/** Pruning of old tool results. */
 export interface PruneSettings {
-  /** The newest results of this size stay. */
+  /** Tokens of the newest results that stay. */
   protectTokens: number;
-  /** Not for less than this. */
+  /** The least tokens for which results are pruned. */
   minimumSavings: number;
   /** Tools whose results always stay. */
   protectedTools: string[];
 }
 
-/** What the tools of an agent do. */
+/** The tools of agents. */
 export interface ToolSettings {
-  /** Tools that touch files, before the known ones of common agents. */
+  /** Tools that touch files. They come before the built-in ones of common agents. */
   files: FileTool[];
-  /** Tools that hold the todo list, before the known ones. */
+  /** Tools that hold the todo list. They come before the built-in ones. */
   todo: string[];
 }
 
@@ -1563,69 +1562,69 @@ export interface FileTool {
   tool: string;
   /** The argument with the path. */
   argument: string;
-  /** What it does to the file. */
+  /** The operation on the file. */
   operation: FileOperation;
 }
 
-/** What is done to a file. */
+/** An operation on a file. */
 export type FileOperation =
-  /** It is only looked at. */
+  /** Reads it. */
   | "read"
-  /** It is made or replaced. */
+  /** Makes or replaces it. */
   | "write"
-  /** It is changed. */
+  /** Changes a part of it. */
   | "edit"
-  /** It is removed. */
+  /** Removes it. */
   | "delete";
 
 /** Summaries of branches that are left. */
 export interface BranchSummarySettings {
-  /** What an omitted `summarize` means. */
+  /** The default of `summarize`. */
   enabled: boolean;
-  /** Room kept in the summarizer's window. */
+  /** Tokens that stay free in the summarizer's window. */
   reserveTokens: number;
 }
 
-/** Going to a larger model instead of compacting. */
+/** Promotion to a larger model instead of a compaction. */
 export interface PromotionSettings {
-  /** Whether it is done. */
+  /** Switches it on. */
   enabled: boolean;
 }
 
-/** Repeating what failed for a moment. */
+/** Retries of transient errors. */
 export interface RetrySettings {
-  /** Whether it is done. */
+  /** Switches it on. */
   enabled: boolean;
-  /** How often one request is sent again. */
+  /** The most retries of a request. */
   maxRetries: number;
-  /** The first wait. */
+  /** The first delay, in milliseconds. */
   baseDelayMs: number;
-  /** The longest wait. */
+  /** The longest delay, in milliseconds. */
   maxDelayMs: number;
 }
 
-/** Keeping secrets out of summaries. */
+/** Redaction of secrets in summaries. */
 export interface RedactionSettings {
-  /** Whether it is done. */
+  /** Switches it on. */
   enabled: boolean;
 }
 
-/** How tokens are estimated. */
+/** Estimation of tokens. */
 export interface TokenSettings {
-  /** By what. */
+  /** The estimator. */
   estimator: EstimatorSetting;
-  /** Whether a window that a provider names in an error is believed. */
+  /** Learns the window that a provider names in an error. */
   learnWindow: boolean;
 }
 
-/** By what tokens are estimated. */
+/** An estimator of tokens. */
 export type EstimatorSetting =
   /** The tokenizer. */
   | "auto"
-  /** A quarter of the characters, as the peers count. */
+  /** A quarter of the characters, as in pi. */
   | "chars";
 
-/** Where a value comes from. */
+/** The source of a value. */
 export type Source =
   /** Built in. */
   | "default"
@@ -2003,29 +2002,28 @@ export interface ErrorObject {
  * All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
  *
  * `x-project` is the range of a number in the file of a project that is not trusted. With `x-outOfRange: "clamped"`
- * the
- * nearest number of the range is used; any other number outside of its range is not used.
+ * the nearest number of the range is used; any other number outside of its range is not used.
  */
 export interface SettingsInput {
-  /** `"provider/id"` of the model for sessions whose own is not configured. */
+  /** `"provider/id"` of the model for sessions without a configured model. */
   defaultModel?: string | null;
-  /** Models and what is known of them. */
+  /** The models. */
   models?: ModelSettingsInput[];
-  /** When and how a session is compacted. */
+  /** Compaction of sessions. */
   compaction?: CompactionSettingsInput;
-  /** When old tool results are cut. */
+  /** Pruning of old tool results. */
   prune?: PruneSettingsInput;
-  /** What the tools of an agent do. */
+  /** The tools of agents. */
   tools?: ToolSettingsInput;
   /** Summaries of branches that are left. */
   branchSummary?: BranchSummarySettingsInput;
-  /** Going to a larger model instead of compacting. */
+  /** Promotion to a larger model instead of a compaction. */
   contextPromotion?: PromotionSettingsInput;
-  /** Repeating what failed for a moment. */
+  /** Retries of transient errors. */
   retry?: RetrySettingsInput;
-  /** Keeping secrets out of summaries. */
+  /** Redaction of secrets in summaries. */
   redaction?: RedactionSettingsInput;
-  /** How tokens are estimated. */
+  /** Estimation of tokens. */
   tokens?: TokenSettingsInput;
   /** Folders whose project settings are trusted. */
   trustedProjects?: string[];
@@ -2039,123 +2037,123 @@ export interface ModelSettingsInput {
   id?: string;
   /** The wire format. */
   api?: Api | null;
-  /** What the provider's own SDK takes. */
+  /** The base URL, in the form that the provider's own SDK takes. */
   baseUrl?: string | null;
   /** The environment variable with the key. */
   apiKeyEnv?: string | null;
   /** A command whose first line of output is the key: the program, then its arguments. No shell reads it. */
   apiKeyCommand?: string[] | null;
-  /** What is sent with every request besides, for proxies, by name. The values are told to nobody. */
+  /** Headers of every request, by name, for proxies. The values are secret. */
   headers?: Record<string, Secret>;
   /** Size of the window, in tokens. */
   contextWindow?: number | null;
-  /** The most it answers, in tokens. */
+  /** The longest answer, in tokens. */
   maxOutputTokens?: number | null;
-  /** Whether it thinks before it answers. Left out: what the catalog says. */
+  /** True for a model that thinks before it answers. Default: the value of the catalog. */
   reasoning?: boolean | null;
-  /** `"provider/id"` of a larger model to go to. */
+  /** `"provider/id"` of the larger model for `contextPromotion`. */
   promoteTo?: string | null;
   /** Overrides of `compaction` for this model. */
   compaction?: CompactionSettingsInput | null;
 }
 
-/** When and how a session is compacted. */
+/** Compaction of sessions. */
 export interface CompactionSettingsInput {
-  /** Whether it happens by itself. */
+  /** Compacts automatically. */
   enabled?: boolean;
-  /** What is done. */
+  /** The action at the threshold. */
   strategy?: Strategy;
-  /** Room kept for the next answer. */
+  /** Tokens that stay free for the next answer. */
   reserveTokens?: number;
-  /** What is kept as it is; 0 keeps nothing. */
+  /** Tokens of the newest messages that stay as they are; 0 keeps none. */
   keepRecentTokens?: number;
-  /** Threshold as a percentage of the window; −1: not used. */
+  /** Threshold in percent of the window; −1: none. */
   thresholdPercent?: number;
-  /** Threshold in tokens; −1: not used. */
+  /** Threshold in tokens; −1: none. */
   thresholdTokens?: number;
-  /** Whether a daemon-driven session goes on by itself afterwards. */
+  /** Continues a daemon-driven session after a compaction. */
   autoContinue?: boolean;
-  /** Whether it may happen between the tool calls of a turn. */
+  /** Allows a compaction between the tool calls of a turn. */
   midTurn?: boolean;
-  /** Whether a remote endpoint may be used. */
+  /** Allows the remote endpoint. */
   remoteEnabled?: boolean;
-  /** Where summaries are made remotely. */
+  /** URL of a service that makes summaries. */
   remoteEndpoint?: string | null;
-  /** Whether it happens when the user is away. */
+  /** Compacts while the user is away. */
   idleEnabled?: boolean;
-  /** Not below this. */
+  /** The smallest context that is compacted while the user is away, in tokens. */
   idleThresholdTokens?: number;
-  /** How long the user must be away. */
+  /** Time without activity after which the user counts as away, in seconds. */
   idleTimeoutSeconds?: number;
-  /** Whether summaries are made ahead. */
+  /** Drafts summaries ahead. */
   speculative?: Speculative;
-  /** The next candidate is asked after this time without progress of an answer. */
+  /** Time without progress of an answer after which the next candidate is asked, in seconds. */
   stallSeconds?: number;
-  /** An automatic maintenance ends after this. */
+  /** The longest automatic maintenance, in seconds. */
   deadlineSeconds?: number;
-  /** Summaries at the same time, over all sessions. */
+  /** The most summaries at the same time, over all sessions. */
   maxConcurrent?: number;
-  /** `"provider/id"`s to summarize with, in order. */
+  /** `"provider/id"` of each summarizer, in order. */
   models?: string[];
-  /** The shape of what is kept. */
+  /** The layout of a compacted context. */
   style?: Style;
 }
 
-/** When old tool results are cut. */
+/** Pruning of old tool results. */
 export interface PruneSettingsInput {
-  /** The newest results of this size stay. */
+  /** Tokens of the newest results that stay. */
   protectTokens?: number;
-  /** Not for less than this. */
+  /** The least tokens for which results are pruned. */
   minimumSavings?: number;
   /** Tools whose results always stay. */
   protectedTools?: string[];
 }
 
-/** What the tools of an agent do. */
+/** The tools of agents. */
 export interface ToolSettingsInput {
-  /** Tools that touch files, before the known ones of common agents. */
+  /** Tools that touch files. They come before the built-in ones of common agents. */
   files?: FileTool[];
-  /** Tools that hold the todo list, before the known ones. */
+  /** Tools that hold the todo list. They come before the built-in ones. */
   todo?: string[];
 }
 
 /** Summaries of branches that are left. */
 export interface BranchSummarySettingsInput {
-  /** What an omitted `summarize` means. */
+  /** The default of `summarize`. */
   enabled?: boolean;
-  /** Room kept in the summarizer's window. */
+  /** Tokens that stay free in the summarizer's window. */
   reserveTokens?: number;
 }
 
-/** Going to a larger model instead of compacting. */
+/** Promotion to a larger model instead of a compaction. */
 export interface PromotionSettingsInput {
-  /** Whether it is done. */
+  /** Switches it on. */
   enabled?: boolean;
 }
 
-/** Repeating what failed for a moment. */
+/** Retries of transient errors. */
 export interface RetrySettingsInput {
-  /** Whether it is done. */
+  /** Switches it on. */
   enabled?: boolean;
-  /** How often one request is sent again. */
+  /** The most retries of a request. */
   maxRetries?: number;
-  /** The first wait. */
+  /** The first delay, in milliseconds. */
   baseDelayMs?: number;
-  /** The longest wait. */
+  /** The longest delay, in milliseconds. */
   maxDelayMs?: number;
 }
 
-/** Keeping secrets out of summaries. */
+/** Redaction of secrets in summaries. */
 export interface RedactionSettingsInput {
-  /** Whether it is done. */
+  /** Switches it on. */
   enabled?: boolean;
 }
 
-/** How tokens are estimated. */
+/** Estimation of tokens. */
 export interface TokenSettingsInput {
-  /** By what. */
+  /** The estimator. */
   estimator?: EstimatorSetting;
-  /** Whether a window that a provider names in an error is believed. */
+  /** Learns the window that a provider names in an error. */
   learnWindow?: boolean;
 }
 

@@ -1,4 +1,4 @@
-//! The daemon: which sessions are open, and which method goes where.
+//! The daemon: the registry of open sessions, and the handler of each method.
 
 mod connection;
 mod files;
@@ -31,12 +31,12 @@ use std::{
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
-/// Where the daemon keeps its things.
+/// The folders of the daemon.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// Sessions live in here, under `sessions`.
+    /// The data folder. Session files are below its folder `sessions`.
     pub data: PathBuf,
-    /// `settings.json` is in here.
+    /// The config folder, with `settings.json`.
     pub config: PathBuf,
 }
 
@@ -44,7 +44,7 @@ impl Places {
     /// `$ABRIDGED_DATA_DIR` and `$ABRIDGED_CONFIG_DIR`, else the platform's own folders.
     ///
     /// # Errors
-    /// When neither says where, because there is no home folder.
+    /// When a variable is not set and there is no home folder.
     pub fn from_environment() -> Result<Self, String> {
         use etcetera::BaseStrategy;
         let own = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -60,21 +60,21 @@ impl Places {
         })
     }
 
-    /// Where sessions live.
+    /// The folder of the session files.
     #[must_use]
     pub fn sessions(&self) -> PathBuf {
         self.data.join("sessions")
     }
 
-    /// The global settings.
+    /// The global settings file.
     #[must_use]
     pub fn settings(&self) -> PathBuf {
         self.config.join("settings.json")
     }
 }
 
-/// How long running work may go on when the daemon ends, and how long cancelling it may take. Together with what is left
-/// to write it must stay under two seconds.
+/// The time that running operations get when the daemon ends, then the time in which they are cancelled. Both together,
+/// with the last writes, stay under the two seconds of the protocol.
 const PATIENCE: Duration = Duration::from_millis(1_200);
 const LONGEST_CANCEL: Duration = Duration::from_millis(500);
 
@@ -83,22 +83,22 @@ pub struct Daemon {
     outbox: Arc<Outbox>,
     places: Places,
     settings: Arc<LiveSettings>,
-    /// Held while steps of it are done, which never wait.
+    /// The lock is held while the steps of a change are performed. No step waits.
     registry: Mutex<Registry<Doors>>,
     connection: Connection,
-    /// The process ends: a session that opens only now does what was asked of it and closes.
+    /// True when the process ends. A session that opens after that handles its requests and closes.
     finishing: AtomicBool,
-    /// What models are asked with, the client among them.
+    /// The ways to ask a model: the client and the HTTP providers.
     pub means: Arc<Means>,
     files: SessionFiles,
-    /// Everything that must end before the process does.
+    /// The tasks that end before the process does.
     tasks: TaskTracker,
     runtime: tokio::runtime::Handle,
     /// `exit` was received, or the process that `initialize` named is gone.
     pub exit: Notify,
 }
 
-/// What `exit` means without `shutdown` before it, in LSP's words an error.
+/// The exit code after `exit` without `shutdown`, as in LSP.
 pub const EXIT_UNASKED: i32 = 1;
 
 impl Daemon {
@@ -149,7 +149,8 @@ impl Daemon {
         }
     }
 
-    /// Ends all sessions: what runs has a while to end by itself, then it is cancelled with its end events.
+    /// Ends all sessions. Running operations have [`PATIENCE`] to end by themselves; then they are cancelled, with
+    /// their end events.
     pub async fn finish_sessions(&self) {
         self.finishing.store(true, Ordering::SeqCst);
         self.tasks.close();
@@ -160,12 +161,12 @@ impl Daemon {
         }
     }
 
-    /// Tells those who still wait that nothing will come any more.
+    /// Answers all open requests with `request_cancelled`, because the process ends.
     pub fn abandon_requests(&self) {
         self.connection.abandon_requests();
     }
 
-    /// Whether `shutdown` was answered or is about to be.
+    /// Returns true after `shutdown` was received.
     #[must_use]
     pub fn asked_to_shut_down(&self) -> bool {
         self.connection.is_shut_down()

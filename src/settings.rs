@@ -1,5 +1,5 @@
-//! Settings: their types, defaults and ranges. `layers` says where values come from, `ranges` reads the range that stands
-//! beside the field of a number.
+//! Settings: their types, defaults and ranges. `layers` merges the sources of values; `ranges` reads the range beside
+//! the field of a number.
 
 pub mod checked;
 pub mod files;
@@ -21,30 +21,30 @@ use std::collections::BTreeMap;
 
 /// All settings with their defaults. Token counts are in tokens, times in the unit their name ends with.
 ///
-/// `x-project` is the range of a number in the file of a project that is not trusted. With `x-outOfRange: "clamped"` the
-/// nearest number of the range is used; any other number outside of its range is not used.
+/// `x-project` is the range of a number in the file of a project that is not trusted. With `x-outOfRange: "clamped"`
+/// the nearest number of the range is used; any other number outside of its range is not used.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Settings {
-    /// `"provider/id"` of the model for sessions whose own is not configured.
+    /// `"provider/id"` of the model for sessions without a configured model.
     pub default_model: Option<String>,
-    /// Models and what is known of them.
+    /// The models.
     pub models: Vec<ModelSettings>,
-    /// When and how a session is compacted.
+    /// Compaction of sessions.
     pub compaction: CompactionSettings,
-    /// When old tool results are cut.
+    /// Pruning of old tool results.
     pub prune: PruneSettings,
-    /// What the tools of an agent do.
+    /// The tools of agents.
     pub tools: ToolSettings,
     /// Summaries of branches that are left.
     pub branch_summary: BranchSummarySettings,
-    /// Going to a larger model instead of compacting.
+    /// Promotion to a larger model instead of a compaction.
     pub context_promotion: PromotionSettings,
-    /// Repeating what failed for a moment.
+    /// Retries of transient errors.
     pub retry: RetrySettings,
-    /// Keeping secrets out of summaries.
+    /// Redaction of secrets in summaries.
     pub redaction: RedactionSettings,
-    /// How tokens are estimated.
+    /// Estimation of tokens.
     pub tokens: TokenSettings,
     /// Folders whose project settings are trusted.
     pub trusted_projects: Vec<String>,
@@ -60,90 +60,90 @@ pub struct ModelSettings {
     pub id: String,
     /// The wire format.
     pub api: Option<Api>,
-    /// What the provider's own SDK takes.
+    /// The base URL, in the form that the provider's own SDK takes.
     pub base_url: Option<String>,
     /// The environment variable with the key.
     pub api_key_env: Option<String>,
     /// A command whose first line of output is the key: the program, then its arguments. No shell reads it.
     #[serde(deserialize_with = "command")]
     pub api_key_command: Option<Vec<String>>,
-    /// What is sent with every request besides, for proxies, by name. The values are told to nobody.
+    /// Headers of every request, by name, for proxies. The values are secret.
     #[serde(deserialize_with = "headers")]
     pub headers: BTreeMap<String, Secret>,
     /// Size of the window, in tokens.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub context_window: Option<u64>,
-    /// The most it answers, in tokens.
+    /// The longest answer, in tokens.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub max_output_tokens: Option<u64>,
-    /// Whether it thinks before it answers. Left out: what the catalog says.
+    /// True for a model that thinks before it answers. Default: the value of the catalog.
     pub reasoning: Option<bool>,
-    /// `"provider/id"` of a larger model to go to.
+    /// `"provider/id"` of the larger model for `contextPromotion`.
     pub promote_to: Option<String>,
     /// Overrides of `compaction` for this model.
     #[schemars(with = "Option<CompactionSettings>")]
     pub compaction: Option<CompactionPatch>,
 }
 
-/// What a model overrides of `compaction`: a checked patch.
+/// A checked patch of `compaction` for one model.
 #[derive(Debug, Clone, Default, Serialize, PartialEq)]
 #[serde(transparent)]
 pub struct CompactionPatch(Map<String, Value>);
 
-/// When and how a session is compacted.
+/// Compaction of sessions.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CompactionSettings {
-    /// Whether it happens by itself.
+    /// Compacts automatically.
     pub enabled: bool,
-    /// What is done.
+    /// The action at the threshold.
     pub strategy: Strategy,
-    /// Room kept for the next answer.
+    /// Tokens that stay free for the next answer.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub reserve_tokens: u64,
-    /// What is kept as it is; 0 keeps nothing.
+    /// Tokens of the newest messages that stay as they are; 0 keeps none.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub keep_recent_tokens: u64,
-    /// Threshold as a percentage of the window; −1: not used.
+    /// Threshold in percent of the window; −1: none.
     #[schemars(range(min = -1, max = 99), extend("x-outOfRange" = "clamped"))]
     pub threshold_percent: i64,
-    /// Threshold in tokens; −1: not used.
+    /// Threshold in tokens; −1: none.
     #[schemars(range(min = -1, max = 1_000_000_000), extend("x-project" = within(-1, 10_000_000)))]
     pub threshold_tokens: i64,
-    /// Whether a daemon-driven session goes on by itself afterwards.
+    /// Continues a daemon-driven session after a compaction.
     pub auto_continue: bool,
-    /// Whether it may happen between the tool calls of a turn.
+    /// Allows a compaction between the tool calls of a turn.
     pub mid_turn: bool,
-    /// Whether a remote endpoint may be used.
+    /// Allows the remote endpoint.
     pub remote_enabled: bool,
-    /// Where summaries are made remotely.
+    /// URL of a service that makes summaries.
     pub remote_endpoint: Option<String>,
-    /// Whether it happens when the user is away.
+    /// Compacts while the user is away.
     pub idle_enabled: bool,
-    /// Not below this.
+    /// The smallest context that is compacted while the user is away, in tokens.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(1_000, 10_000_000)))]
     pub idle_threshold_tokens: u64,
-    /// How long the user must be away.
+    /// Time without activity after which the user counts as away, in seconds.
     #[schemars(range(min = 1, max = 86_400), extend("x-project" = within(60, 3_600)))]
     pub idle_timeout_seconds: u64,
-    /// Whether summaries are made ahead.
+    /// Drafts summaries ahead.
     pub speculative: Speculative,
-    /// The next candidate is asked after this time without progress of an answer.
+    /// Time without progress of an answer after which the next candidate is asked, in seconds.
     #[schemars(range(min = 1, max = 3_600), extend("x-project" = within(10, 600)))]
     pub stall_seconds: u64,
-    /// An automatic maintenance ends after this.
+    /// The longest automatic maintenance, in seconds.
     #[schemars(range(min = 1, max = 86_400), extend("x-project" = within(30, 3_600)))]
     pub deadline_seconds: u64,
-    /// Summaries at the same time, over all sessions.
+    /// The most summaries at the same time, over all sessions.
     #[schemars(range(min = 1, max = 64), extend("x-project" = within(1, 4)))]
     pub max_concurrent: u64,
-    /// `"provider/id"`s to summarize with, in order.
+    /// `"provider/id"` of each summarizer, in order.
     pub models: Vec<String>,
-    /// The shape of what is kept.
+    /// The layout of a compacted context.
     pub style: Style,
 }
 
-/// What is done when a session is full.
+/// The action at the threshold.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
@@ -151,13 +151,13 @@ pub enum Strategy {
     #[default]
     #[serde(alias = "context-full")]
     ContextFull,
-    /// A new session goes on from a document.
+    /// A new session continues from a handoff document.
     Handoff,
-    /// Nothing.
+    /// No action.
     Off,
 }
 
-/// The shape of what is kept.
+/// The layout of a compacted context.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
@@ -168,7 +168,7 @@ pub enum Style {
     RecentUserMessages,
 }
 
-/// Whether summaries are made ahead.
+/// The drafting of summaries ahead.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(untagged)]
 pub enum Speculative {
@@ -177,31 +177,31 @@ pub enum Speculative {
     #[serde(with = "auto")]
     #[schemars(schema_with = "auto::schema")]
     Auto,
-    /// As said.
+    /// On or off.
     Fixed(bool),
 }
 
-/// When old tool results are cut.
+/// Pruning of old tool results.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PruneSettings {
-    /// The newest results of this size stay.
+    /// Tokens of the newest results that stay.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub protect_tokens: u64,
-    /// Not for less than this.
+    /// The least tokens for which results are pruned.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub minimum_savings: u64,
     /// Tools whose results always stay.
     pub protected_tools: Vec<String>,
 }
 
-/// What the tools of an agent do.
+/// The tools of agents.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolSettings {
-    /// Tools that touch files, before the known ones of common agents.
+    /// Tools that touch files. They come before the built-in ones of common agents.
     pub files: Vec<FileTool>,
-    /// Tools that hold the todo list, before the known ones.
+    /// Tools that hold the todo list. They come before the built-in ones.
     pub todo: Vec<String>,
 }
 
@@ -213,21 +213,21 @@ pub struct FileTool {
     pub tool: String,
     /// The argument with the path.
     pub argument: String,
-    /// What it does to the file.
+    /// The operation on the file.
     pub operation: FileOperation,
 }
 
-/// What is done to a file.
+/// An operation on a file.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum FileOperation {
-    /// It is only looked at.
+    /// Reads it.
     Read,
-    /// It is made or replaced.
+    /// Makes or replaces it.
     Write,
-    /// It is changed.
+    /// Changes a part of it.
     Edit,
-    /// It is removed.
+    /// Removes it.
     Delete,
 }
 
@@ -235,64 +235,64 @@ pub enum FileOperation {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BranchSummarySettings {
-    /// What an omitted `summarize` means.
+    /// The default of `summarize`.
     pub enabled: bool,
-    /// Room kept in the summarizer's window.
+    /// Tokens that stay free in the summarizer's window.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub reserve_tokens: u64,
 }
 
-/// Going to a larger model instead of compacting.
+/// Promotion to a larger model instead of a compaction.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PromotionSettings {
-    /// Whether it is done.
+    /// Switches it on.
     pub enabled: bool,
 }
 
-/// Repeating what failed for a moment.
+/// Retries of transient errors.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RetrySettings {
-    /// Whether it is done.
+    /// Switches it on.
     pub enabled: bool,
-    /// How often one request is sent again.
+    /// The most retries of a request.
     #[schemars(range(min = 0, max = 10), extend("x-project" = within(0, 3)))]
     pub max_retries: u64,
-    /// The first wait.
+    /// The first delay, in milliseconds.
     #[schemars(range(min = 100, max = 600_000), extend("x-project" = within(1_000, 60_000)))]
     pub base_delay_ms: u64,
-    /// The longest wait.
+    /// The longest delay, in milliseconds.
     #[schemars(range(min = 100, max = 3_600_000), extend("x-project" = within(1_000, 600_000)))]
     pub max_delay_ms: u64,
 }
 
-/// Keeping secrets out of summaries.
+/// Redaction of secrets in summaries.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RedactionSettings {
-    /// Whether it is done.
+    /// Switches it on.
     pub enabled: bool,
 }
 
-/// How tokens are estimated.
+/// Estimation of tokens.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenSettings {
-    /// By what.
+    /// The estimator.
     pub estimator: EstimatorSetting,
-    /// Whether a window that a provider names in an error is believed.
+    /// Learns the window that a provider names in an error.
     pub learn_window: bool,
 }
 
-/// By what tokens are estimated.
+/// An estimator of tokens.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum EstimatorSetting {
     /// The tokenizer.
     #[default]
     Auto,
-    /// A quarter of the characters, as the peers count.
+    /// A quarter of the characters, as in pi.
     Chars,
 }
 
@@ -363,7 +363,7 @@ impl Default for TokenSettings {
 }
 
 impl Settings {
-    /// The `compaction` settings for a model: its own over the general ones.
+    /// The `compaction` settings for a model: its own ones over the general ones.
     #[must_use]
     pub fn compaction_for(&self, model: Option<&ModelRef>) -> CompactionSettings {
         let patch = model.and_then(|model| self.model(model)).and_then(|model| model.compaction.as_ref());
@@ -373,7 +373,7 @@ impl Settings {
         }
     }
 
-    /// What is configured of a model.
+    /// The configuration of a model.
     #[must_use]
     pub fn model(&self, model: &ModelRef) -> Option<&ModelSettings> {
         self.models.iter().find(|it| it.provider == model.provider && it.id == model.id)

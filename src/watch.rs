@@ -1,7 +1,8 @@
-//! Folders whose files are looked after: who asks is told of each path that changed, once for a burst of changes.
+//! Watches folders, and reports each path that changed, once for a burst of changes.
 //!
-//! It knows nothing of what is in the files. What it says is "look again", and it may say so once too often: compare
-//! contents, not times. Folders are watched and not files, because editors put a new file in the place of the old one.
+//! A report means "read it again" and says nothing about the content. A report may be superfluous, so callers compare
+//! contents, not times. Folders are watched instead of files, because editors put a new file in the place of the old
+//! one.
 
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::{
@@ -14,77 +15,78 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// An editor that saves writes, truncates, renames and changes the mode; all of it is one change.
+/// The time in which changes of a path count as one: an editor that saves writes, truncates, renames and changes the
+/// mode.
 const BURST: Duration = Duration::from_millis(40);
 
-/// How far down a folder is watched.
+/// The depth to which a folder is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// What is in it.
+    /// The entries of the folder.
     Folder,
-    /// What is in it, and in the folders in it.
+    /// The entries of the folder, and those of its subfolders.
     Tree,
 }
 
-/// Why changes of a folder will not be told.
+/// The reason why changes of a folder are not reported.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}: changes are not noticed by themselves ({why}); on Linux fs.inotify.max_user_watches and max_user_instances are the usual limits", .folder.display())]
 pub struct NotWatched {
-    /// Which.
+    /// The folder.
     pub folder: PathBuf,
-    /// What the operating system says.
+    /// The error of the operating system.
     pub why: String,
 }
 
-/// A watcher of folders. Nothing is told any more once it is dropped.
+/// A watcher of folders. Reports end when it is dropped.
 pub struct Watcher {
     watched: Arc<Mutex<Watched>>,
 }
 
-/// What is watched, and for whom.
+/// The watched folders, by the requests for them.
 struct Watched {
-    /// None where the operating system refused.
+    /// `None` where the operating system refused.
     system: Option<RecommendedWatcher>,
-    /// By the folder as it was asked for.
+    /// The wanted folders, by the path in the request.
     wanted: HashMap<PathBuf, Wanted>,
-    /// What the operating system watches, without links in its path.
+    /// The folders that the operating system watches, by their paths without links.
     armed: HashMap<PathBuf, Armed>,
 }
 
 /// A folder that the operating system watches.
 struct Armed {
     depth: Depth,
-    /// The wanted folders whose place it is.
+    /// The wanted folders that are watched through it.
     wanted: BTreeSet<PathBuf>,
 }
 
 struct Wanted {
-    /// So many asked for it.
+    /// Number of requests for it.
     count: usize,
     depth: Depth,
-    /// Where it is watched; none where that did not work.
+    /// The place where it is watched; `None` where that failed.
     place: Option<Place>,
 }
 
-/// A folder that is there may be watched; one that is not is waited for where it would appear.
+/// The place where a wanted folder is watched: itself where it exists, else the folder in which it would appear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
-    /// The folder, or the nearest of those it would be in.
+    /// The folder, or its nearest existing parent.
     at: PathBuf,
-    /// The same without links, which is how some systems name it in events.
+    /// The same without links: the name in the events of some systems.
     real: PathBuf,
 }
 
-/// What the operating system said.
+/// A report of the operating system.
 enum Said {
     Changed(PathBuf),
-    /// It lost count.
+    /// Events were lost.
     Lost,
 }
 
 impl Watcher {
-    /// A watcher that says which path changed. `on_change` is called on a thread of its own. Where the operating system
-    /// offers no watching, it is never called.
+    /// Makes a watcher that calls `on_change` with each path that changed, on a thread of its own. Where the operating
+    /// system offers no watching, it is never called.
     #[must_use]
     pub fn new(on_change: impl Fn(PathBuf) + Send + 'static) -> Self {
         let (sender, said) = channel();
@@ -99,10 +101,10 @@ impl Watcher {
         Self { watched }
     }
 
-    /// Watches a folder, whether it is there or not. Asked for twice, it is watched until it is let go of twice.
+    /// Watches a folder, which need not exist. A folder that is asked for twice is watched until it is released twice.
     ///
     /// # Errors
-    /// When the operating system refuses, which is worth a line in the log: everything works, but by hand.
+    /// When the operating system refuses. Callers log it and go on without reports.
     pub fn watch_folder(&self, folder: &Path, depth: Depth) -> Result<(), NotWatched> {
         let mut watched = lock(&self.watched);
         let wanted = watched.wanted.entry(folder.to_owned()).or_insert(Wanted { count: 0, depth, place: None });
@@ -111,7 +113,7 @@ impl Watcher {
         watched.arm(folder).map_err(|why| NotWatched { folder: folder.to_owned(), why })
     }
 
-    /// Lets go of a folder.
+    /// Releases a folder.
     pub fn unwatch_folder(&self, folder: &Path) {
         let mut watched = lock(&self.watched);
         let Some(wanted) = watched.wanted.get_mut(folder) else { return };
@@ -124,14 +126,14 @@ impl Watcher {
     }
 }
 
-/// The watcher of this operating system. What it says goes into a channel and nowhere else: it waits for its listener
-/// while it takes a new folder.
+/// The watcher of this operating system. Its events go into a channel only: it waits for its listener while it adds a
+/// folder.
 fn system(said: Sender<Said>) -> Option<RecommendedWatcher> {
     let listener = move |event: notify::Result<Event>| {
         let tell = |what| drop(said.send(what));
         match event {
             Ok(event) if event.need_rescan() => tell(Said::Lost),
-            // That a file was read is nothing new, and reading it because of that would never end.
+            // A read is no change, and to read the file because of it would never end.
             Ok(event) if event.kind.is_access() => {}
             Ok(event) => event.paths.into_iter().for_each(|path| tell(Said::Changed(path))),
             Err(error) => {
@@ -145,7 +147,7 @@ fn system(said: Sender<Said>) -> Option<RecommendedWatcher> {
         .ok()
 }
 
-/// Gathers what is said and hands it on, until the watcher is dropped.
+/// Collects events and reports them, until the watcher is dropped.
 fn listen(said: &Receiver<Said>, watched: &Weak<Mutex<Watched>>, on_change: &impl Fn(PathBuf)) {
     let mut bursts = Bursts::default();
     loop {
@@ -168,7 +170,7 @@ fn listen(said: &Receiver<Said>, watched: &Weak<Mutex<Watched>>, on_change: &imp
 }
 
 impl Watched {
-    /// Which paths that somebody wants to know of are meant. A folder that came or went meanwhile is watched anew.
+    /// The wanted paths that an event is about. A folder that appeared or vanished meanwhile is watched anew.
     fn heard(&mut self, what: Said) -> Vec<PathBuf> {
         let folders: Vec<PathBuf> = match &what {
             Said::Changed(path) => {
@@ -197,7 +199,7 @@ impl Watched {
                 Some(_) => {}
                 None => changed.push(folder.clone()),
             }
-            // What a folder that arrived was made with came before we looked.
+            // The files that a new folder was made with came before the watch.
             if itself {
                 changed.extend(self.renew(&folder));
             } else if elsewhere && self.arm_anew(&folder) {
@@ -207,22 +209,22 @@ impl Watched {
         changed
     }
 
-    /// A watch belongs to the very folder it was made for, and says nothing of another one of the same name. The folders
-    /// that arrived meanwhile.
+    /// Renews the watches of folders that were replaced: a watch belongs to the inode it was made for. Returns the
+    /// folders that appeared meanwhile.
     fn renew(&mut self, folder: &Path) -> Vec<PathBuf> {
         let Some(place) = self.wanted.get(folder).and_then(|wanted| wanted.place.clone()) else {
             return Vec::from_iter(self.arm_anew(folder).then(|| folder.to_owned()));
         };
         let armed = self.armed.remove(&place.real);
         if let Some(system) = &mut self.system {
-            // One that is gone was let go of already.
+            // The watch of a removed folder is released already.
             let _ = system.unwatch(&place.real);
         }
         // Others may stand on the same folder.
         armed.into_iter().flat_map(|armed| armed.wanted).filter(|it| self.arm_anew(it)).collect()
     }
 
-    /// Watches a wanted folder where it is now. Whether it is there, and was not before.
+    /// Watches a wanted folder where it is now. Returns true where it exists and did not before.
     fn arm_anew(&mut self, folder: &Path) -> bool {
         let before = self.wanted.get(folder).and_then(|wanted| wanted.place.clone());
         if let Err(why) = self.arm(folder) {
@@ -279,7 +281,7 @@ impl Watched {
         Ok(())
     }
 
-    /// A wanted folder has its place elsewhere from here on. A place that no wanted folder has is watched no longer.
+    /// Moves a wanted folder to another place. A place without wanted folders is watched no longer.
     fn leave(&mut self, folder: &Path, place: Option<Place>) {
         let Some(place) = place else { return };
         let Some(armed) = self.armed.get_mut(&place.real) else { return };
@@ -293,7 +295,7 @@ impl Watched {
     }
 }
 
-/// The folder if it is there, else the nearest of those it would be in.
+/// The folder where it exists, else its nearest existing parent.
 fn nearest(folder: &Path) -> Option<Place> {
     folder.ancestors().filter(|at| at.is_dir()).find_map(|at| {
         let real = at.canonicalize().ok()?;
@@ -308,12 +310,12 @@ fn inside(path: &Path, folder: &Path, depth: Depth) -> bool {
     }
 }
 
-/// Paths that changed a moment ago and may change again.
+/// Paths that changed and wait for the end of their burst.
 #[derive(Default)]
 struct Bursts(HashMap<PathBuf, Instant>);
 
 impl Bursts {
-    /// A burst ends a while after its beginning, so that a path that never rests is told all the same.
+    /// The end of a burst, counted from its beginning, so that a path that changes all the time is reported too.
     fn note(&mut self, path: PathBuf, now: Instant) {
         self.0.entry(path).or_insert(now + BURST);
     }
@@ -387,7 +389,7 @@ mod tests {
             fs::write(home.path().join("stranger"), round.to_string()).expect("a file");
             fs::create_dir_all(&folder).expect("a folder");
             assert!(before(&told, &folder).iter().all(|path| path.starts_with(&folder)), "strangers are not told");
-            // What is told of the folder may be about the round before, so the file is written until it is noticed.
+            // A report of the folder may be about the round before, so the file is written until it is reported.
             let end = Instant::now() + LONG;
             while {
                 fs::write(&file, round.to_string()).expect("a file");

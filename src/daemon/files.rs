@@ -1,4 +1,4 @@
-//! The session files of a running daemon: which are open, which there are, and what other programs do to them.
+//! The session files of a running daemon: the catalog, and changes that other programs make.
 
 use super::{Daemon, lock};
 use crate::{
@@ -18,13 +18,14 @@ use std::{
 pub(super) struct SessionFiles {
     outbox: Arc<Outbox>,
     sessions: PathBuf,
-    /// Those there are.
+    /// The sessions on disk.
     pub(super) catalog: Catalog,
-    /// The names that a client was or could be told of; none until somebody watches.
+    /// The files that are not announced any more: those that were there, and those that were announced or made here.
+    /// `None` until the folders are watched.
     seen: Mutex<Option<HashSet<PathBuf>>>,
 }
 
-/// The folder of a session's file is watched as long as this is kept.
+/// Keeps the folder of a session file watched until it is dropped.
 pub(super) struct Watched {
     daemon: Arc<Daemon>,
     folder: Option<PathBuf>,
@@ -37,7 +38,7 @@ impl SessionFiles {
         Self { outbox, sessions, catalog, seen: Mutex::default() }
     }
 
-    /// Looks out for sessions of other programs. Takes a while where there are many folders.
+    /// Watches the folders for sessions of other programs. Blocks; the time grows with the number of folders.
     pub(super) fn watch(&self, watcher: Option<&Watcher>) {
         let Some(watcher) = watcher else { return };
         if let Err(error) = watcher.watch_folder(&self.sessions, Depth::Tree) {
@@ -47,7 +48,7 @@ impl SessionFiles {
         lock(&self.seen).get_or_insert_default().extend(names);
     }
 
-    /// A file that we made is no news.
+    /// Adds a file that this daemon made to the known names, so that it is not announced.
     fn made(&self, file: &Path) {
         if let Some(seen) = &mut *lock(&self.seen) {
             seen.insert(file.to_owned());
@@ -88,7 +89,7 @@ impl SessionFiles {
         seen.extend(news.iter().filter(|file| file.exists()).cloned());
         // A file of ours is there before its session is open.
         news.retain(|file| !is_ours(file));
-        // No frame that nobody asked for may be large.
+        // A notification stays under the limit for unsolicited frames.
         for some in news.chunks(100) {
             let paths = some.iter().map(|file| file.display().to_string()).collect();
             self.outbox.notify(SessionsChanged::NAME, SessionsChangedParams { paths });

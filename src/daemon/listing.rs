@@ -1,7 +1,7 @@
-//! The sessions there are, from the beginnings and ends of their files: none is opened.
+//! The list of sessions, read from the beginnings and ends of their files. No session is opened.
 //!
-//! What was read of a file is kept, also on disk, and holds as long as the file has its size and time. So a list costs a
-//! look at each file's metadata, and reading those that are new.
+//! The rows are cached in memory and on disk. A row is valid as long as its file has the same size and modification
+//! time, so a list costs one `stat` a file, and a read of each file that is new or changed.
 
 use crate::{
     conversation::{
@@ -25,19 +25,19 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Sessions of a page, if the client does not say.
+/// Default number of sessions in a page.
 const PAGE: usize = 100;
 
-/// How much of a file is looked at for its first message, in bytes: little at first, more where that was not enough.
+/// Bytes at the beginning of a file that are read for its first message: the second number where the first is too few.
 const HEADS: [usize; 2] = [8 * 1024, 64 * 1024];
 
-/// How much of its end is looked at for a later name, in bytes.
+/// Bytes at the end of a file that are read for a later name.
 const TAIL: usize = 16 * 1024;
 
-/// The most bytes of the kept list that are read: a hundred thousand sessions. A larger one is made anew.
+/// The most bytes of the cache file that are read, enough for 100,000 sessions. A larger file is replaced.
 const LARGEST_CACHE: u64 = 64 << 20;
 
-/// So many files have to be read anew before what was read is written down.
+/// Number of changed files after which the cache file is written.
 const WORTH_WRITING: usize = 50;
 
 /// The sessions of a folder.
@@ -47,20 +47,20 @@ pub struct Catalog {
     known: Mutex<Option<Known>>,
 }
 
-/// What was read of each file, by its path below the folder.
+/// The cached rows, by the path of the file below the folder.
 type Known = HashMap<String, Card>;
 
-/// What is known of a file, as long as it has this size and time.
+/// The cached row of a file, valid for this size and modification time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Card {
     /// Nanoseconds since 1970.
     modified: u64,
     size: u64,
-    /// None where it is no session.
+    /// `None` where the file is no session.
     session: Option<Face>,
 }
 
-/// What a session looks like from outside.
+/// The fields of a session that `session/list` returns.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Face {
     id: SessionId,
@@ -70,13 +70,13 @@ struct Face {
 }
 
 impl Catalog {
-    /// The sessions below a folder; `cache` is where what was read is kept.
+    /// The sessions below a folder, with the cache file `cache`.
     #[must_use]
     pub fn new(sessions: PathBuf, cache: PathBuf) -> Self {
         Self { sessions, cache, known: Mutex::new(None) }
     }
 
-    /// `session/list`, without what runs.
+    /// The answer to `session/list`, without the status of open sessions.
     #[must_use]
     pub fn list(&self, params: &ListParams) -> ListAnswer {
         let files = files_below(&self.sessions);
@@ -129,7 +129,7 @@ impl Catalog {
         ListAnswer { sessions: page, next_cursor }
     }
 
-    /// Reads what is new and forgets what is gone; how many files were read.
+    /// Reads new and changed files and drops the rows of removed ones. Returns the number of files that were read.
     fn update(&self, known: &mut Known, files: &[Listed]) -> usize {
         let mut read = 0;
         for file in files {
@@ -148,7 +148,7 @@ impl Catalog {
         read
     }
 
-    /// What was read is only a help: where it cannot be written it is read again.
+    /// Writes the cache file. On an error the files are read again by the next process.
     fn write_cache(&self, known: &Known) {
         let written = serde_json::to_vec(known).map_err(io::Error::from);
         if let Err(error) = written.and_then(|bytes| regular::replace(&self.cache, &bytes)) {
@@ -161,9 +161,9 @@ fn read_cache(cache: &Path) -> Known {
     regular::read(cache, LARGEST_CACHE).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// A file that is there.
+/// A session file in the folder.
 struct Listed {
-    /// Below the folder of sessions.
+    /// Path below the folder of sessions.
     name: String,
     modified: u64,
     size: u64,
@@ -204,7 +204,7 @@ fn rfc3339(nanoseconds: u64) -> String {
     jiff::Timestamp::try_from(time).map(|time| time.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()).unwrap_or_default()
 }
 
-/// What the beginning and the end of a file say; none where it is no session.
+/// The row of a file, from its beginning and its end; `None` where it is no session.
 fn face(path: &Path, size: u64) -> io::Result<Option<Face>> {
     let mut file = regular::open(path, regular::Links::Followed)?;
     let mut head = Vec::new();
@@ -250,7 +250,7 @@ fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
     Some(Face { id, cwd, title, preview })
 }
 
-/// The name that the last lines give, if one does.
+/// The session name in the last lines, if any.
 fn later_title(tail: &[u8]) -> Option<String> {
     let names = |line: &&[u8]| {
         [&b"\"session_info\""[..], b"\"title_change\""].iter().any(|kind| memchr::memmem::find(line, kind).is_some())

@@ -1,17 +1,17 @@
-//! The registry of sessions: which are open, which are being opened or closed, and which requests wait for that.
+//! The registry of sessions: the open ones, those that are being opened or closed, and the requests that wait for them.
 //!
-//! It is the one owner of this state, pure, and used under one lock. Each opening of a session is a life of its own, with
-//! a number that no other life has. A life ends with `retire`, which removes that life and never another one.
+//! The registry is the only owner of this state, does no I/O, and is used under one lock. Each opening of a session
+//! starts a life with a unique number. A life ends with `retire`, which removes that life and no other.
 //!
 //! Requests about one session begin in the order of the wire. A request waits for
 //! - a life of its session that is being opened;
 //! - a load by path that is before it and not decided, where its session is not open, because the path may lead to it, or
 //!   where the session is open from that very path.
 //!
-//! A load by path waits only for a load, close or delete of its session that is before it and waits itself. Loads of one
-//! path are decided together. A load that takes too long to decide holds nothing back any more.
+//! A load by path waits only for a load, close or delete of its session that is before it and waits itself. Loads of
+//! one path are decided together. A load that takes too long to decide stops holding other requests.
 //!
-//! Two paths can lead to one session, so a load that is decided does not say what the others before it are about.
+//! Two paths can lead to one session, so the decision on one load says nothing about earlier loads of other paths.
 
 #[cfg(test)]
 mod cases;
@@ -34,11 +34,11 @@ const MOST_PENDING: usize = 64;
 /// Sessions that are not open any more and are remembered, so that a late cancel finds nothing and no error.
 const REMEMBERED: usize = 256;
 
-/// How the registry reaches sessions.
+/// The types and operations of sessions, as the registry needs them.
 pub(super) trait World {
-    /// How a session is reached.
+    /// The sending end of a session's mailbox.
     type Door: Clone;
-    /// The other end of a door.
+    /// The receiving end of the mailbox.
     type Inbox;
     /// A request to a session.
     type Command;
@@ -47,19 +47,19 @@ pub(super) trait World {
     /// A request that deletes a session.
     type Delete;
 
-    /// A door to a session that is yet to be opened.
+    /// Makes the mailbox of a session that is yet to be opened.
     fn door(&self) -> (Self::Door, Self::Inbox);
-    /// Sends a command. False where it was refused, and answered so.
+    /// Sends a command. Returns false where the session refused it; the refusal is already answered.
     fn send(&self, door: &Self::Door, id: &SessionId, command: Self::Command) -> bool;
-    /// Whether a session is behind the door.
+    /// Returns true while a session receives from the door.
     fn is_open(&self, door: &Self::Door) -> bool;
-    /// Whether the session ends with this command.
+    /// Returns true where this command ends the session.
     fn closes(&self, command: &Self::Command) -> bool;
-    /// Whether a cancel stops this command before it begins.
+    /// Returns true where a cancel stops this command before it begins.
     fn can_be_cancelled(&self, command: &Self::Command) -> bool;
-    /// Whether a load finds its file without the registry: a load by path, or one that makes a new session.
+    /// Returns true where a load finds its file without the registry: a load by path, or one that makes a new session.
     fn knows_its_file(&self, load: &Self::Load) -> bool;
-    /// A load of a session that is open.
+    /// Turns a load of a session that is already open into a command for it.
     fn describe(&self, load: Self::Load) -> Self::Command;
     /// The command that ends a session and is not answered.
     fn leave(&self) -> Self::Command;
@@ -76,7 +76,7 @@ pub(super) struct Ticket(u64);
 /// The file of a life, once it was opened; `None` in it for a session without one.
 pub(super) type FileOf = Arc<OnceLock<Option<PathBuf>>>;
 
-/// Work that a change of the registry leaves to its user, to be done in order and under the same lock.
+/// Work that follows from a change of the registry. The caller performs the steps in order, under the same lock.
 pub(super) enum Step<W: World> {
     /// Opens a session when the life before it is gone.
     Open { id: SessionId, life: Life, door: W::Door, inbox: W::Inbox, before: Option<W::Door>, load: W::Load },
@@ -97,7 +97,7 @@ pub(super) enum Step<W: World> {
     TooMany(Request<W>),
 }
 
-/// A request as it waits.
+/// A request that waits.
 pub(super) enum Request<W: World> {
     Command(W::Command),
     Load(W::Load),
@@ -131,13 +131,13 @@ pub(super) struct Registry<W: World> {
     pending: BTreeMap<Ticket, Pending>,
     /// Requests that wait for loads by path, and these loads, in the order of the wire.
     held: VecDeque<Held<W>>,
-    /// The order of the last close of a session, while loads that may have come before are pending or wait.
+    /// Order of the last close of each session, kept while loads that may have come before it are pending or wait.
     closed: HashMap<SessionId, u64>,
     recent: VecDeque<SessionId>,
     last: u64,
 }
 
-/// The lives of one session. `current` takes requests; those that are leaving were told to end, the newest last.
+/// The lives of one session. `current` takes requests; the lives in `leaving` were told to end, the newest last.
 struct Lives<W: World> {
     current: Option<Resident<W>>,
     leaving: Vec<(Life, W::Door)>,
@@ -147,13 +147,13 @@ struct Resident<W: World> {
     life: Life,
     door: W::Door,
     file: FileOf,
-    /// The keys of `files` that lead here.
+    /// The keys of `files` for this life.
     paths: Vec<PathBuf>,
     phase: Phase<W>,
 }
 
 enum Phase<W: World> {
-    /// These wait until it is open, in the order of the wire.
+    /// The requests that wait until the session is open, in the order of the wire.
     Opening(VecDeque<(u64, Request<W>)>),
     Open,
 }
@@ -162,7 +162,7 @@ struct Pending {
     path: PathBuf,
     /// The session that is open from this path.
     likely: Option<SessionId>,
-    /// Whether requests wait for it.
+    /// True while requests wait for this load.
     holds: bool,
 }
 
@@ -192,13 +192,13 @@ impl<W: World> Registry<W> {
         }
     }
 
-    /// A request to a session.
+    /// Takes a request to a session.
     pub(super) fn command(&mut self, id: &SessionId, command: W::Command) -> Vec<Step<W>> {
         self.request(id, Request::Command(command))
     }
 
-    /// Opens a session, or describes it where it is open. A load by id waits for loads by path before it: one of them may
-    /// open the session from a file outside of the data folder, which an id does not find.
+    /// Opens a session, or describes it where it is open. A load by id waits for loads by path before it: one of them
+    /// may open the session from a file outside of the data folder, which an id does not find.
     pub(super) fn load(&mut self, id: &SessionId, load: W::Load) -> Vec<Step<W>> {
         self.request(id, Request::Load(load))
     }
@@ -208,11 +208,11 @@ impl<W: World> Registry<W> {
         self.request(id, Request::Delete(delete))
     }
 
-    /// A load by path. With a ticket, the caller finds out whose session it is and says so with `decide`; without one, a
-    /// load of the same path is pending and decides this one too.
+    /// Takes a load by path. With a ticket, the caller reads the session id from the file and calls `decide`. Without
+    /// one, a load of the same path is pending, and its decision counts for this one too.
     ///
     /// # Errors
-    /// The load itself where too many are pending.
+    /// Returns the load where too many are pending or wait.
     pub(super) fn load_path(&mut self, path: &Path, load: W::Load) -> Result<Option<Ticket>, W::Load> {
         let order = self.next();
         let same = self.pending.iter().find(|(_, pending)| pending.path == path).map(|(ticket, _)| *ticket);
@@ -229,8 +229,8 @@ impl<W: World> Registry<W> {
         Ok(Some(ticket))
     }
 
-    /// It is known whose session a load by path is about. Returns the loads that are about none, to be answered, and what
-    /// is to be done.
+    /// Decides the loads of a ticket. Returns the loads whose path leads to no session, for the caller to answer, and
+    /// the next steps.
     pub(super) fn decide(&mut self, ticket: Ticket, decided: Decided<'_>) -> (Vec<W::Load>, Vec<Step<W>>) {
         let Some(pending) = self.pending.remove(&ticket) else { return Default::default() };
         let id = match decided {
@@ -261,14 +261,14 @@ impl<W: World> Registry<W> {
         (failed, steps)
     }
 
-    /// A load by path takes too long: requests that wait for it wait no longer.
+    /// Releases the requests that wait for a load by path, because it takes too long.
     pub(super) fn stop_holding(&mut self, ticket: Ticket) -> Vec<Step<W>> {
         let Some(pending) = self.pending.get_mut(&ticket) else { return Vec::new() };
         pending.holds = false;
         self.release()
     }
 
-    /// A life was opened, from this file if from one. The requests that waited for it are sent.
+    /// Marks a life as open, with its file, and sends the requests that waited for it.
     pub(super) fn opened(&mut self, id: &SessionId, life: Life, file: Option<&Path>) -> Vec<Step<W>> {
         let Some(resident) = self.current_mut(id).filter(|resident| resident.life == life) else { return Vec::new() };
         let _ = resident.file.set(file.map(Path::to_owned));
@@ -284,8 +284,8 @@ impl<W: World> Registry<W> {
         steps
     }
 
-    /// A life is over: it was closed, ended by itself, or could not be opened. Requests that waited for it fail, up to a
-    /// load, which opens the session again.
+    /// Removes a life that was closed, ended by itself, or could not be opened. Requests that waited for it fail, up to
+    /// the next load, which opens the session again.
     pub(super) fn retire(&mut self, id: &SessionId, life: Life) -> Vec<Step<W>> {
         let Some(lives) = self.sessions.get_mut(id) else { return Vec::new() };
         lives.leaving.retain(|(it, _)| *it != life);
@@ -316,7 +316,7 @@ impl<W: World> Registry<W> {
         steps
     }
 
-    /// A cancel, which waits for nothing.
+    /// Cancels the waiting commands of a session, at once.
     pub(super) fn cancel(&mut self, id: &SessionId) -> Cancel<W> {
         let world = &self.world;
         let cancels = |request: &Request<W>| matches!(request, Request::Command(it) if world.can_be_cancelled(it));
@@ -397,7 +397,7 @@ impl<W: World> Registry<W> {
         self.again(id, order, request)
     }
 
-    /// Sends a request on, or has it wait in its place.
+    /// Forwards a request, or queues it in its place.
     fn again(&mut self, id: &SessionId, order: u64, request: Request<W>) -> Vec<Step<W>> {
         if self.waits_for_a_path(id, order, &request) {
             if self.held.len() >= MOST_WAITING {
@@ -410,7 +410,7 @@ impl<W: World> Registry<W> {
         self.now(id, order, request)
     }
 
-    /// Sends a request on to a session, or to the life of it that is being opened.
+    /// Forwards a request to a session, or queues it for the life that is being opened.
     fn now(&mut self, id: &SessionId, order: u64, request: Request<W>) -> Vec<Step<W>> {
         if let Some(Resident { phase: Phase::Opening(waiting), .. }) = self.current_mut(id) {
             if waiting.len() >= MOST_WAITING {
@@ -428,7 +428,7 @@ impl<W: World> Registry<W> {
         }
     }
 
-    /// Whether a request has to wait for a load by path that came before it.
+    /// Returns true where a request waits for a load by path that came before it.
     fn waits_for_a_path(&self, id: &SessionId, order: u64, request: &Request<W>) -> bool {
         if self.pending.is_empty() {
             return false;
@@ -446,7 +446,7 @@ impl<W: World> Registry<W> {
         before.next().is_some() && waits
     }
 
-    /// Whether a request that waits and came before opens, closes or deletes this session.
+    /// Returns true where an earlier request that waits opens, closes or deletes this session.
     fn changes_before(&self, id: &SessionId, order: u64) -> bool {
         let changes = |request: &Request<W>| match request {
             Request::Command(command) => self.world.closes(command),
@@ -466,7 +466,7 @@ impl<W: World> Registry<W> {
         Vec::new()
     }
 
-    /// The current life is leaving from here on.
+    /// Moves the current life to the leaving ones. Returns its file.
     fn let_go(&mut self, id: &SessionId, order: u64) -> Option<FileOf> {
         let lives = self.sessions.get_mut(id)?;
         let resident = lives.current.take()?;
@@ -522,7 +522,7 @@ impl<W: World> Registry<W> {
         vec![Step::Delete { id: id.clone(), life, inbox, before, session, delete }]
     }
 
-    /// Sends on what has nothing to wait for any more.
+    /// Forwards the held requests that have nothing to wait for any more.
     fn release(&mut self) -> Vec<Step<W>> {
         let held = self.take_held(|held| matches!(held.to, To::Session(_)));
         let mut steps = Vec::new();
@@ -543,7 +543,7 @@ impl<W: World> Registry<W> {
         taken
     }
 
-    /// Remembers that the current life of a session came from this path.
+    /// Records that the current life of a session came from this path.
     fn lies_at(&mut self, id: &SessionId, path: &Path) {
         let Some(resident) = self.current_mut(id) else { return };
         let life = resident.life;
@@ -553,7 +553,7 @@ impl<W: World> Registry<W> {
         self.files.insert(path.to_owned(), (id.clone(), life));
     }
 
-    /// Forgets closes that no load by path can have come before: none is pending, and none waits for a life.
+    /// Drops the closes that no load by path can precede any more: no load is pending, and none waits for a life.
     fn forget_closed(&mut self) {
         if self.pending.is_empty() {
             let sessions = &self.sessions;

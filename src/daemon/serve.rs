@@ -20,16 +20,16 @@ use tokio::{
     sync::oneshot,
 };
 
-/// The process ends so long after it was to at the latest.
+/// The longest time between the request to end and the end of the process.
 const LONGEST_END: Duration = Duration::from_millis(1_950);
 
-/// A client that sends without end and takes no answer for so long is gone.
+/// The longest time in which a client that sends requests may read no answer. After it the client counts as gone.
 const LONGEST_UNREAD: Duration = Duration::from_secs(30);
 
-/// Serves until stdin ends, `exit` comes, or a signal does. The value is the process's exit code.
+/// Serves until the end of stdin, an `exit`, or a signal. Returns the exit code of the process.
 ///
 /// # Errors
-/// When stdout cannot be set aside, or the runtime cannot be made.
+/// When stdout cannot be duplicated, or the runtime cannot be made.
 pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
     let places = Places::from_environment()?;
     raise_descriptors()?;
@@ -113,7 +113,7 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
         let ending = Instant::now();
         tokio::select! {
             () = daemon.finish_sessions() => {}
-            // Somebody means it. What is on disk is whole, and the next owner closes what runs.
+            // Second signal: exit now. The files are whole, and the next owner settles running operations.
             signal = terminated() => tracing::warn!(signal, "ending at once"),
         }
         (if asked && !daemon.asked_to_shut_down() { EXIT_UNASKED } else { 0 }, ending)
@@ -127,16 +127,16 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
     Ok(code)
 }
 
-/// An open session takes two descriptors. So many are enough for thirty thousand, and none beyond is asked for.
+/// The limit of open files that is asked for: an open session takes two, so this is enough for 30,000 sessions.
 const MOST_DESCRIPTORS: u64 = 65_536;
 
-/// The runtime, the streams, the watcher and one session with its work take fewer than this.
+/// The least limit of open files: the runtime, the streams, the watcher and one session with its work take fewer.
 const LEAST_DESCRIPTORS: u64 = 48;
 
 /// Raises the soft limit of open files to the hard one.
 ///
 /// # Errors
-/// When even the hard limit is too low to serve with.
+/// When the hard limit is too low.
 fn raise_descriptors() -> Result<(), String> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     // Some systems refuse more than they have at most, and say of that nothing in the limit.

@@ -1,4 +1,4 @@
-//! Sessions of a running daemon: opened, reached, closed and deleted, as the registry decides.
+//! Opens, reaches, closes and deletes the sessions of a running daemon, as the registry decides.
 
 use super::{
     Daemon, idle_status, lock,
@@ -32,14 +32,14 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// Requests wait so long for a load by path that may be about their session. A file on a network mount that does not
-/// answer takes longer, and a file on any other disk far less.
+/// The longest time that requests wait for a load by path that may be about their session. A file on a network mount
+/// that does not answer takes longer; a file on any other disk takes far less.
 const LONGEST_HOLD: Duration = Duration::from_secs(5);
 
-/// A client is told to send a request again in so many milliseconds where too many wait.
+/// `retryAfterMs` of a request that is refused because too many wait.
 const TRY_AGAIN: u64 = 50;
 
-/// How the registry reaches sessions.
+/// The sessions of the daemon, for the registry.
 pub(super) struct Doors(pub(super) idle::Shared);
 
 /// A request that opens a session.
@@ -93,7 +93,7 @@ impl World for Doors {
                 let described = session.describe(*params);
                 reply.with(described);
             }),
-            // A fresh id is nobody else's.
+            // No other session has a fresh id.
             From::New(_) => Command::with(reply, |session, reply| reply.ok(&session.status_answer())),
         }
     }
@@ -103,7 +103,7 @@ impl World for Doors {
     }
 }
 
-/// A life of a session. It is retired when this goes, whatever ended it.
+/// A life of a session. Its drop retires the life, on every way out.
 struct Tenancy {
     daemon: Arc<Daemon>,
     id: SessionId,
@@ -190,8 +190,8 @@ impl Daemon {
         self.perform(steps, &Failure::no_session(id.as_str()));
     }
 
-    /// Does what the registry leaves to be done. The caller holds the registry, so that no request comes in between;
-    /// nothing in here waits or takes it. `failure` is why a life could not be opened.
+    /// Performs the steps of a change of the registry. The caller holds the lock of the registry, so that no request
+    /// comes in between; no step waits or takes the lock. `failure` is the reason of a life that could not be opened.
     fn perform(self: &Arc<Self>, steps: Vec<Step<Doors>>, failure: &Failure) {
         for step in steps {
             match step {
@@ -214,7 +214,7 @@ impl Daemon {
         }
     }
 
-    /// The session's id is in the file, and the file may be on a disk that sleeps.
+    /// Reads the session id from the file on a thread, because the disk may not answer, then decides the load.
     fn load_by_path(self: &Arc<Self>, path: PathBuf, params: LoadParams, reply: Reply) {
         let load = Load { from: From::Load(Box::new(params)), reply };
         let ticket = match lock(&self.registry).load_path(&path, load) {
@@ -272,7 +272,7 @@ impl Daemon {
         self.finish_if_finishing();
     }
 
-    /// Whether a session is open or being opened.
+    /// Returns true for a session that is open or being opened.
     pub(super) fn is_current(&self, id: &SessionId) -> bool {
         lock(&self.registry).door(id).is_some()
     }
@@ -282,7 +282,7 @@ impl Daemon {
         lock(&self.registry).door_at(file).cloned()
     }
 
-    /// Opens a session and runs it until it is closed. It is answered before its first event.
+    /// Opens a session and runs it until it is closed. The answer is sent before the first event.
     fn start(
         self: &Arc<Self>,
         id: SessionId,
@@ -402,12 +402,12 @@ impl Daemon {
         }
     }
 
-    /// Sessions end when they have nothing more to do; but not while a request for them waits here.
+    /// Tells the sessions to end when they are idle, except those for which a request waits in the registry.
     pub(super) fn finish_when_idle(&self) {
         lock(&self.registry).doors_without_requests().for_each(|handle| handle.send_urgent(Urgent::Finish));
     }
 
-    /// Sessions end now.
+    /// Tells all sessions to end now.
     pub(super) fn stop_sessions(&self) {
         lock(&self.registry).doors().for_each(|handle| handle.send_urgent(Urgent::Stop));
     }

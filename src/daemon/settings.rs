@@ -39,27 +39,27 @@ use std::{
 /// The settings of a running daemon.
 pub(super) struct LiveSettings {
     outbox: Arc<Outbox>,
-    /// Held while files are read, so never taken by the thread that reads requests.
+    /// The lock is held while files are read, so the thread that reads requests never takes it.
     files: Mutex<SettingsFiles>,
-    /// What holds where no project and no session says otherwise.
+    /// The settings without those of a project or a session.
     general: Mutex<Layers>,
-    /// What is wrong, until there is somebody to tell.
+    /// Problems that were found before a client was there.
     untold: Mutex<Vec<Problem>>,
     greeted: AtomicBool,
     followers: Mutex<Followers>,
     next_follower: AtomicU64,
-    /// Set when there is somebody to tell.
+    /// Set when the daemon begins to watch.
     watcher: OnceLock<Watcher>,
-    /// Where a change of the global file or of the user's prompts would be seen.
+    /// The watched folders of the global file and of the user's prompts.
     global_folders: Mutex<Vec<PathBuf>>,
 }
 
-/// The sessions that are told of new settings.
+/// The sessions that receive new settings.
 #[derive(Default)]
 struct Followers {
-    /// By a number of their own: a session that is closed may be open again before it is gone.
+    /// The sessions by a number: a closed session may be open again before its old life is gone.
     sessions: HashMap<u64, Follower>,
-    /// The folders of their projects' settings and prompts, and how many sessions each is for.
+    /// The folders of their projects' settings and prompts, with the number of sessions of each.
     folders: HashMap<PathBuf, usize>,
 }
 
@@ -89,13 +89,13 @@ impl Followers {
     }
 }
 
-/// A session that is told of new settings.
+/// A session that receives new settings.
 struct Follower {
     cwd: PathBuf,
     handle: Handle,
 }
 
-/// A session is told of new settings as long as this is kept.
+/// Keeps a session receiving new settings until it is dropped.
 pub(super) struct Following {
     settings: Arc<LiveSettings>,
     number: u64,
@@ -127,7 +127,7 @@ impl LiveSettings {
         }
     }
 
-    /// What holds for a session about this folder. Reads its project's files.
+    /// Reads the files of the project in this folder. Returns the settings for a session about it.
     pub(super) fn layers_for(&self, cwd: &str) -> Layers {
         let mut files = lock(&self.files);
         let layers = files.read_project(Path::new(cwd));
@@ -135,12 +135,12 @@ impl LiveSettings {
         layers
     }
 
-    /// What holds where no project and no session says otherwise.
+    /// The settings without those of a project or a session.
     pub(super) fn general(&self) -> Sourced {
         lock(&self.general).sourced()
     }
 
-    /// Tells a session of new settings from here on, and of those that came while it was opened.
+    /// Sends new settings to a session from here on, and those that came while it was opened.
     pub(super) fn follow(self: &Arc<Self>, session: &State, handle: Handle) -> Following {
         let (number, cwd) = (self.next_follower.fetch_add(1, Ordering::Relaxed), PathBuf::from(session.cwd()));
         // Watched before it is read, so that nothing falls between the two.
@@ -152,7 +152,7 @@ impl LiveSettings {
         Following { settings: self.clone(), number }
     }
 
-    /// Changes a settings file, and tells everybody whom it changes something for.
+    /// Changes a settings file, and sends the new settings to each session that they concern.
     fn change(&self, target: Target<'_>, patch: &Value) -> Result<(), Failure> {
         let mut files = lock(&self.files);
         files.change(target, patch).map_err(not_changed)?;
@@ -160,7 +160,7 @@ impl LiveSettings {
         Ok(())
     }
 
-    /// Reads the files again. Sessions learn of it before anything that is sent to them afterwards.
+    /// Reads the files again. New settings reach a session before any later request.
     fn reread(&self, files: &mut SettingsFiles) {
         let followers = lock(&self.followers);
         let wanted: HashSet<&Path> = followers.sessions.values().map(|follower| follower.cwd.as_path()).collect();
@@ -181,22 +181,22 @@ impl LiveSettings {
         }
     }
 
-    /// Reads the files again whenever one of them changes. `told` is where every path that changed goes.
+    /// Watches the files and reads them again when one changes. `told` is called with each path that changed.
     pub(super) fn watch(&self, told: impl Fn(PathBuf) + Send + 'static) {
         if self.watcher.set(Watcher::new(told)).is_ok() {
             let mut files = lock(&self.files);
             self.watch_global(&files);
-            // What changed since they were read was seen by nobody.
+            // A change since the last read was not seen.
             self.reread(&mut files);
         }
     }
 
-    /// The watcher, once there is one. All that is watched goes through it: systems allow few.
+    /// The watcher, once it is made. The daemon has one, because systems allow few.
     pub(super) fn watcher(&self) -> Option<&Watcher> {
         self.watcher.get()
     }
 
-    /// Something changed at this path.
+    /// Handles a change at this path.
     pub(super) fn changed(&self, path: &Path) {
         let is_in = |folder: &PathBuf| path == folder || path.parent() == Some(folder);
         let in_projects = || {
@@ -208,7 +208,7 @@ impl LiveSettings {
         }
     }
 
-    /// Watches where the global file and the user's prompts are. A link may lead elsewhere than before.
+    /// Watches the folders of the global file and of the user's prompts again, because a link may lead elsewhere now.
     fn watch_global(&self, files: &SettingsFiles) {
         let Some(watcher) = self.watcher.get() else { return };
         let now = files.global_folders();
@@ -227,13 +227,13 @@ impl LiveSettings {
         }
     }
 
-    /// There is a client now: what was wrong before is told.
+    /// Sends the problems that were found before `initialize`.
     pub(super) fn greeted(&self) {
         self.greeted.store(true, Ordering::SeqCst);
         self.tell(Vec::new());
     }
 
-    /// What is wrong, each as a notice.
+    /// Sends each problem as a notice.
     fn tell(&self, problems: Vec<Problem>) {
         let mut untold = lock(&self.untold);
         untold.extend(problems);
@@ -330,7 +330,7 @@ impl Daemon {
     }
 }
 
-/// Where the settings file and the prompts of a project are.
+/// The folders of a project's settings file and prompts.
 fn project_folders(cwd: &Path) -> [PathBuf; 2] {
     [project_file(cwd).parent().unwrap_or(cwd).to_owned(), project_prompts(cwd)]
 }

@@ -11,7 +11,7 @@ use super::{
 use serde_json::{Map, Value};
 
 /// A layer with more invalid values than this is not used, and the rest of them is not reported: each costs another
-/// look at the whole layer.
+/// read of the whole layer.
 const MOST_INVALID: usize = 64;
 
 /// The most problems of a layer that are reported one by one; one more row counts the rest. Each is a notice for every
@@ -30,7 +30,7 @@ const WIRING: [&str; 7] = ["provider", "id", "api", "baseUrl", "apiKeyEnv", "api
 pub struct Checked {
     /// Its values without the invalid ones; none where it is no JSON object.
     pub value: Option<Value>,
-    /// Everything that is wrong with it.
+    /// Its problems.
     pub problems: Vec<Problem>,
 }
 
@@ -133,7 +133,7 @@ pub fn all_valid(settings: &Value) -> Result<Value, Problem> {
     }
 }
 
-/// Takes the numbers that only trusted layers may have out of `value`, and says which.
+/// Removes the numbers that only trusted layers may have from `value`, and returns them.
 pub fn tighten(value: &mut Value, trust: Trust) -> Vec<Outside> {
     let found = outside(value, trust);
     for Outside { place, .. } in &found {
@@ -142,12 +142,12 @@ pub fn tighten(value: &mut Value, trust: Trust) -> Vec<Outside> {
     found
 }
 
-/// Whether a layer is still used.
+/// The use of a layer after a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
-    /// Its valid values are.
+    /// Its valid values are used.
     All,
-    /// More than [`MOST_INVALID`] of its values are invalid.
+    /// Nothing of it is used: more than [`MOST_INVALID`] of its values are invalid.
     Nothing,
 }
 
@@ -174,8 +174,8 @@ struct Layer<'a> {
 }
 
 impl Layer<'_> {
-    /// Mends or refuses the numbers that are out of the range for trusted layers. The tighter range of a project is named,
-    /// so that the next value is not refused again; [`tighten`] refuses the numbers between the two.
+    /// Mends or refuses the numbers that are out of the range for trusted layers. The tighter range of a project is
+    /// named, so that the next value is not refused again; [`tighten`] refuses the numbers between the two.
     fn clamp_and_refuse(&mut self) -> Kept {
         let mut invalid = 0;
         for outside in outside(&self.value, Trust::Trusted) {
@@ -204,7 +204,8 @@ impl Layer<'_> {
     /// Lets every value of a wrong type fall back.
     fn let_invalid_fall_back(&mut self) -> Kept {
         let mut invalid = self.problems.iter().filter(|problem| problem.is_fatal()).count();
-        // The type of a model reads the model's own `compaction` whole, and so does not say which of its values is invalid.
+        // The type of a model reads the model's own `compaction` whole, and so does not say which of its values is
+        // invalid.
         for compaction in self.compactions_of_models() {
             while let Some(own @ Value::Object(_)) = compaction.of(&self.value) {
                 if self.has_fallen_back(typed::read::<CompactionSettings>(own), &compaction) == Fell::Nothing {
@@ -225,7 +226,8 @@ impl Layer<'_> {
         Kept::All
     }
 
-    /// Takes the unknown keys of a read out, and lets its invalid value fall back. The value that was read is at `base`.
+    /// Takes the unknown keys of a read out, and lets its invalid value fall back. The value that was read is at
+    /// `base`.
     fn has_fallen_back(&mut self, Read { unknown, invalid }: Read, base: &Place) -> Fell {
         let at = |place: &Place| Place([&base.0[..], &place.0[..]].concat());
         let keys: Vec<String> = unknown.iter().map(|place| self.in_text(&at(place)).to_string()).collect();
@@ -361,12 +363,12 @@ fn unit_of(place: &Place) -> Option<(Unit, Place)> {
     let key = |at: usize| matches!(steps.get(at), Some(Step::Key(_)));
     let named = |at: usize, name: &str| matches!(steps.get(at), Some(Step::Key(key)) if key == name);
     // A list of names or words falls back whole: half of a command is another command.
-    // Of a model each value stands for itself.
+    // The values of a model fall back one by one.
     let from = if named(0, "models") && steps.len() > 2 { 2 } else { 0 };
     let list = (from..steps.len()).find(|at| key(*at) && matches!(steps.get(at + 1), Some(Step::Item(_))));
     match list {
         Some(0) if named(0, "models") => return Some((Unit::Item, place.clone())),
-        // Half of a tool is none.
+        // A tool without one of its members is invalid.
         Some(1) if named(0, "tools") && named(1, "files") => {
             return Some((Unit::Item, Place(steps[..3].to_vec())));
         }

@@ -1,5 +1,5 @@
-//! The settings files as they were read last, and the prompts beside them. A file that is broken keeps what it said
-//! before, and everything that is wrong is told once.
+//! The settings files as they were read last, and the prompts beside them. A broken file keeps its previous values, and
+//! each problem is reported once.
 
 use super::{
     checked::{Checked, check_all, check_layer, line_of, tighten},
@@ -21,10 +21,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A settings file has a few kilobytes; a link to something endless must not fill the memory.
+/// The largest settings file that is read, in bytes. The usual ones have a few kilobytes; the bound is for links to
+/// endless devices.
 const LARGEST: u64 = 1 << 20;
 
-/// The files, and what they say together.
+/// The settings files and their layers.
 pub struct SettingsFiles {
     global: Layer,
     /// The user's prompts.
@@ -32,78 +33,78 @@ pub struct SettingsFiles {
     environment: Checked,
     /// For `~/` in trusted folders.
     home: Option<PathBuf>,
-    /// By the folder they are about.
+    /// The projects by their folders.
     projects: HashMap<PathBuf, Project>,
     untold: Vec<Problem>,
-    /// Whether a project was read for one session, and others about it do not know of what is different.
+    /// True after a project was read anew for one session and the other sessions about it do not have the changes.
     unheard: bool,
 }
 
 /// One file.
 struct Layer {
     file: PathBuf,
-    /// What was in it the last time; none where there was none.
+    /// Its text at the last read; `None` where there was no file.
     seen: Option<String>,
     /// The trust it was checked with.
     trust: Trust,
     /// Dotted keys that its text has and this trust forbids.
     refused: Vec<String>,
-    /// What it says, or said when it was right the last time.
+    /// Its values, or those of the last text that was valid.
     value: Option<Value>,
     problems: Vec<Problem>,
 }
 
 struct Project {
     layer: Layer,
-    /// What of it is taken.
+    /// The part of its values that its trust allows.
     taken: Option<Value>,
     refused: Vec<Problem>,
     prompts: PromptFolder,
 }
 
-/// A prompt that somebody's own text stands in for.
+/// A prompt that a file of the user or the project replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overridden<'a> {
-    /// Which.
+    /// The prompt.
     pub prompt: Prompt,
-    /// Whose text.
+    /// The source of the text.
     pub source: Source,
-    /// Where it is.
+    /// The file.
     pub file: &'a Path,
     /// The text.
     pub text: &'a str,
 }
 
-/// What reading the files again brought.
+/// The result of another read of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reread {
-    /// They say what they said.
+    /// The settings and prompts are the same.
     Same,
-    /// Something is different.
+    /// A setting or a prompt changed.
     Changed,
 }
 
-/// Which file is to be changed.
+/// The file that is to be changed.
 #[derive(Debug, Clone, Copy)]
 pub enum Target<'a> {
-    /// The global one.
+    /// The global file.
     Global,
-    /// That of the project in this folder.
+    /// The file of the project in this folder.
     Project(&'a Path),
 }
 
-/// Why a settings file was not changed.
+/// The reason why a settings file was not changed.
 #[derive(Debug)]
 pub enum NotChanged {
-    /// The patch is wrong.
+    /// The patch is invalid.
     Patch(Problem),
-    /// The file is: it was left as it is, for a person to mend.
+    /// The file is broken. It is left as it is, for a person to mend.
     File(Problem),
     /// The operating system refused.
     Io {
-        /// About which file.
+        /// The file.
         file: PathBuf,
-        /// How.
+        /// The error.
         error: io::Error,
     },
 }
@@ -133,13 +134,13 @@ impl SettingsFiles {
         files
     }
 
-    /// What holds where no project and no session says otherwise.
+    /// The layers without those of a project or a session.
     #[must_use]
     pub fn layers(&self) -> Layers {
         self.layers_of(None)
     }
 
-    /// What holds for sessions about a folder, as far as its file was read.
+    /// The layers of sessions about a folder, as far as its file was read.
     #[must_use]
     pub fn layers_of(&self, cwd: Option<&Path>) -> Layers {
         let project = cwd.and_then(|cwd| self.projects.get(cwd)).and_then(|project| project.taken.clone());
@@ -158,7 +159,7 @@ impl SettingsFiles {
         layers.with_prompts(prompts)
     }
 
-    /// The prompts that texts of the user or the project stand in for in sessions about a folder.
+    /// The prompts that the user or the project replaces in sessions about a folder.
     pub fn overridden<'a>(&'a self, cwd: Option<&Path>) -> impl Iterator<Item = Overridden<'a>> {
         let project = cwd.and_then(|cwd| self.projects.get(cwd));
         Prompt::ALL.iter().filter_map(move |prompt| {
@@ -170,8 +171,8 @@ impl SettingsFiles {
         })
     }
 
-    /// Reads the files of a project, and says what holds for sessions about it. A folder that is not absolute is another
-    /// machine's, or nowhere.
+    /// Reads the files of a project, and returns the layers of sessions about it. A folder that is not absolute has no
+    /// project: it is a path of another machine.
     pub fn read_project(&mut self, cwd: &Path) -> Layers {
         if cwd.is_absolute() {
             let mut project = match self.projects.remove(cwd) {
@@ -189,7 +190,7 @@ impl SettingsFiles {
         self.layers_of(Some(cwd))
     }
 
-    /// Forgets the projects nobody asks about any more.
+    /// Drops the projects that are not wanted any more.
     pub fn keep_projects(&mut self, wanted: impl Fn(&Path) -> bool) {
         self.projects.retain(|cwd, _| wanted(cwd));
     }
@@ -213,7 +214,8 @@ impl SettingsFiles {
         reread
     }
 
-    /// The folders a change of the global file or of the user's prompts is seen in: their own, and where links lead.
+    /// The folders in which changes of the global file and of the user's prompts show: their own, and the targets of
+    /// links.
     #[must_use]
     pub fn global_folders(&self) -> Vec<PathBuf> {
         let links = [Some(self.global.file.clone()), self.global.file.canonicalize().ok()];
@@ -224,12 +226,12 @@ impl SettingsFiles {
         folders
     }
 
-    /// What is wrong and was not told yet.
+    /// The problems that were not reported yet.
     pub fn take_problems(&mut self) -> Vec<Problem> {
         std::mem::take(&mut self.untold)
     }
 
-    /// Everything that is wrong now, told or not.
+    /// All current problems, reported or not.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         let projects = self.projects.values();
         let projects = projects.flat_map(|it| it.layer.problems.iter().chain(&it.refused).chain(it.prompts.problems()));
@@ -240,7 +242,7 @@ impl SettingsFiles {
     /// Changes a file by a patch, in which null takes a key out.
     ///
     /// # Errors
-    /// When the patch or the file is wrong, or it cannot be written. Then nothing was.
+    /// When the patch is invalid, the file is broken, or the write fails. Then the file is unchanged.
     pub fn change(&mut self, target: Target<'_>, patch: &Value) -> Result<(), NotChanged> {
         let file = match target {
             Target::Global => self.global.file.clone(),
@@ -260,7 +262,7 @@ impl SettingsFiles {
             let trust = self.trust(cwd);
             let patch = super::layers::without_nulls(patch);
             let (mut kept, refused) = allowed(&patch, trust);
-            // What is no setting at all is said below.
+            // A key that is no setting is refused below.
             let problems = check_all(&patch.to_string()).problems;
             let known = |key: &String| !problems.iter().any(|problem| problem.key == *key);
             if let Some(key) = refused.into_iter().find(|key| needs_trust(key) && known(key)) {
@@ -290,12 +292,12 @@ impl SettingsFiles {
         write(&file, &text, target).map_err(|error| NotChanged::Io { file, error })
     }
 
-    /// Reads a project's files again, and sees what of them is taken now: whom to trust may have changed too.
+    /// Reads a project's files again, and takes the part that its trust allows, which may have changed too.
     fn look_at(&mut self, cwd: &Path, project: &mut Project) -> Reread {
         let trust = self.trust(cwd);
         let layer = &mut project.layer;
         let known = if layer.trust == trust { Vec::new() } else { layer.problems.clone() };
-        // Where somebody keeps the global file in a project's place, it is the global one.
+        // A project file that is the global file itself counts as the global one.
         let read = if same_file(&layer.file, &self.global.file) { Reread::Same } else { layer.look(trust) };
         if read == Reread::Changed {
             // A problem that another trust left as it was is known already.
@@ -305,7 +307,7 @@ impl SettingsFiles {
         let (mut taken, refused) = value.map_or_else(Default::default, |(taken, refused)| (Some(taken), refused));
         let outside = taken.as_mut().map(|taken| tighten(taken, trust)).unwrap_or_default();
         let text = layer.seen.as_deref().unwrap_or_default();
-        // Of a broken text the old values hold, which may need trust that is gone.
+        // A broken text keeps its old values, which may need trust that is gone.
         let mut forbidden = layer.refused.clone();
         forbidden.extend(refused.into_iter().filter(|key| needs_trust(key) && !layer.refused.contains(key)));
         let refused = forbidden.into_iter().map(|key| {
@@ -331,7 +333,7 @@ impl SettingsFiles {
         if same { Reread::Same } else { Reread::Changed }
     }
 
-    /// Whether a person trusts a project: its very folder stands in the global file.
+    /// The trust of a project: it is trusted where its very folder is in `trustedProjects` of the global file.
     #[must_use]
     pub fn trust(&self, cwd: &Path) -> Trust {
         let trusted = self.global.value.as_ref().and_then(|value| value.get("trustedProjects")?.as_array());
@@ -389,7 +391,7 @@ impl Layer {
     }
 }
 
-/// The text of a file without a byte order mark, which editors of Windows put in front; none where there is no file.
+/// The text of a file without the byte order mark that editors of Windows write; `None` where there is no file.
 fn text_of(file: &Path) -> io::Result<Option<String>> {
     let missing = |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
     match regular::read(file, LARGEST) {
@@ -413,7 +415,7 @@ fn untrusted(key: &str, cwd: &Path) -> String {
     }
 }
 
-/// Why a number is not taken from a project.
+/// The reason why a number of a project is refused.
 fn out_of_range(outside: &Outside, cwd: &Path) -> String {
     let Outside { found, range, .. } = outside;
     format!(
@@ -427,16 +429,17 @@ fn same_file(one: &Path, other: &Path) -> bool {
     one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// A project that was cloned could have links in the place of its settings, and they would be followed out of it.
+/// Returns true where a link stands on the way to a project's settings. A cloned project could lead out of its folder
+/// by one.
 fn leads_out(cwd: &Path) -> bool {
     let file = project_file(cwd);
     let parts = [file.as_path(), file.parent().unwrap_or(cwd)];
     parts.iter().any(|part| part.symlink_metadata().is_ok_and(|about| about.is_symlink()))
 }
 
-/// Puts a text in the place of a file: all of it or nothing, whatever happens meanwhile.
+/// Replaces the text of a file atomically.
 fn write(file: &Path, text: &str, target: Target<'_>) -> io::Result<()> {
-    // A link is somebody's way to keep the file elsewhere; the file is replaced and not the link.
+    // A user may keep the file elsewhere by a link; the file is replaced, not the link.
     let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let folder = file.parent().unwrap_or(Path::new("."));
     let mut builder = fs::DirBuilder::new();

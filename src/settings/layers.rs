@@ -1,8 +1,8 @@
-//! What lies over the defaults: the global file, a project's file, the environment and a session's own patch, in that
+//! The layers over the defaults: the global file, a project's file, the environment and a session's own patch, in that
 //! order; each value with its source.
 //!
-//! A layer is checked when it is read, against the same types that are used, so a wrong value names its key and line
-//! and never reaches a session.
+//! A layer is checked when it is read, against the types of the settings, so an invalid value is reported with its key
+//! and line and never reaches a session.
 
 use super::{
     Settings,
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -42,31 +42,31 @@ pub struct Layers {
 pub struct Sourced {
     /// The settings in force.
     pub settings: Settings,
-    /// Where each value that is not a default comes from, by its dotted key.
+    /// The source of each value that is not a default, by its dotted key.
     pub sources: BTreeMap<String, Source>,
-    /// The prompts in force. They are files of their own, and not told.
+    /// The prompts in force. They come from files of their own and are not sent to clients.
     #[serde(skip)]
     pub prompts: Arc<Prompts>,
 }
 
-/// What is wrong with a layer.
+/// A problem of a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The file, where it is about one.
+    /// The file, where the problem is in one.
     pub file: Option<PathBuf>,
     /// The dotted key; empty where the text is no JSON at all.
     pub key: String,
     /// The line in its file, where it has one.
     pub line: Option<usize>,
-    /// What is wrong and what was expected.
+    /// The problem, and what was expected.
     pub what: String,
-    /// What follows from it.
+    /// Its effect.
     pub flaw: Flaw,
-    /// What it is about.
+    /// Its subject.
     pub subject: Subject,
 }
 
-/// What a problem is about.
+/// The subject of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// A setting, or a file of them.
@@ -75,7 +75,7 @@ pub enum Subject {
     Prompts,
 }
 
-/// What follows from something wrong.
+/// The effect of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flaw {
@@ -85,14 +85,14 @@ pub enum Flaw {
     Invalid,
     /// The nearest value of its range is used instead.
     Clamped,
-    /// A key nobody knows is left out.
+    /// The key is no setting and is ignored.
     Unknown,
-    /// What a project may not say is left out.
+    /// The setting needs trust that the project does not have, and is ignored.
     Untrusted,
 }
 
 impl Sourced {
-    /// Whether clients see the same settings in both.
+    /// Returns true where clients see the same settings in both.
     #[must_use]
     pub fn tells_the_same(&self, other: &Self) -> bool {
         self.settings == other.settings && self.sources == other.sources
@@ -106,7 +106,7 @@ impl Problem {
         Self { file: None, key: String::new(), line: None, what, flaw: Flaw::Broken, subject: Subject::Settings }
     }
 
-    /// Whether something that was set is not used.
+    /// Returns true where a value that was set is not used.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(self.flaw, Flaw::Broken | Flaw::Invalid)
@@ -144,7 +144,7 @@ impl Layers {
     /// The settings in force with a session's own patch over them.
     ///
     /// # Errors
-    /// When the patch is wrong.
+    /// When the patch is invalid.
     pub fn with_session(&self, patch: Option<&Value>) -> Result<Sourced, Problem> {
         let mut value = serde_json::to_value(Settings::default()).unwrap_or_default();
         let mut sources = BTreeMap::new();
@@ -163,10 +163,10 @@ impl Layers {
         Ok(Sourced { settings, sources, prompts: self.prompts.clone() })
     }
 
-    /// The settings in force where no session says otherwise.
+    /// The settings in force without a session's patch.
     #[must_use]
     pub fn sourced(&self) -> Sourced {
-        // Layers that were checked one by one are right together; if ever they are not, the defaults are.
+        // Layers that are valid one by one are valid together; otherwise the defaults are used.
         let prompts = self.prompts.clone();
         let defaults = |_| Sourced { settings: Settings::default(), sources: BTreeMap::new(), prompts };
         self.with_session(None).unwrap_or_else(defaults)
@@ -222,7 +222,7 @@ pub(super) fn merge(base: &mut Value, over: &Value) {
     }
 }
 
-/// Notes the source of every value of a layer.
+/// Records the source of every value of a layer.
 fn mark(layer: &Value, at: &str, source: Source, sources: &mut BTreeMap<String, Source>) {
     match layer {
         Value::Object(map) => {

@@ -1,5 +1,5 @@
-//! Patches: what a client wants changed, where null takes a key out. Checked before anything is written, so that what
-//! is on disk is never what no daemon would read.
+//! Patches: the changes of a client, where null removes a key. A patch is checked before it is written, so that every
+//! file on disk can be read.
 
 use super::{
     checked::check_all,
@@ -8,12 +8,12 @@ use super::{
 use serde::Serialize;
 use serde_json::{Map, Value, ser::PrettyFormatter};
 
-/// A session's own settings with a patch over them: what an `abridged.session` entry should hold from here on.
+/// A session's own settings with a patch over them, for its next `abridged.session` entry.
 ///
 /// # Errors
-/// When the patch is wrong; its key is that of the patch.
+/// When the patch is invalid; the key is that of the patch.
 pub fn patched(current: Option<&Value>, patch: &Value) -> Result<Value, Problem> {
-    // A typo in a file is somebody else's business; in a patch it is this client's, who would wait for an effect.
+    // An unknown key in a file is a warning; in a patch it is an error, because the client expects an effect.
     let problems = check_all(&without_nulls(patch).to_string()).problems;
     if let Some(problem) = problems.into_iter().find(|problem| problem.flaw != Flaw::Clamped) {
         let what = match problem.flaw {
@@ -34,11 +34,11 @@ pub fn patched(current: Option<&Value>, patch: &Value) -> Result<Value, Problem>
     }
 }
 
-/// The text of a settings file with a patch over it; none where the patch changes nothing. What it does not name stays,
-/// in its order.
+/// The text of a settings file with a patch over it; `None` where the patch changes nothing. The other keys stay, in
+/// their order.
 ///
 /// # Errors
-/// When the patch is wrong. The text was checked before.
+/// When the patch is invalid. The text was checked before.
 pub fn patched_text(text: Option<&str>, patch: &Value) -> Result<Option<String>, Problem> {
     let current: Option<Value> = text.and_then(|text| serde_json::from_str(text).ok());
     let value = patched(current.as_ref(), patch)?;
@@ -54,7 +54,7 @@ pub fn patched_text(text: Option<&str>, patch: &Value) -> Result<Option<String>,
     String::from_utf8(bytes).map(Some).map_err(|error| Problem::broken(error.to_string()))
 }
 
-/// What a text puts before its keys.
+/// The indentation of a text.
 fn indent(text: &str) -> &str {
     let indented = text.lines().find_map(|line| {
         let rest = line.trim_start_matches([' ', '\t']);

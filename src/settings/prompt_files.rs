@@ -1,5 +1,5 @@
-//! The texts that a folder has in the place of prompts, as they were read last. A file that is broken keeps what it said
-//! before, and everything that is wrong is told once.
+//! The texts in a folder that replace prompts, as they were read last. A broken file keeps its previous text, and each
+//! problem is reported once.
 
 use super::{
     files::{Reread, project_file},
@@ -22,41 +22,41 @@ pub struct PromptFolder {
     folder: PathBuf,
     owner: Owner,
     files: BTreeMap<PathBuf, PromptFile>,
-    /// What is wrong with all of it.
+    /// The problem of the folder itself.
     flaw: Option<Problem>,
 }
 
-/// Whose it is.
+/// The owner of a folder of prompts.
 enum Owner {
     User,
-    /// Of the project in this folder.
+    /// The project in this folder.
     Project(PathBuf),
 }
 
 /// One file.
 #[derive(Default)]
 struct PromptFile {
-    /// What was in it the last time, or why that is not known.
+    /// Its text at the last read, or the reason why it could not be read.
     seen: Option<Result<String, String>>,
-    /// What it says, or said when it was right the last time.
+    /// Its text, or the last text that was valid.
     text: Option<String>,
     problem: Option<Problem>,
 }
 
-/// Where the prompts of a project are.
+/// The folder of a project's prompts.
 #[must_use]
 pub fn project_prompts(cwd: &Path) -> PathBuf {
     project_file(cwd).with_file_name("prompts")
 }
 
 impl PromptFolder {
-    /// That of the user, beside the global settings file. Nothing is read yet.
+    /// The folder of the user's prompts, beside the global settings file. Reads nothing yet.
     #[must_use]
     pub fn of_user(settings: &Path) -> Self {
         Self::at(settings.with_file_name("prompts"), Owner::User)
     }
 
-    /// That of the project in a folder. Nothing is read yet.
+    /// The folder of a project's prompts. Reads nothing yet.
     #[must_use]
     pub fn of_project(cwd: &Path) -> Self {
         Self::at(project_prompts(cwd), Owner::Project(cwd.to_owned()))
@@ -66,7 +66,7 @@ impl PromptFolder {
         Self { folder, owner, files: BTreeMap::new(), flaw: None }
     }
 
-    /// Where it is.
+    /// The path of the folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -79,19 +79,19 @@ impl PromptFolder {
         Some((file, own.text.as_deref()?))
     }
 
-    /// Everything that is wrong now.
+    /// All current problems.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.flaw.iter().chain(self.files.values().filter_map(|file| file.problem.as_ref()))
     }
 
-    /// The folders a change of it is seen in: itself, and where links lead.
+    /// The folders in which its changes show: itself, and the targets of links.
     #[must_use]
     pub fn seen_in(&self) -> Vec<PathBuf> {
         let files = self.files.keys().filter_map(|file| Some(file.canonicalize().ok()?.parent()?.to_owned()));
         [self.folder.clone()].into_iter().chain(self.folder.canonicalize()).chain(files).collect()
     }
 
-    /// Reads it again; what is wrong and was not before goes to `untold`. Changed are the texts that hold, so a file that
+    /// Reads the folder again. New problems go to `untold`. `Changed` is about the texts in force, so a file that
     /// breaks changes nothing.
     pub fn look(&mut self, trust: Trust, untold: &mut Vec<Problem>) -> Reread {
         let (there, flaw) = match (self.there(), trust) {
@@ -145,7 +145,7 @@ impl PromptFolder {
         Ok(named.collect())
     }
 
-    /// Notes what is wrong with all of it.
+    /// Records the problem of the folder itself.
     fn note(&mut self, flaw: Option<Problem>, untold: &mut Vec<Problem>) {
         if flaw != self.flaw {
             untold.extend(flaw.clone());
@@ -167,11 +167,11 @@ impl PromptFolder {
 }
 
 impl PromptFile {
-    /// Reads it again. Broken, it keeps what it said.
+    /// Reads the file again. A broken file keeps its text.
     fn look(&mut self, path: &Path, name: &str, owner: &Owner, untold: &mut Vec<Problem>) -> Reread {
         let prompt = Prompt::named(name);
         let seen = prompt.clone().and_then(|_| text_of(path, owner));
-        // One that went just now is looked at once more because of that.
+        // A file that was removed just now is handled with the next read of the folder.
         let gone = seen.is_err() && path.symlink_metadata().is_err_and(|error| missing(&error));
         if gone || self.seen.as_ref() == Some(&seen) {
             return Reread::Same;
@@ -190,7 +190,7 @@ impl PromptFile {
     }
 }
 
-/// What is in a file, or why that is not known.
+/// The text of a file, or the reason why it cannot be read.
 fn text_of(path: &Path, owner: &Owner) -> Result<String, String> {
     if matches!(owner, Owner::Project(_)) && is_link(path) {
         return Err(LINK.to_owned());
@@ -212,7 +212,7 @@ fn text_of(path: &Path, owner: &Owner) -> Result<String, String> {
 
 const LINK: &str = "a link stands in its place, and a project's links are not followed";
 
-/// A project that was cloned could have links in the place of its prompts, and they would be followed out of it.
+/// Returns true for a link. A cloned project could lead out of its folder by one.
 fn is_link(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|about| about.is_symlink())
 }
@@ -251,7 +251,7 @@ mod tests {
             file
         }
 
-        /// Whether texts changed, and what was told.
+        /// The changed state of the texts, and the reported problems.
         fn look(&mut self, trust: Trust) -> (bool, Vec<Problem>) {
             let mut untold = Vec::new();
             let reread = self.folder.look(trust, &mut untold);

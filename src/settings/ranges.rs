@@ -1,4 +1,4 @@
-//! The range of every number in the settings, read from the JSON Schema of their types, where it stands beside its field.
+//! The range of every number in the settings, read from the JSON Schema of their types, which has it beside the field.
 //! A project that is not trusted has tighter ranges.
 
 use super::{Settings, trust::Trust};
@@ -31,7 +31,7 @@ pub struct Range {
 /// The effect of a number outside of its range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It is not used.
+    /// The number is not used.
     Refused,
     /// The nearest number of the range is used.
     Clamped,
@@ -59,7 +59,7 @@ pub struct Outside {
     pub range: Range,
     /// The range in a trusted layer, and the one in a project that is not trusted.
     ranges: [Range; 2],
-    /// What follows.
+    /// The effect.
     pub effect: Effect,
 }
 

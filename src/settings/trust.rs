@@ -1,10 +1,10 @@
-//! What a project's settings file may say. It comes with whatever was cloned, so it must not be able to send a
-//! conversation or a key elsewhere, or to let secrets into a summary – unless a person trusts its folder.
+//! The settings that a project's file may have. The file may come with a cloned repository, so it must not be able to
+//! send a conversation or a key elsewhere, or to let secrets into a summary, unless a person trusts its folder.
 
 use serde_json::{Map, Value};
 
-/// What every project may set. A key that is not in here needs trust, so that a new one is safe before anybody thinks
-/// about it.
+/// The settings that every project may have. A key that is not in this list needs trust, so a new setting is safe by
+/// default.
 const HARMLESS: &[&str] = &[
     "compaction.enabled",
     "compaction.strategy",
@@ -41,31 +41,31 @@ const NEEDS_TRUST: [&str; 8] = [
     NEVER,
 ];
 
-/// Whom to trust is said in the global file and nowhere else.
+/// The list of trusted projects. Only the global file has it.
 const NEVER: &str = "trustedProjects";
 
-/// Whether a project is trusted.
+/// The trust of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// It may set everything but whom to trust.
+    /// The project may set everything but `trustedProjects`.
     Trusted,
-    /// It may set what is harmless.
+    /// The project may set the harmless settings only.
     Untrusted,
 }
 
-/// Whether a dotted key is a setting that an untrusted project may not have.
+/// Returns true for the dotted key of a setting that an untrusted project may not have.
 #[must_use]
 pub fn needs_trust(key: &str) -> bool {
     NEEDS_TRUST.contains(&key)
 }
 
-/// Whether a dotted key is an object with settings in it that every project may have.
+/// Returns true for the dotted key of an object with settings that every project may have.
 #[must_use]
 pub fn encloses_settings(key: &str) -> bool {
     HARMLESS.iter().any(|it| it.strip_prefix(key).is_some_and(|it| it.starts_with('.')))
 }
 
-/// What is left of a project's settings, and the dotted keys of what is not.
+/// The allowed part of a project's settings, and the dotted keys of the rest.
 #[must_use]
 pub fn allowed(layer: &Value, trust: Trust) -> (Value, Vec<String>) {
     let mut refused = Vec::new();

@@ -1,5 +1,4 @@
-//! Requests of ours to the client, and their answers. Whoever asks waits; nobody else does. A question that nobody waits
-//! for any more is taken back.
+//! Requests to the client, and their answers. Only the caller waits. A request whose caller is gone is cancelled.
 
 use crate::{protocol::requests::ClientRequest, wire::outbox::Outbox};
 use serde_json::{Value, json, value::RawValue};
@@ -12,7 +11,7 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// Asks the client.
+/// Sends requests to the client.
 pub struct Caller {
     outbox: Arc<Outbox>,
     next: AtomicU64,
@@ -20,32 +19,32 @@ pub struct Caller {
     waiting: Mutex<HashMap<String, oneshot::Sender<Result<String, Unanswered>>>>,
 }
 
-/// Why there is no answer.
+/// The reason why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unanswered {
     /// The client answered with an error.
     #[error("the client answered: {0}")]
     Error(String),
-    /// The client's answer is not what was asked for.
+    /// The answer has not the form that the request asks for.
     #[error("the client's answer cannot be read: {0}")]
     Garbled(String),
-    /// There is no client any more.
+    /// The connection is closed.
     #[error("the client is gone")]
     Gone,
 }
 
 impl Caller {
-    /// Asks through this queue.
+    /// A caller that sends through this queue.
     #[must_use]
     pub fn new(outbox: Arc<Outbox>) -> Self {
         Self { outbox, next: AtomicU64::new(1), gone: AtomicBool::new(false), waiting: Mutex::default() }
     }
 
-    /// Asks, and waits for the answer, which has at most `largest` bytes. Dropped before, the client is told that nobody
-    /// waits any more.
+    /// Sends a request and waits for the answer, which has at most `largest` bytes. Where the future is dropped before,
+    /// the request is cancelled.
     ///
     /// # Errors
-    /// When the client does not answer with what was asked for.
+    /// When the client answers with an error or in another form, or the connection is closed.
     pub async fn call<R: ClientRequest>(&self, params: &R::Params, largest: usize) -> Result<R::Answer, Unanswered> {
         let id = format!("srv-{}", self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, answer) = oneshot::channel();
@@ -65,7 +64,7 @@ impl Caller {
         serde_json::from_str(&answer).map_err(|error| Unanswered::Garbled(error.to_string()))
     }
 
-    /// An answer of the client. One that nobody waits for is forgotten. Whether somebody did.
+    /// Takes an answer of the client. Returns false where no request with this id waits.
     pub fn answered(&self, id: &RawValue, result: Option<&RawValue>, error: Option<&RawValue>) -> bool {
         let Some(waiting) = serde_json::from_str::<String>(id.get()).ok().and_then(|id| self.waiting().remove(&id))
         else {
@@ -80,7 +79,7 @@ impl Caller {
         true
     }
 
-    /// There will be no more answers.
+    /// Ends all waiting requests, because the connection is closed.
     pub fn client_is_gone(&self) {
         self.gone.store(true, Ordering::SeqCst);
         self.waiting().clear();
@@ -91,7 +90,7 @@ impl Caller {
     }
 }
 
-/// A question that waits for its answer.
+/// A request that waits for its answer.
 struct Asked<'a> {
     caller: &'a Caller,
     id: &'a str,
@@ -106,7 +105,7 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// What an error object says.
+/// The message of an error object.
 fn message_of(error: &RawValue) -> String {
     let value: Value = serde_json::from_str(error.get()).unwrap_or_default();
     value["message"].as_str().map_or_else(|| error.get().to_owned(), str::to_owned)

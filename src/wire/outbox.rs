@@ -1,8 +1,8 @@
-//! The one queue of everything that goes out. Whoever decides the order writes into it; a thread of its own empties it.
+//! The queue of all outbound frames. The order of the puts is the order on the wire; a thread of its own writes them.
 //!
-//! Nobody ever waits for it. When the client reads too slowly, what a later event says anyway is replaced, then what is
-//! not durable is dropped, and at last a session's events give way to one `session/resync_required`. Answers are never
-//! dropped.
+//! No put waits. When the client reads too slowly, a waiting event is first replaced by the newer one of its kind, then
+//! events that are not durable are dropped, and at last the events of a session are dropped for one
+//! `session/resync_required`. Answers are never dropped.
 
 use crate::{
     ids::{EntryId, OperationId, SessionId},
@@ -24,24 +24,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// More frames than this are not kept waiting.
+/// The most frames that wait.
 const MOST_FRAMES: usize = 1_024;
-/// More bytes than this are not kept waiting.
+/// The most bytes that wait.
 const MOST_BYTES: usize = 8 << 20;
 
-/// Answers that a client has not read before no more requests are taken from it: about 16 MiB of small ones.
+/// Unread answers at which no more requests are read from the client: about 16 MiB of small answers.
 const MOST_UNREAD: usize = 1 << 16;
 
-/// Durable events kept for those who missed them: so many of a session,
+/// Durable events that are kept for replay: the number for a session,
 const MOST_KEPT: usize = 4_096;
-/// so many bytes of a session,
+/// the bytes for a session,
 const MOST_KEPT_BYTES: usize = 1 << 20;
-/// and so many bytes of all sessions.
+/// and the bytes for all sessions.
 const MOST_KEPT_BYTES_OF_ALL: usize = 32 << 20;
 
 /// The queue.
 pub struct Outbox {
-    /// This life of the daemon.
+    /// The epoch: the id of this process of the daemon.
     epoch: String,
     state: Mutex<State>,
     /// Something is in the queue, or it was closed.
@@ -57,7 +57,7 @@ pub struct Outbox {
 struct State {
     frames: VecDeque<Frame>,
     bytes: usize,
-    /// What is known of each session's events.
+    /// The state of each session's events.
     told: HashMap<SessionId, Told>,
     /// Bytes kept of all sessions.
     kept_bytes: usize,
@@ -71,26 +71,26 @@ struct State {
 struct Told {
     /// The number of the last one.
     last: u64,
-    /// The durable ones, oldest first, for those who missed them.
+    /// The durable events that are kept for replay, oldest first.
     kept: VecDeque<(u64, String)>,
     kept_bytes: usize,
-    /// The number of the newest durable one that is not kept any more.
+    /// The number of the newest durable event that is not kept any more.
     forgotten: u64,
-    /// The client does not want them for now.
+    /// True while the client is not subscribed.
     muted: bool,
 }
 
-/// The client sends and sends, and reads no answers.
+/// The client sends requests and reads no answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the client reads no answers, and {MOST_UNREAD} wait")]
 pub struct NobodyReads;
 
-/// Where somebody who missed events stands.
+/// The state of a subscriber that missed events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missed {
-    /// All that is durable since is kept: so many events.
+    /// All durable events since are kept; their number.
     Kept(usize),
-    /// Some of it is not kept any more, or it is of another life of the daemon.
+    /// Some events are not kept any more, or the epoch is another one.
     Forgotten,
 }
 
@@ -122,7 +122,7 @@ impl From<String> for Json {
 }
 
 enum FrameKind {
-    /// Answers so many requests.
+    /// Number of requests that the frame answers.
     Answer {
         requests: usize,
     },
@@ -139,7 +139,7 @@ enum FrameKind {
     Notification,
 }
 
-/// What an event is about, beside what happened.
+/// The subjects of an event.
 #[derive(Debug, Clone, Default)]
 pub struct About {
     /// An entry.
@@ -175,7 +175,7 @@ fn notification(method: &str, params: impl Serialize) -> String {
 }
 
 impl Outbox {
-    /// A queue for a new life of the daemon.
+    /// A queue with a new epoch.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -204,7 +204,7 @@ impl Outbox {
     /// and what is refused are answered however many wait, so their answers would grow without end.
     ///
     /// # Errors
-    /// When no answer leaves for `longest`.
+    /// When no answer is written for `longest`.
     pub fn wait_for_room(&self, longest: Duration) -> Result<(), NobodyReads> {
         if self.in_flight() < MOST_UNREAD {
             return Ok(());
@@ -223,7 +223,7 @@ impl Outbox {
         }
     }
 
-    /// A request was read; its answer will come.
+    /// Counts a request that was read and will be answered.
     pub fn expect_answer(&self) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
     }
@@ -315,7 +315,7 @@ impl Outbox {
         self.lock().told.get(session).map_or(0, |told| told.last)
     }
 
-    /// What somebody who has seen everything up to `after` has missed.
+    /// The state of a subscriber that has seen all events up to `after`.
     #[must_use]
     pub fn missed(&self, session: &SessionId, epoch: &str, after: u64) -> Missed {
         let state = self.lock();
@@ -338,12 +338,12 @@ impl Outbox {
         }
     }
 
-    /// Whether the client wants a session's events. They are kept for it all the same.
+    /// Starts or stops sending a session's events. Durable events are kept for replay in both cases.
     pub fn wants(&self, session: &SessionId, wanted: bool) {
         self.lock().told.entry(session.clone()).or_default().muted = !wanted;
     }
 
-    /// A session's waiting events give way to one word that the client must look afresh.
+    /// Drops the waiting events of a session and puts one `session/resync_required` in their place.
     fn drop_events(&self, state: &mut State, session: &SessionId) {
         let mut dropped = 0;
         state.frames.retain(|frame| match &frame.kind {
@@ -376,14 +376,14 @@ impl Outbox {
         }
     }
 
-    /// Nothing is taken any more; what waits is still written.
+    /// Closes the queue. Frames that wait are still written.
     pub fn close(&self) {
         self.lock().closed = true;
         self.filled.notify_all();
         self.answered.notify_all();
     }
 
-    /// Waits until everything is written, at most so long.
+    /// Waits until all frames are written, at most this time.
     pub fn wait_empty(&self, longest: Duration) {
         let end = Instant::now() + longest;
         let mut state = self.lock();
@@ -396,7 +396,7 @@ impl Outbox {
         }
     }
 
-    /// Writes what comes into the queue until it is closed and empty, or the client is gone.
+    /// Writes frames until the queue is closed and empty, or the client is gone.
     pub fn write_to(&self, mut out: impl Write, framing: &Chosen) {
         let mut bytes = Vec::new();
         loop {
@@ -469,7 +469,7 @@ impl Default for Outbox {
 }
 
 impl State {
-    /// Keeps a durable event for those who miss it.
+    /// Keeps a durable event for replay.
     fn keep(&mut self, session: &SessionId, seq: u64, json: String) {
         let Self { told, kept_bytes, .. } = self;
         let Some(of_session) = told.get_mut(session) else { return };
@@ -513,7 +513,7 @@ impl State {
 }
 
 impl Told {
-    /// Lets go of the oldest event that is kept; how many bytes that frees.
+    /// Drops the oldest kept event. Returns the bytes that this frees.
     fn forget(&mut self) -> usize {
         let Some((seq, json)) = self.kept.pop_front() else { return 0 };
         self.forgotten = seq;

@@ -1,8 +1,8 @@
-//! JSON-RPC 2.0 over frames: what a frame asks for, and that it is answered exactly once.
+//! JSON-RPC 2.0 over frames: dispatches each request of a frame and answers it exactly once.
 //!
-//! Methods live in jsonrpsee's table. A handler does not wait: it hands its `Reply` on to whoever will know the answer,
-//! and that one puts it into the outbox itself, in its place among the events. So requests begin in the order of the
-//! wire, and nothing overtakes an answer.
+//! Methods are in jsonrpsee's table. A handler does not wait: it passes its `Reply` to the task that will have the
+//! answer, and that task puts it into the outbox, in its place among the events. So requests begin in the order of the
+//! wire, and no event overtakes an answer.
 
 use crate::{
     conversation::message,
@@ -34,27 +34,27 @@ use std::{
     },
 };
 
-/// More requests at once are refused.
+/// The most requests in flight. More are refused.
 pub const MOST_IN_FLIGHT: usize = 256;
 
 /// A batch with more members is refused whole: more requests than this could not be in flight.
 pub const MOST_IN_BATCH: usize = MOST_IN_FLIGHT;
 
-/// Notifications that wait for their turn; more are dropped, since nobody can be asked to send them again. As many as
-/// commands may wait for one session.
+/// The most notifications that wait for their turn. More are dropped, because a notification has no answer with which
+/// the client could be asked to retry. As many as commands may wait for one session.
 const MOST_NOTIFICATIONS: usize = 1_024;
 
 /// Notifications that wait for nothing, and the one that ends the process.
 const NEVER_DROPPED: [&str; 5] = [Initialized::NAME, Exit::NAME, Ping::NAME, CancelLsp::NAME, CancelAcp::NAME];
 
-/// Methods that are answered however much waits.
+/// Methods that are exempt from the limit of requests in flight.
 const NEVER_REFUSED: [&str; 4] = [Ping::NAME, SessionCancel::NAME, CancelLsp::NAME, CancelAcp::NAME];
 
-/// The right, and the duty, to answer one request. Dropped without an answer it answers `internal`.
+/// Answers one request. Where it is dropped without an answer, the request is answered with `internal`.
 pub struct Reply {
     to: Option<To>,
     ticket: Arc<Ticket>,
-    /// Of a notification that may have to wait: it counts as long as this is kept.
+    /// The place of a notification among those that wait, held until this is dropped.
     _counted: Option<Counted>,
 }
 
@@ -85,7 +85,7 @@ struct Batch {
     shared: Arc<Shared>,
 }
 
-/// What both sides of a request know: whether the client took it back.
+/// The cancel state of a request, shared by its reply and the table of requests.
 #[derive(Default)]
 struct Ticket {
     cancelled: AtomicBool,
@@ -98,7 +98,7 @@ pub struct Shared {
     waiting: Mutex<HashMap<String, Arc<Ticket>>>,
     /// Notifications that are not done yet.
     notifications: AtomicUsize,
-    /// The client knows that notifications are dropped.
+    /// True after the client was told that notifications are dropped.
     told_of_dropped: AtomicBool,
 }
 
@@ -143,7 +143,7 @@ impl Shared {
         Some(Counted(self.clone()))
     }
 
-    /// A notification was dropped. Said once for a burst of them.
+    /// Reports a dropped notification, once for a burst of them.
     fn dropped(&self, method: &str) {
         tracing::warn!(method, "too many notifications wait; one was dropped");
         if !self.told_of_dropped.swap(true, Ordering::Relaxed) {
@@ -159,7 +159,7 @@ impl Shared {
         }
     }
 
-    /// The process ends: whoever still waits is told so, rather than nothing at all.
+    /// Answers all open requests with `request_cancelled`, because the process ends.
     pub fn abandon(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
         for id in waiting.into_keys().filter_map(|id| RawValue::from_string(id).ok()) {
@@ -167,7 +167,7 @@ impl Shared {
         }
     }
 
-    /// Takes a request back: whoever holds its reply is told.
+    /// Cancels a request: the holder of its reply is called.
     pub fn cancel(&self, id: &RawValue) {
         let ticket = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).get(id.get()).cloned();
         let Some(ticket) = ticket else { return };
@@ -228,7 +228,7 @@ impl Reply {
         self.send_failure(failure);
     }
 
-    /// Answers with either.
+    /// Answers with a result or an error.
     pub fn with<T: Serialize>(self, result: Result<T, Failure>) {
         match result {
             Ok(result) => self.ok(&result),
@@ -242,13 +242,13 @@ impl Reply {
         }
     }
 
-    /// Whether the client took the request back.
+    /// Returns true after the client cancelled the request.
     #[must_use]
     pub fn cancelled(&self) -> bool {
         self.ticket.cancelled.load(Ordering::SeqCst)
     }
 
-    /// Calls `told` when the client takes the request back; at once, if it did already.
+    /// Calls `told` when the client cancels the request; at once where it is cancelled already.
     pub fn on_cancel(&self, told: impl FnOnce() + Send + 'static) {
         *self.ticket.on_cancel.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(told));
         if self.cancelled() {
@@ -259,7 +259,8 @@ impl Reply {
         }
     }
 
-    /// Whether the answer leaves together with others: then it cannot introduce an id before events name it.
+    /// Returns true for a member of a batch. Its answer is sent with the others, so it cannot introduce an id before
+    /// events name it.
     #[must_use]
     pub fn in_batch(&self) -> bool {
         matches!(self.to, Some(To { sink: Sink::Batch(_), .. }))
@@ -275,7 +276,7 @@ impl Drop for Reply {
     }
 }
 
-/// Whether a request may be answered now, by its method.
+/// Decides by the method whether a request is handled now.
 type Gate = Box<dyn Fn(&str) -> Result<(), Failure> + Send + Sync>;
 
 /// The methods of a connection, over a context they share.
@@ -287,7 +288,7 @@ pub struct Service<C> {
     gate: Gate,
 }
 
-/// How a reply gets through jsonrpsee's table to its handler.
+/// Carries a reply through jsonrpsee's table to its handler.
 #[derive(Clone)]
 struct Slot(Arc<Mutex<Option<Reply>>>);
 
@@ -339,7 +340,7 @@ impl<C: Send + Sync + 'static> Service<C> {
         names
     }
 
-    /// Handles one frame. Whatever it holds, every request in it will be answered.
+    /// Handles one frame. Every request in it is answered, also in an invalid frame.
     pub fn frame(&self, bytes: &[u8]) {
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text.trim_start_matches('\u{feff}').trim(),
@@ -368,7 +369,7 @@ impl<C: Send + Sync + 'static> Service<C> {
         }
     }
 
-    /// Answers what is no request, with the id it gave, or null.
+    /// Answers a message that is no request with an error, with its id or null.
     pub fn refuse(&self, id: Option<&RawValue>, failure: &Failure) {
         self.refuse_to(id, failure, Sink::Single);
     }
@@ -390,7 +391,7 @@ impl<C: Send + Sync + 'static> Service<C> {
             Ok(frame) => frame,
             Err(error) if error.is_data() => {
                 let what = format!("a request is an object with a method and an id ({})", message::plain(&error));
-                // Somebody waits for this id, if there is one.
+                // A client waits for this id, where there is one.
                 let id = serde_json::from_str::<OnlyId<'_>>(text).ok().and_then(|it| it.id).filter(|id| is_id(id));
                 return self.refuse_to(id, &Failure::InvalidRequest(what), sink());
             }
@@ -407,7 +408,7 @@ impl<C: Send + Sync + 'static> Service<C> {
             return self.refuse_to(id, &Failure::InvalidRequest("`jsonrpc` must be \"2.0\"".to_owned()), sink());
         }
         let Some(method) = frame.method else {
-            // With neither it is an answer all the same, if somebody waits for it.
+            // A message with neither is an answer too, where a caller waits for its id.
             let waited_for = id.is_some_and(|id| self.caller.answered(id, frame.result, frame.error));
             if waited_for || frame.result.is_some() || frame.error.is_some() {
                 return;
@@ -472,10 +473,10 @@ struct Frame<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// The members of a batch, as far as they are looked at.
+/// The members of a batch, up to the limit.
 enum Members<'a> {
     Some(Vec<&'a RawValue>),
-    /// So many that none is answered by itself.
+    /// More members than the limit, and their number. The batch gets one answer.
     TooMany(usize),
 }
 
@@ -514,7 +515,7 @@ struct OnlyId<'a> {
     id: Option<&'a RawValue>,
 }
 
-/// `null` is something that was said, unlike nothing at all.
+/// Reads a member that may be `null`, which differs from a missing one.
 fn present<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(reader).map(Some)
 }
@@ -526,7 +527,7 @@ fn is_id(id: &RawValue) -> bool {
     text.starts_with('"') || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads params by name. What is wrong with them is told with its path.
+/// Reads params by name. An error names the path of the invalid value.
 fn read_params<P: DeserializeOwned>(text: Option<&str>) -> Result<P, Failure> {
     let text = match text.map(str::trim) {
         // No params, and Lua's empty table.

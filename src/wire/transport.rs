@@ -1,5 +1,5 @@
 //! Bytes and frames. Two framings, told apart by the first byte that is not blank: `{` or `[` begins lines of JSON, a
-//! letter begins LSP's `Content-Length` headers. Knows nothing of what is in a frame.
+//! letter begins LSP's `Content-Length` headers. The content of a frame is not looked at.
 
 use std::{
     io::{self, BufRead, Read, Write},
@@ -10,7 +10,7 @@ use std::{
 /// A larger frame is skipped, in bytes.
 pub const LARGEST_FRAME: usize = 64 << 20;
 
-/// How frames stand in the stream.
+/// The framing of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// One JSON text a line.
@@ -22,14 +22,14 @@ pub enum Framing {
 /// The framing of a connection: chosen by its first byte, then used both ways.
 pub type Chosen = Arc<OnceLock<Framing>>;
 
-/// What came in.
+/// One item of the inbound stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Inbound {
     /// A frame.
     Frame(Vec<u8>),
     /// A frame over the limit; it was skipped.
     TooLarge,
-    /// A header that says nothing about the length: where the next frame begins is unknown for ever.
+    /// A header without a length. The beginning of the next frame is unknown.
     BrokenHeader(String),
 }
 
@@ -46,7 +46,7 @@ impl<R: BufRead> FrameReader<R> {
         Self { input, framing, largest }
     }
 
-    /// The next frame; none at the end of the stream.
+    /// The next frame; `None` at the end of the stream.
     ///
     /// # Errors
     /// When the stream cannot be read.
@@ -67,7 +67,7 @@ impl<R: BufRead> FrameReader<R> {
         }
     }
 
-    /// Skips blanks and a byte order mark, and looks at what comes then.
+    /// Skips blanks and a byte order mark. Returns the byte behind them, which stays in the stream.
     fn first_byte(&mut self) -> io::Result<Option<u8>> {
         loop {
             let buffer = self.input.fill_buf()?;
@@ -184,14 +184,14 @@ pub fn put_frame(framing: Framing, json: &str, out: &mut Vec<u8>) {
 /// A piece of a frame's JSON.
 #[derive(Debug, Clone)]
 pub enum Piece {
-    /// Made for it.
+    /// A text that was made for the frame.
     Text(String),
-    /// A part of a line that somebody keeps anyway.
+    /// A part of a line that is kept elsewhere and shared.
     Part(Arc<str>, Range<usize>),
 }
 
 impl Piece {
-    /// What it says.
+    /// The text of the piece.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -204,7 +204,7 @@ impl Piece {
 /// Writes a frame of many pieces, none of which is copied: together they may be as large as a session.
 ///
 /// # Errors
-/// When the client does not read any more.
+/// When the client has closed its end.
 pub fn write_pieces(framing: Framing, pieces: &[Piece], out: &mut impl Write) -> io::Result<()> {
     if framing == Framing::ContentLength {
         let length: usize = pieces.iter().map(|piece| escaped_len(piece.as_str())).sum();
@@ -217,7 +217,7 @@ pub fn write_pieces(framing: Framing, pieces: &[Piece], out: &mut impl Write) ->
     if framing == Framing::Ndjson { out.write_all(b"\n") } else { Ok(()) }
 }
 
-/// How long a JSON text is when it is written, in bytes.
+/// Length of a JSON text when it is written, in bytes.
 #[must_use]
 pub fn escaped_len(json: &str) -> usize {
     json.len() + 3 * json.matches(['\u{2028}', '\u{2029}']).count()
