@@ -158,10 +158,9 @@ impl ContextMessage {
     /// Its estimated tokens, uncalibrated.
     #[must_use]
     pub fn tokens(&self, estimator: Estimator) -> u32 {
-        match (&self.source, estimator) {
-            (Source::Entry(entry), _) => entry.tokens(estimator),
-            (Source::Made(made), Estimator::Chars) => made.size.chars(),
-            (Source::Made(made), Estimator::Tiktoken) => made.size.counted(|| made.message.count()),
+        match &self.source {
+            Source::Entry(entry) => entry.tokens(estimator),
+            Source::Made(made) => made.size.tokens(estimator, || made.message.count()),
         }
     }
 }

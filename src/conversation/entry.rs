@@ -495,10 +495,7 @@ impl Entry {
     /// Its size in tokens. With `Tiktoken` the first call counts, which may take a while.
     #[must_use]
     pub fn tokens(&self, estimator: Estimator) -> u32 {
-        match estimator {
-            Estimator::Chars => self.size.chars(),
-            Estimator::Tiktoken => self.size.counted(|| self.body.count(&self.line)),
-        }
+        self.size.tokens(estimator, || self.body.count(&self.line))
     }
 
     /// Counts its tokens now, so that nobody has to wait for it later.
@@ -509,10 +506,7 @@ impl Entry {
     /// Its size in tokens, if that needs no counting now.
     #[must_use]
     pub fn tokens_known(&self, estimator: Estimator) -> Option<u32> {
-        match estimator {
-            Estimator::Chars => Some(self.size.chars()),
-            Estimator::Tiktoken => self.size.known(),
-        }
+        self.size.known(estimator)
     }
 }
 

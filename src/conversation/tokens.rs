@@ -86,13 +86,26 @@ impl Size {
         self.chars
     }
 
-    /// The tokenizer's count, if it was made already.
+    /// The estimate by an estimator, in tokens. With `Tiktoken` the first call counts with `count`, which may take a while:
+    /// never in a session's actor.
     #[must_use]
-    pub fn known(&self) -> Option<u32> {
-        self.counted.get().copied()
+    pub fn tokens(&self, estimator: Estimator, count: impl FnOnce() -> u32) -> u32 {
+        match estimator {
+            Estimator::Chars => self.chars,
+            Estimator::Tiktoken => self.counted(count),
+        }
     }
 
-    /// The tokenizer's count, made now if need be by `count`. May take a while: never in a session's actor.
+    /// The estimate by an estimator, in tokens; `None` if it was not counted yet.
+    #[must_use]
+    pub fn known(&self, estimator: Estimator) -> Option<u32> {
+        match estimator {
+            Estimator::Chars => Some(self.chars),
+            Estimator::Tiktoken => self.counted.get().copied(),
+        }
+    }
+
+    /// The tokenizer's count. The first call counts with `count`.
     pub fn counted(&self, count: impl FnOnce() -> u32) -> u32 {
         *self.counted.get_or_init(count)
     }
