@@ -1,3 +1,24 @@
-//! Asking a model.
+//! Asking a model: for any purpose, with any turns and tools, at its provider or by the client.
+//!
+//! [`routes::Routes::ask`] sends one request, repeats it where that helps, and reports to its caller while the answer
+//! arrives. Dropping its future cancels the request. Nothing else repeats a request.
 
-pub mod means;
+pub mod access;
+pub mod client;
+pub mod clock;
+pub mod failed;
+pub mod messages;
+pub mod purpose;
+pub mod request;
+pub mod retry;
+pub mod routes;
+pub mod slots;
+pub mod spent;
+
+#[cfg(test)]
+mod tests;
+
+use std::pin::Pin;
+
+/// A boxed future, as the traits of this module return it.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

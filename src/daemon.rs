@@ -10,10 +10,10 @@ mod sessions;
 mod settings;
 
 use crate::{
-    ask::means::Means,
+    ask::access::ModelAccess,
     protocol::types::{Status, StatusKind},
     session::idle,
-    wire::{outbox::Outbox, rpc::Service},
+    wire::{caller::Caller, outbox::Outbox, rpc::Service},
 };
 use connection::Connection;
 use files::SessionFiles;
@@ -88,8 +88,9 @@ pub struct Daemon {
     connection: Connection,
     /// True when the process ends. A session that opens after that handles its requests and closes.
     finishing: AtomicBool,
-    /// The ways to ask a model: the client and the HTTP providers.
-    pub means: Arc<Means>,
+    /// Sends requests to the client.
+    pub caller: Arc<Caller>,
+    access: Arc<ModelAccess>,
     files: SessionFiles,
     /// The tasks that end before the process does.
     tasks: TaskTracker,
@@ -105,12 +106,14 @@ impl Daemon {
     /// A daemon that answers into `outbox`.
     #[must_use]
     pub fn new(outbox: Arc<Outbox>, places: Places, runtime: tokio::runtime::Handle) -> Arc<Self> {
-        let means = Means::new(outbox.clone(), &places.data);
+        let caller = Arc::new(Caller::new(outbox.clone()));
+        let access = ModelAccess::new(caller.clone(), &places.data);
         let daemon = Arc::new(Self {
             settings: Arc::new(LiveSettings::read(&places, outbox.clone())),
             files: SessionFiles::new(outbox.clone(), &places.data),
-            registry: Mutex::new(Registry::new(Doors(idle::Shared::new(means.clone())))),
-            means,
+            registry: Mutex::new(Registry::new(Doors(idle::Shared::new(access.clone())))),
+            caller,
+            access,
             outbox,
             places,
             finishing: AtomicBool::new(false),
@@ -133,7 +136,7 @@ impl Daemon {
     pub fn service(self: &Arc<Self>) -> Service<Self> {
         let daemon = self.clone();
         let gate = move |method: &str| daemon.connection.gate(method);
-        let mut service = Service::new(self.clone(), self.outbox.clone(), self.means.caller.clone(), gate);
+        let mut service = Service::new(self.clone(), self.outbox.clone(), self.caller.clone(), gate);
         routes::add_to(&mut service);
         self.connection.set_requests(service.shared());
         service

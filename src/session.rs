@@ -34,7 +34,7 @@ use crate::{
         types::{AppendParams, Cancelled, CompactParams, ContextParams, Status, StatusKind, Usage},
     },
     session::commands::append::Staged,
-    summary::model::summarizing::Told,
+    summary::model::summarizing::Step,
     wire::{
         outbox::{About, Outbox},
         rpc::Reply,
@@ -70,8 +70,8 @@ enum Input {
     Indexed(Result<Option<Indexed>, StoreError>),
     /// A plan was made, or cannot be.
     Planned { id: OperationId, result: Result<Planned, Failure> },
-    /// Something happened while a draft is made.
-    Told { id: OperationId, told: Told },
+    /// A step of a draft in the making.
+    Told { id: OperationId, step: Step },
     /// A draft was made, or cannot be.
     Drafted { id: OperationId, result: Result<Draft, Failure> },
     /// Tokens were counted that were only estimated before.
@@ -517,7 +517,7 @@ impl Session {
             Input::Answered => self.reads.running -= 1,
             Input::Indexed(result) => self.indexed(result),
             Input::Planned { id, result } => self.planned(&id, result),
-            Input::Told { id, told } => self.told(&id, told),
+            Input::Told { id, step } => self.told(&id, step),
             Input::Drafted { id, result } => self.drafted(&id, result),
             Input::Counted => {
                 self.counting = false;

@@ -2,18 +2,17 @@
 
 use super::model::key;
 use crate::{
-    ask::means,
+    ask::failed::Failed,
     daemon::Places,
     models::{
         ModelRef,
         candidates::{Candidate, Situation, Way},
         catalog::{ListedModel, catalog, without_credentials},
         dialects, known,
-        learned::Learned,
+        windows::Windows,
     },
     provider::{KeySource, Reasoning, Request, Turn, http::Http, keys},
     settings::Sourced,
-    summary::model::asking::failure,
 };
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -64,8 +63,7 @@ pub(super) struct Answered {
 /// # Errors
 /// When nothing can be asked at all.
 pub(super) fn models(places: &Places, sourced: &Sourced, ask: bool) -> Result<Vec<Model>, String> {
-    let learned = means::learned(&places.data);
-    let mut models = look(sourced, &learned);
+    let mut models = look(sourced, &Windows::read(&places.data));
     if !ask {
         return Ok(models.into_iter().map(|(model, _)| model).collect());
     }
@@ -80,8 +78,8 @@ pub(super) fn models(places: &Places, sourced: &Sourced, ask: bool) -> Result<Ve
     Ok(models.into_iter().map(|(model, _)| model).collect())
 }
 
-fn look(sourced: &Sourced, learned: &Learned) -> Vec<(Model, Option<Candidate>)> {
-    let window = |model: &ModelRef| learned.window(model);
+fn look(sourced: &Sourced, windows: &Windows) -> Vec<(Model, Option<Candidate>)> {
+    let window = |model: &ModelRef| windows.window(model);
     let settings = &sourced.settings;
     let mut listed = catalog(sourced, &window, None);
     let named: Vec<ModelRef> = settings.compaction.models.iter().filter_map(|it| ModelRef::parse(it)).collect();
@@ -151,6 +149,6 @@ async fn answer(http: &Http, candidate: &Candidate) -> Option<Answered> {
     let started = Instant::now();
     let answered = http.ask(endpoint, &request, LONGEST, &mut |_| {}).await;
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let why = answered.err().map(|trouble| failure(&candidate.model, &trouble).to_string());
+    let why = answered.err().map(|trouble| Failed::new(&candidate.model, &trouble).to_string());
     Some(Answered { ok: why.is_none(), duration_ms, why })
 }

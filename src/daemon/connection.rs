@@ -108,7 +108,7 @@ impl DaemonMethod for Initialize {
         let capabilities = params.capabilities.unwrap_or_default();
         daemon.outbox.opt_out(capabilities.events.unwrap_or_default().opt_out);
         if capabilities.llm.is_some() {
-            daemon.means.the_client_runs_models();
+            daemon.access.the_client_runs_models();
         }
         let mut methods: Vec<_> = protocol::methods().iter().map(|method| method.name).collect();
         methods.sort_unstable();

@@ -101,7 +101,7 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
         let asked = tokio::select! {
             () = daemon.exit.notified() => true,
             _ = ended => {
-                daemon.means.caller.client_is_gone();
+                daemon.caller.client_is_gone();
                 false
             }
             _ = gone => false,

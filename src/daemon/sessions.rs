@@ -360,7 +360,7 @@ impl Daemon {
                 opened
             }
         };
-        Ok(opened.knowing(&self.means.learned))
+        Ok(opened.knowing(self.access.windows.learned()))
     }
 
     fn start_delete(

@@ -265,7 +265,7 @@ impl DaemonMethod for ModelsList {
         match params.session_id {
             Some(id) => daemon.send(&id, Command::with(reply, |session, reply| reply.ok(&session.models()))),
             None => reply.ok(&ModelsListAnswer {
-                models: catalog(&daemon.settings.general(), &|model| daemon.means.learned.window(model), None),
+                models: catalog(&daemon.settings.general(), &|model| daemon.access.windows.window(model), None),
             }),
         }
     }

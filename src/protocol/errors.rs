@@ -1,6 +1,7 @@
 //! Every error of a request, with its code on the wire. No other file has error numbers.
 
 use crate::{
+    ask::failed::Failed,
     compaction::{
         ladder::{Floor, NoDraft},
         plan::NothingToDo,
@@ -279,6 +280,18 @@ impl From<NoDraft> for Failure {
     }
 }
 
+impl From<&Failed> for Failure {
+    fn from(failed: &Failed) -> Self {
+        Self::Provider {
+            provider: failed.model.provider.clone(),
+            model: failed.model.id.clone(),
+            status: failed.status,
+            retryable: failed.retryable,
+            what: failed.to_string(),
+        }
+    }
+}
+
 impl From<NothingToDo> for Failure {
     fn from(nothing: NothingToDo) -> Self {
         Self::NothingToCompact(match nothing {
@@ -291,6 +304,10 @@ impl From<NothingToDo> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        ids::ModelRef,
+        provider::{Trouble, TroubleKind},
+    };
 
     #[test]
     fn a_storage_error_is_retryable_where_the_cause_may_pass() {
@@ -327,5 +344,14 @@ mod tests {
         let told = "session s1 could not be opened: settings.compaction: expected an object";
         assert_eq!((failure.data().code.as_str(), failure.to_string().as_str()), ("not_found", told));
         assert_eq!(failure.data().rest["kind"], "session");
+    }
+
+    #[test]
+    fn an_entry_stores_the_error_data_of_the_wire() {
+        let model = ModelRef::parse("some/model").expect("a model");
+        let trouble = Trouble { status: Some(503), ..Trouble::new(TroubleKind::Broken, "overloaded") };
+        let failed = Failed::new(&model, &trouble);
+        let sent = serde_json::to_string(&Failure::from(&failed).data()).expect("JSON");
+        assert_eq!(failed.data().to_string(), sent);
     }
 }

@@ -5,6 +5,7 @@ use super::{
     types::{CompactionResult, Entry, Outcome, Repair, Status, Usage},
 };
 use crate::{
+    ask::purpose::Purpose,
     ids::{EntryId, OperationId, SessionId},
     settings::{Settings, Source},
 };
@@ -299,6 +300,33 @@ pub enum RetrySource {
     Branch,
     /// Document of a handoff.
     Handoff,
+}
+
+impl ChunkSource {
+    /// The part that a request of this purpose writes. None where its text is not sent.
+    #[must_use]
+    pub fn of(purpose: Purpose) -> Option<Self> {
+        match purpose {
+            Purpose::Compaction => Some(Self::History),
+            Purpose::TurnPrefix => Some(Self::TurnPrefix),
+            Purpose::BranchSummary => Some(Self::Branch),
+            Purpose::Handoff => Some(Self::Handoff),
+            Purpose::Turn | Purpose::ShortSummary => None,
+        }
+    }
+}
+
+impl From<Purpose> for RetrySource {
+    fn from(purpose: Purpose) -> Self {
+        match purpose {
+            Purpose::Turn => Self::Turn,
+            Purpose::Compaction => Self::History,
+            Purpose::TurnPrefix => Self::TurnPrefix,
+            Purpose::ShortSummary => Self::ShortSummary,
+            Purpose::BranchSummary => Self::Branch,
+            Purpose::Handoff => Self::Handoff,
+        }
+    }
 }
 
 /// Severity of a notice.

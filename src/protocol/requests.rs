@@ -2,6 +2,7 @@
 //! daemon
 //! cancels them with `$/cancelRequest`.
 
+pub use crate::ask::purpose::Purpose;
 use crate::ids::{ModelRef, OperationId, SessionId};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -83,39 +84,6 @@ pub struct LlmCompleteParams {
     pub model: Option<ModelRef>,
     /// Time after which the answer is ignored, in milliseconds; null for no limit.
     pub deadline_ms: Option<u64>,
-}
-
-/// Purpose of a model request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// Continuation of the conversation.
-    Turn,
-    /// Summary of whole turns.
-    Compaction,
-    /// Summary of the beginning of a turn.
-    TurnPrefix,
-    /// Two sentences for a person.
-    ShortSummary,
-    /// Summary of a branch.
-    BranchSummary,
-    /// Document for another session.
-    Handoff,
-}
-
-impl Purpose {
-    /// Name on the wire.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Turn => "turn",
-            Self::Compaction => "compaction",
-            Self::TurnPrefix => "turn_prefix",
-            Self::ShortSummary => "short_summary",
-            Self::BranchSummary => "branch_summary",
-            Self::Handoff => "handoff",
-        }
-    }
 }
 
 /// Result of `llm/complete`.

@@ -43,6 +43,8 @@ pub enum TroubleKind {
     Stalled,
     /// The client did not answer in time.
     Late,
+    /// The time for the request is over.
+    OutOfTime,
     /// The answer broke off.
     CutOff,
     /// The answer went on and on.
@@ -107,12 +109,6 @@ impl Trouble {
         matches!(self.kind, Throttled | Broken | Unreachable | CutOff | Stalled | Late)
     }
 
-    /// Whether asking again at once is worth a wait. Silence was long enough already.
-    #[must_use]
-    pub fn worth_a_retry(&self) -> bool {
-        self.transient() && !matches!(self.kind, TroubleKind::Stalled | TroubleKind::Late)
-    }
-
     /// The same with other words for what was said: what may not be told is gone from all of it, not only from what is
     /// quoted.
     #[must_use]
@@ -139,6 +135,7 @@ impl Trouble {
             TroubleKind::Untrusted => "check baseUrl; a proxy's own certificate can be trusted by SSL_CERT_FILE",
             TroubleKind::Stalled => "see whether the server still works, or raise compaction.stallSeconds",
             TroubleKind::Late => "answer llm/complete sooner, or raise compaction.deadlineSeconds",
+            TroubleKind::OutOfTime => "allow it more time",
             TroubleKind::CutOff => "try again; a proxy may end long answers",
             TroubleKind::Endless => "see whether the model suits the work; it did not keep to its output limit",
             TroubleKind::Garbled => "check baseUrl and api: something else than this provider answers there",
@@ -166,6 +163,7 @@ impl fmt::Display for Trouble {
             TroubleKind::Untrusted => "the certificate cannot be trusted",
             TroubleKind::Stalled => "the answer does not go on",
             TroubleKind::Late => "the client did not answer in time",
+            TroubleKind::OutOfTime => "its time was over",
             TroubleKind::CutOff => "the answer broke off",
             TroubleKind::Endless => "the answer did not end",
             TroubleKind::Garbled => "what came is no answer of such a provider",

@@ -1,9 +1,9 @@
 //! Costs of model requests, from the answer of the model to the entries in the file.
 
 use crate::{
+    ask::spent::Spent,
     conversation::entry::Entry,
     ids::{EntryId, OperationId},
-    summary::model::summarizing::Spent,
 };
 use std::sync::Arc;
 

@@ -3,9 +3,8 @@
 
 use super::operation::Stop;
 use crate::{
-    ask::means::Means,
+    ask::{access::ModelAccess, request::Origin},
     compaction::{draft::Draft, ladder, plan::Plan},
-    ids::{OperationId, SessionId},
     models::candidates::{Candidate, Unfit},
     protocol::errors::Failure,
     redact,
@@ -16,7 +15,7 @@ use crate::{
         model::{
             brief::Brief,
             material::Material,
-            summarizing::{Job, Told, Written, planned, summarize},
+            summarizing::{Job, Step, Written, planned, summarize},
         },
     },
 };
@@ -25,10 +24,8 @@ use tokio::task::JoinSet;
 
 /// What is to be drafted, and with whom.
 pub struct Drafting {
-    /// For which session.
-    pub session: SessionId,
-    /// Of which operation.
-    pub operation: OperationId,
+    /// Session and operation.
+    pub origin: Origin,
     /// What is done.
     pub plan: Plan,
     /// What a person wants kept above all.
@@ -39,19 +36,19 @@ pub struct Drafting {
     pub settings: Arc<Sourced>,
     /// How much time there is, where it is limited.
     pub deadline: Option<Duration>,
-    /// What models are asked with.
-    pub means: Arc<Means>,
+    /// Access to models.
+    pub access: Arc<ModelAccess>,
     /// Ends it early.
     pub stop: Stop,
 }
 
-/// Where it is told what happens.
-type Tell = Arc<dyn Fn(Told) + Send + Sync>;
+/// Receives the steps of a draft.
+type Tell = Arc<dyn Fn(Step) + Send + Sync>;
 
 /// What comes back from a draft being made.
 pub enum Report {
-    /// Something happened on the way.
-    Told(Told),
+    /// A step on the way.
+    Step(Step),
     /// It is done.
     Drafted(Box<Result<Draft, Failure>>),
 }
@@ -60,7 +57,7 @@ pub enum Report {
 pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone + 'static) {
     tokio::spawn(async move {
         let tell = report.clone();
-        let tell: Tell = Arc::new(move |told| tell(Report::Told(told)));
+        let tell: Tell = Arc::new(move |step| tell(Report::Step(step)));
         let work = tokio::spawn(draft(drafting, tell));
         report(Report::Drafted(Box::new(work.await.unwrap_or_else(|_| Err(defect())))));
     });
@@ -71,7 +68,7 @@ pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone +
 /// # Errors
 /// When it was stopped, or nothing that could be written fits the window.
 pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, Failure> {
-    let Drafting { session, operation, plan, instructions, candidates, settings, deadline, means, stop } = drafting;
+    let Drafting { origin, plan, instructions, candidates, settings, deadline, access, stop } = drafting;
     let measure = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
     let asks = !candidates.is_empty();
@@ -94,7 +91,7 @@ pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, Failure> {
         context: Vec::new(),
         language: material.language,
     };
-    let job = Job { session, operation, material, brief, reserve, candidates, settings, measure, deadline, means };
+    let job = Job { origin, material, brief, reserve, candidates, settings, measure, deadline, access };
     let (written, made) = tokio::select! { biased;
         () = stop.wait() => return Err(Failure::Cancelled),
         made = apart(job, tell) => made,

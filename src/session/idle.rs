@@ -1,6 +1,6 @@
 //! The idle time of a session, and its share of the memory that all sessions keep.
 
-use crate::ask::means::Means;
+use crate::ask::access::ModelAccess;
 use std::{
     sync::{
         Arc,
@@ -40,14 +40,14 @@ pub struct Shared {
     /// One session at a time counts tokens.
     counting: Arc<Semaphore>,
     /// The ways to ask a model.
-    pub means: Arc<Means>,
+    pub access: Arc<ModelAccess>,
 }
 
 impl Shared {
     /// State for the sessions of a daemon.
     #[must_use]
-    pub fn new(means: Arc<Means>) -> Self {
-        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)), means }
+    pub fn new(access: Arc<ModelAccess>) -> Self {
+        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)), access }
     }
 }
 
@@ -79,8 +79,8 @@ impl Idle {
     }
 
     /// The ways to ask a model.
-    pub(in crate::session) fn means(&self) -> Arc<Means> {
-        self.shared.means.clone()
+    pub(in crate::session) fn access(&self) -> Arc<ModelAccess> {
+        self.shared.access.clone()
     }
 
     /// Starts the idle time anew.

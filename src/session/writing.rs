@@ -286,9 +286,8 @@ impl Session {
                 continue;
             };
             let model = failed.model.or_else(|| self.state.model(self.state.path()));
-            let means = self.idle.means();
-            if model.is_some_and(|model| means.learned.learn(&model, window)) {
-                means.keep_learned_soon();
+            if let Some(model) = model {
+                self.idle.access().windows.learn(&model, window);
             }
         }
     }

@@ -1,6 +1,5 @@
 //! A summary by models: material, request, chunks, and the gate that its text has to pass.
 
-pub mod asking;
 pub mod brief;
 pub mod check;
 pub mod fold;

@@ -1,6 +1,13 @@
 //! Requests to the client, and their answers. Only the caller waits. A request whose caller is gone is cancelled.
 
-use crate::{protocol::requests::ClientRequest, wire::outbox::Outbox};
+use crate::{
+    ask::{
+        Pending,
+        client::{Client, Completion, LARGEST_ANSWER, Unanswered},
+    },
+    protocol::requests::{ClientRequest, LlmComplete, LlmCompleteParams},
+    wire::outbox::Outbox,
+};
 use serde_json::{Value, json, value::RawValue};
 use std::{
     collections::HashMap,
@@ -17,20 +24,6 @@ pub struct Caller {
     next: AtomicU64,
     gone: AtomicBool,
     waiting: Mutex<HashMap<String, oneshot::Sender<Result<String, Unanswered>>>>,
-}
-
-/// The reason why a request has no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unanswered {
-    /// The client answered with an error.
-    #[error("the client answered: {0}")]
-    Error(String),
-    /// The answer has not the form that the request asks for.
-    #[error("the client's answer cannot be read: {0}")]
-    Garbled(String),
-    /// The connection is closed.
-    #[error("the client is gone")]
-    Gone,
 }
 
 impl Caller {
@@ -90,6 +83,24 @@ impl Caller {
     }
 }
 
+impl Client for Caller {
+    fn complete(&self, completion: Completion) -> Pending<'_, Result<Value, Unanswered>> {
+        let Completion { origin, purpose, system, messages, tools, max_tokens, model, deadline } = completion;
+        let params = LlmCompleteParams {
+            session_id: origin.session,
+            operation_id: origin.operation,
+            purpose,
+            system: system.unwrap_or_default(),
+            messages,
+            tools: Some(tools).filter(|tools| !tools.is_empty()),
+            max_tokens,
+            model: Some(model),
+            deadline_ms: deadline.and_then(|deadline| u64::try_from(deadline.as_millis()).ok()),
+        };
+        Box::pin(async move { Ok(self.call::<LlmComplete>(&params, LARGEST_ANSWER).await?.message) })
+    }
+}
+
 /// A request that waits for its answer.
 struct Asked<'a> {
     caller: &'a Caller,
@@ -98,7 +109,7 @@ struct Asked<'a> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        // Answered ones are not in the list any more.
+        // An answered request is not in the map any more.
         if self.caller.waiting().remove(self.id).is_some() {
             self.caller.outbox.notify("$/cancelRequest", json!({ "id": self.id }));
         }
@@ -109,4 +120,73 @@ impl Drop for Asked<'_> {
 fn message_of(error: &RawValue) -> String {
     let value: Value = serde_json::from_str(error.get()).unwrap_or_default();
     value["message"].as_str().map_or_else(|| error.get().to_owned(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ask::{purpose::Purpose, request::Origin},
+        ids::ModelRef,
+        wire::transport::Chosen,
+    };
+    use std::{
+        task::{Context, Waker},
+        time::Duration,
+    };
+
+    fn completion(tools: Vec<Value>, deadline: Option<Duration>) -> Completion {
+        Completion {
+            origin: Origin { session: "s".into(), operation: "o".into() },
+            purpose: Purpose::Compaction,
+            system: None,
+            messages: Vec::new(),
+            tools,
+            max_tokens: 100,
+            model: ModelRef::parse("some/model").expect("a model"),
+            deadline,
+        }
+    }
+
+    /// The frames that were sent until now. No more follow.
+    fn sent(outbox: &Outbox) -> Vec<Value> {
+        outbox.close();
+        let mut sent = Vec::new();
+        outbox.write_to(&mut sent, &Chosen::default());
+        let lines = String::from_utf8(sent).expect("UTF-8");
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    #[test]
+    fn dropping_a_request_sends_its_cancellation() {
+        let outbox = Arc::new(Outbox::new());
+        let caller = Caller::new(outbox.clone());
+        let mut asking = caller.complete(completion(Vec::new(), Some(Duration::from_millis(1_500))));
+        assert!(asking.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        drop(asking);
+        let frames = sent(&outbox);
+        let methods: Vec<_> = frames.iter().filter_map(|frame| frame["method"].as_str()).collect();
+        assert_eq!(methods, ["llm/complete", "$/cancelRequest"]);
+        assert_eq!(frames[0]["id"], frames[1]["params"]["id"]);
+        assert_eq!(frames[0]["params"]["deadlineMs"], 1_500);
+        assert!(frames[0]["params"].get("tools").is_none(), "{frames:#?}");
+    }
+
+    #[test]
+    fn an_answered_request_is_not_cancelled() {
+        let outbox = Arc::new(Outbox::new());
+        let caller = Caller::new(outbox.clone());
+        let tools = vec![json!({"name": "read"})];
+        let mut asking = caller.complete(completion(tools.clone(), None));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(asking.as_mut().poll(&mut context).is_pending());
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("JSON");
+        assert!(caller.answered(&raw(r#""srv-1""#), Some(&raw(r#"{"message": {"role": "assistant"}}"#)), None));
+        let message = json!({"role": "assistant"});
+        assert_eq!(asking.as_mut().poll(&mut context), std::task::Poll::Ready(Ok(message)));
+        drop(asking);
+        let frames = sent(&outbox);
+        assert_eq!((frames.len(), &frames[0]["params"]["tools"]), (1, &json!(tools)));
+        assert_eq!(frames[0]["params"]["deadlineMs"], Value::Null);
+    }
 }

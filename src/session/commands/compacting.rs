@@ -1,6 +1,10 @@
 //! A compaction in a session: asked for, planned, drafted, written, told.
 
 use crate::{
+    ask::{
+        purpose::Purpose,
+        request::{Origin, RetryOutcome, Update},
+    },
     compaction::{draft::Draft, meter, preview::Preview},
     conversation::{entry::Entry, mirroring},
     ids::{EntryId, OperationId},
@@ -12,7 +16,7 @@ use crate::{
         events::{ChunkSource, Event, Reason, Stage},
         types::{CompactAnswer, CompactMethod, CompactParams, Initiator, Preparation, SummaryMethod},
     },
-    provider::keys,
+    provider::{Delta, keys},
     session::{
         Input, Session, Write,
         command::{Command, CommandMethod},
@@ -23,7 +27,7 @@ use crate::{
         operation::{COMPACTION, End, Operation, Stop},
         work::{Request, Work},
     },
-    summary::{SPLIT_TURN, made::Made, model::summarizing::Told},
+    summary::{SPLIT_TURN, made::Made, model::summarizing::Step},
     wire::rpc::Reply,
 };
 use std::{
@@ -96,13 +100,13 @@ impl Session {
             return Vec::new();
         }
         let model = self.state.model(self.state.path());
-        let means = self.idle.means();
+        let access = self.idle.access();
         candidates::candidates(&Situation {
             settings: &self.state.settings().settings,
             session: model.as_ref(),
-            client_runs_models: means.client_runs_models(),
+            client_runs_models: access.client_runs_models(),
             is_set: &keys::is_set,
-            learned: &|model| means.learned.window(model),
+            learned: &|model| access.windows.window(model),
         })
     }
 
@@ -156,21 +160,20 @@ impl Session {
         let deadline = (operation.reason != Reason::Manual).then_some(deadline);
         self.work = Work::Drafting(operation);
         let drafting = Drafting {
-            session: self.state.id.clone(),
-            operation: id.clone(),
+            origin: Origin { session: self.state.id.clone(), operation: id.clone() },
             plan,
             candidates: self.candidates(params.method),
             instructions: params.instructions,
             settings: self.state.settings().clone(),
             deadline,
-            means: self.idle.means(),
+            access: self.idle.access(),
             stop,
         };
         let inputs = self.inputs.clone();
         drafting::spawn(drafting, move |what| {
             // The session is gone only when the daemon ends; then nobody wants to know.
             let _ = inputs.send(Box::new(match what {
-                Report::Told(told) => Input::Told { id: id.clone(), told },
+                Report::Step(step) => Input::Told { id: id.clone(), step },
                 Report::Drafted(result) => Input::Drafted { id: id.clone(), result: *result },
             }));
         });
@@ -202,19 +205,12 @@ impl Session {
     }
 
     /// Sends a step of a draft in the making. A cancelled draft sends nothing; its cost is still recorded.
-    pub(in crate::session) fn told(&mut self, id: &OperationId, told: Told) {
-        match (told, self.work.drafting(id)) {
-            (Told::Spent(spent), _) => self.costs.add(id.clone(), spent),
+    pub(in crate::session) fn told(&mut self, id: &OperationId, step: Step) {
+        match (step, self.work.drafting(id)) {
+            (Step::Request(_, Update::Spent(spent)), _) => self.costs.add(id.clone(), spent),
             (_, None) => {}
-            (Told::Progress { done, total }, Some(operation)) => operation.progress(Stage::Summarizing, done, total),
-            (Told::Begins(source), Some(operation)) => operation.begins(source),
-            (Told::Text(source, text), Some(operation)) => operation.chunks(source, &text),
-            (Told::RetryStart { source, attempt, most, delay, failure }, Some(operation)) => {
-                operation.retry_starts(source, attempt, most, delay, &failure);
-            }
-            (Told::RetryEnd { source, attempt, failure }, Some(operation)) => {
-                operation.retry_ends(source, attempt, failure.as_ref());
-            }
+            (Step::Progress { done, total }, Some(operation)) => operation.progress(Stage::Summarizing, done, total),
+            (Step::Request(purpose, update), Some(operation)) => send_update(operation, purpose, update),
         }
     }
 
@@ -348,6 +344,26 @@ fn tell_chunks(operation: &mut Operation, draft: &Draft) {
     }
 }
 /// A panic in work becomes an error of that work.
+/// Sends a report on a request to a model.
+fn send_update(operation: &mut Operation, purpose: Purpose, update: Update) {
+    match (update, ChunkSource::of(purpose)) {
+        (Update::Begins, Some(source)) => operation.begins(source),
+        (Update::Delta(Delta::Text(text)), Some(source)) => operation.chunks(source, &text),
+        (Update::RetryStart { attempt, most, delay, failed }, _) => {
+            operation.retry_starts(purpose.into(), attempt, most, delay, &Failure::from(&failed));
+        }
+        (Update::RetryEnd { attempt, outcome }, _) => {
+            let failure = match outcome {
+                RetryOutcome::Answered => None,
+                RetryOutcome::Failed(failed) => Some(Failure::from(&failed)),
+                RetryOutcome::Cancelled => Some(Failure::Cancelled),
+            };
+            operation.retry_ends(purpose.into(), attempt, failure.as_ref());
+        }
+        (Update::Begins | Update::Delta(_) | Update::Complete | Update::Spent(_), _) => {}
+    }
+}
+
 fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(defect()))
 }

@@ -2,7 +2,10 @@
 //! topics that a person wants to be kept and the context of hooks.
 
 use super::{language::Language, transcript::without_labels};
-use crate::prompts::{Prompt, Prompts, escape_tags};
+use crate::{
+    ask::purpose::Purpose,
+    prompts::{Prompt, Prompts, escape_tags},
+};
 
 /// The common part of all requests for one summary.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +44,18 @@ pub struct Ask<'a> {
     pub most: u64,
     /// The reason for which the answer before was rejected.
     pub refused: Option<&'a str>,
+}
+
+impl Part {
+    /// Purpose of the requests for it.
+    #[must_use]
+    pub fn purpose(self) -> Purpose {
+        match self {
+            Self::History => Purpose::Compaction,
+            Self::TurnPrefix => Purpose::TurnPrefix,
+            Self::Short => Purpose::ShortSummary,
+        }
+    }
 }
 
 impl Brief {

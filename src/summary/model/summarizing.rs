@@ -3,21 +3,19 @@
 //!
 //! There is no failure in here: where no candidate makes a summary, the extracted one that was there before stays.
 
-use super::asking::{chunk_source, failure, purpose};
 use crate::{
-    ask::means::Means,
-    conversation::{
-        entry, message,
-        tokens::{self, Estimator, Scale},
+    ask::{
+        access::ModelAccess,
+        failed::{Failed, Next},
+        purpose::Purpose,
+        request::{Answered, Limits, Origin, Quota, Request, Update},
+        retry::Policy,
     },
-    ids::{EntryId, ModelRef, OperationId, SessionId},
+    conversation::tokens::{self, Estimator, Scale},
+    ids::ModelRef,
     models::candidates::{Candidate, Unfit, Way},
-    protocol::{
-        errors::Failure,
-        events::{ChunkSource, RetrySource},
-        requests::Purpose,
-    },
-    provider::{self, Stop as Ended, Trouble, TroubleKind, overflow},
+    provider::{self, Cache, Delta, Reasoning, Stop as Ended, ToolChoice, Turn, overflow},
+    redact::Stream,
     settings::Sourced,
     summary::{
         made::{Made, Rejected},
@@ -29,7 +27,7 @@ use crate::{
         },
     },
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{
     borrow::Cow,
     sync::{
@@ -41,10 +39,8 @@ use std::{
 
 /// What is to be summarized, and by whom.
 pub struct Job {
-    /// For which session.
-    pub session: SessionId,
-    /// Of which operation.
-    pub operation: OperationId,
+    /// Session and operation of its requests.
+    pub origin: Origin,
     /// What it is made of.
     pub material: Material,
     /// What all requests have in common.
@@ -59,63 +55,17 @@ pub struct Job {
     pub measure: Scale,
     /// How much time there is, where it is limited.
     pub deadline: Option<Duration>,
-    /// What models are asked with.
-    pub means: Arc<Means>,
+    /// Access to models.
+    pub access: Arc<ModelAccess>,
 }
 
-/// What happens on the way.
+/// Step of a summary in the making.
 #[derive(Debug)]
-pub enum Told {
-    /// So many requests of so many are done.
+pub enum Step {
+    /// So many of its requests are done.
     Progress { done: usize, total: usize },
-    /// Another try at a part begins: what was told of it before is void.
-    Begins(ChunkSource),
-    /// A piece of a part.
-    Text(ChunkSource, String),
-    /// The same request is sent again after a while.
-    RetryStart { source: RetrySource, attempt: u32, most: u32, delay: Duration, failure: Failure },
-    /// How that went.
-    RetryEnd { source: RetrySource, attempt: u32, failure: Option<Failure> },
-    /// A model was asked, and this is what it cost.
-    Spent(Spent),
-}
-
-/// What a model's answer cost.
-#[derive(Debug, Clone)]
-pub struct Spent {
-    /// What it was for.
-    pub purpose: Purpose,
-    /// Which model.
-    pub model: ModelRef,
-    /// In tokens.
-    pub usage: message::Usage,
-}
-
-impl Spent {
-    /// As an entry of the session.
-    #[must_use]
-    pub fn line(&self, id: &EntryId, parent: Option<&EntryId>, operation: &OperationId) -> String {
-        let message::Usage { input, output, cache_read, cache_write, .. } = self.usage;
-        let usage = json!({
-            "input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write,
-            "totalTokens": self.usage.context_tokens(),
-            // Prices are not known here; readers need the fields.
-            "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0 },
-        });
-        entry::line(
-            "usage",
-            id,
-            parent,
-            &[
-                ("kind", &entry::raw(&self.purpose)),
-                ("purpose", &entry::raw(&self.purpose)),
-                ("provider", &entry::raw(&self.model.provider)),
-                ("model", &entry::raw(&self.model.id)),
-                ("usage", &entry::raw(&usage)),
-                ("operationId", &entry::raw(operation)),
-            ],
-        )
-    }
+    /// A report on one of its requests, or on a part that stays without a request. Texts are redacted.
+    Request(Purpose, Update),
 }
 
 /// A summary that a model wrote.
@@ -135,42 +85,45 @@ const MOST_TOO_LONG: usize = 3;
 /// default) takes 32 chunks more, and each may be refused once.
 const MOST_BEYOND_PLAN: usize = 64;
 
+/// Longest wait before a retry. With a longer one the next candidate is asked.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
 /// Asks the candidates. The summary, if one of them wrote it, and how it came to be.
-pub async fn summarize(job: &Job, tell: &(dyn Fn(Told) + Send + Sync)) -> (Option<Written>, Made) {
+pub async fn summarize(job: &Job, tell: &(dyn Fn(Step) + Send + Sync)) -> (Option<Written>, Made) {
+    let exceeded = format!("{MOST_BEYOND_PLAN} more than planned were sent, and no summary came");
+    let until = job.deadline.map(|deadline| Instant::now() + deadline);
     let work = Work {
         job,
         tell,
-        until: job.deadline.map(|deadline| Instant::now() + deadline),
+        until,
         rejected: Mutex::default(),
         too_long: AtomicUsize::new(0),
-        requests: AtomicUsize::new(MOST_BEYOND_PLAN),
+        quota: Arc::new(Quota::new(MOST_BEYOND_PLAN, exceeded)),
         done: AtomicUsize::new(0),
     };
     let asked = async {
-        let _turn = job.means.turn(job.settings.settings.compaction.max_concurrent).await;
+        let _slot = job.access.summaries.take(job.settings.settings.compaction.max_concurrent).await;
         for candidate in &job.candidates {
             match candidate {
                 Err(unfit) => work.cannot_ask(unfit),
-                Ok(candidate) => {
-                    if let Ok(written) = work.by(candidate).await {
-                        return Some((written, candidate.model.clone()));
-                    }
-                }
+                Ok(candidate) => match work.by(candidate).await {
+                    Ok(written) => return Ok(Some((written, candidate.model.clone()))),
+                    Err(Out::Candidate) => {}
+                    Err(Out::Time) => return Err(Out::Time),
+                },
             }
         }
-        None
+        Ok(None)
     };
-    let written = match job.deadline {
+    let asked = match until {
         None => asked.await,
-        Some(deadline) => match tokio::time::timeout(deadline, asked).await {
-            Ok(written) => written,
-            Err(_) => {
-                let why = format!("the {} s for this maintenance were over", deadline.as_secs());
-                work.reject(None, why, None);
-                None
-            }
-        },
+        Some(until) => tokio::time::timeout_at(until.into(), asked).await.unwrap_or(Err(Out::Time)),
     };
+    let written = asked.unwrap_or_else(|_| {
+        let seconds = job.deadline.unwrap_or_default().as_secs();
+        work.reject(None, format!("the {seconds} s for this maintenance were over"), None);
+        None
+    });
     let rejected = std::mem::take(&mut *work.rejected());
     let (written, by) = written.map_or((None, None), |(written, by)| (Some(written), Some(by)));
     (written, Made { by, rejected })
@@ -214,24 +167,29 @@ enum Found {
     Guessed(u64),
 }
 
-/// A candidate is out; why is noted.
-struct Out;
+/// Why there is no summary by a candidate. The reason is recorded.
+enum Out {
+    /// The candidate cannot write it.
+    Candidate,
+    /// The time for the maintenance is over.
+    Time,
+}
 
 /// What all requests of one maintenance share.
-pub(super) struct Work<'a> {
-    pub(super) job: &'a Job,
-    pub(super) tell: &'a (dyn Fn(Told) + Send + Sync),
+struct Work<'a> {
+    job: &'a Job,
+    tell: &'a (dyn Fn(Step) + Send + Sync),
     until: Option<Instant>,
     rejected: Mutex<Vec<Rejected>>,
     too_long: AtomicUsize,
-    /// How many more may be sent.
-    requests: AtomicUsize,
+    /// Requests that may still be sent.
+    quota: Arc<Quota>,
     done: AtomicUsize,
 }
 
 /// A candidate at work.
-pub(super) struct Seat<'a> {
-    pub(super) candidate: &'a Candidate,
+struct Seat<'a> {
+    candidate: &'a Candidate,
     /// Its window as far as it is known; an overflow makes it smaller.
     window: AtomicU64,
     /// Room for an answer: in a small window no more than half of it.
@@ -251,7 +209,7 @@ impl<'a> Seat<'a> {
     }
 
     /// The most an answer may have, in tokens.
-    pub(super) fn answer(&self, part: Part) -> u64 {
+    fn answer(&self, part: Part) -> u64 {
         let reserve = self.reserve.min(self.window.load(Ordering::Relaxed) / 2);
         let most = match part {
             Part::History => reserve * 4 / 5,
@@ -262,7 +220,7 @@ impl<'a> Seat<'a> {
     }
 
     /// Tokens that thinking may take beside the answer.
-    pub(super) fn thinking(&self) -> u64 {
+    fn thinking(&self) -> u64 {
         if self.candidate.thinks { provider::Effort::Minimal.room() } else { 0 }
     }
 
@@ -295,38 +253,49 @@ impl Work<'_> {
         self.rejected().push(Rejected { model, why, error });
     }
 
-    /// A candidate that nobody can ask is told like one that does not answer.
+    /// Records a candidate that cannot be asked.
     fn cannot_ask(&self, Unfit { model: name, why }: &Unfit) {
-        let model = ModelRef::parse(name);
-        let failure = model.as_ref().map(|model| Failure::Provider {
-            provider: model.provider.clone(),
-            model: model.id.clone(),
-            status: None,
-            retryable: false,
-            what: format!("{model}: {why}"),
-        });
-        let what = failure.as_ref().map_or_else(|| why.clone(), ToString::to_string);
-        self.reject(model, what, failure.and_then(|failure| serde_json::to_value(failure.data()).ok()));
-    }
-
-    /// The time that is left, where it is limited.
-    pub(super) fn left(&self) -> Option<Duration> {
-        self.until.map(|until| until.saturating_duration_since(Instant::now()))
-    }
-
-    /// Takes the right to send one request.
-    ///
-    /// # Errors
-    /// When none is left.
-    pub(super) fn take_request(&self) -> Result<(), Trouble> {
-        let one_less = |left: usize| left.checked_sub(1);
-        match self.requests.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) {
-            Ok(_) => Ok(()),
-            Err(_) => {
-                let said = format!("{MOST_BEYOND_PLAN} more than planned were sent, and no summary came");
-                Err(Trouble::new(TroubleKind::TooMany, said))
-            }
+        match ModelRef::parse(name) {
+            Some(model) => self.reject_failed(&Failed::unfit(model, why)),
+            None => self.reject(None, why.clone(), None),
         }
+    }
+
+    /// Records a candidate whose request failed.
+    fn reject_failed(&self, failed: &Failed) {
+        self.reject(Some(failed.model.clone()), failed.to_string(), Some(failed.data()));
+    }
+
+    /// Sends a request for a part. Its reports reach the session without secrets.
+    async fn ask(&self, seat: &Seat<'_>, part: Part, text: &str, retry: Policy) -> Result<Answered, Failed> {
+        let Job { origin, brief, settings, access, .. } = self.job;
+        let purpose = part.purpose();
+        let request = Request {
+            purpose,
+            origin: origin.clone(),
+            candidate: seat.candidate.clone(),
+            system: Some(brief.system()),
+            turns: vec![Turn::user(text)],
+            tools: Vec::new(),
+            tool_choice: ToolChoice::default(),
+            max_tokens: seat.answer(part),
+            reasoning: Reasoning::Off,
+            cache: Cache::default(),
+            retry,
+            limits: Limits {
+                stall: Duration::from_secs(settings.settings.compaction.stall_seconds),
+                client: Some(Duration::from_secs(settings.settings.compaction.deadline_seconds)),
+                until: self.until,
+                quota: Some(self.quota.clone()),
+            },
+        };
+        let redacted = Redacted::new(settings.settings.redaction.enabled);
+        let tell = |update: Update| {
+            if let Some(update) = redacted.update(update) {
+                (self.tell)(Step::Request(purpose, update));
+            }
+        };
+        access.routes.ask(&request, &tell).await
     }
 
     /// A candidate's summary.
@@ -335,9 +304,9 @@ impl Work<'_> {
         let seat = Seat::new(candidate, self.job.reserve, *measure);
         let shares = material.shares();
         let planned = planned(material, brief, candidate, self.job.reserve, *measure);
-        self.requests.fetch_add(planned, Ordering::Relaxed);
+        self.quota.add(planned);
         self.done.store(0, Ordering::Relaxed);
-        (self.tell)(Told::Progress { done: 0, total: planned });
+        (self.tell)(Step::Progress { done: 0, total: planned });
         let (history, prefix) = tokio::try_join!(
             self.part(&seat, Part::History, shares, planned),
             self.part(&seat, Part::TurnPrefix, shares, planned),
@@ -347,10 +316,10 @@ impl Work<'_> {
         if tokens >= material.replaces {
             let why = Rejection::LargerThanSource { tokens, source: material.replaces };
             self.reject(Some(candidate.model.clone()), why.to_string(), None);
-            return Err(Out);
+            return Err(Out::Candidate);
         }
         let short = self.short(&seat, &text).await;
-        (self.tell)(Told::Progress { done: planned, total: planned });
+        (self.tell)(Step::Progress { done: planned, total: planned });
         Ok(Written { text, short })
     }
 
@@ -365,10 +334,9 @@ impl Work<'_> {
             let Some(before) = previous else { return Ok(None) };
             // Nothing new: what is there stays, if it fits.
             if let Some(kept) = Accepted::kept(before, share, &|text| measure.text(text)) {
-                if let Some(source) = chunk_source(part) {
-                    (self.tell)(Told::Begins(source));
-                    (self.tell)(Told::Text(source, kept.text().to_owned()));
-                }
+                let report = |update: Update| (self.tell)(Step::Request(part.purpose(), update));
+                report(Update::Begins);
+                report(Update::Delta(Delta::Text(kept.text().to_owned())));
                 return Ok(Some(kept));
             }
             pieces = Cow::Owned(pieces.behind(before, 0, &raw));
@@ -401,7 +369,7 @@ impl Work<'_> {
                 at = chunk.until;
                 written = Some(accepted);
                 let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-                (self.tell)(Told::Progress { done, total: planned.max(done + 1) });
+                (self.tell)(Step::Progress { done, total: planned.max(done + 1) });
             }
         }
         Ok(written)
@@ -412,7 +380,7 @@ impl Work<'_> {
         let why =
             format!("its window of {window} tokens leaves no room for a conversation beside the prompt and an answer");
         self.reject(Some(seat.candidate.model.clone()), why, None);
-        Out
+        Out::Candidate
     }
 
     /// An answer to one request, with a conversation of so many tokens, that passed the gate; none where the request was
@@ -425,41 +393,45 @@ impl Work<'_> {
         // The conversation was measured already, and is nearly all of it.
         let around = brief.text(&Ask { conversation: "", ..ask });
         let estimate = tokens + measure.estimate(&around) + measure.estimate(&brief.system());
+        let retry = Policy::of(&settings.settings.retry, LONGEST_WAIT);
         let mut refused: Option<String> = None;
         loop {
             let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
-            let answer = match self.with_retries(seat, ask.part, &text).await {
-                Ok(answer) => answer,
-                Err(trouble) => {
-                    let overflow = match trouble.kind {
-                        TroubleKind::Overflow(overflow) => Some(overflow),
-                        // Bytes, or a word without a number: too long it was, if it was long.
-                        TroubleKind::TooLarge => Some(overflow::Overflow::default()),
-                        _ => None,
-                    };
-                    if let Some(overflow) = overflow
-                        && self.shrinks(seat, window, overflow.limit.map_or(Found::Nothing, Found::Stated), estimate)
+            let answer = match self.ask(seat, ask.part, &text, retry).await {
+                Ok(Answered { answer, .. }) => answer,
+                Err(failed) => match failed.next {
+                    Next::Stop => return Err(Out::Time),
+                    Next::Shorten { window: limit }
+                        if self.shrinks(seat, window, limit.map_or(Found::Nothing, Found::Stated), estimate) =>
                     {
                         return Ok(None);
                     }
-                    let failure = failure(&seat.candidate.model, &trouble);
-                    self.reject(model(), failure.to_string(), serde_json::to_value(failure.data()).ok());
-                    return Err(Out);
-                }
+                    Next::Shorten { .. } | Next::OtherModel => {
+                        self.reject_failed(&failed);
+                        return Err(Out::Candidate);
+                    }
+                },
             };
             let usage = answer.usage;
-            (self.tell)(Told::Spent(Spent { purpose: purpose(ask.part), model: seat.candidate.model.clone(), usage }));
             let reported = usage.input + usage.cache_read + usage.cache_write;
             // A client may leave out what was read from a cache.
             let at_provider = matches!(seat.candidate.way, Way::Provider(_));
             if at_provider && let Some(served) = self.truncated(reported, estimate, &text) {
                 let why = format!("it was sent about {estimate} tokens and read {reported}: its server cuts prompts");
                 self.reject(model(), why, None);
-                return if self.shrinks(seat, window, Found::Guessed(served), estimate) { Ok(None) } else { Err(Out) };
+                return if self.shrinks(seat, window, Found::Guessed(served), estimate) {
+                    Ok(None)
+                } else {
+                    Err(Out::Candidate)
+                };
             }
             if overflow::silent(reported, usage.output, answer.stop == Ended::Length, window) {
                 self.reject(model(), format!("the request filled its window of {window} tokens"), None);
-                return if self.shrinks(seat, window, Found::Nothing, estimate) { Ok(None) } else { Err(Out) };
+                return if self.shrinks(seat, window, Found::Nothing, estimate) {
+                    Ok(None)
+                } else {
+                    Err(Out::Candidate)
+                };
             }
             let expected = Expected {
                 part: ask.part,
@@ -477,7 +449,7 @@ impl Work<'_> {
                     let long = rejection.is_about_length();
                     let too_often = long && self.too_long.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_TOO_LONG;
                     if refused.is_some() || too_often {
-                        return Err(Out);
+                        return Err(Out::Candidate);
                     }
                     refused = Some(rejection.to_string());
                 }
@@ -515,10 +487,8 @@ impl Work<'_> {
             Found::Guessed(window) => Some(window).filter(|_| !set),
             Found::Nothing => None,
         };
-        if let Some(window) = lesson.filter(|_| settings.tokens.learn_window)
-            && self.job.means.learned.learn(model, window)
-        {
-            self.job.means.keep_learned_soon();
+        if let Some(window) = lesson.filter(|_| settings.tokens.learn_window) {
+            self.job.access.windows.learn(model, window);
         }
         // Both parts of a summary may meet the same limit: it is made smaller by the larger step, not twice.
         seat.window.fetch_min(smaller, Ordering::Relaxed).min(smaller) >= LEAST
@@ -534,9 +504,8 @@ impl Work<'_> {
         // The summary is there: nobody waits long for a line about it.
         let longest = Duration::from_secs(settings.settings.compaction.stall_seconds).min(LONGEST_FOR_SHORT);
         let text = brief.text(&ask);
-        let answer = tokio::time::timeout(longest, self.once(seat, Part::Short, &text)).await.ok()?.ok()?;
-        let spent = Spent { purpose: Purpose::ShortSummary, model: seat.candidate.model.clone(), usage: answer.usage };
-        (self.tell)(Told::Spent(spent));
+        let asked = self.ask(seat, Part::Short, &text, Policy::NEVER);
+        let Answered { answer, .. } = tokio::time::timeout(longest, asked).await.ok()?.ok()?;
         let expected = Expected {
             part: Part::Short,
             prompt: brief.prompt(Part::Short, false),
@@ -552,6 +521,35 @@ impl Work<'_> {
     }
 }
 
+/// Redacts the reports on a request.
+struct Redacted {
+    enabled: bool,
+    text: Mutex<Stream>,
+}
+
+impl Redacted {
+    fn new(enabled: bool) -> Self {
+        Self { enabled, text: Mutex::new(Stream::new(enabled)) }
+    }
+
+    /// The report without secrets; none where there is nothing to say yet. Only the text of an answer is reported.
+    fn update(&self, update: Update) -> Option<Update> {
+        let mut stream = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = |stream: &mut Stream| std::mem::replace(stream, Stream::new(self.enabled)).finish();
+        let text = |text: Option<String>| text.map(|text| Update::Delta(Delta::Text(text)));
+        match update {
+            Update::Delta(Delta::Text(piece)) => text(stream.push(&piece)),
+            Update::Complete => text(ended(&mut stream)),
+            Update::Delta(_) => None,
+            Update::Begins => {
+                ended(&mut stream);
+                Some(Update::Begins)
+            }
+            other => Some(other),
+        }
+    }
+}
+
 /// The summary stands where a conversation does; it was cleaned when it was made.
 fn summary_as_data(summary: &str) -> &str {
     summary.split("\n\n<read-files>").next().unwrap_or(summary).split("\n\n<modified-files>").next().unwrap_or(summary)
@@ -561,15 +559,43 @@ fn summary_as_data(summary: &str) -> &str {
 mod tests {
     use super::*;
     use crate::{
+        ask::{
+            Pending,
+            client::{Client, Completion, Unanswered},
+        },
         conversation::entry::Entry,
         models::candidates::Way,
         settings::Layers,
         summary::{files::FileLists, span::Span},
-        wire::outbox::Outbox,
     };
+    use serde_json::json;
+
+    /// A client that never answers.
+    #[derive(Default)]
+    struct Silent {
+        deadlines: Mutex<Vec<Option<Duration>>>,
+        cancelled: AtomicUsize,
+    }
+
+    impl Client for Silent {
+        fn complete(&self, completion: Completion) -> Pending<'_, Result<Value, Unanswered>> {
+            struct Request<'a>(&'a AtomicUsize);
+            impl Drop for Request<'_> {
+                fn drop(&mut self) {
+                    self.0.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+            self.deadlines.lock().expect("no panic").push(completion.deadline);
+            let request = Request(&self.cancelled);
+            Box::pin(async move {
+                let _request = request;
+                std::future::pending().await
+            })
+        }
+    }
 
     /// A conversation that only a client can summarize.
-    fn job(outbox: Arc<Outbox>, deadline: Duration) -> Job {
+    fn job(client: Arc<Silent>, deadline: Duration) -> Job {
         let line = |at: usize| {
             let parent = if at == 0 { Value::Null } else { json!(format!("e{}", at - 1)) };
             let line = json!({
@@ -586,8 +612,7 @@ mod tests {
         let model = ModelRef::parse("some/model").expect("a model");
         let candidate = Candidate { model, window: 100_000, output: None, thinks: false, way: Way::Client };
         Job {
-            session: serde_json::from_value(json!("s")).expect("an id"),
-            operation: OperationId::fresh(),
+            origin: Origin { session: "s".into(), operation: "o".into() },
             material,
             brief: Brief::default(),
             reserve: 16_384,
@@ -596,26 +621,21 @@ mod tests {
             measure,
             deadline: Some(deadline),
             // Nothing is learned, so nothing is written there.
-            means: Means::new(outbox, std::path::Path::new("/nonexistent")),
+            access: ModelAccess::new(client, std::path::Path::new("/nonexistent")),
         }
     }
 
     #[tokio::test]
     async fn the_time_for_a_maintenance_ends_whatever_is_asked() {
-        let outbox = Arc::new(Outbox::new());
-        let (written, made) = summarize(&job(outbox.clone(), Duration::from_millis(1_500)), &|_| {}).await;
+        let client = Arc::new(Silent::default());
+        let deadline = Duration::from_millis(1_500);
+        let (written, made) = summarize(&job(client.clone(), deadline), &|_| {}).await;
         assert!(written.is_none() && made.by.is_none());
         let why: Vec<_> = made.rejected.iter().map(|it| it.why.as_str()).collect();
-        assert_eq!(why.len(), 1, "{why:?}");
-        outbox.close();
-        let mut said = Vec::new();
-        outbox.write_to(&mut said, &crate::wire::transport::Chosen::default());
-        let frames: Vec<Value> =
-            String::from_utf8_lossy(&said).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-        let methods: Vec<_> = frames.iter().filter_map(|frame| frame["method"].as_str()).collect();
-        assert_eq!(methods, ["llm/complete", "$/cancelRequest"]);
-        assert_eq!(frames[0]["id"], frames[1]["params"]["id"]);
-        // The client is told how much is left, not how much there was.
-        assert!(frames[0]["params"]["deadlineMs"].as_u64().is_some_and(|left| left <= 1_500), "{frames:#?}");
+        assert_eq!(why, ["the 1 s for this maintenance were over"]);
+        // The client gets the time that is left, not the time that there was.
+        let told = client.deadlines.lock().expect("no panic").clone();
+        assert!(matches!(told[..], [Some(left)] if left <= deadline), "{told:?}");
+        assert_eq!(client.cancelled.load(Ordering::SeqCst), 1);
     }
 }

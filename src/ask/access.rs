@@ -1,0 +1,47 @@
+//! How the sessions of a daemon reach models.
+
+use super::{client::Client, routes::Routes, slots::Slots};
+use crate::models::windows::Windows;
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// Access to models, shared by all sessions of a daemon.
+pub struct ModelAccess {
+    /// Sends requests.
+    pub routes: Routes,
+    /// The windows that providers taught.
+    pub windows: Windows,
+    /// Summaries that are made at the same time.
+    pub summaries: Slots,
+    client_runs_models: AtomicBool,
+}
+
+impl ModelAccess {
+    /// Access over HTTP and by `client`, for a daemon that keeps its files in `data`. Blocks while it reads one of them.
+    #[must_use]
+    pub fn new(client: Arc<dyn Client>, data: &Path) -> Arc<Self> {
+        Self::of(Routes::new(client), Windows::read(data))
+    }
+
+    /// Access by these routes.
+    #[must_use]
+    pub fn of(routes: Routes, windows: Windows) -> Arc<Self> {
+        Arc::new(Self { routes, windows, summaries: Slots::default(), client_runs_models: AtomicBool::new(false) })
+    }
+
+    /// Whether the client runs models.
+    #[must_use]
+    pub fn client_runs_models(&self) -> bool {
+        self.client_runs_models.load(Ordering::SeqCst)
+    }
+
+    /// Records that the client runs models.
+    pub fn the_client_runs_models(&self) {
+        self.client_runs_models.store(true, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,53 @@
+//! The client as one that runs models.
+
+use super::{Pending, purpose::Purpose, request::Origin};
+use crate::ids::ModelRef;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Longest answer of a client, in bytes of JSON. 128,000 tokens of text, the most that a current model answers, take half.
+pub const LARGEST_ANSWER: usize = 1 << 20;
+
+/// Asks the client to run a model.
+pub trait Client: Send + Sync {
+    /// Sends a request and waits for the assistant message that answers it. Dropping the future cancels the request.
+    ///
+    /// # Errors
+    /// When the client does not answer with a message.
+    fn complete(&self, completion: Completion) -> Pending<'_, Result<Value, Unanswered>>;
+}
+
+/// Request to a client.
+#[derive(Debug, Clone)]
+pub struct Completion {
+    /// Session and operation of the request.
+    pub origin: Origin,
+    /// Purpose of the answer.
+    pub purpose: Purpose,
+    /// System prompt.
+    pub system: Option<String>,
+    /// Messages, in pi's form.
+    pub messages: Vec<Value>,
+    /// Tools of the conversation.
+    pub tools: Vec<Value>,
+    /// Largest answer, in tokens.
+    pub max_tokens: u64,
+    /// Model to ask.
+    pub model: ModelRef,
+    /// Time after which the answer is ignored. None: no limit.
+    pub deadline: Option<Duration>,
+}
+
+/// Why a request to the client has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unanswered {
+    /// The client answered with an error.
+    #[error("the client answered: {0}")]
+    Error(String),
+    /// The client's answer is not what was asked for.
+    #[error("the client's answer cannot be read: {0}")]
+    Garbled(String),
+    /// There is no client any more.
+    #[error("the client is gone")]
+    Gone,
+}

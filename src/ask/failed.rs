@@ -1,0 +1,117 @@
+//! A failed request to a model: what its caller does next, and a text for a person.
+
+use crate::{
+    ids::ModelRef,
+    provider::{Trouble, TroubleKind},
+    redact, text,
+};
+use serde_json::{Value, json};
+use std::fmt;
+
+/// Longest part of an error text that is searched for secrets, in characters. Far more than is quoted.
+const LONGEST_REDACTED: usize = 8_192;
+
+/// A request that has no answer. Its text holds no secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// Model that was asked.
+    pub model: ModelRef,
+    /// What the caller does next.
+    pub next: Next,
+    /// HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// Whether the same request may work later.
+    pub retryable: bool,
+    what: String,
+}
+
+/// What the caller of a failed request does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Shorten the request. It does not fit the window, of so many tokens where the provider said it.
+    Shorten { window: Option<u64> },
+    /// Ask another model. The same request fails here again.
+    OtherModel,
+    /// Stop. The time for the request is over.
+    Stop,
+}
+
+impl Failed {
+    /// The failure of a request to `model`.
+    #[must_use]
+    pub fn new(model: &ModelRef, trouble: &Trouble) -> Self {
+        // Only the beginning is quoted, and a long text takes long to redact.
+        let redacted = trouble.said_as(|said| redact::redact(text::head(said, LONGEST_REDACTED)).into_owned());
+        Self {
+            model: model.clone(),
+            next: match trouble.kind {
+                TroubleKind::Overflow(overflow) => Next::Shorten { window: overflow.limit },
+                // A limit of bytes, or an error without numbers.
+                TroubleKind::TooLarge => Next::Shorten { window: None },
+                TroubleKind::OutOfTime => Next::Stop,
+                _ => Next::OtherModel,
+            },
+            status: trouble.status,
+            retryable: trouble.transient(),
+            what: format!("{redacted}; {}", trouble.advice()),
+        }
+    }
+
+    /// The failure of a model that cannot be asked at all.
+    #[must_use]
+    pub fn unfit(model: ModelRef, why: &str) -> Self {
+        Self { model, next: Next::OtherModel, status: None, retryable: false, what: why.to_owned() }
+    }
+
+    /// The failure as entries of a session store it: the `error.data` of the protocol.
+    #[must_use]
+    pub fn data(&self) -> Value {
+        json!({
+            "code": "provider_error",
+            "retryable": self.retryable,
+            "provider": self.model.provider,
+            "model": self.model.id,
+            "httpStatus": self.status,
+        })
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.model, self.what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::overflow::Overflow;
+
+    fn failed(kind: TroubleKind, said: &str) -> Failed {
+        let model = ModelRef::parse("some/model").expect("a model");
+        Failed::new(&model, &Trouble::new(kind, said))
+    }
+
+    #[test]
+    fn each_trouble_says_what_to_do_next() {
+        let row = |kind: TroubleKind, next: Next| assert_eq!(failed(kind, "").next, next, "{kind:?}");
+        let overflow = |limit| TroubleKind::Overflow(Overflow { limit, ..Overflow::default() });
+        row(overflow(Some(8_192)), Next::Shorten { window: Some(8_192) });
+        row(overflow(None), Next::Shorten { window: None });
+        row(TroubleKind::TooLarge, Next::Shorten { window: None });
+        row(TroubleKind::OutOfTime, Next::Stop);
+        row(TroubleKind::Denied, Next::OtherModel);
+        row(TroubleKind::Throttled, Next::OtherModel);
+        row(TroubleKind::TooMany, Next::OtherModel);
+    }
+
+    #[test]
+    fn a_failure_names_model_reason_and_advice_and_no_secret() {
+        let failed = failed(TroubleKind::Denied, "wrong key sk-ant-api03-0123456789abcdefghijABCDEFGHIJ");
+        let text = failed.to_string();
+        assert!(text.starts_with("some/model: the key is missing or not accepted: wrong key [REDACTED:"), "{text}");
+        assert!(
+            text.ends_with("; check the key in the variable that apiKeyEnv names, or the command in apiKeyCommand")
+        );
+    }
+}

@@ -1,0 +1,173 @@
+//! A request to a model, the reports on its way, and its answer.
+
+use super::{failed::Failed, purpose::Purpose, retry::Policy, spent::Spent};
+use crate::{
+    conversation::message::Usage,
+    ids::{OperationId, SessionId},
+    models::{candidates::Candidate, dialects},
+    provider::{self, Cache, Delta, Effort, Reasoning, ToolChoice, Trouble, TroubleKind, Turn},
+};
+use serde_json::Value;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Request to a model.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Purpose of the answer.
+    pub purpose: Purpose,
+    /// Session and operation of the request.
+    pub origin: Origin,
+    /// Model to ask, and how.
+    pub candidate: Candidate,
+    /// System prompt.
+    pub system: Option<String>,
+    /// Conversation, oldest first.
+    pub turns: Vec<Turn>,
+    /// Tools of the conversation, each `{name, description, inputSchema}`.
+    pub tools: Vec<Value>,
+    /// Whether the model may call them.
+    pub tool_choice: ToolChoice,
+    /// Largest answer, in tokens, its thinking not included.
+    pub max_tokens: u64,
+    /// How much a model thinks that can.
+    pub reasoning: Reasoning,
+    /// Whether the request is the beginning of later ones.
+    pub cache: Cache,
+    /// Its retries.
+    pub retry: Policy,
+    /// Its limits of time and number.
+    pub limits: Limits,
+}
+
+/// Session and operation of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// Session.
+    pub session: SessionId,
+    /// Operation.
+    pub operation: OperationId,
+}
+
+/// Limits of a request.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Longest silence of a provider. After it the answer counts as stalled.
+    pub stall: Duration,
+    /// Longest wait for one answer of the client. None: no limit.
+    pub client: Option<Duration>,
+    /// End of the time for the request, its retries included. None: no limit.
+    pub until: Option<Instant>,
+    /// Number of requests that may still be sent. None: no limit.
+    pub quota: Option<Arc<Quota>>,
+}
+
+/// A number of requests that may still be sent, shared by all requests of one piece of work.
+#[derive(Debug)]
+pub struct Quota {
+    left: AtomicUsize,
+    exceeded: String,
+}
+
+impl Quota {
+    /// A quota of `most` requests. `exceeded` is the error text of a request beyond it.
+    #[must_use]
+    pub fn new(most: usize, exceeded: impl Into<String>) -> Self {
+        Self { left: AtomicUsize::new(most), exceeded: exceeded.into() }
+    }
+
+    /// Adds requests.
+    pub fn add(&self, more: usize) {
+        self.left.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Takes one request.
+    ///
+    /// # Errors
+    /// When none is left.
+    pub fn take(&self) -> Result<(), Trouble> {
+        let one_less = |left: usize| left.checked_sub(1);
+        match self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Trouble::new(TroubleKind::TooMany, self.exceeded.clone())),
+        }
+    }
+}
+
+/// Report on a request while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Update {
+    /// An attempt begins. Pieces of an earlier one are void.
+    Begins,
+    /// A piece of the answer.
+    Delta(Delta),
+    /// The answer is complete.
+    Complete,
+    /// The request failed and is sent again after a wait.
+    RetryStart {
+        /// Number of the retry, from 1.
+        attempt: u32,
+        /// Most retries of this request.
+        most: u32,
+        /// Wait before it.
+        delay: Duration,
+        /// The failure before it.
+        failed: Failed,
+    },
+    /// A retry ended. Exactly one for each start.
+    RetryEnd {
+        /// Number of the retry.
+        attempt: u32,
+        /// Its outcome.
+        outcome: RetryOutcome,
+    },
+    /// An attempt had a cost.
+    Spent(Spent),
+}
+
+/// Outcome of a retry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RetryOutcome {
+    /// The model answered.
+    Answered,
+    /// The request failed again.
+    Failed(Failed),
+    /// The request was cancelled.
+    Cancelled,
+}
+
+/// Answer of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// Text, tool calls, stop reason, and the usage of the attempt that succeeded.
+    pub answer: provider::Answer,
+    /// Usage of all attempts together.
+    pub cost: Usage,
+}
+
+impl Request {
+    /// The request as a provider's codec takes it. A model that thinks even where it should not gets room for that.
+    #[must_use]
+    pub fn for_provider(&self) -> provider::Request {
+        let Candidate { model, output, thinks, .. } = &self.candidate;
+        let reasoning = if *thinks { self.reasoning } else { Reasoning::Unsaid };
+        let thinking = if reasoning == Reasoning::Off { Effort::Minimal.room() } else { 0 };
+        let most = self.max_tokens.saturating_add(thinking);
+        provider::Request {
+            model: dialects::model(&model.id),
+            system: self.system.clone(),
+            turns: self.turns.clone(),
+            tools: self.tools.clone(),
+            tool_choice: self.tool_choice,
+            max_tokens: Some(output.map_or(most, |output| most.min(output))),
+            ceiling: *output,
+            reasoning,
+            cache: self.cache.clone(),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Sends requests to models: at their providers or by the client, again where that helps.
+
+use super::{
+    Pending,
+    client::{Client, Completion, Unanswered},
+    clock::{Clock, SystemClock},
+    failed::Failed,
+    messages::{self, NoAnswer},
+    request::{Answered, Limits, Request, RetryOutcome, Update},
+    spent::Spent,
+};
+use crate::{
+    conversation::message::Usage,
+    models::candidates::Way,
+    provider::{self, Answer, Delta, Endpoint, Part, Trouble, TroubleKind, http::Http},
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Asks a model at its provider.
+pub trait Provider: Send + Sync {
+    /// Sends a request and waits for the whole answer. `told` gets its pieces. Without more of it for `stall` it ends.
+    /// Dropping the future cancels the request.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    fn ask<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        request: &'a provider::Request,
+        stall: Duration,
+        told: &'a mut (dyn FnMut(&Delta) + Send),
+    ) -> Pending<'a, Result<Answer, Trouble>>;
+}
+
+impl Provider for Http {
+    fn ask<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        request: &'a provider::Request,
+        stall: Duration,
+        told: &'a mut (dyn FnMut(&Delta) + Send),
+    ) -> Pending<'a, Result<Answer, Trouble>> {
+        Box::pin(Self::ask(self, endpoint, request, stall, told))
+    }
+}
+
+/// Receives the reports on a request.
+pub type Sink<'a> = &'a (dyn Fn(Update) + Send + Sync);
+
+/// The ways to a model.
+pub struct Routes {
+    /// Asks providers.
+    pub provider: Box<dyn Provider>,
+    /// Asks the client.
+    pub client: Arc<dyn Client>,
+    /// Time and chance.
+    pub clock: Box<dyn Clock>,
+}
+
+/// A failed attempt.
+struct Attempt {
+    trouble: Trouble,
+    /// Its cost, where it is known.
+    usage: Usage,
+}
+
+impl From<Trouble> for Attempt {
+    fn from(trouble: Trouble) -> Self {
+        Self { trouble, usage: Usage::default() }
+    }
+}
+
+impl Routes {
+    /// Providers over HTTP, and the given client.
+    #[must_use]
+    pub fn new(client: Arc<dyn Client>) -> Self {
+        Self { provider: Box::new(Http::default()), client, clock: Box::new(SystemClock) }
+    }
+
+    /// Sends a request and waits for its answer. A transient failure is retried as the request's policy says. Dropping
+    /// the future cancels the request at its provider or client.
+    ///
+    /// # Errors
+    /// When there is no answer. The failure says what to do next.
+    pub async fn ask(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
+        let asking = self.with_retries(request, tell);
+        let Some(until) = request.limits.until else { return asking.await };
+        tokio::select! { biased;
+            asked = asking => asked,
+            () = self.clock.sleep_until(until) => {
+                let trouble = Trouble::new(TroubleKind::OutOfTime, "");
+                Err(Failed::new(&request.candidate.model, &trouble))
+            }
+        }
+    }
+
+    async fn with_retries(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
+        let Request { retry, purpose, candidate, .. } = request;
+        let model = &candidate.model;
+        let spend = |usage: Usage| tell(Update::Spent(Spent { purpose: *purpose, model: model.clone(), usage }));
+        let mut cost = Usage::default();
+        let mut retries = 0;
+        let mut running: Option<Retry<'_>> = None;
+        loop {
+            let Attempt { trouble, usage } = match self.once(request, tell).await {
+                Ok(answer) => {
+                    if let Some(retry) = running {
+                        retry.ends(RetryOutcome::Answered);
+                    }
+                    spend(answer.usage);
+                    return Ok(Answered { cost: sum(cost, answer.usage), answer });
+                }
+                Err(attempt) => attempt,
+            };
+            let failed = Failed::new(model, &trouble);
+            if let Some(retry) = running.take() {
+                retry.ends(RetryOutcome::Failed(failed.clone()));
+            }
+            if usage != Usage::default() {
+                cost = sum(cost, usage);
+                spend(usage);
+            }
+            let Some(delay) = retry.wait(&trouble, retries, self.clock.chance()) else { return Err(failed) };
+            retries += 1;
+            tell(Update::RetryStart { attempt: retries, most: retry.most, delay, failed });
+            running = Some(Retry { tell, attempt: retries, ended: false });
+            self.clock.sleep_until(self.clock.now() + delay).await;
+        }
+    }
+
+    /// One attempt.
+    async fn once(&self, request: &Request, tell: Sink<'_>) -> Result<Answer, Attempt> {
+        if let Some(quota) = &request.limits.quota {
+            quota.take()?;
+        }
+        tell(Update::Begins);
+        let answer = match &request.candidate.way {
+            Way::Provider(endpoint) => {
+                let mut told = |delta: &Delta| tell(Update::Delta(delta.clone()));
+                let stall = request.limits.stall;
+                self.provider.ask(endpoint, &request.for_provider(), stall, &mut told).await?
+            }
+            Way::Client => {
+                let answer = self.by_client(request).await?;
+                deltas(&answer).for_each(|delta| tell(Update::Delta(delta)));
+                answer
+            }
+        };
+        tell(Update::Complete);
+        Ok(answer)
+    }
+
+    async fn by_client(&self, request: &Request) -> Result<Answer, Attempt> {
+        let Limits { client: longest, until, .. } = request.limits;
+        let now = self.clock.now();
+        let left = until.map(|until| until.saturating_duration_since(now));
+        let model = &request.candidate.model;
+        let answer = self.client.complete(Completion {
+            origin: request.origin.clone(),
+            purpose: request.purpose,
+            system: request.system.clone(),
+            messages: messages::messages(&request.turns, model, self.clock.timestamp_ms()),
+            tools: request.tools.clone(),
+            max_tokens: request.max_tokens,
+            model: model.clone(),
+            deadline: longest.into_iter().chain(left).min(),
+        });
+        let answered = match longest {
+            None => answer.await,
+            Some(longest) => tokio::select! { biased;
+                answered = answer => answered,
+                () = self.clock.sleep_until(after(now, longest)) => {
+                    return Err(Trouble::new(TroubleKind::Late, format!("nothing within {} s", longest.as_secs())).into());
+                }
+            },
+        };
+        let unwilling = |what: String| Attempt::from(Trouble::new(TroubleKind::Unwilling, what));
+        let message = answered.map_err(|unanswered| match &unanswered {
+            // Some clients pass on the error of their provider.
+            Unanswered::Error(said) => match Trouble::of(None, said, None) {
+                Trouble { kind: TroubleKind::Refused, .. } => unwilling(unanswered.to_string()),
+                trouble => trouble.into(),
+            },
+            _ => unwilling(unanswered.to_string()),
+        })?;
+        messages::answer(message).map_err(|error| match error {
+            NoAnswer::Unreadable(what) => unwilling(what),
+            NoAnswer::Failed { said, usage } => Attempt { trouble: Trouble::of(None, &said, None), usage },
+        })
+    }
+}
+
+/// The usage of two attempts together.
+fn sum(one: Usage, other: Usage) -> Usage {
+    Usage {
+        input: one.input.saturating_add(other.input),
+        output: one.output.saturating_add(other.output),
+        cache_read: one.cache_read.saturating_add(other.cache_read),
+        cache_write: one.cache_write.saturating_add(other.cache_write),
+        total: one.context_tokens().saturating_add(other.context_tokens()),
+    }
+}
+
+/// `now` and a duration; the far future where the sum is none.
+fn after(now: Instant, duration: Duration) -> Instant {
+    /// Tokio's timers take no longer wait either.
+    const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+    now.checked_add(duration).unwrap_or(now + FAR)
+}
+
+/// An answer that came whole, in pieces. The texts join to the text of the answer.
+fn deltas(answer: &Answer) -> impl Iterator<Item = Delta> {
+    let mut first = true;
+    answer.parts.iter().filter_map(move |part| match part {
+        Part::Text { text, .. } if std::mem::take(&mut first) => Some(Delta::Text(text.clone())),
+        Part::Text { text, .. } => Some(Delta::Text(format!("\n{text}"))),
+        Part::Thinking { text, .. } => Some(Delta::Thinking(text.clone())),
+        Part::Call { arguments, .. } => Some(Delta::Call(arguments.clone())),
+        Part::Image { .. } => None,
+    })
+}
+
+/// A retry that was reported. Dropping it reports its end.
+struct Retry<'a> {
+    tell: Sink<'a>,
+    attempt: u32,
+    ended: bool,
+}
+
+impl Retry<'_> {
+    fn ends(mut self, outcome: RetryOutcome) {
+        self.ended = true;
+        (self.tell)(Update::RetryEnd { attempt: self.attempt, outcome });
+    }
+}
+
+impl Drop for Retry<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            (self.tell)(Update::RetryEnd { attempt: self.attempt, outcome: RetryOutcome::Cancelled });
+        }
+    }
+}

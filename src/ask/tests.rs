@@ -1,0 +1,546 @@
+//! Requests to models on a clock of the tests, with a scripted provider and a scripted client.
+
+use super::{
+    Pending,
+    client::{Client, Completion, Unanswered},
+    clock::Clock,
+    failed::{Failed, Next},
+    purpose::Purpose,
+    request::{Answered, Limits, Origin, Quota, Request, RetryOutcome, Update},
+    retry::Policy,
+    routes::{Provider, Routes},
+};
+use crate::{
+    conversation::message::Usage,
+    ids::ModelRef,
+    models::candidates::{Candidate, Way},
+    provider::{
+        self, Answer, Api, Cache, Delta, Endpoint, KeySource, Part, Reasoning, Stop, ToolChoice, ToolOutcome, Trouble,
+        TroubleKind, Turn,
+    },
+};
+use serde_json::{Value, json};
+use std::{
+    collections::VecDeque,
+    future,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard},
+    task::{Context, Poll, Waker},
+    time::{Duration, Instant},
+};
+
+const PURPOSES: [Purpose; 6] = [
+    Purpose::Turn,
+    Purpose::Compaction,
+    Purpose::TurnPrefix,
+    Purpose::ShortSummary,
+    Purpose::BranchSummary,
+    Purpose::Handoff,
+];
+
+const STALL: Duration = Duration::from_secs(90);
+
+/// Everything that happened, in order.
+#[derive(Debug, Clone)]
+enum Seen {
+    Provider(provider::Request),
+    Client(Box<Completion>),
+    /// A request was dropped without its answer.
+    Cancelled,
+    Update(Update),
+}
+
+/// Step of a script.
+enum Reply {
+    /// Pieces, and then the end of the attempt.
+    Ends(Vec<Delta>, Result<Answer, Trouble>),
+    /// An answer of the client.
+    Message(Result<Value, Unanswered>),
+    /// Pieces, and then silence.
+    Silence(Vec<Delta>),
+}
+
+/// The world around the routes: a script, a clock that moves when everything waits, and a list of what happened.
+#[derive(Clone)]
+struct World(Arc<Mutex<State>>);
+
+struct State {
+    script: VecDeque<Reply>,
+    seen: Vec<Seen>,
+    now: Instant,
+    /// The instants that something waits for since the last poll.
+    alarms: Vec<Instant>,
+}
+
+impl World {
+    fn new(script: impl IntoIterator<Item = Reply>) -> Self {
+        let script = script.into_iter().collect();
+        Self(Arc::new(Mutex::new(State { script, seen: Vec::new(), now: Instant::now(), alarms: Vec::new() })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("no panic")
+    }
+
+    fn see(&self, seen: Seen) {
+        self.state().seen.push(seen);
+    }
+
+    fn reply(&self) -> Reply {
+        self.state().script.pop_front().expect("a reply for each request")
+    }
+
+    fn routes(&self) -> Routes {
+        let world = || self.clone();
+        Routes { provider: Box::new(world()), client: Arc::new(world()), clock: Box::new(world()) }
+    }
+
+    /// Asks, and moves the clock to the next alarm whenever nothing else happens.
+    fn ask(&self, request: &Request) -> Result<Answered, Failed> {
+        let routes = self.routes();
+        let tell = |update: Update| self.see(Seen::Update(update));
+        let mut asking = pin!(routes.ask(request, &tell));
+        loop {
+            self.state().alarms.clear();
+            if let Poll::Ready(result) = asking.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                return result;
+            }
+            let mut state = self.state();
+            state.now = *state.alarms.iter().min().expect("a request that waits for ever");
+        }
+    }
+
+    /// Asks until it waits for the first time, and drops the request then.
+    fn ask_and_drop(&self, request: &Request) {
+        let routes = self.routes();
+        let tell = |update: Update| self.see(Seen::Update(update));
+        let mut asking = Box::pin(routes.ask(request, &tell));
+        assert!(asking.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.state().seen.clone()
+    }
+
+    fn updates(&self) -> Vec<Update> {
+        let update = |seen: Seen| if let Seen::Update(update) = seen { Some(update) } else { None };
+        self.seen().into_iter().filter_map(update).collect()
+    }
+
+    fn requests(&self) -> Vec<provider::Request> {
+        let request = |seen: Seen| if let Seen::Provider(request) = seen { Some(request) } else { None };
+        self.seen().into_iter().filter_map(request).collect()
+    }
+
+    fn completions(&self) -> Vec<Completion> {
+        let completion = |seen: Seen| if let Seen::Client(completion) = seen { Some(*completion) } else { None };
+        self.seen().into_iter().filter_map(completion).collect()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.seen().iter().any(|seen| matches!(seen, Seen::Cancelled))
+    }
+
+    fn passed_since(&self, start: Instant) -> Duration {
+        self.state().now - start
+    }
+}
+
+impl Clock for World {
+    fn now(&self) -> Instant {
+        self.state().now
+    }
+
+    fn timestamp_ms(&self) -> i64 {
+        7
+    }
+
+    fn sleep_until(&self, at: Instant) -> Pending<'_, ()> {
+        Box::pin(future::poll_fn(move |_| {
+            let mut state = self.state();
+            if state.now >= at {
+                return Poll::Ready(());
+            }
+            state.alarms.push(at);
+            Poll::Pending
+        }))
+    }
+
+    fn chance(&self) -> u8 {
+        0
+    }
+}
+
+/// A request on its way. Dropping it before its answer is seen.
+struct OnItsWay<'a>(&'a World, bool);
+
+impl Drop for OnItsWay<'_> {
+    fn drop(&mut self) {
+        if !self.1 {
+            self.0.see(Seen::Cancelled);
+        }
+    }
+}
+
+impl Provider for World {
+    fn ask<'a>(
+        &'a self,
+        _: &'a Endpoint,
+        request: &'a provider::Request,
+        stall: Duration,
+        told: &'a mut (dyn FnMut(&Delta) + Send),
+    ) -> Pending<'a, Result<Answer, Trouble>> {
+        assert_eq!(stall, STALL);
+        self.see(Seen::Provider(request.clone()));
+        Box::pin(async move {
+            let mut on_its_way = OnItsWay(self, false);
+            match self.reply() {
+                Reply::Ends(deltas, end) => {
+                    deltas.iter().for_each(told);
+                    on_its_way.1 = true;
+                    end
+                }
+                Reply::Silence(deltas) => {
+                    deltas.iter().for_each(told);
+                    future::pending().await
+                }
+                Reply::Message(_) => panic!("a client's reply for a provider"),
+            }
+        })
+    }
+}
+
+impl Client for World {
+    fn complete(&self, completion: Completion) -> Pending<'_, Result<Value, Unanswered>> {
+        self.see(Seen::Client(Box::new(completion)));
+        Box::pin(async move {
+            let mut on_its_way = OnItsWay(self, false);
+            match self.reply() {
+                Reply::Message(message) => {
+                    on_its_way.1 = true;
+                    message
+                }
+                Reply::Silence(_) => future::pending().await,
+                Reply::Ends(..) => panic!("a provider's reply for a client"),
+            }
+        })
+    }
+}
+
+fn request(way: Way) -> Request {
+    let second = Duration::from_secs(1);
+    Request {
+        purpose: Purpose::Turn,
+        origin: Origin { session: "s".into(), operation: "o".into() },
+        candidate: Candidate {
+            model: ModelRef::parse("some/model").expect("a model"),
+            window: 100_000,
+            output: None,
+            thinks: false,
+            way,
+        },
+        system: Some("Be brief.".to_owned()),
+        turns: vec![Turn::user("Hello.")],
+        tools: Vec::new(),
+        tool_choice: ToolChoice::default(),
+        max_tokens: 4_000,
+        reasoning: Reasoning::Off,
+        cache: Cache::default(),
+        retry: Policy { most: 3, base: 2 * second, max: 60 * second, longest: 30 * second },
+        limits: Limits { stall: STALL, client: None, until: None, quota: None },
+    }
+}
+
+fn at_provider() -> Request {
+    let endpoint = Endpoint {
+        api: Api::Anthropic,
+        base_url: "http://127.0.0.1:1".to_owned(),
+        key: KeySource::None,
+        headers: Vec::new(),
+    };
+    request(Way::Provider(endpoint))
+}
+
+fn by_client() -> Request {
+    request(Way::Client)
+}
+
+fn usage(input: u64, output: u64) -> Usage {
+    Usage { input, output, ..Usage::default() }
+}
+
+fn text(text: &str) -> Delta {
+    Delta::Text(text.to_owned())
+}
+
+fn answer(text: &str) -> Answer {
+    Answer { parts: vec![Part::text(text)], usage: usage(10, 2), stop: Stop::Done }
+}
+
+fn answers(with: &str) -> Reply {
+    Reply::Ends(vec![text(with)], Ok(answer(with)))
+}
+
+fn fails(kind: TroubleKind) -> Reply {
+    Reply::Ends(Vec::new(), Err(Trouble::new(kind, "")))
+}
+
+/// The kinds of the updates, in order.
+fn kinds(updates: &[Update]) -> Vec<&'static str> {
+    let kind = |update: &Update| match update {
+        Update::Begins => "begins",
+        Update::Delta(_) => "delta",
+        Update::Complete => "complete",
+        Update::RetryStart { .. } => "retry starts",
+        Update::RetryEnd { outcome: RetryOutcome::Answered, .. } => "retry answered",
+        Update::RetryEnd { outcome: RetryOutcome::Failed(_), .. } => "retry failed",
+        Update::RetryEnd { outcome: RetryOutcome::Cancelled, .. } => "retry cancelled",
+        Update::Spent(_) => "spent",
+    };
+    updates.iter().map(kind).collect()
+}
+
+#[test]
+fn a_request_of_any_purpose_is_answered_retried_and_paid_alike() {
+    for purpose in PURPOSES {
+        let world = World::new([fails(TroubleKind::Broken), answers("hi")]);
+        let answered = world.ask(&Request { purpose, ..at_provider() }).expect("an answer");
+        assert_eq!((answered.answer.text().as_str(), answered.cost), ("hi", usage(10, 2).with_total()), "{purpose:?}");
+        let updates = world.updates();
+        let expected = ["begins", "retry starts", "begins", "delta", "complete", "retry answered", "spent"];
+        assert_eq!(kinds(&updates), expected, "{purpose:?}");
+        let Some(Update::Spent(spent)) = updates.last() else { panic!("{updates:?}") };
+        assert_eq!(
+            (spent.purpose, spent.model.to_string().as_str(), spent.usage),
+            (purpose, "some/model", usage(10, 2))
+        );
+
+        let message = json!({"content": [{"type": "text", "text": "hi"}]});
+        let world = World::new([Reply::Message(Ok(message))]);
+        assert_eq!(world.ask(&Request { purpose, ..by_client() }).expect("an answer").answer.text(), "hi");
+        assert_eq!(world.completions()[0].purpose, purpose);
+    }
+}
+
+impl Usage {
+    /// The same with the total that a sum of usages has.
+    fn with_total(self) -> Self {
+        Self { total: self.context_tokens(), ..self }
+    }
+}
+
+#[test]
+fn turns_and_tools_reach_the_provider() {
+    let tools = vec![json!({"name": "read", "description": "Reads a file.", "inputSchema": {"type": "object"}})];
+    let call = Part::Call { id: "c".into(), name: "read".into(), arguments: "{}".into(), signature: None };
+    let result = ToolOutcome { call: "c".into(), name: "read".into(), parts: vec![Part::text("x")], is_error: false };
+    let turns = vec![Turn::user("Read it."), Turn::Assistant(vec![call.clone()]), Turn::Result(result)];
+    let cache = Cache::Prefix("s".to_owned());
+    let asked = Request { turns: turns.clone(), tools: tools.clone(), cache: cache.clone(), ..at_provider() };
+    let calls = Answer { parts: vec![call], usage: usage(10, 2), stop: Stop::ToolUse };
+    let world = World::new([Reply::Ends(vec![Delta::Call("{}".to_owned())], Ok(calls.clone()))]);
+    assert_eq!(world.ask(&asked).expect("an answer").answer, calls);
+    let sent = world.requests().remove(0);
+    assert_eq!((sent.model.id.as_str(), sent.system.as_deref()), ("model", Some("Be brief.")));
+    assert_eq!((sent.turns, sent.tools, sent.tool_choice, sent.cache), (turns, tools, ToolChoice::Auto, cache));
+}
+
+#[test]
+fn turns_and_tools_reach_the_client() {
+    let tools = vec![json!({"name": "read", "description": "Reads a file.", "inputSchema": {"type": "object"}})];
+    let content = json!([
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "text", "text": "one"}, {"type": "text", "text": "two"},
+        {"type": "toolCall", "id": "c", "name": "read", "arguments": {"path": "a"}},
+    ]);
+    let message = json!({"content": content, "stopReason": "toolUse", "usage": {"input": 10, "output": 2}});
+    let world = World::new([Reply::Message(Ok(message))]);
+    let answered = world.ask(&Request { tools: tools.clone(), ..by_client() }).expect("an answer");
+    assert!(answered.answer.calls_a_tool() && answered.answer.stop == Stop::ToolUse);
+    let sent = world.completions().remove(0);
+    assert_eq!((sent.tools, sent.max_tokens, sent.model.to_string().as_str()), (tools, 4_000, "some/model"));
+    assert_eq!((sent.system.as_deref(), sent.deadline), (Some("Be brief."), None));
+    assert_eq!(sent.origin, Origin { session: "s".into(), operation: "o".into() });
+    let user = json!({"role": "user", "content": [{"type": "text", "text": "Hello."}], "timestamp": 7});
+    assert_eq!(sent.messages, [user]);
+    // An answer that comes whole is reported in pieces too, and the texts join to its text.
+    let deltas: Vec<Delta> =
+        world.updates().into_iter().filter_map(|it| if let Update::Delta(it) = it { Some(it) } else { None }).collect();
+    let call = Delta::Call(r#"{"path":"a"}"#.to_owned());
+    assert_eq!(deltas, [Delta::Thinking("hm".to_owned()), text("one"), text("\ntwo"), call]);
+    assert_eq!(answered.answer.text(), "one\ntwo");
+}
+
+#[test]
+fn thinking_gets_room_beside_the_answer() {
+    let most = |thinks: bool, output: Option<u64>, reasoning: Reasoning| {
+        let mut request = Request { reasoning, ..at_provider() };
+        (request.candidate.thinks, request.candidate.output) = (thinks, output);
+        let sent = request.for_provider();
+        (sent.max_tokens, sent.ceiling, sent.reasoning)
+    };
+    assert_eq!(most(false, None, Reasoning::Off), (Some(4_000), None, Reasoning::Unsaid));
+    assert_eq!(most(true, None, Reasoning::Off), (Some(5_024), None, Reasoning::Off));
+    assert_eq!(most(true, Some(4_500), Reasoning::Off), (Some(4_500), Some(4_500), Reasoning::Off));
+    let high = Reasoning::Effort(provider::Effort::High);
+    assert_eq!(most(true, Some(64_000), high), (Some(4_000), Some(64_000), high), "the codec adds its room");
+}
+
+#[test]
+fn pieces_are_reported_as_they_come_and_void_after_a_new_beginning() {
+    let cut_off = Trouble::new(TroubleKind::CutOff, "");
+    let world = World::new([
+        Reply::Ends(vec![text("half an ans")], Err(cut_off)),
+        Reply::Ends(vec![text("a whole "), text("answer")], Ok(answer("a whole answer"))),
+    ]);
+    world.ask(&at_provider()).expect("an answer");
+    let mut told = String::new();
+    for update in world.updates() {
+        match update {
+            Update::Begins => told.clear(),
+            Update::Delta(Delta::Text(piece)) => told.push_str(&piece),
+            Update::Complete => told.push('.'),
+            _ => {}
+        }
+    }
+    assert_eq!(told, "a whole answer.");
+}
+
+#[test]
+fn retries_wait_longer_each_time_and_have_an_end() {
+    let world = World::new((0..4).map(|_| fails(TroubleKind::Broken)));
+    let start = world.now();
+    let failed = world.ask(&at_provider()).expect_err("a failure");
+    assert_eq!((failed.next, failed.retryable), (Next::OtherModel, true));
+    assert_eq!(world.passed_since(start), Duration::from_secs(2 + 4 + 8));
+    let mut attempts = Vec::new();
+    for update in world.updates() {
+        if let Update::RetryStart { attempt, most, delay, failed } = update {
+            assert!(failed.to_string().starts_with("some/model: the provider failed"), "{failed}");
+            attempts.push((attempt, most, delay.as_secs()));
+        }
+    }
+    assert_eq!(attempts, [(1, 3, 2), (2, 3, 4), (3, 3, 8)]);
+    let ends = kinds(&world.updates()).iter().filter(|kind| **kind == "retry failed").count();
+    assert_eq!(ends, 3, "each start has its end");
+}
+
+#[test]
+fn what_no_retry_mends_fails_at_once() {
+    for kind in [TroubleKind::Denied, TroubleKind::Stalled, TroubleKind::Overflow(Default::default())] {
+        let world = World::new([fails(kind)]);
+        world.ask(&at_provider()).expect_err("a failure");
+        assert_eq!(kinds(&world.updates()), ["begins"], "{kind:?}");
+    }
+    let long = Trouble { retry_after: Some(Duration::from_secs(31)), ..Trouble::new(TroubleKind::Throttled, "") };
+    let world = World::new([Reply::Ends(Vec::new(), Err(long))]);
+    world.ask(&at_provider()).expect_err("nobody waits that long");
+}
+
+#[test]
+fn the_cost_of_all_attempts_adds_up() {
+    let failed = json!({"stopReason": "error", "errorMessage": "overloaded", "content": [], "usage": {"input": 100, "output": 20}});
+    let whole =
+        json!({"content": [{"type": "text", "text": "hi"}], "usage": {"input": 100, "output": 30, "cacheRead": 5}});
+    let world = World::new([Reply::Message(Ok(failed)), Reply::Message(Ok(whole))]);
+    let answered = world.ask(&by_client()).expect("an answer");
+    let last = Usage { cache_read: 5, ..usage(100, 30) };
+    assert_eq!((answered.answer.usage.input, answered.answer.usage.output), (last.input, last.output));
+    assert_eq!(answered.cost, Usage { cache_read: 5, total: 255, ..usage(200, 50) });
+    let updates = world.updates();
+    let spent: Vec<u64> = updates
+        .iter()
+        .filter_map(|update| if let Update::Spent(spent) = update { Some(spent.usage.context_tokens()) } else { None })
+        .collect();
+    assert_eq!(spent, [120, 135]);
+    let expected = ["begins", "spent", "retry starts", "begins", "delta", "complete", "retry answered", "spent"];
+    assert_eq!(kinds(&updates), expected);
+}
+
+#[test]
+fn a_client_that_is_silent_is_late_and_is_not_asked_again() {
+    let mut request = by_client();
+    request.limits.client = Some(Duration::from_secs(60));
+    let world = World::new([Reply::Silence(Vec::new())]);
+    let start = world.now();
+    let failed = world.ask(&request).expect_err("a failure");
+    assert!(failed.to_string().contains("the client did not answer in time: nothing within 60 s"), "{failed}");
+    assert_eq!((failed.next, world.passed_since(start)), (Next::OtherModel, Duration::from_secs(60)));
+    assert_eq!(world.completions()[0].deadline, Some(Duration::from_secs(60)));
+    assert!(world.is_cancelled());
+    assert_eq!(kinds(&world.updates()), ["begins"]);
+}
+
+#[test]
+fn a_request_ends_with_its_time_retries_included() {
+    // By the client: it gets the time that is left.
+    let world =
+        World::new([Reply::Message(Err(Unanswered::Error("503 overloaded".into()))), Reply::Silence(Vec::new())]);
+    let mut request = by_client();
+    request.limits.client = Some(Duration::from_secs(60));
+    request.limits.until = Some(world.now() + Duration::from_secs(50));
+    let start = world.now();
+    let failed = world.ask(&request).expect_err("a failure");
+    assert_eq!((failed.next, world.passed_since(start)), (Next::Stop, Duration::from_secs(50)));
+    let deadlines: Vec<_> = world.completions().iter().map(|it| it.deadline.map(|it| it.as_secs())).collect();
+    assert_eq!(deadlines, [Some(50), Some(48)]);
+    assert!(world.is_cancelled());
+    assert_eq!(kinds(&world.updates()), ["begins", "retry starts", "begins", "retry cancelled"]);
+
+    // At a provider, in the middle of an answer.
+    let world = World::new([Reply::Silence(vec![text("half")])]);
+    let mut request = at_provider();
+    request.limits.until = Some(world.now() + Duration::from_secs(5));
+    assert_eq!(world.ask(&request).expect_err("a failure").next, Next::Stop);
+    assert!(world.is_cancelled());
+
+    // During the wait before a retry.
+    let world = World::new([fails(TroubleKind::Broken)]);
+    let mut request = at_provider();
+    request.limits.until = Some(world.now() + Duration::from_secs(1));
+    assert_eq!(world.ask(&request).expect_err("a failure").next, Next::Stop);
+    assert_eq!(kinds(&world.updates()), ["begins", "retry starts", "retry cancelled"]);
+}
+
+#[test]
+fn dropping_a_request_cancels_it() {
+    for request in [at_provider(), by_client()] {
+        let world = World::new([Reply::Silence(vec![text("half")])]);
+        world.ask_and_drop(&request);
+        assert!(world.is_cancelled());
+    }
+    let world = World::new([fails(TroubleKind::Broken)]);
+    world.ask_and_drop(&at_provider());
+    assert_eq!(kinds(&world.updates()), ["begins", "retry starts", "retry cancelled"], "a start has its end here too");
+}
+
+#[test]
+fn a_quota_limits_requests_and_their_retries_together() {
+    let quota = Arc::new(Quota::new(3, "3 were sent"));
+    let mut request = at_provider();
+    request.limits.quota = Some(quota.clone());
+    let world = World::new([answers("hi"), fails(TroubleKind::Broken), fails(TroubleKind::Broken)]);
+    world.ask(&request).expect("an answer");
+    let failed = world.ask(&request).expect_err("a failure");
+    assert!(failed.to_string().contains("3 were sent"), "{failed}");
+    assert_eq!((world.requests().len(), failed.next), (3, Next::OtherModel), "the fourth one is not sent");
+    quota.add(1);
+    let world = World::new([answers("hi")]);
+    world.ask(&request).expect("one more may be sent");
+}
+
+#[test]
+fn an_error_of_a_client_is_read_like_its_providers() {
+    let next = |unanswered: Unanswered| {
+        let mut request = by_client();
+        request.retry = Policy::NEVER;
+        let failed = World::new([Reply::Message(Err(unanswered))]).ask(&request).expect_err("a failure");
+        (failed.next, failed.retryable)
+    };
+    let said = |text: &str| Unanswered::Error(text.to_owned());
+    let too_long = said("prompt is too long: 210000 tokens > 200000 maximum");
+    assert_eq!(next(too_long), (Next::Shorten { window: Some(200_000) }, false));
+    assert_eq!(next(said("429 Too Many Requests")), (Next::OtherModel, true));
+    assert_eq!(next(said("no")), (Next::OtherModel, false));
+    assert_eq!(next(Unanswered::Gone), (Next::OtherModel, false));
+}

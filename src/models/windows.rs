@@ -1,0 +1,78 @@
+//! The file of learned windows: one for all daemons that keep their files in the same folder.
+
+use super::{ModelRef, learned::Learned};
+use crate::regular;
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Largest file that is read, in bytes. A window takes less than a hundred.
+const LARGEST: u64 = 1 << 20;
+
+/// The windows that providers taught, with the file that keeps them.
+#[derive(Debug, Clone)]
+pub struct Windows {
+    learned: Learned,
+    file: PathBuf,
+}
+
+impl Windows {
+    /// Reads the file in `data`. A missing or invalid file holds no windows. Blocks.
+    #[must_use]
+    pub fn read(data: &Path) -> Self {
+        let file = data.join("learned-windows.json");
+        let text = regular::read(&file, LARGEST).ok();
+        let windows: Option<BTreeMap<String, u64>> = text.and_then(|text| serde_json::from_slice(&text).ok());
+        Self { learned: Learned::of(windows.unwrap_or_default()), file }
+    }
+
+    /// The windows. A clone of them learns what this learns.
+    #[must_use]
+    pub fn learned(&self) -> &Learned {
+        &self.learned
+    }
+
+    /// The window of a model, in tokens.
+    #[must_use]
+    pub fn window(&self, model: &ModelRef) -> Option<u64> {
+        self.learned.window(model)
+    }
+
+    /// Learns a window and writes the file in the background. A window that cannot be written is learned again.
+    pub fn learn(&self, model: &ModelRef, window: u64) {
+        if self.learned.learn(model, window) {
+            let windows = self.clone();
+            tokio::task::spawn_blocking(move || windows.write());
+        }
+    }
+
+    fn write(&self) {
+        let text = serde_json::to_string_pretty(&self.learned.all()).unwrap_or_default();
+        let written = self.file.parent().map_or(Ok(()), fs::create_dir_all);
+        let written = written.and_then(|()| regular::replace(&self.file, text.as_bytes()));
+        if let Err(error) = written {
+            tracing::debug!(%error, "learned windows are not written");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_outlive_their_daemon() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path().join("data");
+        let model = ModelRef::parse("local/m").expect("a model");
+        let windows = Windows::read(&data);
+        assert_eq!(windows.window(&model), None);
+        assert!(windows.learned().learn(&model, 8_192));
+        windows.write();
+        assert_eq!(Windows::read(&data).window(&model), Some(8_192));
+        fs::write(data.join("learned-windows.json"), "{").expect("a file");
+        assert_eq!(Windows::read(&data).window(&model), None, "an invalid file holds none");
+    }
+}
