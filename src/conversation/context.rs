@@ -1,4 +1,5 @@
-//! What a model may be sent now: the path, seen through its latest compaction and its edits, made valid for a provider.
+//! The messages that a model may be sent: the path, seen through its latest compaction and its edits, made valid for a
+//! provider.
 //!
 //! `build` is the only way to a `Context`, and validity is its last step, so no chain of compactions, branches, aborts
 //! or another program's writing leads to a list that a provider refuses. `check` is a second opinion that shares no
@@ -37,12 +38,12 @@ pub struct Context {
 pub struct ContextMessage {
     /// The entry it comes from; none for one that stands in for something that is missing.
     pub entry: Option<EntryId>,
-    /// What part of the context it is.
+    /// The part of the context.
     pub part: Part,
     source: Source,
 }
 
-/// What part of the context a message is.
+/// The part of the context that a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// It stands for what a compaction summarized.
@@ -126,7 +127,7 @@ impl ContextMessage {
         }
     }
 
-    /// What is known of it without its texts.
+    /// The message without its texts.
     #[must_use]
     pub fn outline(&self) -> &Outline {
         match &self.source {

@@ -3,6 +3,7 @@
 
 mod compaction;
 mod escapes;
+mod head;
 mod header;
 mod mirror;
 mod place;
@@ -10,9 +11,10 @@ mod preserved;
 mod writing;
 
 pub use compaction::Compaction;
+pub use head::{Head, text};
 pub use header::{Header, HeaderKind};
 pub use mirror::{CARRIED, Mark, Mirror};
-pub use place::{Broken, PLACEHOLDER, present};
+pub use place::{Broken, PLACEHOLDER};
 pub use preserved::{CarriedCalibration, CarriedMessage, CarriedPin, Preserved};
 pub use writing::{line, milliseconds, now, one_line, raw};
 
@@ -27,11 +29,9 @@ use crate::{
     ids::EntryId,
 };
 use escapes::without_half_pairs;
-use place::Named;
-use serde::{Deserialize, Serialize, de::IgnoredAny};
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::{
-    borrow::Cow,
     ops::Range,
     sync::{Arc, OnceLock},
 };
@@ -56,7 +56,7 @@ pub struct Entry {
     pub parent: Option<EntryId>,
     /// When it was written, in the file's own form.
     pub timestamp: String,
-    /// What it is.
+    /// The content by type.
     pub body: Body,
     /// The `type` of the line.
     pub kind: String,
@@ -65,7 +65,7 @@ pub struct Entry {
     size: Size,
 }
 
-/// What an entry is.
+/// The content of an entry by its type.
 #[derive(Debug)]
 pub enum Body {
     /// A message of the conversation.
@@ -86,7 +86,7 @@ pub enum Body {
     SessionInfo { name: String },
     /// The model from here on.
     ModelChange { provider: String, model: String },
-    /// How much the model is asked to think from here on.
+    /// The thinking level from here on.
     ThinkingLevel(String),
     /// Tokens of a model call that was no turn.
     Usage,
@@ -101,10 +101,10 @@ pub enum Body {
 /// A message and where its JSON stands in the line.
 #[derive(Debug)]
 pub struct MessageBody {
-    /// What is known of it without its texts.
+    /// The message without its texts.
     pub outline: Outline,
     json: Range<usize>,
-    /// What it says, once somebody wanted to know.
+    /// The whole message, after the first use.
     message: OnceLock<Box<Message>>,
 }
 
@@ -127,9 +127,9 @@ pub struct BranchSummary {
 /// A `custom_message` entry.
 #[derive(Debug)]
 pub struct CustomMessage {
-    /// Whose it is.
+    /// The type, which names its owner.
     pub custom_type: String,
-    /// What it says.
+    /// The content.
     pub content: message::Content,
     json: Range<usize>,
 }
@@ -144,7 +144,7 @@ pub struct ContextEdit {
     pub replacement: Option<Replacement>,
 }
 
-/// What stands in the place of an edited message's content.
+/// The content in the place of an edited message's content.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct Replacement {
     /// A text or blocks.
@@ -155,7 +155,7 @@ pub struct Replacement {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Custom {
-    /// Whose it is.
+    /// The type, which names its owner.
     #[serde(default)]
     pub custom_type: String,
     /// Its data.
@@ -163,7 +163,7 @@ pub struct Custom {
     pub data: Value,
 }
 
-/// Why a line is no entry.
+/// The reason for which a line is no entry.
 #[derive(Debug, thiserror::Error)]
 pub enum BadLine {
     /// Not JSON, or not an object with a `type`.
@@ -172,35 +172,6 @@ pub enum BadLine {
     /// A version 3 line without its id.
     #[error("an entry of version 3 needs an id")]
     NoId,
-}
-
-/// What every entry has. The rest is read by its type, so that an unknown one may have anything.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Head<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(default, borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(default, borrow, deserialize_with = "present")]
-    parent_id: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    timestamp: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    message: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    content: Option<&'a RawValue>,
-    // What the index looks at too: a key that is there twice makes a line no entry, for both alike.
-    #[serde(default, rename = "customType")]
-    _custom_type: Option<IgnoredAny>,
-    #[serde(default, rename = "targetId")]
-    _target_id: Option<IgnoredAny>,
-    #[serde(default, rename = "label")]
-    _label: Option<IgnoredAny>,
-    #[serde(default, rename = "name")]
-    _name: Option<IgnoredAny>,
-    #[serde(default, rename = "title")]
-    _title: Option<IgnoredAny>,
 }
 
 /// The fields of the small types.
@@ -227,11 +198,6 @@ struct Small {
     thinking_level: Option<String>,
 }
 
-/// A JSON text that is a string, as one.
-fn text(json: Option<&RawValue>) -> Option<String> {
-    json.and_then(|json| serde_json::from_str(json.get()).ok())
-}
-
 impl Entry {
     /// Reads one line of a version 3 file. A known type whose fields are not what that type needs is kept as
     /// `Unknown`: it adds nothing to the context, and it is not lost.
@@ -242,7 +208,7 @@ impl Entry {
         match without_half_pairs(&line) {
             Some(mended) => {
                 // An index reads the type and the ids of the line as it stands.
-                let Named { id, parent } = Self::named(&Self::head(&line)?)?;
+                let (id, parent) = Self::ids(&Self::head(&line)?)?;
                 Ok(Self { id, parent, ..Self::read(mended.into())? })
             }
             None => Self::read(line),
@@ -250,13 +216,20 @@ impl Entry {
     }
 
     fn head(line: &str) -> Result<Head<'_>, BadLine> {
-        serde_json::from_str(line).map_err(|error| BadLine::Garbled(message::without_position(&error.to_string())))
+        Head::read(line).map_err(|error| BadLine::Garbled(message::without_position(&error.to_string())))
+    }
+
+    /// The id and the parent that a line names.
+    fn ids(head: &Head<'_>) -> Result<(EntryId, Option<EntryId>), BadLine> {
+        let id = head.id().ok_or(BadLine::NoId)?;
+        Ok((id.into_owned().into(), head.parent().map(|parent| parent.into_owned().into())))
     }
 
     fn read(line: Arc<str>) -> Result<Self, BadLine> {
         let head = Self::head(&line)?;
-        let Named { id, parent } = Self::named(&head)?;
-        let timestamp = text(head.timestamp).or(head.timestamp.map(|it| it.get().to_owned())).unwrap_or_default();
+        let (id, parent) = Self::ids(&head)?;
+        let timestamp =
+            head.timestamp.map(|json| text(json).unwrap_or(json.get().into())).unwrap_or_default().into_owned();
         let body = Body::read(&line, &head).map_or(Body::Unknown, |body| mirror::marked(body, &line));
         let size = body.size();
         let kind = head.kind.to_string();
@@ -330,7 +303,7 @@ impl Entry {
         }
     }
 
-    /// What is known of the message without its texts, where the entry is one.
+    /// The message without its texts, where the entry is one.
     #[must_use]
     pub fn outline(&self) -> Option<&Outline> {
         match &self.body {
@@ -432,7 +405,7 @@ impl Entry {
         matches!(&self.body, Body::CustomMessage(custom) if custom.custom_type == PINNED_TEXT)
     }
 
-    /// What of it is kept word for word when it is pinned: its texts, and its calls by name.
+    /// The text that a pin keeps word for word: its texts, and its calls by name.
     #[must_use]
     pub fn pinned_text(&self) -> String {
         let blocks = match &self.body {
@@ -453,7 +426,7 @@ impl Entry {
         parts.collect::<Vec<_>>().join("\n")
     }
 
-    /// What of it a person would read: its texts and calls, a summary, a name.
+    /// The text for a person: its texts and calls, a summary, a name.
     #[must_use]
     pub fn readable_text(&self) -> String {
         match &self.body {

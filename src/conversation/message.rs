@@ -13,10 +13,10 @@ use std::{borrow::Cow, collections::BTreeMap};
 /// Stands for the API, provider or model of an answer where nobody named one. Readers of the format need a text there.
 pub const NO_MODEL: &str = "unknown";
 
-/// Who a message is from, with what only that kind of message has.
+/// A message by its role.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// What the user said.
+    /// A message of the user.
     User(Content),
     /// An instruction written by an agent, not by the user.
     Developer(Content),
@@ -24,7 +24,7 @@ pub enum Message {
     System(Content),
     /// An answer of a model.
     Assistant(Assistant),
-    /// What a tool returned.
+    /// A tool result.
     ToolResult(ToolResult),
     /// A command the user ran beside the model (`bashExecution`, oh-my-pi's `pythonExecution`).
     Execution(Execution),
@@ -63,7 +63,7 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-/// What is known of an image without keeping it.
+/// An image without its bytes.
 #[derive(Debug, Clone)]
 pub struct Image {
     /// For example `image/png`.
@@ -87,11 +87,11 @@ pub struct Assistant {
     pub usage: Option<Usage>,
     /// The path of the count in `usage` that is no number.
     pub invalid_usage: Option<String>,
-    /// Why it stopped.
+    /// The reason of its end.
     pub stop: StopReason,
 }
 
-/// Why a model stopped.
+/// The reason of an answer's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     /// It was done.
@@ -123,14 +123,14 @@ pub struct Usage {
     pub total: u64,
 }
 
-/// What a tool returned.
+/// A tool result.
 #[derive(Debug, Clone)]
 pub struct ToolResult {
     /// The call it answers.
     pub call: CallId,
     /// The tool, where the file says so.
     pub tool: String,
-    /// What the tool returned.
+    /// The content of the result.
     pub content: Content,
     /// The tool failed.
     pub is_error: bool,
@@ -143,7 +143,7 @@ pub struct ToolResult {
 pub struct Execution {
     /// The command or code.
     pub command: String,
-    /// What it printed.
+    /// The output.
     pub output: String,
     /// Its exit code, where it ended by itself.
     pub exit_code: Option<i64>,
@@ -151,13 +151,13 @@ pub struct Execution {
     pub excluded: bool,
 }
 
-/// Why a text is not a message.
+/// The reason for which a text is not a message.
 #[derive(Debug, thiserror::Error)]
 #[error("{problem}")]
 pub struct NotAMessage {
-    /// Where, inside the message: `content[2].text`, or empty for the message itself.
+    /// The path inside the message, such as `content[2].text`; empty for the message itself.
     pub path: String,
-    /// What is wrong and what was expected.
+    /// The problem and the expected value.
     pub problem: String,
 }
 
@@ -264,7 +264,7 @@ pub fn text_of(blocks: &[Block]) -> String {
     texts.join("\n")
 }
 
-/// Where in a JSON text something is wrong, and what. serde names a missing field in its text and not in its path.
+/// The path and the text of a JSON error. serde names a missing field in its text and not in its path.
 pub(crate) fn place_and_problem(error: &serde_path_to_error::Error<serde_json::Error>) -> (String, String) {
     let problem = without_position(&error.inner().to_string());
     let missing = problem.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
@@ -277,7 +277,7 @@ pub(crate) fn place_and_problem(error: &serde_path_to_error::Error<serde_json::E
     (path, in_plain_words(problem))
 }
 
-/// What is wrong with a JSON text, without Rust's types and positions.
+/// The text of a JSON error, without Rust's types and positions.
 pub(crate) fn plain(error: &serde_json::Error) -> String {
     in_plain_words(without_position(&error.to_string()))
 }
@@ -572,7 +572,7 @@ fn lenient(json: &RawValue, depth: usize) -> Option<Value> {
     })
 }
 
-/// Where `part`, a slice of `whole`, begins in it.
+/// The offset of `part`, a slice of `whole`.
 pub(crate) fn offset_in(whole: &str, part: &RawValue) -> usize {
     part.get().as_ptr() as usize - whole.as_ptr() as usize
 }

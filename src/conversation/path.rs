@@ -33,7 +33,7 @@ pub struct Path {
     cut: bool,
     /// Size of the entries' lines.
     bytes: u64,
-    /// What was found there, where the compaction in force is another program's and carries nothing.
+    /// The state found before the first entry, where the compaction in force is another program's and carries none.
     before: Option<Arc<Preserved>>,
 }
 
@@ -60,7 +60,7 @@ struct Marks {
 /// A pin in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
-    /// What is pinned.
+    /// The pins.
     pub entry: EntryId,
     /// Its text, where a compaction or the pin itself brought it along.
     pub text: Option<String>,
@@ -89,7 +89,7 @@ pub fn gather<E>(mut earlier: impl FnMut(Option<&Entry>) -> Result<Option<Arc<En
     Ok(path)
 }
 
-/// What is still missing on the way back.
+/// The parts that are still missing on the way back.
 enum Reach {
     /// The compaction in force.
     Compaction { undone: Vec<EntryId> },
@@ -264,7 +264,7 @@ impl Path {
         }
     }
 
-    /// What was carried to here from before: the place after which entries add to it, and the thing itself.
+    /// The state carried by the compaction in force, and the place of the first entry that adds to it.
     fn carried_in(&self) -> Option<(usize, &Preserved)> {
         let place = self.compaction()?;
         Some((place + 1, self[place].compaction()?.preserved()?))
@@ -380,7 +380,7 @@ impl Path {
         self.entries[since..].iter().any(|entry| entry.undoes().is_some())
     }
 
-    /// How many compactions stand on the whole path, undone ones too.
+    /// The number of compactions on the whole path, undone ones included.
     #[must_use]
     pub fn compactions(&self) -> u64 {
         let (from, past) = self.past();
@@ -429,7 +429,7 @@ impl Path {
         self.past().1?.newest_user_message.as_ref()
     }
 
-    /// What the newest entry that says it says, else what came from before.
+    /// Value from the newest entry that sets it, else the preserved one.
     fn newest<T>(
         &self,
         here: impl FnMut(&Arc<Entry>) -> Option<T>,
@@ -493,7 +493,7 @@ impl Path {
         path
     }
 
-    /// How much the model is asked to think.
+    /// The thinking level.
     #[must_use]
     pub fn thinking_level(&self) -> Option<String> {
         let level = |entry: &Arc<Entry>| match &entry.body {
@@ -514,7 +514,7 @@ fn model_of(entry: &Entry) -> Option<ModelRef> {
 }
 
 impl Preserved {
-    /// What a path says beside its messages, for those who will not see it.
+    /// The settings of a path beside its messages, for readers that do not see the path.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         let carried = |pin: Pin| CarriedPin { entry_id: pin.entry, text: pin.text };

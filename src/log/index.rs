@@ -5,11 +5,9 @@
 //! compares the id that stands in the file.
 
 use crate::{
-    conversation::entry::{PLACEHOLDER, present},
+    conversation::entry::{Head, PLACEHOLDER, text},
     ids::EntryId,
 };
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::value::RawValue;
 use std::{
     borrow::Cow,
     collections::HashMap,
@@ -50,35 +48,6 @@ impl Spot {
 /// The number of an entry, in the order of the file, from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(u32);
-
-/// What the index wants to know of a line.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Head<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(default, borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(default, borrow, deserialize_with = "present")]
-    parent_id: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    custom_type: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    target_id: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    label: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    title: Option<&'a RawValue>,
-    // Looked at so that what is no entry is no entry here either: a key that is there twice is an error.
-    #[serde(default, rename = "timestamp")]
-    _timestamp: Option<IgnoredAny>,
-    #[serde(default, rename = "message")]
-    _message: Option<IgnoredAny>,
-    #[serde(default, rename = "content")]
-    _content: Option<IgnoredAny>,
-}
 
 /// What a line said that is not taken literally.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,48 +93,6 @@ struct Node {
 
 /// No parent.
 const ROOT: u32 = u32::MAX;
-
-impl<'a> Head<'a> {
-    /// Reads it from a line, all of which is checked to be JSON.
-    ///
-    /// # Errors
-    /// When it is not JSON, or not an object with a `type`.
-    pub fn read(line: &'a str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(line)
-    }
-
-    /// The id, where there is one.
-    #[must_use]
-    pub fn id(&self) -> Option<Cow<'a, str>> {
-        text(self.id).filter(|id| !id.is_empty())
-    }
-
-    /// Whether it names a parent, or says that it has none.
-    #[must_use]
-    pub fn names_parent(&self) -> bool {
-        self.parent_id.is_some_and(|json| json.get() == "null" || text(Some(json)).is_some())
-    }
-
-    /// The parent it names; none for a root, and an empty id, which no entry has, where the line names none at all.
-    #[must_use]
-    pub fn parent(&self) -> Option<Cow<'a, str>> {
-        match self.parent_id.map(RawValue::get) {
-            Some("null" | "\"\"") => None,
-            _ => Some(text(self.parent_id).unwrap_or_default()),
-        }
-    }
-}
-
-/// A JSON text that is a string, as one: nearly always the bytes between the quotes.
-fn text(json: Option<&RawValue>) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    let json = json?.get();
-    match json.strip_prefix('"')?.strip_suffix('"')? {
-        plain if !plain.contains('\\') => Some(Cow::Borrowed(plain)),
-        _ => serde_json::from_str::<Text<'_>>(json).ok().map(|text| text.0),
-    }
-}
 
 impl Index {
     /// Adds the next entry of the file. Its parent is the nearest earlier entry with that id; without one it is the entry
@@ -221,22 +148,25 @@ impl Index {
     fn note(&mut self, head: &Head<'_>, place: Place) {
         match head.kind.as_ref() {
             "label" => {
-                let Some(target) = text(head.target_id).map(|target| self.key(&target)) else { return };
-                match text(head.label).filter(|label| !label.is_empty()) {
+                let Some(target) = head.target_id.and_then(text).map(|target| self.key(&target)) else { return };
+                match head.label.and_then(text).filter(|label| !label.is_empty()) {
                     Some(label) => drop(Arc::make_mut(&mut self.labels).insert(target, label.into_owned())),
                     None => drop(Arc::make_mut(&mut self.labels).remove(&target)),
                 }
             }
             "session_info" => {
-                self.title = text(head.name).map(Cow::into_owned);
+                self.title = head.name.and_then(text).map(Cow::into_owned);
                 self.landmarks.push(place);
             }
             "title_change" => {
-                self.title = text(head.title).map(Cow::into_owned);
+                self.title = head.title.and_then(text).map(Cow::into_owned);
                 self.landmarks.push(place);
             }
             "custom"
-                if text(head.custom_type).is_some_and(|kind| kind.starts_with("abridged.") && kind != PLACEHOLDER) =>
+                if head
+                    .custom_type
+                    .and_then(text)
+                    .is_some_and(|kind| kind.starts_with("abridged.") && kind != PLACEHOLDER) =>
             {
                 self.landmarks.push(place);
             }

@@ -6,10 +6,10 @@ use super::{
     pieces::{self, Form, Piece},
 };
 use crate::{
-    conversation::entry::Entry,
+    conversation::entry::{Entry, Head},
     log::{
         error::StoreError,
-        index::{Head, Index, Oddity, Spot},
+        index::{Index, Oddity, Spot},
         repair::Repair,
     },
 };

@@ -3,9 +3,9 @@
 
 use super::lines::Line;
 use crate::{
-    conversation::entry::{Broken, Entry},
+    conversation::entry::{Broken, Entry, Head},
     ids::EntryId,
-    log::index::{Head, Spot},
+    log::index::Spot,
 };
 use serde_json::value::RawValue;
 use std::{cell::OnceCell, ops::Range, sync::Arc};

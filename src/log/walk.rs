@@ -10,11 +10,11 @@ use super::{
     pieces::{self, Form},
 };
 use crate::{
-    conversation::entry::Entry,
+    conversation::entry::{Entry, Head},
     ids::EntryId,
     log::{
         error::StoreError,
-        index::{Head, NEAR, Spot},
+        index::{NEAR, Spot},
     },
 };
 use std::{

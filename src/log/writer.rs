@@ -9,13 +9,17 @@ use super::{
     error::StoreError,
     header::{self, header_line},
     history::{Placed, Source},
-    index::{Head, Spot},
+    index::Spot,
     lines,
     lock::{Lock, Unfinished as Operation},
     migrate,
     names::names_beside,
 };
-use crate::{conversation::entry, ids::EntryId, regular};
+use crate::{
+    conversation::entry::{self, Head},
+    ids::EntryId,
+    regular,
+};
 use std::{
     fs::{self, File},
     io::{self, Write},

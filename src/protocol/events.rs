@@ -11,6 +11,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 /// How long the outbox keeps an event for a client that reads slowly or is away.
@@ -344,23 +345,24 @@ pub enum Severity {
 /// Params of `session/event`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Envelope {
+pub struct Envelope<'a> {
     /// Session of the event.
-    pub session_id: SessionId,
+    pub session_id: &'a SessionId,
     /// Run of the daemon.
-    pub epoch: String,
+    pub epoch: &'a str,
     /// Number of the event, without gaps within a session and epoch.
     pub seq: u64,
     /// Time of the event.
-    pub ts: String,
+    pub ts: &'a str,
     /// Whether the event is retained for `session/subscribe`.
     pub durable: bool,
     /// Entry that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub entry_id: Option<EntryId>,
+    pub entry_id: Option<&'a EntryId>,
     /// Operation that the event is about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<OperationId>,
+    pub operation_id: Option<&'a OperationId>,
     /// The event.
-    pub event: Event,
+    #[schemars(with = "Event")]
+    pub event: &'a RawValue,
 }

@@ -48,7 +48,7 @@ macro_rules! notifications {
 
 notifications! {
     /// An event of a session.
-    SessionEvent = "session/event": Envelope;
+    SessionEvent = "session/event": Envelope<'static>;
     /// Events of a session were dropped, because the client read too slowly. The client reads the session again.
     ResyncRequired = "session/resync_required": ResyncParams;
     /// The set of sessions has changed: `session/list` returns it.

@@ -2,6 +2,7 @@
 //! behind an answer stand the results of its calls, each of them once and under a name that the provider allows.
 
 use super::{Part, ToolOutcome, Turn};
+use crate::conversation::calls::{INTERRUPTED, Waiting};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::{borrow::Cow, collections::HashSet};
@@ -9,18 +10,18 @@ use std::{borrow::Cow, collections::HashSet};
 /// One step of it.
 #[derive(Debug, PartialEq)]
 pub(super) enum Step<'a> {
-    /// What users said in a row; never empty.
+    /// The content of user messages in a row; never empty.
     User(Vec<Content<'a>>),
-    /// What a model said, and what its calls returned: one result for each.
+    /// An answer, and one result for each of its calls.
     Answer { said: Vec<Said<'a>>, results: Vec<Returned<'a>> },
 }
 
-/// What a user or a tool shows.
+/// A piece of a user message or of a result.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Content<'a> {
     /// Not blank.
     Text(Cow<'a, str>),
-    /// Of a kind that every provider sees.
+    /// An image of a type that every provider takes.
     Image { mime: &'static str, data: &'a str },
 }
 
@@ -49,13 +50,13 @@ pub(super) struct Call<'a> {
     /// A JSON object.
     pub arguments: &'a str,
     pub signature: Option<&'a str>,
-    /// What stands behind the bar of its id: OpenAI's name for the item.
+    /// The part of its id behind the bar: OpenAI's id of the item.
     pub item: Option<&'a str>,
     /// Its name in the conversation, until its result was found.
     open: Option<&'a str>,
 }
 
-/// What a call returned.
+/// The result of a call.
 #[derive(Debug, PartialEq)]
 pub(super) struct Returned<'a> {
     /// The call's name on the wire.
@@ -85,7 +86,7 @@ impl Said<'_> {
     }
 }
 
-/// What a provider takes for the name of a call.
+/// The form of call ids that a provider takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ids {
     /// Letters, digits, `_` and `-`, at most so many.
@@ -94,16 +95,14 @@ pub(super) enum Ids {
     Nine,
 }
 
-/// Stands before a conversation that begins with an answer.
+/// A user message before a conversation that begins with an answer.
 const BEGINNING: &str = "(The conversation goes on.)";
-
-/// What a model reads where a call was never answered.
-const INTERRUPTED: &str = "[No result: the call was interrupted.]";
 
 /// The steps of `turns`. Blank texts, results without a call, and answers with nothing but thinking are left out.
 pub(super) fn steps(turns: &[Turn], ids: Ids) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = Vec::new();
     let mut used = HashSet::new();
+    let mut waiting: Waiting<&str> = Waiting::default();
     for turn in turns {
         match turn {
             Turn::User(parts) => match (content(parts), steps.last_mut()) {
@@ -118,12 +117,17 @@ pub(super) fn steps(turns: &[Turn], ids: Ids) -> Vec<Step<'_>> {
                 }
                 // What was thought last led to nothing, least of all to what another answer says.
                 while said.pop_if(|last| matches!(last, Said::Thinking { .. })).is_some() {}
+                let ids: Vec<&str> = calls(&said).filter_map(|call| call.open).collect();
                 match steps.last_mut() {
                     Some(Step::Answer { said: before, .. }) if calls(before).next().is_none() => before.extend(said),
                     _ => steps.push(Step::Answer { said, results: Vec::new() }),
                 }
+                ids.into_iter().for_each(|id| waiting.call(id, steps.len() - 1));
             }
-            Turn::Result(outcome) => returned(&mut steps, outcome),
+            Turn::Result(outcome) => {
+                let answer = waiting.result(outcome.call.as_str()).and_then(|place| steps.get_mut(place));
+                answer.into_iter().for_each(|answer| returned(answer, outcome));
+            }
         }
     }
     for step in &mut steps {
@@ -225,20 +229,17 @@ fn object(arguments: &str) -> &str {
     }
 }
 
-/// Puts a result behind the nearest answer that waits for it, and drops it where none does.
-fn returned<'a>(steps: &mut [Step<'a>], outcome: &'a ToolOutcome) {
-    for step in steps.iter_mut().rev() {
-        let Step::Answer { said, results } = step else { continue };
-        let waiting = said.iter_mut().find_map(|it| match it {
-            Said::Call(call) if call.open == Some(outcome.call.as_str()) => Some(call),
-            _ => None,
-        });
-        if let Some(call) = waiting {
-            call.open = None;
-            let content = content(&outcome.parts);
-            results.push(Returned { id: call.id.clone(), content, is_error: outcome.is_error });
-            return;
-        }
+/// Adds a result to the answer with its call.
+fn returned<'a>(answer: &mut Step<'a>, outcome: &'a ToolOutcome) {
+    let Step::Answer { said, results } = answer else { return };
+    let open = said.iter_mut().find_map(|it| match it {
+        Said::Call(call) if call.open == Some(outcome.call.as_str()) => Some(call),
+        _ => None,
+    });
+    if let Some(call) = open {
+        call.open = None;
+        let content = content(&outcome.parts);
+        results.push(Returned { id: call.id.clone(), content, is_error: outcome.is_error });
     }
 }
 

@@ -7,13 +7,12 @@
 use crate::{
     ids::{EntryId, OperationId, SessionId},
     protocol::{
-        events::{Event, Keeping},
+        events::{Envelope, Event, Keeping},
         notifications::{Notification as _, ResyncParams, ResyncRequired, SessionEvent},
     },
     wire::transport::{Chosen, Framing, Piece, put_frame, write_pieces},
 };
 use serde::Serialize;
-use serde_json::value::RawValue;
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     io::{BufWriter, Write},
@@ -146,21 +145,6 @@ pub struct About {
     pub entry: Option<EntryId>,
     /// An operation.
     pub operation: Option<OperationId>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Envelope<'a> {
-    session_id: &'a SessionId,
-    epoch: &'a str,
-    seq: u64,
-    ts: &'a str,
-    durable: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    entry_id: Option<&'a EntryId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    operation_id: Option<&'a OperationId>,
-    event: &'a RawValue,
 }
 
 #[derive(Serialize)]

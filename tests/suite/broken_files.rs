@@ -8,10 +8,10 @@ use crate::{
 use abridged::{
     conversation::{
         context::{self, check::violations},
-        entry::Entry,
+        entry::{Entry, Head},
     },
     log::{
-        index::{Head, Index, Spot},
+        index::{Index, Spot},
         store,
     },
     prompts::Prompts,

@@ -4,7 +4,7 @@ use super::ContextMessage;
 use crate::conversation::message::outline::Role;
 use serde_json::Value;
 
-/// What of a message a provider looks at.
+/// The part of a message that a provider checks.
 enum Seen<'a> {
     Answer { calls: Vec<&'a str>, failed: bool, empty: bool },
     Result(&'a str),

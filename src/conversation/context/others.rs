@@ -1,4 +1,4 @@
-//! How other programs see a path: pi's rules for a context, as far as lines of ours have to be added for it.
+//! The view of other programs on a path: pi's rules for a context, as far as lines of ours have to be added for it.
 //!
 //! pi shows the entries from the first kept one of the last compaction on, each with its latest `context_edit` there.
 //! It knows no pins, no undo and nothing that a compaction of ours carries. `lacking` compares that with the context

@@ -3,14 +3,13 @@
 
 use super::{ContextMessage, Part};
 use crate::{
-    conversation::message::outline::{Call, Role},
+    conversation::{
+        calls::{INTERRUPTED, Waiting},
+        message::outline::{Call, Role},
+    },
     ids::CallId,
 };
 use serde_json::json;
-use std::collections::HashMap;
-
-/// What a model reads where a call was never answered.
-const INTERRUPTED: &str = "[No result: the call was interrupted.]";
 
 /// An answer with the results that were found for its calls, in the order they came; or any other message.
 enum Group {
@@ -18,12 +17,10 @@ enum Group {
     Other(ContextMessage),
 }
 
-/// Pairs calls and results. A result belongs to the nearest earlier answer that still waits for its id: ids repeat
-/// within a session, because some models number their calls from zero each time.
+/// Pairs calls and results, by the rule of `calls::Waiting`.
 pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
     let mut groups: Vec<Group> = Vec::with_capacity(messages.len());
-    // The answers that wait for an id, by their places, the nearest last.
-    let mut waiting: HashMap<CallId, Vec<usize>> = HashMap::new();
+    let mut waiting: Waiting<CallId> = Waiting::default();
     for message in messages {
         let outline = message.outline();
         match outline.role {
@@ -31,13 +28,13 @@ pub(super) fn pair(messages: Vec<ContextMessage>) -> Vec<ContextMessage> {
             Role::Assistant => {
                 let open = outline.calls.clone();
                 for call in &open {
-                    waiting.entry(call.id.clone()).or_default().push(groups.len());
+                    waiting.call(call.id.clone(), groups.len());
                 }
                 groups.push(Group::Answer { answer: message, open, results: Vec::new() });
             }
             Role::ToolResult => {
                 let Some(call) = outline.answers.clone() else { continue };
-                let place = waiting.get_mut(&call).and_then(Vec::pop);
+                let place = waiting.result(&call);
                 if let Some(Group::Answer { open, results, .. }) = place.map(|place| &mut groups[place]) {
                     let answered = open.iter().position(|it| it.id == call);
                     open.remove(answered.expect("an answer waits once for each of its open calls"));

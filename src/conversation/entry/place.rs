@@ -1,10 +1,9 @@
 //! The place of an entry in the tree: the parent that its line names, another one where no earlier entry is that, and the
 //! entry that stands for a broken line.
 
-use super::{BadLine, Body, Entry, Head, text};
+use super::{BadLine, Body, Entry};
 use crate::{conversation::message, ids::EntryId};
-use serde::{Deserialize, Deserializer};
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 use std::{borrow::Cow, sync::Arc};
 
 /// The `customType` of the entry in the place of a broken line.
@@ -21,30 +20,7 @@ pub struct Broken {
     pub timestamp: Option<String>,
 }
 
-/// The ids that a line names.
-pub(super) struct Named {
-    pub(super) id: EntryId,
-    pub(super) parent: Option<EntryId>,
-}
-
-/// A field that is there, also where its value is null.
-///
-/// # Errors
-/// When it is no JSON.
-pub fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(value).map(Some)
-}
-
 impl Entry {
-    pub(super) fn named(head: &Head<'_>) -> Result<Named, BadLine> {
-        let id = text(head.id).filter(|id| !id.is_empty()).ok_or(BadLine::NoId)?.into();
-        let parent = match head.parent_id.map(RawValue::get) {
-            Some("null" | "\"\"") => None,
-            _ => Some(text(head.parent_id).unwrap_or_default().into()),
-        };
-        Ok(Named { id, parent })
-    }
-
     /// An entry that stands in the place of a line that is broken but for its ids, so that the entries that follow the
     /// line keep their parent. It is a `custom` entry, which adds nothing to a context and which every program knows.
     ///
@@ -85,7 +61,7 @@ impl Entry {
     #[must_use]
     pub fn line_with_parent(&self) -> Cow<'_, str> {
         let Ok(head) = Self::head(&self.line) else { return Cow::Borrowed(&self.line) };
-        if Self::named(&head).is_ok_and(|named| named.parent == self.parent) {
+        if Self::ids(&head).is_ok_and(|(_, parent)| parent == self.parent) {
             return Cow::Borrowed(&self.line);
         }
         let parent = json!(self.parent).to_string();

@@ -1,4 +1,4 @@
-//! What a compaction carries for those who will not see what stands before it.
+//! The state that a compaction carries for readers that do not read the entries before it.
 
 use super::ContextEdit;
 use crate::{
@@ -9,7 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What of a compaction only we write: what the context needs from before its first kept entry.
+/// The part of a compaction that only this program writes: the state that the context needs from before the first kept
+/// entry.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Preserved {
@@ -31,10 +32,10 @@ pub struct Preserved {
     /// The model that was chosen or answered last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
-    /// How much it was asked to think.
+    /// The thinking level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
-    /// How many compactions there are on the path, this one included.
+    /// The number of compactions on the path, this one included.
     #[serde(skip_serializing_if = "is_zero")]
     pub compactions: u64,
     /// The compaction that this one undoes for other programs. Here it is no compaction.
@@ -69,7 +70,7 @@ fn is_zero(count: &u64) -> bool {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CarriedPin {
-    /// What is pinned.
+    /// The pins.
     pub entry_id: EntryId,
     /// Its text, where the cut left the entry behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! What is known of a message without keeping its texts: enough to pair calls with results, to measure a context and to
+//! A message without its texts: enough to pair calls with results, to measure a context and to
 //! plan a cut. A session of a hundred megabytes is worked with by outlines; a message is read whole when somebody reads
 //! what it says.
 
@@ -14,7 +14,7 @@ use serde::{
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt};
 
-/// Whose a message is.
+/// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The user.
@@ -44,10 +44,10 @@ pub struct Call {
     pub name: String,
 }
 
-/// What is known of a message without its texts.
+/// A message without its texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outline {
-    /// Whose it is.
+    /// The role.
     pub role: Role,
     /// An answer that failed or was stopped.
     pub failed: bool,

@@ -1,4 +1,4 @@
-//! How a provider's token counts follow from our estimates.
+//! The line from our estimates to a provider's token counts.
 //!
 //! A report is modelled as `overhead + factor × estimate`: the overhead is everything that every request carries and no
 //! message shows (system prompt, tools, what the provider adds), the factor is the difference of the tokenizers. Both are
@@ -17,13 +17,13 @@ const NOISE_TOKENS: f64 = 50.0;
 /// may be denser than the average.
 const GROWTH_NOISE: f64 = 0.1;
 
-/// How far the factor of an unknown tokenizer is expected to be off the prior.
+/// The expected error of the prior for the factor of an unknown tokenizer.
 const FACTOR_SPREAD: f64 = 0.25;
 
 /// Bounds of the factor. No tokenizer in use is farther off `o200k_base` or characters/4.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.5..=3.0;
 
-/// How much a report counts after the next one.
+/// The weight of a report after the next one.
 const FADE: f64 = 0.95;
 
 /// The sums of a weighted least-squares fit over the reports of one model. They ride with every compaction.
@@ -47,7 +47,7 @@ pub struct Prior {
     pub factor: f64,
     /// Reported tokens that are in every request beside the messages.
     pub overhead: f64,
-    /// How far the overhead may be off.
+    /// The possible error of the overhead.
     pub spread: f64,
 }
 
@@ -261,7 +261,7 @@ impl Learner {
         grown >= Self::LEAST_GROWTH && (0.5..=1.6).contains(&grew) && second.1 as f64 >= 0.9 * factor * second.0 as f64
     }
 
-    /// How far a report is above the line, in tokens.
+    /// The distance of a report above the line, in tokens.
     fn off_the_line(&self, (estimated, reported): (u64, u64)) -> f64 {
         let line = self.line();
         reported as f64 - line.overhead - line.factor * estimated as f64
