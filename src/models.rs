@@ -14,25 +14,25 @@ use crate::settings::{CompactionSettings, Settings};
 /// The window of a model nobody knows, in tokens: the smallest among current models that agents use.
 const DEFAULT_WINDOW: u64 = 128_000;
 
-/// The window of a model and who said so.
+/// The window of a model and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// In tokens.
     pub tokens: u64,
-    /// Who said so.
+    /// The source of the number.
     pub source: SaidBy,
 }
 
-/// The most a model answers and who said so.
+/// The output limit of a model and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     /// In tokens.
     pub tokens: u64,
-    /// Who said so.
+    /// The source of the number.
     pub source: SaidBy,
 }
 
-/// Who said how much a model takes.
+/// The source of a model's limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaidBy {
     /// The settings.
@@ -41,7 +41,7 @@ pub enum SaidBy {
     Learned,
     /// The catalog of known models.
     Catalog,
-    /// Nobody.
+    /// The default.
     Default,
 }
 
@@ -92,7 +92,7 @@ pub fn reasoning(settings: &Settings, model: &ModelRef) -> Option<bool> {
     set.or_else(|| known::known(&model.provider, &model.id).map(|model| model.reasoning))
 }
 
-/// How a window is divided, in tokens. Made by `of`, which keeps the parts in proportion.
+/// The parts of a window, in tokens. `of` keeps them in proportion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// The whole window.
@@ -105,7 +105,7 @@ pub struct Budget {
     pub system: u64,
     /// The tools. Nothing makes them smaller.
     pub tools: u64,
-    /// What is pinned. It is in every context.
+    /// The pins, which are in every context.
     pub pins: u64,
 }
 
@@ -135,7 +135,7 @@ impl Budget {
         Self { pins, ..self }
     }
 
-    /// What no compaction makes smaller.
+    /// The parts that no compaction makes smaller: system prompt and tools.
     #[must_use]
     pub fn overhead(&self) -> u64 {
         self.system + self.tools
@@ -147,13 +147,13 @@ impl Budget {
         self.overhead() >= self.threshold
     }
 
-    /// What a compaction aims at: 80 % of the threshold, so that the next one is not due at once.
+    /// The target of a compaction: 80 % of the threshold, so that the next one is not due at once.
     #[must_use]
     pub fn target(&self) -> u64 {
         self.threshold * 4 / 5
     }
 
-    /// What is left of the target for summary and kept messages.
+    /// The room for summary and kept messages within the target.
     #[must_use]
     pub fn available(&self) -> u64 {
         self.target().saturating_sub(self.overhead() + self.pins)

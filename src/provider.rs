@@ -1,5 +1,5 @@
-//! What a model is asked and what it answers, whatever the wire format. The codecs below are pure: a request becomes a
-//! body, the bytes of an answer become an `Answer` or a `Trouble`. Who sends them is in `http`.
+//! Requests to models and their answers, in terms of no wire format. The codecs below are pure: a request becomes a body,
+//! and the bytes of an answer become an `Answer` or a `Trouble`. `http` sends them.
 
 pub mod anthropic;
 mod body;
@@ -39,7 +39,7 @@ pub enum Api {
     OpenaiResponses,
     /// Google's `generateContent`.
     Google,
-    /// None: the connected client asks the model.
+    /// No wire format: the connected client asks the model.
     Client,
 }
 
@@ -63,8 +63,8 @@ impl Api {
         }
     }
 
-    /// The wire format that an answer came in, by what is written with it: our own names, and those of pi, which has one
-    /// for each way to the same format. What a provider signed in one of them it takes back in the other.
+    /// The wire format of a stored answer, by the name that is stored with it: our own names, and those of pi, which has
+    /// several for one format. A provider takes its signatures back under each of them.
     #[must_use]
     pub fn written(name: &str) -> Option<Self> {
         match name {
@@ -76,7 +76,7 @@ impl Api {
         }
     }
 
-    /// The name under which pi stores answers in this wire format; none for a model that the client asks.
+    /// The name under which pi stores answers in this wire format; `None` for a model that the client asks.
     #[must_use]
     pub fn pi_name(self) -> Option<&'static str> {
         match self {
@@ -89,118 +89,118 @@ impl Api {
     }
 }
 
-/// Where a model is asked.
+/// The address of a model, and the means to get in.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    /// In which words.
+    /// The wire format.
     pub api: Api,
-    /// What the provider's own SDK takes.
+    /// The base URL as the provider's own SDK takes it.
     pub base_url: String,
-    /// Where its key is.
+    /// The source of the key.
     pub key: KeySource,
     /// More headers, for proxies.
     pub headers: Vec<(String, Secret)>,
 }
 
-/// Where a key is.
+/// The source of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
-    /// None is needed.
+    /// No key is needed.
     None,
-    /// In an environment variable.
+    /// An environment variable.
     Variable(String),
-    /// In the first line that a command prints.
+    /// The first line of a command's output.
     Command(Vec<String>),
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// The model.
     pub model: Model,
-    /// What it is told before everything.
+    /// The system prompt.
     pub system: Option<String>,
     /// The conversation, oldest first.
     pub turns: Vec<Turn>,
-    /// The tools it knows, each `{name, description, inputSchema}`.
+    /// The tools, each `{name, description, inputSchema}`.
     pub tools: Vec<Value>,
-    /// Whether it may call them.
+    /// Whether the model may call the tools.
     pub tool_choice: ToolChoice,
-    /// The most it may answer, in tokens. Formats that need a number and get none take 8,192.
+    /// The limit of the answer, in tokens. Formats that need a number and get none take 8,192.
     pub max_tokens: Option<u64>,
-    /// The most that its thinking and its answer may take together, in tokens. Where nobody says so, a format that counts
-    /// both adds the room for thinking to `max_tokens`.
+    /// The limit of thinking and answer together, in tokens. Without it, a format that counts both adds the room for
+    /// thinking to `max_tokens`.
     pub ceiling: Option<u64>,
-    /// How much it thinks first.
+    /// The amount of thinking.
     pub reasoning: Reasoning,
-    /// Whether the request is the beginning of later ones.
+    /// Whether later requests begin with this one.
     pub cache: Cache,
 }
 
 /// Whether a model may call tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// No: the tools only stand there because the conversation uses them.
+    /// It may not: the tools are declared because the conversation uses them.
     None,
 }
 
-/// How much a model thinks before it answers.
+/// The amount of thinking that a request asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Reasoning {
-    /// Nothing is said about it, as for a model that does not think.
+    /// The request says nothing about thinking, as for a model that does not think.
     #[default]
     Unsaid,
-    /// Not at all, or as little as the provider lets a model think that always does.
+    /// None, or the least that the provider allows.
     Off,
-    /// As much as that.
+    /// An effort.
     Effort(Effort),
 }
 
-/// How much a model that thinks does so.
+/// An effort of thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
-    /// As little as there is.
+    /// The least there is.
     Minimal,
-    /// A little.
+    /// A low effort.
     Low,
-    /// As providers do by themselves.
+    /// The providers' default.
     Medium,
-    /// A lot.
+    /// A high effort.
     High,
-    /// As much as there is.
+    /// The most there is.
     Highest,
 }
 
 /// Whether a provider is asked to keep the beginning of a request for the next one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Cache {
-    /// It is asked once.
+    /// No later request begins with this one.
     #[default]
     Never,
-    /// More will follow that begin alike; the text is the same for all of them, such as a session's id.
+    /// Later requests begin with this one. The text is the same for all of them, such as a session's id.
     Prefix(String),
 }
 
 /// One step of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Turn {
-    /// What the user, or a program in their place, says.
+    /// A message of the user, or of a program in their place.
     User(Vec<Part>),
-    /// What a model answered.
+    /// An answer of a model.
     Assistant(Vec<Part>),
-    /// What a tool returned.
+    /// A tool result.
     Result(ToolOutcome),
 }
 
-/// What a tool returned.
+/// A tool result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutcome {
-    /// The call it answers.
+    /// The id of the call.
     pub call: String,
-    /// The tool; empty where nobody noted it.
+    /// The name of the tool; empty where it is unknown.
     pub name: String,
     /// Texts and images.
     pub parts: Vec<Part>,
@@ -208,20 +208,20 @@ pub struct ToolOutcome {
     pub is_error: bool,
 }
 
-/// A piece of a turn. Signatures and the like are the provider's own and go back to it byte for byte or not at all; they
-/// are kept in pi's forms, so that pi can go on with a session.
+/// A piece of a turn. Signatures go back to their provider byte for byte or not at all. They are stored in pi's forms, so
+/// that pi can continue a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part {
     /// Plain text.
     Text {
-        /// It.
+        /// The text.
         text: String,
         /// The provider's mark on it (pi's `textSignature`).
         signature: Option<String>,
     },
     /// Reasoning.
     Thinking {
-        /// It, as far as the provider shows it.
+        /// The text, as far as the provider shows it.
         text: String,
         /// Anthropic's signature or redacted data, Google's thought signature, or the whole reasoning item of OpenAI as
         /// JSON (pi's `thinkingSignature`).
@@ -229,27 +229,27 @@ pub enum Part {
         /// The provider keeps the text to itself.
         redacted: bool,
     },
-    /// A call of a tool.
+    /// A tool call.
     Call {
-        /// The model's name for this call. With OpenAI's Responses `call_id|item_id`, as pi writes it.
+        /// The id of the call; in OpenAI's Responses `call_id|item_id`, as pi writes it.
         id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
-        /// Its arguments as JSON text.
+        /// The arguments as JSON text.
         arguments: String,
         /// Google's thought signature (pi's `thoughtSignature`).
         signature: Option<String>,
     },
     /// An image.
     Image {
-        /// For example `image/png`.
+        /// The MIME type, such as `image/png`.
         mime: String,
-        /// Its bytes in base64.
+        /// The bytes in base64.
         data: String,
     },
 }
 
-/// A piece of an answer while it comes.
+/// A piece of an answer in a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
     /// More text.
@@ -260,18 +260,18 @@ pub enum Delta {
     Call(String),
 }
 
-/// What a model answered.
+/// An answer of a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// In order.
+    /// The parts, in order.
     pub parts: Vec<Part>,
-    /// What the provider says it cost, in tokens. Input without what was read from or written to the cache.
+    /// The usage that the provider reports, in tokens. The input excludes tokens read from or written to the cache.
     pub usage: Usage,
-    /// Why it ended.
+    /// The reason of its end.
     pub stop: Stop,
 }
 
-/// Why an answer ended.
+/// The reason of an answer's end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Stop {
     /// The model was done.
@@ -279,13 +279,13 @@ pub enum Stop {
     Done,
     /// The limit of the output, or the window, was reached.
     Length,
-    /// It wants tools run.
+    /// The model called tools.
     ToolUse,
-    /// The provider, or the model, does not want to answer this. The text is the provider's word for why.
+    /// The provider or the model refused to answer. The text is the provider's reason.
     Refused(String),
 }
 
-/// How an answer comes.
+/// The delivery of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     /// In one piece.
@@ -294,17 +294,17 @@ pub enum Delivery {
     Stream,
 }
 
-/// A request in a provider's own words.
+/// A request in a wire format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoded {
-    /// What comes behind the base URL, with its leading slash.
+    /// The path behind the base URL, with its leading slash.
     pub path: String,
     /// The JSON body.
     pub body: Value,
 }
 
 impl Effort {
-    /// The tokens it may take beside the answer, where a limit counts both.
+    /// The tokens of thinking at this effort, where a limit counts thinking and answer.
     #[must_use]
     pub fn room(self) -> u64 {
         match self {
@@ -350,7 +350,7 @@ impl Answer {
         self.parts.iter().any(|part| matches!(part, Part::Call { .. }))
     }
 
-    /// As pi writes an assistant message.
+    /// The assistant message in pi's form.
     #[must_use]
     pub fn message(&self, api: &str, provider: &str, model: &str, timestamp_ms: i64) -> Value {
         let Usage { input, output, cache_read, cache_write, .. } = self.usage;
@@ -381,7 +381,7 @@ impl Answer {
 }
 
 impl Part {
-    /// As pi writes a block.
+    /// The content block in pi's form.
     #[must_use]
     pub fn block(&self) -> Value {
         let mut block = match self {

@@ -1,4 +1,4 @@
-//! Who may write a summary, in order: the models that are named for it, then the session's own, then the one with the
+//! Models that may write a summary, in order: the models that are named for it, then the session's own, then the one with the
 //! largest window. Pure: what is set in the environment, and whether the client runs models, is told.
 
 use super::{ModelRef, known, output_limit, reasoning, window};
@@ -18,11 +18,11 @@ pub struct Candidate {
     pub output: Option<u64>,
     /// Whether it thinks first.
     pub thinks: bool,
-    /// How it is asked.
+    /// The way to ask it.
     pub way: Way,
 }
 
-/// How a model is asked.
+/// The way to ask a model.
 #[derive(Debug, Clone)]
 pub enum Way {
     /// At its provider.
@@ -36,11 +36,11 @@ pub enum Way {
 pub struct Unfit {
     /// Which; as it was written, where it is no model at all.
     pub model: String,
-    /// Why not, and what to do about it.
+    /// The reason, and the next step for a person.
     pub why: String,
 }
 
-/// What is known when candidates are looked for.
+/// The facts that the choice of candidates depends on.
 pub struct Situation<'a> {
     /// The settings in force.
     pub settings: &'a Settings,
@@ -50,11 +50,11 @@ pub struct Situation<'a> {
     pub client_runs_models: bool,
     /// Whether an environment variable is set.
     pub is_set: &'a dyn Fn(&str) -> bool,
-    /// What a provider taught of a model's window.
+    /// The window that a provider's errors revealed.
     pub learned: &'a dyn Fn(&ModelRef) -> Option<u64>,
 }
 
-/// Who named a model.
+/// The source of a model's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Named {
     /// The settings: that it cannot be asked is worth a word.
@@ -96,7 +96,7 @@ pub fn candidates(situation: &Situation<'_>) -> Vec<Result<Candidate, Unfit>> {
 }
 
 impl Situation<'_> {
-    /// How a model that somebody named is asked.
+    /// The way to ask a model by name.
     ///
     /// # Errors
     /// When it cannot be asked.
@@ -117,7 +117,7 @@ impl Situation<'_> {
         })
     }
 
-    /// How a model is asked; none where nobody expects that it can be.
+    /// The way to ask a model; `None` where only its host can ask it.
     fn resolve(&self, model: &ModelRef, named: Named) -> Option<Result<Candidate, Unfit>> {
         // Its host asks it; the settings only say how large it is.
         let by_its_host = named == Named::BySession
@@ -126,7 +126,7 @@ impl Situation<'_> {
         (!by_its_host).then(|| self.candidate(model))
     }
 
-    /// How a model is asked, as far as the settings and what everybody knows say.
+    /// The way to ask a model by the settings and the catalog of providers.
     fn way(&self, model: &ModelRef, set: Option<&ModelSettings>) -> Result<Option<Way>, String> {
         let known = known::provider(&model.provider);
         let base_url = set.and_then(|set| set.base_url.as_deref());
@@ -167,7 +167,7 @@ impl Situation<'_> {
     }
 }
 
-/// Why a model of which nothing is set cannot be asked.
+/// The reason for which a model without settings cannot be asked.
 fn nowhere(model: &ModelRef) -> String {
     match known::provider(&model.provider) {
         Some(known) => format!("its key is not set; put it into the environment as {}", known.key_env.join(" or ")),

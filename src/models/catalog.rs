@@ -1,5 +1,4 @@
-//! Which models there are, what is known of each, and who said so. Never a key, and never what stands for one in an
-//! address.
+//! The models, the facts about each, and their sources. Keys and the credentials in an address are left out.
 
 use super::{ModelRef, SaidBy, known::Api, output_limit, window};
 use crate::settings::{ModelSettings, Source, Sourced};
@@ -16,17 +15,17 @@ pub struct ListedModel {
     pub id: String,
     /// The wire format.
     pub api: Option<Api>,
-    /// Where it is asked, without what would let somebody in.
+    /// The base URL, without credentials.
     pub base_url: Option<String>,
-    /// The environment variable with the key. Its value is never told.
+    /// The environment variable with the key. Its value is never sent.
     pub api_key_env: Option<String>,
     /// Size of the window, in tokens.
     pub context_window: Known,
-    /// The most it answers, in tokens; null where nobody said.
+    /// The output limit, in tokens; null where it is unknown.
     pub max_output_tokens: Option<Known>,
     /// `"provider/id"` of a larger model to go to.
     pub promote_to: Option<String>,
-    /// Whether sessions without a model of their own use it.
+    /// Whether sessions without a model of their own use this model.
     pub default: bool,
 }
 
@@ -38,24 +37,24 @@ impl ListedModel {
     }
 }
 
-/// A value and who said so.
+/// A value and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Known {
     /// The value.
     pub value: u64,
-    /// Who said so.
+    /// The source.
     pub source: KnownBy,
 }
 
-/// Who said so.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KnownBy {
-    /// Nobody: it is a cautious guess.
+    /// No source: a cautious default.
     Default,
     /// The catalog of known models.
     Catalog,
-    /// The provider itself, when it was asked for more than it takes.
+    /// The provider, in an error about a request that was too long.
     Learned,
     /// The global settings file.
     Global,

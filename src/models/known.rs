@@ -1,4 +1,4 @@
-//! What everybody knows: the limits of current models, and where their providers are asked.
+//! The catalog: limits of current models, and addresses of providers.
 //!
 //! The numbers are those of `data/models.json`, which names its source; `data/update.py` makes it.
 
@@ -6,7 +6,7 @@ pub use crate::provider::Api;
 use serde::Deserialize;
 use std::{collections::HashMap, sync::LazyLock};
 
-/// What the catalog says of a model.
+/// The catalog's entry of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct KnownModel {
     /// Size of the window, in tokens.
@@ -26,13 +26,13 @@ pub struct KnownProvider {
     pub name: &'static str,
     /// The wire format.
     pub api: Api,
-    /// What its own SDK takes.
+    /// The base URL as the provider's own SDK takes it.
     pub base_url: &'static str,
     /// The environment variables with the key: the first that is set wins. None on this machine.
     pub key_env: &'static [&'static str],
 }
 
-/// What the catalog says of a provider's model. Its own entry counts first: under its whole name, then without a date,
+/// The catalog's entry of a provider's model. Its own entry counts first: under its whole name, then without a date,
 /// a variant (`:free`) or `-latest`. Then, where the name is `vendor/model`, the entry of the vendor.
 ///
 /// Nothing is said of a model because its relatives are known, and nothing of those on this machine: their windows are
@@ -92,7 +92,7 @@ const PROVIDERS: &[KnownProvider] = &[
     known_provider("vllm", Api::OpenaiChat, "http://127.0.0.1:8000/v1", &[]),
 ];
 
-/// What vendors are called in `vendor/model` where it is not their provider's name.
+/// Names of vendors in `vendor/model` that are not their providers' names.
 const VENDORS: &[(&str, &str)] = &[("mistralai", "mistral"), ("spacexai", "xai"), ("x-ai", "xai"), ("z-ai", "zai")];
 
 const fn known_provider(

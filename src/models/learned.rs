@@ -12,7 +12,7 @@ use std::{
 pub struct Learned(Arc<Mutex<BTreeMap<String, u64>>>);
 
 impl Learned {
-    /// What was learned before.
+    /// The windows that were learned before.
     #[must_use]
     pub fn of(mut windows: BTreeMap<String, u64>) -> Self {
         windows.retain(|_, window| plausible(*window));

@@ -1,4 +1,4 @@
-//! Anthropic's Messages, and what other providers offer in its form.
+//! Anthropic's Messages, also as other providers offer it.
 
 use super::{
     Answer, Cache, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice,
@@ -86,7 +86,7 @@ impl WireFormat for Anthropic {
     }
 }
 
-/// The request's body and where it goes.
+/// The path and the body of a request.
 fn encode(request: &Request, delivery: Delivery) -> Encoded {
     let dialect = &request.model.dialect.anthropic;
     let steps = steps::steps(&request.turns, Ids::UpTo(64));
@@ -131,18 +131,17 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
     Encoded { path: "/v1/messages".into(), body }
 }
 
-/// What an answer may take where nobody says so, in tokens.
+/// The limit of an answer where a request has none, in tokens.
 const MAX_TOKENS: u64 = 8_192;
 
-/// Every model whose thinking has a budget answers with so much, and every one that finds its own measure with twice
-/// that.
+/// The output limit that each model with a thinking budget has at least, in tokens; each adaptive model has twice that.
 const MOST_WITH_BUDGET: u64 = 32_000;
 const MOST_BY_ITSELF: u64 = 64_000;
 
 /// The least budget there is, and the least that is left for the answer.
 const LEAST: u64 = 1_024;
 
-/// Stands behind a conversation that ends with an answer, where a model does not take one to go on with.
+/// A user message behind a conversation that ends with an answer, for a model that does not continue answers.
 const GO_ON: &str = "(Go on.)";
 
 /// The fields of a request that set the thinking.
@@ -200,7 +199,8 @@ impl Dialect {
     }
 }
 
-/// A budget is refused where an answer calls tools and does not begin with its thinking.
+/// Whether the last answer may be followed by a request with a budget: the server refuses a budget where an answer calls
+/// tools and does not begin with its thinking.
 fn last_call_has_its_thinking(steps: &[Step<'_>]) -> bool {
     let last = steps.iter().rev().find_map(|step| match step {
         Step::Answer { said, .. } => Some(said),
@@ -312,7 +312,7 @@ fn answer(said: &[Said<'_>], dialect: &Dialect) -> Vec<Value> {
     said[..end].iter().filter_map(block).collect()
 }
 
-/// An answer to go on with may not end with white space.
+/// Trims the text at the end of an answer that the model continues: the server refuses white space there.
 fn trim_end(answer: Option<&mut Value>) {
     let blocks = answer.and_then(|answer| answer["content"].as_array_mut());
     if let Some(Value::String(text)) = blocks.and_then(|blocks| blocks.last_mut()?.get_mut("text")) {
@@ -323,7 +323,7 @@ fn trim_end(answer: Option<&mut Value>) {
 /// An answer while it comes.
 #[derive(Debug, Default)]
 struct Decoder {
-    /// By the provider's number for each.
+    /// The blocks, by the provider's number for each.
     blocks: Vec<(u64, Growing)>,
     usage: Usage,
     stop: Option<Stop>,
@@ -342,12 +342,12 @@ enum Growing {
     Call {
         id: String,
         name: String,
-        /// What came at its beginning; in a stream an empty object.
+        /// The arguments at its beginning; in a stream an empty object.
         given: String,
-        /// What came in pieces.
+        /// The arguments that came in pieces.
         arguments: String,
     },
-    /// Of a kind this version does not know.
+    /// A block of a kind that this version does not know.
     Unknown,
 }
 
@@ -376,10 +376,6 @@ impl Decode for Decoder {
         Ok(Vec::new())
     }
 
-    /// Takes an answer that came in one piece.
-    ///
-    /// # Errors
-    /// When it is an error of the provider, or no answer of such a provider.
     fn whole(&mut self, body: &str) -> Result<(), Trouble> {
         let value = reading::json(body)?;
         failed(value["type"].as_str().unwrap_or_default(), &value, body)?;
@@ -395,11 +391,8 @@ impl Decode for Decoder {
         Ok(())
     }
 
-    /// The answer. A call whose arguments are no object keeps its place with empty ones: where the answer reached its
-    /// limit, they broke off.
-    ///
-    /// # Errors
-    /// When the answer broke off.
+    /// A call whose arguments are no object keeps its place with empty arguments: they broke off where the answer reached
+    /// its limit.
     fn finish(self: Box<Self>) -> Result<Answer, Trouble> {
         if !self.done {
             return Err(Trouble::new(TroubleKind::CutOff, "the stream ended without its message_stop"));

@@ -23,7 +23,7 @@ pub(super) enum Worth {
     KeepAlive,
 }
 
-/// How a body comes.
+/// The form of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Events,
@@ -32,7 +32,7 @@ enum Form {
 }
 
 impl Body {
-    /// Of an answer to `request` with this `content-type`, in lower case.
+    /// The body of an answer to `request` with this `content-type`, in lower case.
     pub(super) fn new(api: Api, request: &Request, content_type: &str) -> Self {
         Self {
             decoder: codec::Decoder::new(api),
@@ -43,7 +43,7 @@ impl Body {
         }
     }
 
-    /// Takes the next bytes, and tells what they add to the answer.
+    /// Takes the next bytes and reports the pieces of the answer in them.
     ///
     /// # Errors
     /// When they are an error, no part of an answer, or too many.

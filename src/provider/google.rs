@@ -1,5 +1,5 @@
-//! Google's `generateContent`. Thoughts are marked by signatures that go back on the very parts they came with; their
-//! summaries are for people and stay here.
+//! Google's `generateContent`. Thoughts have signatures that go back on the parts they came with. The summaries of
+//! thoughts are for people and do not go back.
 
 use super::{
     Answer, Delivery, Delta, Effort, Encoded, Part, Reasoning, Request, Stop, ToolChoice, Trouble, TroubleKind, Turn,
@@ -70,7 +70,7 @@ impl WireFormat for Google {
     }
 }
 
-/// A request in the words of `generateContent`.
+/// The path and the body of a request.
 fn encode(request: &Request, delivery: Delivery) -> Encoded {
     let dialect = &request.model.dialect.google;
     let mut body = json!({ "contents": contents(dialect.generation, &request.turns) });
@@ -99,9 +99,9 @@ struct Decoder {
     parts: Vec<Part>,
     /// Google's id of the answer.
     id: String,
-    /// Why it ended, and what is said about that.
+    /// The reason of its end, and the server's message about it.
     finish: Option<(String, String)>,
-    /// Why the question was not even answered.
+    /// The reason for which the server blocked the request.
     blocked: Option<String>,
     tokens: Tokens,
 }
@@ -126,19 +126,11 @@ impl Decode for Decoder {
         self.read(data)
     }
 
-    /// Takes an answer in one piece: a chunk, or an array of them, as a stream comes from a proxy that leaves `alt=sse`
-    /// out.
-    ///
-    /// # Errors
-    /// When it is no answer, or tells of an error.
+    /// A chunk, or an array of chunks: the stream of a proxy that leaves out `alt=sse`.
     fn whole(&mut self, body: &str) -> Result<(), Trouble> {
         self.read(body).map(|_| ())
     }
 
-    /// The answer.
-    ///
-    /// # Errors
-    /// When its end was not seen, or the model failed to write a call.
     fn finish(self: Box<Self>) -> Result<Answer, Trouble> {
         let stop = match (self.finish, self.blocked) {
             (None, Some(why)) => Stop::Refused(why),
@@ -264,7 +256,7 @@ impl Tokens {
     }
 }
 
-/// What a reason to end means.
+/// The end that a `finishReason` stands for.
 fn stop(reason: &str, said: &str) -> Result<Stop, Trouble> {
     match reason {
         "STOP" => Ok(Stop::Done),
@@ -285,7 +277,7 @@ fn with_words(reason: &str, said: &str) -> String {
 const FOREIGN_CALL: &str = "skip_thought_signature_validator";
 /// Images that may stand inside a result.
 const IN_RESULTS: &[&str] = &["image/png", "image/jpeg", "image/webp"];
-/// What a result says whose text is all in its images.
+/// The text of a result that consists of images.
 const SEE_IMAGES: &str = "(see the image)";
 
 fn path(model: &str, delivery: Delivery) -> String {
@@ -322,10 +314,10 @@ fn tool(tool: Tool<'_>) -> Value {
     declaration
 }
 
-/// What one side says before the other one speaks.
+/// The contents so far.
 struct Turns {
     contents: Vec<Value>,
-    /// What the user says now.
+    /// The parts of the current user content.
     user: Vec<Value>,
 }
 
@@ -722,7 +714,7 @@ mod tests {
         assert_eq!(whole(twice).expect("an answer").parts, expected);
     }
 
-    /// What was decoded and is encoded again is what Google said, but for the summaries of its thoughts.
+    /// A decoded answer that is encoded again equals the server's answer, but for the summaries of thoughts.
     #[test]
     fn what_goes_back_is_what_came() {
         let again =

@@ -1,4 +1,4 @@
-//! Asks a provider over HTTP. The only file that knows reqwest. Dropping a question closes its connection.
+//! Requests to providers over HTTP. The only file that uses reqwest. Dropping a request closes its connection.
 
 use super::{
     Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Request, Trouble, TroubleKind,
@@ -16,7 +16,7 @@ use reqwest::{
 use std::{error::Error as _, sync::OnceLock, time::Duration};
 use tokio::time::Instant;
 
-/// Asks providers. Connections are kept and used again.
+/// The HTTP client for all providers. Connections are reused.
 #[derive(Debug, Default)]
 pub struct Http {
     /// For `http://`, which needs no certificates: there may be none on this machine.
@@ -24,20 +24,21 @@ pub struct Http {
     secure: OnceLock<Result<Client, String>>,
 }
 
-/// A server that does not even take the connection is not there.
+/// The longest wait for a connection.
 const LONGEST_CONNECT: Duration = Duration::from_secs(15);
 
-/// So much of what went wrong is kept, in characters.
+/// The part of an error's text that is kept, in characters.
 const LONGEST_SAID: usize = 16 * 1024;
 
 /// The part of an error's body that is read, in bytes. The bodies of providers have a few hundred.
 const LONGEST_ERROR: usize = 64 * 1024;
 
 impl Http {
-    /// Asks, and waits for the whole answer. `told` hears of it piece by piece; without more of it for `stall` it ends.
+    /// Sends a request and waits for the whole answer. `told` gets it piece by piece. It fails when no more of the answer
+    /// comes for `stall`.
     ///
     /// # Errors
-    /// When there is no answer, by what to do about it.
+    /// When there is no answer.
     pub async fn ask(
         &self,
         endpoint: &Endpoint,
@@ -111,7 +112,7 @@ impl Http {
     }
 }
 
-/// Base URL and path; what the base URL asks for behind a question mark stays behind everything.
+/// Base URL and path. The query of the base URL stays at the end.
 fn address(base_url: &str, path: &str) -> Result<String, Trouble> {
     let no_address = |what: &dyn std::fmt::Display| {
         Trouble::new(TroubleKind::NotFound, format!("the baseUrl is no address of a server ({what})"))
@@ -164,7 +165,7 @@ fn without_secrets(text: String, endpoint: &Endpoint, key: Option<&Secret>) -> S
 }
 
 fn without_secrets_as_it_stands(text: String, endpoint: &Endpoint, key: Option<&Secret>) -> String {
-    /// What is shorter keeps nobody out, and would tear words apart.
+    /// Shorter texts are no secrets, and parts of common words.
     const SHORTEST: usize = 8;
     let (base, query) = endpoint.base_url.split_once('?').unwrap_or((&endpoint.base_url, ""));
     let user = base.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@')).map_or("", |(user, _)| user);
@@ -235,7 +236,7 @@ async fn within<T>(longest: Duration, work: impl Future<Output = T>) -> Result<T
     tokio::time::timeout(longest, work).await.map_err(silent)
 }
 
-/// What an answer with a bad status means.
+/// The trouble of an answer with an error status.
 async fn refused(mut response: Response, stall: Duration) -> Trouble {
     let status = response.status();
     let retry_after = retry_after(response.headers());
@@ -259,7 +260,7 @@ async fn refused(mut response: Response, stall: Duration) -> Trouble {
     Trouble::of(Some(status.as_u16()), &said, retry_after)
 }
 
-/// As SDKs put it where there is no body.
+/// The text for an error without a body, in the words of the providers' SDKs.
 fn reason(status: StatusCode) -> String {
     format!("{} status code (no body)", status.as_u16())
 }
@@ -308,7 +309,7 @@ async fn read(
     body.finish(page).map_err(with_status)
 }
 
-/// Why nothing could be sent.
+/// The trouble of a request that could not be sent.
 fn trouble(error: &reqwest::Error) -> Trouble {
     let text = in_full(error);
     let lower = text.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions, and what all the servers speak that are compatible with it.
+//! OpenAI's Chat Completions, also of compatible servers.
 //!
 //! Fields that only OpenAI's servers know are sent for OpenAI's models only: the default dialect suits a plain local
 //! server.
@@ -90,7 +90,7 @@ impl WireFormat for OpenaiChat {
     }
 }
 
-/// The request's body and where it goes.
+/// The path and the body of a request.
 fn encode(request: &Request, delivery: Delivery) -> Encoded {
     let dialect = &request.model.dialect.openai_chat;
     let level = dialect.level(request.reasoning, &request.tools);
@@ -124,7 +124,7 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
     Encoded { path: "/chat/completions".into(), body }
 }
 
-/// OpenAI takes no longer name for a prefix, in characters.
+/// OpenAI's limit of a `prompt_cache_key`, in characters.
 const LONGEST_CACHE_KEY: usize = 64;
 
 /// Before the images of tool results, which only a user can show.
@@ -276,10 +276,6 @@ impl Decode for Decoder {
         }
     }
 
-    /// Takes an answer that came in one piece.
-    ///
-    /// # Errors
-    /// When it is an error of the provider, or no answer of such a provider.
     fn whole(&mut self, body: &str) -> Result<(), Trouble> {
         let answer = reading::json(body)?;
         failed(&answer, body)?;
@@ -291,11 +287,8 @@ impl Decode for Decoder {
         Ok(())
     }
 
-    /// The answer. One that ended with `[DONE]` and gave no reason counts as done if it said anything. A call whose
-    /// arguments are no object keeps its place with empty ones: where the answer reached its limit, they broke off.
-    ///
-    /// # Errors
-    /// When the answer broke off, or the provider failed in it.
+    /// An answer with `[DONE]` and without a reason counts as done if it has any part. A call whose arguments are no object
+    /// keeps its place with empty arguments: they broke off where the answer reached its limit.
     fn finish(self: Box<Self>) -> Result<Answer, Trouble> {
         let finish = match &self.finish {
             Some(finish) => finish.as_str(),

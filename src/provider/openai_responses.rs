@@ -1,5 +1,5 @@
-//! OpenAI's Responses. Nothing is kept there between requests: reasoning comes encrypted and goes back as it came.
-//! Servers of others send only some of the events; what the last event holds stands in for those that never came.
+//! OpenAI's Responses. The server keeps nothing between requests: reasoning comes encrypted and goes back as it came.
+//! Other servers send only some of the events; the last event stands in for the missing ones.
 
 use super::{
     Answer, Cache, Delivery, Delta, Encoded, Part, Reasoning, Request, Stop, ToolChoice, Trouble, TroubleKind, Turn,
@@ -45,7 +45,7 @@ impl WireFormat for OpenaiResponses {
     }
 }
 
-/// A request in the words of Responses.
+/// The path and the body of a request.
 fn encode(request: &Request, delivery: Delivery) -> Encoded {
     let mut body = json!({
         "model": request.model.id,
@@ -88,7 +88,7 @@ fn encode(request: &Request, delivery: Delivery) -> Encoded {
 /// An answer while it comes.
 #[derive(Debug, Default)]
 struct Decoder {
-    /// In the order in which they began.
+    /// The items, in the order in which they began.
     items: Vec<Item>,
     end: Option<End>,
 }
@@ -97,16 +97,16 @@ struct Decoder {
 #[derive(Debug)]
 struct Item {
     kind: Kind,
-    /// Where the server says it stands.
+    /// The place that the server states.
     place: Option<u64>,
     id: String,
-    /// Of a message its text, of reasoning its summary, of a call its arguments.
+    /// The text of a message, the summary of reasoning, or the arguments of a call.
     text: String,
     /// It came to its end: nothing can be missing.
     done: bool,
-    /// What a message says instead of an answer.
+    /// The refusal in a message.
     refusal: String,
-    /// Which part of an answer a message is.
+    /// The phase of a message.
     phase: Option<String>,
     /// The id and the tool of a call.
     call: (String, String),
@@ -123,7 +123,7 @@ enum Kind {
     Call,
 }
 
-/// How it ended.
+/// The end of the answer.
 #[derive(Debug)]
 struct End {
     stop: Stop,
@@ -163,10 +163,6 @@ impl Decode for Decoder {
         Ok(delta.into_iter().collect())
     }
 
-    /// Takes an answer in one piece.
-    ///
-    /// # Errors
-    /// When it is no answer, or tells of an error.
     fn whole(&mut self, body: &str) -> Result<(), Trouble> {
         let garbled = || Trouble::new(TroubleKind::Garbled, body);
         let value: Value = serde_json::from_str(body).map_err(|_| garbled())?;
@@ -180,10 +176,6 @@ impl Decode for Decoder {
         self.over("", &value, &exact.output).map(|_| ())
     }
 
-    /// The answer.
-    ///
-    /// # Errors
-    /// When its end was not seen.
     fn finish(mut self: Box<Self>) -> Result<Answer, Trouble> {
         let cut = || Trouble::new(TroubleKind::CutOff, "");
         let End { mut stop, usage } = self.end.take().ok_or_else(cut)?;
@@ -330,7 +322,7 @@ const LEAST_OUTPUT: u64 = 16;
 const LONGEST_CACHE_KEY: usize = 64;
 /// Between the summaries of one reasoning item, as pi writes them.
 const BETWEEN_SECTIONS: &str = "\n\n";
-/// What stands where a tool returned nothing.
+/// The output of a tool that returned nothing.
 const NO_OUTPUT: &str = "(no output)";
 
 fn input(turns: &[Turn]) -> Vec<Value> {
@@ -868,7 +860,7 @@ mod tests {
         assert_eq!((answer.usage.input, answer.usage.cache_read, answer.usage.output), (512, 1536, 310));
     }
 
-    /// What was decoded and is encoded again is what the server said, value by value.
+    /// A decoded answer that is encoded again equals the server's answer, value by value.
     #[test]
     fn what_goes_back_is_what_came() {
         for recording in [REASONING, SPARSE, LATE_KEY] {

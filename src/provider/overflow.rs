@@ -1,4 +1,4 @@
-//! What a provider's error means: too long, too fast, not paid for, too many bytes.
+//! The meaning of a provider's error: too long, too fast, not paid for, too many bytes.
 //!
 //! Every provider, and every proxy before one, has words of its own, and few have codes. So the texts are data: a row for
 //! each way of saying it, with who says it. What merely sounds like an overflow is looked at first, because a compaction
@@ -10,16 +10,16 @@ use crate::text;
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
 
-/// Why a provider refused a request as too long, with the numbers its text states.
+/// An overflow: a request that a provider refused as too long, with the numbers in its text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overflow {
     /// The model's window in tokens. None if the text states none, or one that no model has.
     pub limit: Option<u64>,
-    /// What was sent, in tokens: all that had to fit, so with the room kept for the answer where the text adds it.
+    /// The size of the request, in tokens: all that had to fit, so with the room kept for the answer where the text adds it.
     pub requested: Option<u64>,
 }
 
-/// What an error of a provider means.
+/// The meaning of a provider's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// More tokens than the model's window: a shorter context helps.
@@ -34,7 +34,7 @@ pub enum Meaning {
     Other,
 }
 
-/// What an error means, from its HTTP status and its text: a message, a body of any form, or what a library made of it.
+/// The meaning of an error, from its HTTP status and its text: a message, a body of any form, or a library's text.
 #[must_use]
 pub fn meaning(status: Option<u16>, text: &str) -> Meaning {
     let text = plain(text);
@@ -82,7 +82,7 @@ const SMALLEST_WINDOW: u64 = 512;
 /// No model has a larger one, and limits in bytes often are.
 const LARGEST_WINDOW: u64 = 20_000_000;
 
-/// What is no overflow, whatever else it says: who says so, what it means, how it is said in the words of `plain`. Upper
+/// Errors that are no overflow, whatever else they say: who says so, what it means, how it is said in the words of `plain`. Upper
 /// and lower case are the same. In this order: a daily limit is also called a rate limit, a limit by the minute also a
 /// quota, and who throttles likes to point at the page where more can be bought.
 const NEGATIVES: &[(&str, Meaning, &str)] = &[
@@ -136,7 +136,7 @@ const NEGATIVES: &[(&str, Meaning, &str)] = &[
     ("OpenAI", Meaning::Other, r"invalid 'tools"),
 ];
 
-/// What is an overflow: who says so, and how, with the numbers in their places. `<limit>` is the window, `<requested>` what
+/// Errors that are an overflow: who says so, and how, with the numbers in their places. `<limit>` is the window, `<requested>` what
 /// was sent, `<answer>` the room kept for the answer, which adds to it. The first that matches gives the numbers, so
 /// whoever states numbers stands before who does not.
 const POSITIVES: &[(&str, &str)] = &[
@@ -248,7 +248,7 @@ const POSITIVES: &[(&str, &str)] = &[
     ("Glean, and whoever does not mean the minute", r"token[_ ]limit[_ ](?:is |was )?exceeded"),
 ];
 
-/// What is too large in bytes, or in pictures: looked at last, because some say so and mean tokens.
+/// Errors of too many bytes or pictures: looked at last, because some say so and mean tokens.
 const PAYLOADS: &[(&str, &str)] = &[
     ("Anthropic", r"request_too_large|request exceeds the maximum size"),
     (
@@ -358,10 +358,10 @@ const ESCAPES: &[(&str, char)] = &[
     ("’", '\''),
 ];
 
-/// How much of each end of a text is looked at, in characters. What is between them is what an error quotes.
+/// The part of each end of a text that is searched, in characters. The middle is the text that an error quotes.
 const END: usize = 16 * 1024;
 
-/// What of a text is the error, and not the conversation: the AI SDK's errors carry the whole request.
+/// The part of a text that is the error: the AI SDK's errors carry the whole request.
 fn said(text: &str) -> impl Iterator<Item = &str> {
     let (before, after) = match (text.find("requestBodyValues"), text.rfind("statusCode")) {
         (Some(request), Some(answer)) if request < answer => (&text[..request], &text[answer..]),

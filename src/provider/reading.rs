@@ -1,4 +1,4 @@
-//! What the answers of all providers have in common: counts that come in any form, errors inside an answer, and calls
+//! Common parts of all providers' answers: counts that come in any form, errors inside an answer, and calls
 //! that broke off.
 
 use super::trouble::{Trouble, TroubleKind};
@@ -51,7 +51,7 @@ pub(super) fn call_id(id: String, nth: usize) -> String {
     if id.is_empty() { format!("call_{nth}") } else { id }
 }
 
-/// What `decode` makes of `stream`, whole and cut into two at every place: always the same.
+/// The result of `decode` for `stream`, whole and cut into two at every place: always the same.
 #[cfg(test)]
 pub(super) fn at_every_cut<T: PartialEq + std::fmt::Debug>(
     stream: &str,

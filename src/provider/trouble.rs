@@ -1,24 +1,24 @@
-//! Why a model did not answer, named by what to do next. The provider's own words stay beside it.
+//! Failed requests, named by the next step of the caller, with the provider's text.
 
 use super::overflow::{self, Meaning, Overflow};
 use crate::text;
 use regex::Regex;
 use std::{fmt, sync::LazyLock, time::Duration};
 
-/// Why a model did not answer.
+/// A failed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// What it means.
+    /// The kind of failure.
     pub kind: TroubleKind,
     /// The HTTP status, where there was one.
     pub status: Option<u16>,
-    /// What the provider, or the network, said. May be long, and may hold anything.
+    /// The text of the provider or of the network. It may be long and hold anything.
     pub said: String,
     /// When the provider wants to be asked again.
     pub retry_after: Option<Duration>,
 }
 
-/// What it means that a model did not answer.
+/// The kind of a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TroubleKind {
     /// The request is too long for the window.
@@ -35,9 +35,9 @@ pub enum TroubleKind {
     NotFound,
     /// The provider failed.
     Broken,
-    /// Nobody answers at that address.
+    /// No server answers at the address.
     Unreachable,
-    /// Who answers there is not who they should be.
+    /// The server's certificate is not trusted.
     Untrusted,
     /// No more of the answer came for too long.
     Stalled,
@@ -49,7 +49,7 @@ pub enum TroubleKind {
     CutOff,
     /// The answer went on and on.
     Endless,
-    /// What came is no answer of such a provider.
+    /// The response is no answer of this wire format.
     Garbled,
     /// The summary took more requests than one may take; this one was not sent.
     TooMany,
@@ -66,7 +66,7 @@ impl Trouble {
         Self { kind, status: None, said: said.into(), retry_after: None }
     }
 
-    /// What an error answer means, or an error inside an answer that began well.
+    /// The trouble of an error response, or of an error inside an answer that began well.
     #[must_use]
     pub fn of(status: Option<u16>, body: &str, retry_after: Option<Duration>) -> Self {
         let html = looks_like_html(body);
@@ -116,7 +116,7 @@ impl Trouble {
         Self { said: clean(&stated(&self.said)), ..self.clone() }
     }
 
-    /// What a person can do about it.
+    /// The advice for a person.
     #[must_use]
     pub fn advice(&self) -> &'static str {
         match self.kind {
@@ -148,7 +148,7 @@ impl Trouble {
     }
 }
 
-/// As a sentence, with as much of the provider's words as a person reads.
+/// A sentence for a person, with the beginning of the provider's text.
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
@@ -184,7 +184,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// So much of a provider's words is quoted, in characters.
+/// The part of a provider's text that is quoted, in characters.
 const LONGEST_QUOTE: usize = 300;
 
 /// Words of an error inside a stream, where no status says what it means.

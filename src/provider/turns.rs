@@ -1,5 +1,4 @@
-//! From stored messages to what a model is asked. What only its own provider understands goes back to it byte for byte
-//! or not at all.
+//! Turns of a request from stored messages. Signatures go back to their own provider byte for byte or not at all.
 
 use super::{Api, Part, ToolOutcome, Turn};
 use crate::prompts::{self, Prompt};
@@ -7,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use std::borrow::Cow;
 
-/// Who will be asked.
+/// The model that a request is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target<'a> {
     /// The wire format.
