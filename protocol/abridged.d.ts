@@ -1345,17 +1345,17 @@ export interface ListedModel {
   id: string;
   /** The wire format. */
   api: Api | null;
-  /** Where it is asked, without what would let somebody in. */
+  /** The base URL, without credentials. */
   baseUrl: string | null;
-  /** The environment variable with the key. Its value is never told. */
+  /** The environment variable with the key. Its value is never sent. */
   apiKeyEnv: string | null;
   /** Size of the window, in tokens. */
   contextWindow: Known;
-  /** The most it answers, in tokens; null where nobody said. */
+  /** The output limit, in tokens; null where it is unknown. */
   maxOutputTokens: Known | null;
   /** `"provider/id"` of a larger model to go to. */
   promoteTo: string | null;
-  /** Whether sessions without a model of their own use it. */
+  /** Whether sessions without a model of their own use this model. */
   default: boolean;
 }
 
@@ -1369,24 +1369,24 @@ export type Api =
   | "openai_responses"
   /** Google's `generateContent`. */
   | "google"
-  /** None: the connected client asks the model. */
+  /** No wire format: the connected client asks the model. */
   | "client";
 
-/** A value and who said so. */
+/** A value and its source. */
 export interface Known {
   /** The value. */
   value: number;
-  /** Who said so. */
+  /** The source. */
   source: KnownBy;
 }
 
-/** Who said so. */
+/** The source of a value. */
 export type KnownBy =
-  /** Nobody: it is a cautious guess. */
+  /** No source: a cautious default. */
   | "default"
   /** The catalog of known models. */
   | "catalog"
-  /** The provider itself, when it was asked for more than it takes. */
+  /** The provider, in an error about a request that was too long. */
   | "learned"
   /** The global settings file. */
   | "global"
