@@ -5,6 +5,7 @@ use std::{
     io::{BufRead, BufReader, BufWriter, Write},
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::Instant,
 };
 
 /// The binary that this bench was built with.
@@ -88,11 +89,18 @@ impl Daemon {
 
     /// The next answer; events are skipped.
     pub fn answer(&mut self) -> Value {
+        self.answer_with_arrival().0
+    }
+
+    /// The next answer, and the time when its line was there: reading a long one as JSON takes a client a while.
+    pub fn answer_with_arrival(&mut self) -> (Value, Instant) {
         loop {
-            let frame: Value = serde_json::from_str(self.read()).expect("JSON");
+            self.read();
+            let arrival = Instant::now();
+            let frame: Value = serde_json::from_str(&self.line).expect("JSON");
             if frame.get("method").is_none() {
                 assert!(frame.get("error").is_none(), "{frame}");
-                return frame["result"].clone();
+                return (frame["result"].clone(), arrival);
             }
         }
     }

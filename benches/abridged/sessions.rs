@@ -41,11 +41,12 @@ impl Writer {
         Self { out, bytes: 0, count: 0, parent: None, texts }
     }
 
-    fn add(&mut self, mut line: Value) -> String {
+    fn add(&mut self, body: Value) -> String {
         let id = format!("{:08x}", self.count);
-        line["id"] = json!(id);
-        line["parentId"] = json!(self.parent);
-        line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
+        // Ids and time stand behind the type, as pi writes them.
+        let mut line =
+            json!({"type": body["type"], "id": id, "parentId": self.parent, "timestamp": "2026-01-01T00:00:00.000Z"});
+        body.as_object().expect("an object").iter().skip(1).for_each(|(key, value)| line[key] = value.clone());
         let text = line.to_string();
         writeln!(self.out, "{text}").expect("it is written");
         self.bytes += text.len() as u64 + 1;
@@ -148,8 +149,10 @@ pub fn open(file: &Path) -> Opened {
 /// Opens the session of a file read-only, asks for its context and waits for its index.
 pub fn open_with(mut daemon: Daemon, file: &Path) -> Opened {
     let started = Instant::now();
-    let loaded = daemon.call("session/load", json!({"path": file, "readOnly": true}));
-    let load = started.elapsed();
+    daemon.send(1, "session/load", &json!({"path": file, "readOnly": true}));
+    daemon.flush();
+    let (loaded, arrival) = daemon.answer_with_arrival();
+    let load = arrival - started;
     daemon.send(1, "session/context", &json!({"sessionId": "bench"}));
     daemon.flush();
     let mut bytes = 0;
