@@ -266,9 +266,9 @@ impl Source {
             return Ok((length, Tail::NoNewline));
         }
         Ok(match pieces::of(&line, Form::Today).as_slice() {
-            [.., Piece::Entry(_)] => (length, Tail::NoNewline),
+            [.., Piece::Entry(..)] => (length, Tail::NoNewline),
             // A whole entry before the piece on the same line is read.
-            [.., Piece::Entry(whole), Piece::Broken(..)] => (line.offset + whole.end as u64, Tail::Torn),
+            [.., Piece::Entry(whole, _), Piece::Broken(..)] => (line.offset + whole.end as u64, Tail::Torn),
             _ if line.too_long => (line.offset, Tail::TooLong),
             _ => (line.offset, Tail::Torn),
         })
@@ -291,7 +291,7 @@ impl Source {
         let mut lines = Backwards::new(&self.file, from, length);
         let last = lines.before().map_err(self.failed())?;
         Ok(last
-            .is_some_and(|line| !line.ended && matches!(pieces::of(&line, Form::Today).last(), Some(Piece::Entry(_)))))
+            .is_some_and(|line| !line.ended && matches!(pieces::of(&line, Form::Today).last(), Some(Piece::Entry(..)))))
     }
 
     /// Whether the last line ends with an entry, or with a broken one whose id can be read.
@@ -342,7 +342,7 @@ impl Source {
                 end = line.next;
                 if !line.is_blank() {
                     let pieces = pieces::of(&line, Form::Today);
-                    let placed = |piece: &Piece| Some((piece.entry(&line)?, piece.spot(&line)));
+                    let placed = |piece: &Piece<'_>| Some((piece.entry(&line)?, piece.spot(&line)));
                     entries.extend(pieces.iter().filter_map(placed));
                 }
             } else if line.too_long {

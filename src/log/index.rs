@@ -5,7 +5,7 @@
 //! compares the id that stands in the file.
 
 use crate::{
-    conversation::entry::{Head, PLACEHOLDER, text},
+    conversation::entry::{Broken, Head, PLACEHOLDER, text},
     ids::EntryId,
 };
 use std::{
@@ -94,17 +94,49 @@ struct Node {
 /// No parent.
 const ROOT: u32 = u32::MAX;
 
+/// The ids of a line.
+pub struct Ids<'a> {
+    id: Cow<'a, str>,
+    /// The parent; `None` for a root, and an empty id, which no entry has, where the line says nothing of a parent.
+    parent: Option<Cow<'a, str>>,
+}
+
+impl<'a> Ids<'a> {
+    /// The ids of a whole entry; `None` where it has no id.
+    fn of(head: &Head<'a>) -> Option<Self> {
+        Some(Self { id: head.id()?, parent: head.parent() })
+    }
+}
+
+impl<'a> From<&'a Broken> for Ids<'a> {
+    fn from(broken: &'a Broken) -> Self {
+        let parent = match &broken.parent {
+            None => Some(""),
+            Some(parent) => parent.as_ref().map(EntryId::as_str).filter(|parent| !parent.is_empty()),
+        };
+        Self { id: broken.id.as_str().into(), parent: parent.map(Cow::Borrowed) }
+    }
+}
+
 impl Index {
     /// Adds the next entry of the file. Its parent is the nearest earlier entry with that id; without one it is the entry
     /// before, and the first entry is a root. Nothing where the line has no id. `is_blank` tells whether the bytes between
     /// two entries are blank lines.
     pub fn push(&mut self, head: &Head<'_>, spot: Spot, is_blank: impl FnOnce(Range<u64>) -> bool) -> Option<Oddity> {
-        let text = head.id()?;
-        let id = self.key(&text);
+        let oddity = self.push_ids(&Ids::of(head)?, spot, is_blank);
+        if let Some(place) = self.leaf() {
+            self.note(head, place);
+        }
+        oddity
+    }
+
+    /// The same for an entry of which nothing but the ids can be read.
+    pub fn push_ids(&mut self, ids: &Ids<'_>, spot: Spot, is_blank: impl FnOnce(Range<u64>) -> bool) -> Option<Oddity> {
+        let id = self.key(&ids.id);
         let place = u32::try_from(self.nodes.len()).ok().filter(|place| *place != ROOT)?;
-        let (parent, missing) = match head.parent() {
+        let (parent, missing) = match &ids.parent {
             None => (ROOT, false),
-            Some(named) => match self.parent_of(&named, place, spot, is_blank) {
+            Some(named) => match self.parent_of(named, place, spot, is_blank) {
                 Some(parent) => (parent, false),
                 None => {
                     self.mended.insert(place, self.last.as_ref().map(|last| last.id.as_str().into()));
@@ -114,12 +146,11 @@ impl Index {
         };
         self.nodes.push(Node { offset: spot.offset, length: spot.length, parent });
         let same_id = self.newest.insert(id, place).is_some();
-        self.note(head, Place(place));
         match &mut self.last {
-            None => self.last = Some(Last { id: text.into_owned(), spot }),
+            None => self.last = Some(Last { id: ids.id.clone().into_owned(), spot }),
             Some(last) => {
                 last.id.clear();
-                last.id.push_str(&text);
+                last.id.push_str(&ids.id);
                 last.spot = spot;
             }
         }

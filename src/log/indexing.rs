@@ -127,30 +127,22 @@ impl Source {
         if line.is_blank() {
             return;
         }
-        let pieces = match pieces::whole(line.bytes, Form::Today) {
-            Ok(head) if !line.too_long => {
-                let oddity = index.push(&head, line.spot(), |gap| self.is_blank(gap));
-                if let (Some(oddity), Some(id)) = (oddity, head.id()) {
-                    repair(odd(&oddity, &id, Some(number)));
-                }
-                return;
-            }
-            Err(what) if !line.too_long => pieces::split(line.bytes, Form::Today, &what),
-            _ => pieces::of(line, Form::Today),
+        let add = |head: &Head<'_>, spot, index: &mut Index| {
+            let oddity = index.push(head, spot, |gap| self.is_blank(gap));
+            oddity.zip(head.id()).map(|(oddity, id)| odd(&oddity, &id, Some(number)))
         };
-        repair(damaged(&pieces, line, number));
+        let pieces = match pieces::whole(line, Form::Today) {
+            Ok(head) => return add(&head, line.spot(), index).into_iter().for_each(repair),
+            Err(pieces) => pieces,
+        };
+        repair(damaged(&pieces, number));
         for piece in &pieces {
+            let spot = piece.spot(line);
             match piece {
-                Piece::Entry(range) => {
-                    let Ok(head) = pieces::whole(&line.bytes[range.clone()], Form::Today) else { continue };
-                    let oddity = index.push(&head, piece.spot(line), |gap| self.is_blank(gap));
-                    if let (Some(oddity), Some(id)) = (oddity, head.id()) {
-                        repair(odd(&oddity, &id, Some(number)));
-                    }
-                }
-                Piece::Broken(..) => {
-                    if let Some(placeholder) = piece.entry(line) {
-                        push(index, &placeholder, piece.spot(line), Some(self));
+                Piece::Entry(_, head) => add(head, spot, index).into_iter().for_each(&mut *repair),
+                Piece::Broken(_, fault) => {
+                    if let Some(ids) = &fault.ids {
+                        index.push_ids(&ids.into(), spot, |gap| self.is_blank(gap));
                     }
                 }
             }
@@ -163,7 +155,7 @@ fn entries_of(line: &Line<'_>) -> usize {
     if line.is_blank() {
         return 0;
     }
-    pieces::of(line, Form::Today).iter().filter(|piece| matches!(piece, Piece::Entry(_))).count()
+    pieces::of(line, Form::Today).iter().filter(|piece| matches!(piece, Piece::Entry(..))).count()
 }
 
 /// Adds an entry to an index.
@@ -182,14 +174,14 @@ pub fn glued_to_header(number: usize) -> Repair {
 }
 
 /// The repair of a line that is not one entry.
-fn damaged(pieces: &[Piece], line: &Line<'_>, number: usize) -> Repair {
-    let entries = pieces.iter().filter(|piece| matches!(piece, Piece::Entry(_))).count();
-    let broken = pieces.iter().find_map(|piece| match piece {
-        Piece::Entry(_) => None,
-        Piece::Broken(range, what) => Some((what, pieces::ids(&line.bytes[range.clone()]))),
+fn damaged(pieces: &[Piece<'_>], number: usize) -> Repair {
+    let entries = pieces.iter().filter(|piece| matches!(piece, Piece::Entry(..))).count();
+    let fault = pieces.iter().find_map(|piece| match piece {
+        Piece::Entry(..) => None,
+        Piece::Broken(_, fault) => Some((fault.what.as_str(), fault.ids.as_ref())),
     });
-    let (what, ids) = match broken {
-        Some((what, ids)) => (what.as_str(), ids),
+    let (what, ids) = match fault {
+        Some(fault) => fault,
         None if pieces.is_empty() => (ZEROS, None),
         None => return glued(entries, number),
     };

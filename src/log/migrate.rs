@@ -38,14 +38,14 @@ pub fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<Arc<Entr
         let mut broken = None;
         for piece in &pieces {
             match piece {
-                Piece::Entry(range) => match serde_json::from_slice(&line.bytes[range.clone()]) {
+                Piece::Entry(range, _) => match serde_json::from_slice(&line.bytes[range.clone()]) {
                     Ok(Value::Object(value)) => {
                         old.push(OldLine { number, nth: entries, value });
                         entries += 1;
                     }
                     _ => broken = Some("not an object with a type"),
                 },
-                Piece::Broken(_, what) => broken = Some(what),
+                Piece::Broken(_, fault) => broken = Some(fault.what.as_str()),
             }
         }
         if let Some(what) = broken {

@@ -3,21 +3,39 @@
 
 use super::lines::Line;
 use crate::{
-    conversation::entry::{Broken, Entry, Head},
+    conversation::{
+        entry::{Broken, Entry, Head},
+        message::without_position,
+    },
     ids::EntryId,
     log::index::Spot,
 };
-use serde_json::value::RawValue;
-use std::{cell::OnceCell, ops::Range, sync::Arc};
+use serde_json::{
+    de::{SliceRead, StrRead},
+    value::RawValue,
+};
+use std::{borrow::Cow, cell::OnceCell, ops::Range, sync::Arc};
 
 /// Part of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// A whole entry.
-    Entry(Range<usize>),
-    /// A part that is no entry, and why.
-    Broken(Range<usize>, String),
+#[derive(Debug)]
+pub enum Piece<'a> {
+    /// A whole entry, and its head.
+    Entry(Range<usize>, Head<'a>),
+    /// A part that is no entry, and its fault.
+    Broken(Range<usize>, Fault),
 }
+
+/// The fault of a part that is no entry.
+#[derive(Debug)]
+pub struct Fault {
+    /// The problem, for a repair.
+    pub what: String,
+    /// Its ids, where they can be read.
+    pub ids: Option<Broken>,
+}
+
+/// The problem of an entry without its id.
+const NO_ID: &str = "an entry of version 3 needs an id";
 
 /// The form of the lines of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,33 +46,98 @@ pub enum Form {
     Old,
 }
 
-/// The parts of a line that is not blank, in their order. Most lines are one entry, and cost one reading.
-pub fn of(line: &Line<'_>, form: Form) -> Vec<Piece> {
+/// The parts of a line that is not blank, in their order.
+pub fn of<'a>(line: &Line<'a>, form: Form) -> Vec<Piece<'a>> {
+    match whole(line, form) {
+        Ok(head) => vec![Piece::Entry(0..line.bytes.len(), head)],
+        Err(pieces) => pieces,
+    }
+}
+
+/// The head of a line that is one entry, as nearly every line is. The parts of any other line.
+pub fn whole<'a>(line: &Line<'a>, form: Form) -> Result<Head<'a>, Vec<Piece<'a>>> {
     let bytes = line.bytes;
     if line.too_long {
-        return vec![Piece::Broken(0..bytes.len(), "longer than a line may be".to_owned())];
+        return Err(vec![broken(bytes, 0..bytes.len(), "longer than a line may be")]);
     }
-    match whole(bytes, form) {
-        Ok(_) => vec![Piece::Entry(0..bytes.len())],
-        Err(what) => split(bytes, form, &what),
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => return Err(split(bytes, form, &format!("not UTF-8 ({error})"), None)),
+    };
+    let mut heads = Head::all(StrRead::new(text));
+    let (problem, first) = match heads.next() {
+        Some(Ok(head)) => {
+            let end = heads.byte_offset();
+            let alone = bytes[end..].iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
+            match form {
+                _ if !alone => ("trailing characters".to_owned(), Object::Entry(end, head)),
+                Form::Today if head.id().is_none() => {
+                    return Err(split(bytes, form, NO_ID, Some(Object::Entry(end, head))));
+                }
+                _ => return Ok(head),
+            }
+        }
+        Some(Err(error)) => (without_position(&error.to_string()), Object::stopped(&error, bytes, 0)),
+        None => ("no value".to_owned(), Object::Broken(bytes.len())),
+    };
+    Err(split(bytes, form, &format!("not a JSON object with a type: {problem}"), Some(first)))
+}
+
+/// An object of a line, after one reading.
+enum Object<'a> {
+    /// It has a type, and ends there.
+    Entry(usize, Head<'a>),
+    /// It ends there. Its head was not read, or it has none.
+    Value(usize),
+    /// Reading stopped there.
+    Broken(usize),
+}
+
+impl<'a> Object<'a> {
+    /// Reads an object that is probably an entry.
+    fn entry_at(bytes: &'a [u8], start: usize) -> Self {
+        let mut heads = Head::all(SliceRead::new(&bytes[start..]));
+        match heads.next() {
+            Some(Ok(head)) => {
+                let end = start + heads.byte_offset();
+                match std::str::from_utf8(&bytes[start..end]) {
+                    Ok(_) => Self::Entry(end, head),
+                    Err(_) => Self::Broken(end),
+                }
+            }
+            Some(Err(error)) => Self::stopped(&error, bytes, start),
+            None => Self::Broken(bytes.len()),
+        }
+    }
+
+    /// The object on which the reading of a head stopped. A head has stricter rules than JSON, unless it has no end.
+    fn stopped(error: &serde_json::Error, bytes: &'a [u8], start: usize) -> Self {
+        if error.is_eof() { Self::Broken(bytes.len()) } else { Self::value_at(bytes, start) }
+    }
+
+    /// Reads an object that is probably a part of an entry.
+    fn value_at(bytes: &'a [u8], start: usize) -> Self {
+        let mut values = serde_json::Deserializer::from_slice(&bytes[start..]).into_iter::<&RawValue>();
+        match values.next() {
+            Some(Ok(_)) => Self::Value(start + values.byte_offset()),
+            // There is no newline in a line, so a column is an offset.
+            Some(Err(error)) => Self::Broken((start + error.column()).min(bytes.len())),
+            None => Self::Broken(bytes.len()),
+        }
+    }
+
+    /// Its head, where it is whole and has one.
+    fn head(self, bytes: &'a [u8], start: usize) -> Option<Head<'a>> {
+        match self {
+            Self::Entry(_, head) => Some(head),
+            Self::Value(end) => Head::read(std::str::from_utf8(&bytes[start..end]).ok()?).ok(),
+            Self::Broken(_) => None,
+        }
     }
 }
 
-/// Whether the bytes are one entry.
-pub fn whole(bytes: &[u8], form: Form) -> Result<Head<'_>, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8 ({error})"))?;
-    let head = Head::read(text).map_err(|error| {
-        let what = crate::conversation::message::without_position(&error.to_string());
-        format!("not a JSON object with a type: {what}")
-    })?;
-    match (form, head.id()) {
-        (Form::Today, None) => Err("an entry of version 3 needs an id".to_owned()),
-        _ => Ok(head),
-    }
-}
-
-/// The parts of a line that is not one entry.
-pub fn split(bytes: &[u8], form: Form, what: &str) -> Vec<Piece> {
+/// The parts of a line that is not one entry. `first` is the object at its beginning, where it was read.
+fn split<'a>(bytes: &'a [u8], form: Form, what: &str, first: Option<Object<'a>>) -> Vec<Piece<'a>> {
     /// An object is read again for each object around it, so many times in all. Deeper nesting is no longer looked into.
     const READINGS: usize = 16;
     /// In bytes; lines of a few kilobytes are looked into completely.
@@ -64,53 +147,72 @@ pub fn split(bytes: &[u8], form: Form, what: &str) -> Vec<Piece> {
     // Everything before `known.from` belongs to a piece.
     let mut known = Before::new(bytes, 0, form);
     let mut at = 0;
-    let broken = |range: Range<usize>, pieces: &mut Vec<Piece>| {
-        let blank = bytes[range.clone()].iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0);
-        if !blank {
-            pieces.push(Piece::Broken(range, what.to_owned()));
+    let is_blank = |range: Range<usize>| bytes[range].iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0);
+    let add_broken = |range: Range<usize>, pieces: &mut Vec<Piece<'a>>| {
+        if !is_blank(range.clone()) {
+            pieces.push(broken(bytes, range, what));
         }
     };
+    // An entry behind something else names its parent.
+    let parents = memchr::memmem::Finder::new(b"\"parentId\"");
     let mut named = 0;
+    let mut read = first.map(|object| (0, object));
     while let Some(start) = object_from(bytes, at) {
-        // An entry behind something else names its parent.
         if form == Form::Today && named <= start {
-            let Some(found) = memchr::memmem::find(&bytes[start..], b"\"parentId\"") else { break };
+            let Some(found) = parents.find(&bytes[start..]) else { break };
             named = start + found + 1;
         }
-        match value_at(bytes, start) {
-            Ok(end) => {
+        let object = match read.take() {
+            Some((at, object)) if at == start => object,
+            _ if is_blank(known.from..start) => Object::entry_at(bytes, start),
+            _ => Object::value_at(bytes, start),
+        };
+        match object {
+            Object::Entry(end, _) | Object::Value(end) => {
                 // Where no parent is named inside, it is no entry.
                 let may_be = form == Form::Old || named < end;
-                if may_be && known.ends_before_entry(start, &bytes[start..end]) {
-                    broken(known.from..start, &mut pieces);
-                    pieces.push(Piece::Entry(start..end));
+                if may_be
+                    && let Some(head) = object.head(bytes, start)
+                    && known.ends_before_entry(start, &head)
+                {
+                    add_broken(known.from..start, &mut pieces);
+                    pieces.push(Piece::Entry(start..end, head));
                     known = Before::new(bytes, end, form);
                 }
                 // An entry never stands inside of a whole object.
                 at = end;
                 left = left.saturating_sub(end - start);
             }
-            Err(error_at) => {
+            Object::Broken(error_at) => {
                 left = left.saturating_sub(error_at - start);
                 if known.ends_before_broken(start) {
-                    broken(known.from..start, &mut pieces);
+                    add_broken(known.from..start, &mut pieces);
                     known = Before::new(bytes, start, form);
                 }
                 // Where a piece was cut off and the next entry follows, reading ends right behind the first bytes of that.
                 let next = memchr::memrchr(b'{', &bytes[start + 1..error_at.max(start + 1)]).map(|at| start + 1 + at);
-                let follows = next.filter(|next| {
-                    let end = value_at(bytes, *next);
-                    end.is_ok_and(|end| known.clone().ends_before_entry(*next, &bytes[*next..end]))
-                });
-                at = follows.unwrap_or(start + 1);
+                read = next
+                    .filter(|next| form == Form::Old || parents.find(&bytes[*next..]).is_some())
+                    .map(|next| (next, Object::entry_at(bytes, next)))
+                    .filter(|(next, object)| match object {
+                        Object::Entry(_, head) => known.clone().ends_before_entry(*next, head),
+                        _ => false,
+                    });
+                at = read.as_ref().map_or(start + 1, |(next, _)| *next);
             }
         }
         if left == 0 {
             break;
         }
     }
-    broken(known.from..bytes.len(), &mut pieces);
+    add_broken(known.from..bytes.len(), &mut pieces);
     pieces
+}
+
+/// A part that is no entry.
+fn broken<'a>(bytes: &[u8], range: Range<usize>, what: &str) -> Piece<'a> {
+    let ids = ids(&bytes[range.clone()]);
+    Piece::Broken(range, Fault { what: what.to_owned(), ids })
 }
 
 /// The broken piece before an object that may be an entry of its own.
@@ -132,12 +234,13 @@ impl<'a> Before<'a> {
     }
 
     /// Whether a whole object is an entry of its own.
-    fn ends_before_entry(&mut self, start: usize, object: &[u8]) -> bool {
-        let Ok(head) = whole(object, self.form) else { return false };
+    fn ends_before_entry(&mut self, start: usize, head: &Head<'_>) -> bool {
         // A part of an entry, such as a tool call, names no parent.
         match self.form {
             Form::Old => self.ends_before(start, None),
-            Form::Today => head.names_parent() && self.ends_before(start, head.parent().as_deref()),
+            Form::Today => {
+                head.id().is_some() && head.names_parent() && self.ends_before(start, head.parent().as_deref())
+            }
         }
     }
 
@@ -186,19 +289,10 @@ fn object_from(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Where the JSON value ends that begins here, or where it stops being one.
-fn value_at(bytes: &[u8], start: usize) -> Result<usize, usize> {
-    let mut values = serde_json::Deserializer::from_slice(&bytes[start..]).into_iter::<&RawValue>();
-    match values.next() {
-        Some(Ok(_)) => Ok(start + values.byte_offset()),
-        // There is no newline in a line, so a column is an offset.
-        Some(Err(error)) => Err((start + error.column()).min(bytes.len())),
-        None => Err(bytes.len()),
-    }
-}
-
 /// The ids of a broken piece, where its own can be read: those of its outermost object, up to where it breaks.
-pub fn ids(bytes: &[u8]) -> Option<Broken> {
+fn ids(bytes: &[u8]) -> Option<Broken> {
+    // A long piece without any id is nothing rare.
+    memchr::memmem::find(bytes, b"\"id\"")?;
     let fields = Fields::of(bytes);
     let (mut id, mut parent, mut timestamp) = (None, None, None);
     for (key, value) in fields {
@@ -325,22 +419,28 @@ fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-impl Piece {
+impl Piece<'_> {
     /// Where it stands in the file.
     pub fn spot(&self, line: &Line<'_>) -> Spot {
-        let (Self::Entry(range) | Self::Broken(range, _)) = self;
+        let (Self::Entry(range, _) | Self::Broken(range, _)) = self;
         // The longest line is far below the largest length.
         let length = u32::try_from(range.len()).unwrap_or(u32::MAX);
         Spot { offset: line.offset + range.start as u64, length }
     }
 
+    /// Its id, where it can be read.
+    pub fn id(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Entry(_, head) => head.id(),
+            Self::Broken(_, fault) => Some(fault.ids.as_ref()?.id.as_str().into()),
+        }
+    }
+
     /// The entry, or the placeholder of a broken one; nothing where that has no id.
     pub fn entry(&self, line: &Line<'_>) -> Option<Arc<Entry>> {
-        let (Self::Entry(range) | Self::Broken(range, _)) = self;
-        let bytes = line.bytes.get(range.clone())?;
         match self {
-            Self::Entry(_) => entry(bytes).ok(),
-            Self::Broken(..) => placeholder(bytes, self.spot(line)),
+            Self::Entry(range, _) => entry(line.bytes.get(range.clone())?).ok(),
+            Self::Broken(_, fault) => stand_in(fault.ids.as_ref()?, self.spot(line)),
         }
     }
 }
@@ -353,7 +453,11 @@ pub fn entry(bytes: &[u8]) -> Result<Arc<Entry>, String> {
 
 /// The entry that stands for a broken piece.
 pub fn placeholder(bytes: &[u8], spot: Spot) -> Option<Arc<Entry>> {
-    Entry::placeholder(&ids(bytes)?, spot.offset, spot.length).ok().map(Arc::new)
+    stand_in(&ids(bytes)?, spot)
+}
+
+fn stand_in(ids: &Broken, spot: Spot) -> Option<Arc<Entry>> {
+    Entry::placeholder(ids, spot.offset, spot.length).ok().map(Arc::new)
 }
 
 #[cfg(test)]
@@ -369,12 +473,12 @@ mod tests {
         let line =
             Line { bytes: text.as_bytes(), offset: 100, next: 101 + text.len() as u64, ended: true, too_long: false };
         let piece = |piece: &Piece| match (piece, piece.entry(&line)) {
-            (Piece::Entry(_), Some(entry)) => format!("={}", entry.id),
+            (Piece::Entry(..), Some(entry)) => format!("={}", entry.id),
             (Piece::Broken(..), Some(entry)) => {
                 format!("~{}<{}", entry.id, entry.parent.as_ref().map_or("null", EntryId::as_str))
             }
             (Piece::Broken(..), None) => "~".to_owned(),
-            (Piece::Entry(range), None) => panic!("{range:?} is no entry"),
+            (Piece::Entry(range, _), None) => panic!("{range:?} is no entry"),
         };
         of(&line, Form::Today).iter().map(piece).collect::<Vec<_>>().join(" ")
     }
@@ -384,6 +488,7 @@ mod tests {
         let id_only = r#"{"type":"message","id":"q","par"#;
         let at_value = r#"{"type":"message","id":"a","parentId":"z","message":"#;
         let broken = A.replace("one", r"\q");
+        let strange = format!(r#"{{"type":"custom","id":"a","parentId":null,"\ud800":1,"data":[{B}]}}"#);
         let twice = A.replace(r#""timestamp":"t""#, r#""timestamp":"t","timestamp":"u""#);
         for (line, expected) in [
             (A.to_owned(), "=a"),
@@ -398,6 +503,10 @@ mod tests {
             (broken.clone(), "~a<null"),
             (format!("{broken}{B}"), "~a<null =b"),
             (twice, "~a<null"),
+            // A key that is no text of UTF-8 does not break the object: an entry inside of it is a part of it.
+            (strange, "~a<null"),
+            // A form feed is no blank of JSON.
+            (format!("{A}\u{c}"), "=a"),
             (format!("{A}garbage"), "=a ~"),
             (format!("\0\0\0{A}"), "=a"),
             (format!("{A}}}"), "=a ~"),

@@ -10,7 +10,7 @@ use super::{
     pieces::{self, Form},
 };
 use crate::{
-    conversation::entry::{Entry, Head},
+    conversation::entry::Entry,
     ids::EntryId,
     log::{
         error::StoreError,
@@ -148,14 +148,12 @@ impl<'s> Walk<'s> {
             self.left += 1;
             return Ok(Step::Found(entry));
         }
-        let text = std::str::from_utf8(line.bytes).ok().filter(|_| !line.too_long);
-        if let Some(id) = text.and_then(|text| Head::read(text).ok()).as_ref().and_then(Head::id) {
-            self.passed.push_back(Passed { key: self.keys.hash_one(&*id), spot: line.spot() });
-            return Ok(Step::Passed);
-        }
-        for piece in pieces::of(&line, Form::Today).iter().rev() {
-            if let Some(entry) = piece.entry(&line) {
-                self.passed.push_back(Passed { key: self.keys.hash_one(entry.id.as_str()), spot: piece.spot(&line) });
+        let passed = |id: &str, spot| Passed { key: self.keys.hash_one(id), spot };
+        match pieces::whole(&line, Form::Today) {
+            Ok(head) => self.passed.extend(head.id().map(|id| passed(&id, line.spot()))),
+            Err(pieces) => {
+                let with_id = pieces.iter().rev().filter_map(|piece| Some(passed(&piece.id()?, piece.spot(&line))));
+                self.passed.extend(with_id);
             }
         }
         Ok(Step::Passed)

@@ -1,12 +1,12 @@
 //! The fields of a line that decide its place and its kind: one reading for entries and for the index.
 
 use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use serde_json::{StreamDeserializer, value::RawValue};
 use std::borrow::Cow;
 
 /// The first reading of a line. All of the line is checked to be JSON, and a key that is there twice is an error. The
 /// other fields depend on the type, so that an entry of an unknown type may have any.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Head<'a> {
     /// The type.
@@ -50,6 +50,11 @@ impl<'a> Head<'a> {
     /// When the line is not JSON, or not an object with a `type`.
     pub fn read(line: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(line)
+    }
+
+    /// Reads lines that may stand behind each other without a newline.
+    pub fn all<R: serde_json::de::Read<'a>>(read: R) -> StreamDeserializer<'a, R, Self> {
+        StreamDeserializer::new(read)
     }
 
     /// The id; `None` where it is missing, empty or not a string.
