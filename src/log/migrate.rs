@@ -26,6 +26,8 @@ pub fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<Arc<Entr
     let mut old = Vec::new();
     let mut repairs = Vec::new();
     let mut number = found.lines;
+    // The header is entry 0.
+    let mut index = 1;
     let on_header =
         found.end > 0 && found.end < length && lines::at(file, Spot { offset: found.end - 1, length: 1 })? != b"\n";
     lines::forwards(file, found.end, length, |line| {
@@ -36,11 +38,11 @@ pub fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<Arc<Entr
         let pieces = pieces::of(&line, Form::Old);
         let mut entries = 0;
         let mut broken = None;
-        for piece in &pieces {
+        for (piece, index) in pieces.iter().zip(index..) {
             match piece {
                 Piece::Entry(range, _) => match serde_json::from_slice(&line.bytes[range.clone()]) {
                     Ok(Value::Object(value)) => {
-                        old.push(OldLine { number, nth: entries, value });
+                        old.push(OldLine { number, nth: entries, index, value });
                         entries += 1;
                     }
                     _ => broken = Some("not an object with a type"),
@@ -48,6 +50,7 @@ pub fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<Arc<Entr
                 Piece::Broken(_, fault) => broken = Some(fault.what.as_str()),
             }
         }
+        index += pieces.len().max(1) as u64;
         if let Some(what) = broken {
             repairs.push(bad_line(number, what, line.ended));
         } else if pieces.is_empty() && line.ended {
@@ -83,6 +86,9 @@ pub struct OldLine {
     pub number: usize,
     /// How many entries stand before it on the same line.
     pub nth: usize,
+    /// Its index in the file as the first version counts: the header is 0, every entry counts once, blank lines do not.
+    /// An entry that cannot be read any more counts, for it could be read when the index was written.
+    pub index: u64,
     /// The line.
     pub value: Map<String, Value>,
 }
@@ -114,8 +120,8 @@ pub fn to_header(header: &Header) -> Header {
 
 struct Migration<'a> {
     header: &'a Header,
-    /// The id of each line with its number, for indexes into the file.
-    ids: Vec<(usize, EntryId)>,
+    /// The id of each entry with its index in the file.
+    ids: Vec<(u64, EntryId)>,
     /// The entries since the last compaction, for counts of messages.
     since: Vec<Arc<Entry>>,
     last: Option<EntryId>,
@@ -123,7 +129,7 @@ struct Migration<'a> {
 
 impl Migration<'_> {
     fn line(&mut self, line: OldLine) -> Map<String, Value> {
-        let OldLine { number, nth, mut value } = line;
+        let OldLine { number, nth, index, mut value } = line;
         if self.header.version < 2 || !value.get("id").is_some_and(Value::is_string) {
             let id = stable_id(&self.header.id, number, nth);
             value.insert("id".into(), id.as_str().into());
@@ -141,7 +147,7 @@ impl Migration<'_> {
             Some("compaction") => self.first_kept(&mut value, &id),
             _ => {}
         }
-        self.ids.push((number, id.clone()));
+        self.ids.push((index, id.clone()));
         self.last = Some(id);
         value
     }
@@ -163,13 +169,12 @@ impl Migration<'_> {
         Some(&self.since[start.unwrap_or(0)].id)
     }
 
-    /// An index into the file (header included) or a count of messages becomes the id it means.
+    /// Replaces an index into the file or a count of messages by the id of the first kept entry.
     fn first_kept(&self, value: &mut Map<String, Value>, own: &EntryId) {
         let index = value.remove("firstKeptEntryIndex").and_then(|index| index.as_u64());
         let count = value.remove("keepLastMessages").and_then(|count| count.as_u64());
         let kept = match (index, count) {
-            // Zero is the header, which is line one. A line that cannot be read any more still counts.
-            (Some(index), _) => self.ids.iter().find(|(number, _)| *number as u64 > index.max(1)).map(|(_, id)| id),
+            (Some(index), _) => self.ids.iter().find(|(at, _)| *at >= index).map(|(_, id)| id),
             (None, Some(count)) => self.last_messages(count),
             (None, None) => return,
         };
@@ -195,7 +200,12 @@ mod tests {
         let old = lines
             .iter()
             .enumerate()
-            .map(|(at, value)| OldLine { number: at + 2, nth: 0, value: value.as_object().expect("an object").clone() })
+            .map(|(at, value)| OldLine {
+                number: at + 2,
+                nth: 0,
+                index: at as u64 + 1,
+                value: value.as_object().expect("an object").clone(),
+            })
             .collect();
         let (entries, bad) = to_entries(&header, old);
         assert!(bad.is_empty(), "{bad:?}");
@@ -216,6 +226,39 @@ mod tests {
 
     fn compaction(keep: u64) -> Vec<Value> {
         vec![json!({"type": "compaction", "summary": "s", "keepLastMessages": keep})]
+    }
+
+    /// The id that the last compaction of a file keeps first, as a place among its entries.
+    fn first_kept(text: &str) -> Option<usize> {
+        use std::io::Write;
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(text.as_bytes()).expect("it is written");
+        let found = crate::log::header::find(std::path::Path::new("old.jsonl"), text.as_bytes()).expect("a header");
+        let (entries, _) = read(&file, &found, text.len() as u64).expect("it is read");
+        let compaction = entries.iter().rev().find_map(|entry| entry.compaction()).expect("a compaction");
+        entries.iter().position(|entry| Some(&entry.id) == compaction.first_kept_entry_id.as_ref())
+    }
+
+    #[test]
+    fn an_index_of_the_first_kept_entry_counts_entries_and_not_lines() {
+        let header = json!({"type": "session", "id": "s", "timestamp": "t", "cwd": "/"}).to_string();
+        let lines: Vec<String> = messages("u1 a1 u2 a2 u3").iter().map(Value::to_string).collect();
+        let [u1, a1, u2, a2, u3] = lines.try_into().expect("five");
+        let kept = json!({"type": "compaction", "summary": "s", "firstKeptEntryIndex": 3}).to_string();
+        let torn = &u1[..u1.len() / 2];
+        for (text, expected) in [
+            (format!("{header}\n{u1}\n{a1}\n{u2}\n{a2}\n{u3}\n{kept}\n"), 2),
+            (format!("{header}\n\n{u1}\n \n{a1}\n{u2}\n{a2}\n{u3}\n{kept}\n"), 2),
+            (format!("\n{header}\n{u1}\n{a1}\n{u2}\n{a2}\n{u3}\n{kept}\n"), 2),
+            (format!("{header}\n{u1}{a1}\n{u2}\n{a2}\n{u3}\n{kept}\n"), 2),
+            (format!("{header}{u1}\n{a1}\n{u2}\n{a2}\n{u3}\n{kept}\n"), 2),
+            // An entry that cannot be read any more still counts.
+            (format!("{header}\n{torn}\n{a1}\n{u2}\n{a2}\n{u3}\n{kept}\n"), 1),
+            (format!("{header}\n{torn}{a1}\n{u2}\n{a2}\n{u3}\n{kept}\n"), 1),
+            (format!("{header}\n\0\0\n{a1}\n{u2}\n{a2}\n{u3}\n{kept}\n"), 1),
+        ] {
+            assert_eq!(first_kept(&text), Some(expected), "{text}");
+        }
     }
 
     #[test]
