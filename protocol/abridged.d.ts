@@ -677,7 +677,7 @@ export interface ContextAnswer {
 export interface EntriesParams {
   /** Id of the session. */
   sessionId: SessionId;
-  /** Cursor: only entries after this one. */
+  /** Cursor: only entries after this one. An entry id, which means the latest entry with that id, or a `nextCursor`. */
   since?: EntryId | null;
   /** Selection of entries. Default: `active`. */
   branch?: Branch | null;

@@ -636,6 +636,12 @@ fn stand(index: &Index, place: Place) -> Stand {
 }
 
 impl Library {
+    /// The index.
+    #[must_use]
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
     fn body(&self, place: Place) -> Result<Arc<Entry>, StoreError> {
         match &self.bodies {
             Bodies::File(source) => source.read_at(&stand(&self.index, place)),

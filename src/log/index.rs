@@ -233,6 +233,31 @@ impl Index {
         self.newest.get(&self.key(id.as_str())).copied().map(Place)
     }
 
+    /// Whether some id is that of several entries.
+    #[must_use]
+    pub fn has_twins(&self) -> bool {
+        self.newest.len() < self.nodes.len()
+    }
+
+    /// The cursor behind an entry: its id, with its offset where the id means a later entry.
+    #[must_use]
+    pub fn cursor(&self, place: Place, id: &EntryId) -> EntryId {
+        if self.find(id) == Some(place) { id.clone() } else { format!("{id}@{}", self.spot(place).offset).into() }
+    }
+
+    /// The entry of a cursor. Every id is the cursor behind the latest entry of that id.
+    #[must_use]
+    pub fn find_cursor(&self, cursor: &EntryId) -> Option<Place> {
+        let earlier = || {
+            let (id, offset) = cursor.as_str().rsplit_once('@')?;
+            let offset: u64 = offset.parse().ok()?;
+            self.find(&id.into())?;
+            let place = self.nodes.binary_search_by_key(&offset, |node| node.offset).ok()?;
+            Some(Place(u32::try_from(place).ok()?))
+        };
+        self.find(cursor).or_else(earlier)
+    }
+
     /// The entry that another one follows.
     #[must_use]
     pub fn parent(&self, place: Place) -> Option<Place> {

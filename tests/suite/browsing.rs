@@ -66,6 +66,72 @@ fn pages_of_entries_miss_nothing_and_repeat_nothing() {
     assert_eq!(after["entries"].as_array().map(Vec::len), Some(1), "a cursor on a branch that was left");
 }
 
+/// All pages of one item each, as the timestamps of their items. Entries of one id differ in their time.
+fn one_by_one(daemon: &mut Daemon, method: &str, items: &str, cursor: &str, mut params: Value) -> Vec<String> {
+    let mut seen = Vec::new();
+    while seen.len() < 100 {
+        let page = daemon.ok(method, params.clone());
+        let times = page[items].as_array().expect("items").iter().map(|item| item["timestamp"].as_str());
+        seen.extend(times.map(|time| time.expect("a time").to_owned()));
+        if page["nextCursor"].is_null() {
+            break;
+        }
+        params[cursor] = page["nextCursor"].clone();
+    }
+    seen
+}
+
+#[test]
+fn pages_miss_nothing_where_several_entries_have_one_id() {
+    let mut daemon = Daemon::start();
+    let header = json!({"type": "session", "version": 3, "id": "twins", "timestamp": "t", "cwd": "/p"});
+    let entry = |time: usize, id: &str, parent: Option<&str>| json!({"type": "message", "id": id, "parentId": parent, "timestamp": time.to_string(), "message": user(id)});
+    let mut compaction = json!({"type": "compaction", "id": "d", "parentId": "c", "timestamp": "6", "summary": "s", "firstKeptEntryId": "d", "tokensBefore": 1});
+    let lines = vec![
+        header,
+        entry(0, "a", None),
+        entry(1, "b", Some("a")),
+        entry(2, "b", Some("b")),
+        entry(3, "c", Some("b")),
+        // Off the path, with an id of the path.
+        entry(4, "b", Some("a")),
+        entry(5, "c", Some("c")),
+        compaction.clone(),
+        entry(7, "e", Some("d")),
+    ];
+    let all: Vec<String> = (0..8).map(|time| time.to_string()).collect();
+    let active = ["0", "1", "2", "3", "5", "6", "7"];
+    let path = daemon.home.session("twins.jsonl", &lines);
+    let session = daemon.load(&path);
+    let entries = json!({"sessionId": session, "branch": "all", "limit": 1});
+    assert_eq!(one_by_one(&mut daemon, "session/entries", "entries", "since", entries), all);
+    let entries = json!({"sessionId": session, "branch": "active", "limit": 1});
+    assert_eq!(one_by_one(&mut daemon, "session/entries", "entries", "since", entries), active);
+    let tree = json!({"sessionId": session, "limit": 1});
+    assert_eq!(one_by_one(&mut daemon, "session/tree", "nodes", "cursor", tree), all);
+
+    // The whole path is in memory.
+    compaction["type"] = json!("custom");
+    let path = daemon.home.session(
+        "whole.jsonl",
+        &[
+            &[json!({"type": "session", "version": 3, "id": "whole", "timestamp": "t", "cwd": "/p"})],
+            &lines[1..7],
+            &[compaction, lines[8].clone()],
+        ]
+        .concat(),
+    );
+    let session = daemon.load(&path);
+    let entries = json!({"sessionId": session, "limit": 1});
+    assert_eq!(one_by_one(&mut daemon, "session/entries", "entries", "since", entries), active);
+    // The id of the third entry on the path is also that of a later entry elsewhere.
+    let page = daemon.ok("session/entries", json!({"sessionId": session, "limit": 3}));
+    let rest = json!({"sessionId": session, "branch": "all", "since": page["nextCursor"]});
+    assert_eq!(one_by_one(&mut daemon, "session/entries", "entries", "since", rest), ["3", "4", "5", "6", "7"]);
+    let unknown = daemon.err("session/entries", json!({"sessionId": session, "since": "b@1"}));
+    assert_eq!(unknown["message"].as_str().map(|text| text.contains("b@1")), Some(true), "{unknown}");
+}
+
 #[test]
 fn a_search_finds_words_on_every_branch_and_behind_every_compaction() {
     let mut daemon = Daemon::start();

@@ -68,7 +68,7 @@ pub struct ContextAnswer {
 pub struct EntriesParams {
     /// Id of the session.
     pub session_id: SessionId,
-    /// Cursor: only entries after this one.
+    /// Cursor: only entries after this one. An entry id, which means the latest entry with that id, or a `nextCursor`.
     #[serde(default)]
     pub since: Option<EntryId>,
     /// Selection of entries. Default: `active`.

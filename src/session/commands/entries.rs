@@ -2,9 +2,12 @@
 //! immediately. All others are found by the index and read from the file beside the session.
 
 use crate::{
-    conversation::entry::{self, Entry},
+    conversation::{
+        entry::{self, Entry},
+        path::Path,
+    },
     ids::EntryId,
-    log::index::Place,
+    log::index::{Index, Place},
     protocol::{
         SessionEntries, SessionEntry,
         errors::Failure,
@@ -27,7 +30,7 @@ const PAGE_BYTES: usize = 1 << 20;
 
 impl SessionMethod for SessionEntries {
     fn handle(session: &mut Session, params: EntriesParams, reply: Reply) {
-        match entries_of_path(&session.state, &params) {
+        match entries_in_memory(&session.state, &params) {
             Some(answer) => reply.ok(&answer),
             None => session.entries(params, reply),
         }
@@ -45,13 +48,14 @@ impl SessionMethod for SessionEntry {
 
 impl Session {
     fn entries(&mut self, params: EntriesParams, reply: Reply) {
-        let Some(index) = self.state.history().index() else {
+        let Some(library) = self.state.history().library() else {
             return self.await_index(Command::call::<SessionEntries>(params, reply));
         };
+        let index = library.index();
         let since = match &params.since {
             None => None,
-            Some(id) => match index.find(id) {
-                None => return reply.fail(&Failure::no_entry(id)),
+            Some(cursor) => match index.find_cursor(cursor) {
+                None => return reply.fail(&Failure::no_entry(cursor)),
                 found => found,
             },
         };
@@ -65,7 +69,7 @@ impl Session {
             let from = fork.filter_map(|place| path.binary_search(&place).ok()).next().map_or(0, |at| at + 1);
             path[from..].to_vec()
         };
-        let wanted = self.state.history().wanted(places);
+        let wanted = self.state.history().wanted(places.iter().copied());
         let leaf = self.state.visible_leaf();
         self.spawn_read(move || {
             let mut page = Page::new(&params);
@@ -76,7 +80,8 @@ impl Session {
                     Ok(_) => {}
                 }
             }
-            reply.ok(&page.answer(leaf));
+            let next = page.ends_at().map(|last| library.index().cursor(places[last.number], &last.id));
+            reply.ok(&page.answer(leaf, next));
         });
     }
 
@@ -99,18 +104,28 @@ impl Session {
     }
 }
 
-/// A page of the path in memory; `None` where other entries belong to it.
-fn entries_of_path(state: &State, params: &EntriesParams) -> Option<EntriesAnswer> {
-    let path = state.path();
+/// A page of the path in memory; `None` where other entries belong to it, or where several entries have one id, so that
+/// the index is needed for cursors.
+fn entries_in_memory(state: &State, params: &EntriesParams) -> Option<EntriesAnswer> {
+    let by_ids = params.branch != Some(Branch::All) && !state.history().index().is_some_and(Index::has_twins);
+    let (page, next) = by_ids.then(|| page_of(state.path(), params)).flatten()?;
+    Some(page.answer(state.visible_leaf(), next))
+}
+
+/// A page of a path and its next cursor; `None` where other entries belong to it, or where the id of its last entry means
+/// a later entry of the path.
+fn page_of<'a>(path: &Path, params: &'a EntriesParams) -> Option<(Page<'a>, Option<EntryId>)> {
     let from = match &params.since {
-        _ if params.branch == Some(Branch::All) => return None,
         None if path.is_cut() => return None,
         None => 0,
         Some(since) => path.position(since)? + 1,
     };
     let mut page = Page::new(params);
     let _ = path[from..].iter().all(|entry| page.add(entry));
-    Some(page.answer(state.visible_leaf()))
+    match page.ends_at() {
+        Some(last) if path.position(&last.id) != Some(from + last.number) => None,
+        last => Some((page, last.map(|last| last.id))),
+    }
 }
 
 /// A page that is being filled.
@@ -118,17 +133,29 @@ struct Page<'a> {
     params: &'a EntriesParams,
     entries: Vec<types::Entry>,
     bytes: usize,
-    last: Option<EntryId>,
-    next_cursor: Option<EntryId>,
+    /// Number of entries that were offered.
+    offered: usize,
+    last: Option<Last>,
+    full: bool,
+}
+
+/// The last entry of a page.
+#[derive(Clone)]
+struct Last {
+    /// Its number among the offered entries, from zero.
+    number: usize,
+    id: EntryId,
 }
 
 impl<'a> Page<'a> {
     fn new(params: &'a EntriesParams) -> Self {
-        Self { params, entries: Vec::new(), bytes: 0, last: None, next_cursor: None }
+        Self { params, entries: Vec::new(), bytes: 0, offered: 0, last: None, full: false }
     }
 
     /// Adds the next entry unless its type is not wanted. False where the page is full and the entry is not added.
     fn add(&mut self, entry: &Entry) -> bool {
+        let number = self.offered;
+        self.offered += 1;
         if self.params.types.as_ref().is_some_and(|types| !types.contains(&entry.kind)) {
             return true;
         }
@@ -136,17 +163,22 @@ impl<'a> Page<'a> {
         let max_bytes = self.params.max_bytes.unwrap_or(PAGE_BYTES);
         let size = entry.line().len();
         if self.entries.len() == limit || !self.entries.is_empty() && self.bytes + size > max_bytes {
-            self.next_cursor = self.last.take();
+            self.full = true;
             return false;
         }
         self.bytes += size;
-        self.last = Some(entry.id.clone());
+        self.last = Some(Last { number, id: entry.id.clone() });
         self.entries.push(wire(entry));
         true
     }
 
-    fn answer(self, leaf_entry_id: Option<EntryId>) -> EntriesAnswer {
-        EntriesAnswer { entries: self.entries, leaf_entry_id, next_cursor: self.next_cursor }
+    /// Its last entry where another page follows.
+    fn ends_at(&self) -> Option<Last> {
+        self.last.clone().filter(|_| self.full)
+    }
+
+    fn answer(self, leaf_entry_id: Option<EntryId>, next_cursor: Option<EntryId>) -> EntriesAnswer {
+        EntriesAnswer { entries: self.entries, leaf_entry_id, next_cursor }
     }
 }
 
@@ -158,4 +190,28 @@ pub fn wire(entry: &Entry) -> types::Entry {
 
 fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(entry::one_line(json).into_owned()).expect("lines and messages were read as JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_page_of_the_path_never_ends_at_an_id_that_means_a_later_entry() {
+        let entry = |id: &str, parent: Option<&str>| {
+            let line = json!({"type": "custom", "id": id, "parentId": parent, "timestamp": "", "customType": "x"});
+            Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
+        };
+        let path = Path::of(&[entry("a", None), entry("b", Some("a")), entry("b", Some("b")), entry("c", Some("b"))]);
+        let next = |limit: usize| {
+            let params = serde_json::from_value(json!({"sessionId": "s", "limit": limit})).expect("params");
+            page_of(&path, &params).map(|(_, next)| next)
+        };
+        assert_eq!(next(1), Some(Some("a".into())));
+        assert_eq!(next(2), None);
+        assert_eq!(next(3), Some(Some("b".into())));
+        assert_eq!(next(4), Some(None));
+    }
 }

@@ -25,13 +25,14 @@ const PREVIEW: usize = 120;
 
 impl SessionMethod for SessionTree {
     fn handle(session: &mut Session, params: TreeParams, reply: Reply) {
-        let Some(index) = session.state.history().index() else {
+        let Some(library) = session.state.history().library() else {
             return session.await_index(Command::call::<Self>(params, reply));
         };
+        let index = library.index();
         let after = match &params.cursor {
             None => None,
-            Some(id) => match index.find(id) {
-                None => return reply.fail(&Failure::no_entry(id)),
+            Some(cursor) => match index.find_cursor(cursor) {
+                None => return reply.fail(&Failure::no_entry(cursor)),
                 found => found,
             },
         };
@@ -39,6 +40,7 @@ impl SessionMethod for SessionTree {
         let mut places: Vec<Place> = index.after(after).take(limit + 1).collect();
         let more = places.len() > limit;
         places.truncate(limit);
+        let last = places.last().copied().filter(|_| more);
         let wanted = session.state.history().wanted(places);
         let labels = index.labels();
         let leaf = session.state.visible_leaf();
@@ -50,7 +52,7 @@ impl SessionMethod for SessionTree {
             });
             let nodes: Result<Vec<TreeNode>, StoreError> = nodes.collect();
             reply.with(nodes.map_err(Failure::from).map(|nodes| TreeAnswer {
-                next_cursor: nodes.last().filter(|_| more).map(|node| node.id.clone()),
+                next_cursor: last.zip(nodes.last()).map(|(place, node)| library.index().cursor(place, &node.id)),
                 nodes,
                 leaf_entry_id: leaf,
             }));
