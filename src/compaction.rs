@@ -1,5 +1,6 @@
 //! Compaction of a session: the decision, the plan, the draft. Every function here depends on its arguments alone.
 
+pub mod calibrations;
 pub mod draft;
 pub mod ladder;
 pub mod meter;

@@ -3,6 +3,7 @@
 pub mod calls;
 pub mod context;
 pub mod entry;
+pub mod instructions;
 pub mod message;
 pub mod mirroring;
 pub mod path;

@@ -14,7 +14,6 @@ mod drafting;
 pub mod edit;
 pub mod handle;
 pub mod idle;
-pub mod instructions;
 pub mod open;
 pub mod operation;
 pub mod relayer;

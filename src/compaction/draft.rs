@@ -4,10 +4,11 @@ use super::plan::Plan;
 use crate::{
     conversation::{
         context::{self, Context},
-        entry::{self, ContextEdit, Entry, Preserved},
+        entry::{self, CarriedCalibration, ContextEdit, Entry, Preserved},
         path::Path,
     },
     ids::EntryId,
+    models::Budget,
     summary::{
         extractive::Summary,
         made::{Made, Rejected},
@@ -70,6 +71,16 @@ impl Draft {
         Self { made, ..self }
     }
 
+    /// The draft for a path that has grown: with the overhead of this budget and these calibrations.
+    #[must_use]
+    pub fn with_overhead(mut self, budget: Budget, calibrations: Vec<CarriedCalibration>) -> Self {
+        let before = self.plan.demand.budget.overhead();
+        self.tokens_after = self.tokens_after.saturating_sub(before) + budget.overhead();
+        self.plan = self.plan.carrying(calibrations);
+        self.plan.demand.budget = budget;
+        self
+    }
+
     /// The resulting context.
     #[must_use]
     pub fn context(&self) -> Context {
@@ -97,6 +108,7 @@ impl Draft {
         preserved.edits = self.edits.clone();
         preserved.compactions += 1;
         preserved.overhead = Some(self.plan.demand.budget.overhead());
+        preserved.estimator = Some(self.plan.demand.scale.estimator().name().to_owned());
         preserved.calibrations = self.plan.calibrations().to_vec();
         for pin in &mut preserved.pins {
             let place = path.position(&pin.entry_id);

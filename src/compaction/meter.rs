@@ -1,27 +1,20 @@
 //! The running sums of a path: how much of it a model would be sent, what the last report says, and what all reports say
 //! of the estimates. An append adds to them; anything that rewrites the context has them computed again.
 
+use super::calibrations::Calibrations;
 use crate::{
     conversation::{
         context,
-        entry::{Body, CarriedCalibration, Entry},
+        entry::{Body, Entry},
+        instructions::{Announced, Difference},
         message::outline::Role,
         path::{Path, Revision},
-        tokens::{
-            self, Estimator,
-            calibration::{Basis, Calibration, Fit, Learner, Prior},
-        },
+        tokens::{self, Estimator, calibration::Basis},
     },
     ids::ModelRef,
     prompts::Prompts,
 };
 use std::sync::Arc;
-
-/// Compactions carry the calibrations of so many models, the latest.
-const MOST_MODELS: usize = 4;
-
-/// Tokens within which the overhead is expected to be that of the announced system prompt and tools.
-const UNKNOWN_OVERHEAD: f64 = 10_000.0;
 
 /// The running sums of a path.
 #[derive(Debug, Clone)]
@@ -33,18 +26,13 @@ pub struct Meter {
     last: Option<Arc<Entry>>,
     /// Estimated tokens of all messages that would be sent.
     sent: u64,
-    anchor: Anchor,
-    /// Estimated tokens of what follows the anchor.
-    after: u64,
+    since: Since,
     /// Estimated tokens of the summary.
     summary: u64,
     /// Tokens of pinned texts that stand in the summary message, by characters: this is asked for all the time.
     pins: u64,
-    /// The calibration of each model, the current one last.
-    learners: Vec<(Option<ModelRef>, Learner)>,
-    model: Option<ModelRef>,
-    /// The overhead that a compaction carries whose calibration is of another estimator.
-    carried_overhead: Option<u64>,
+    calibrations: Calibrations,
+    announced: Announced,
 }
 
 /// A count that holds for the path up to some entry.
@@ -54,8 +42,26 @@ pub enum Anchor {
     None,
     /// The provider reported it with an answer.
     Report(u64),
-    /// It was estimated for the compaction in force, with this overhead in it.
-    Compaction { tokens: u64, overhead: u64 },
+    /// It was estimated for the compaction in force, by the same estimator or another one. `overhead` is the part of system
+    /// prompt and tools.
+    Compaction { tokens: u64, overhead: u64, same_estimator: bool },
+}
+
+/// The newest count of a path, and the estimated tokens since then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Since {
+    /// The count.
+    pub anchor: Anchor,
+    /// Those of the messages behind it.
+    pub messages: u64,
+    /// The growth of the announced system prompt and tools, which is negative where they shrank.
+    pub announced: i64,
+}
+
+impl Since {
+    fn the(anchor: Anchor) -> Self {
+        Self { anchor, messages: 0, announced: 0 }
+    }
 }
 
 impl Meter {
@@ -68,13 +74,11 @@ impl Meter {
             length: 0,
             last: None,
             sent: 0,
-            anchor: Anchor::None,
-            after: 0,
+            since: Since::the(Anchor::None),
             summary: path.compaction().map_or(0, |place| u64::from(path[place].tokens(estimator))),
             pins: pinned(path),
-            learners: Vec::new(),
-            model: None,
-            carried_overhead: None,
+            calibrations: Calibrations::new(estimator),
+            announced: Announced::default(),
         };
         let last_rewrite = path.last_rewrite();
         // A path in memory may begin earlier than the same path read from its file. Only the entries of both count.
@@ -86,7 +90,7 @@ impl Meter {
                 meter.add(entry, basis);
                 continue;
             }
-            meter.rewritten(entry);
+            meter.rewritten(entry, path.compaction() == Some(place));
             basis = match entry.body {
                 // Nothing of the context is left.
                 Body::ResetBoundary => Basis::Whole,
@@ -95,12 +99,6 @@ impl Meter {
             if Some(place) == last_rewrite {
                 basis = Basis::Whole;
                 meter.sent = context::build(&path.through(place), prompts).tokens(estimator);
-                meter.anchor = match entry.compaction().and_then(|compaction| compaction.measured()) {
-                    Some((tokens, overhead)) if path.compaction() == Some(place) => {
-                        Anchor::Compaction { tokens, overhead }
-                    }
-                    _ => Anchor::None,
-                };
             }
         }
         if last_rewrite.is_none() && path.is_cut() {
@@ -132,38 +130,38 @@ impl Meter {
         self.last = path.last().cloned();
     }
 
-    fn rewritten(&mut self, entry: &Entry) {
+    /// Takes an entry that changes the context before it. The compaction in force carries the instructions.
+    fn rewritten(&mut self, entry: &Entry, in_force: bool) {
         self.sent = 0;
-        self.after = 0;
-        self.learners.iter_mut().for_each(|(_, learner)| learner.interrupt());
-        let Some(preserved) = entry.compaction().and_then(|compaction| compaction.preserved()) else { return };
-        // With nothing kept, no entry of the path names the model.
-        self.model = preserved.model.clone().or(self.model.take());
-        if preserved.overhead.is_none() && preserved.calibrations.is_empty() {
-            return;
+        self.calibrations.interrupt();
+        let compaction = entry.compaction();
+        if let Some(preserved) = compaction.and_then(|compaction| compaction.preserved()) {
+            self.calibrations.restore(preserved);
         }
-        // It knows all reports before it, those of entries that are not in memory any more too.
-        let name = self.estimator.name();
-        let known = preserved.calibrations.iter().filter(|it| it.estimator == name);
-        self.learners = known.map(|it| (it.model.clone(), Learner::from(it.sums))).collect();
-        let inferred = self.learners.is_empty() && !preserved.calibrations.is_empty();
-        self.carried_overhead = preserved.overhead.filter(|_| inferred);
+        if let Some(compaction) = compaction.filter(|_| in_force) {
+            self.announced.restore(compaction);
+        }
+        let same_estimator = |name: &str| name == self.estimator.name();
+        let measured = compaction.filter(|_| in_force).and_then(|compaction| {
+            let (tokens, overhead) = compaction.measured()?;
+            let estimator = compaction.preserved()?.estimator.as_deref();
+            Some(Anchor::Compaction { tokens, overhead, same_estimator: estimator.is_some_and(same_estimator) })
+        });
+        self.since = Since::the(measured.unwrap_or(Anchor::None));
     }
 
     fn add(&mut self, entry: &Entry, basis: Basis) {
+        self.announce(entry);
         let tokens = sent(entry, self.estimator);
         if let Body::ModelChange { provider, model } = &entry.body {
-            self.model = Some(ModelRef { provider: provider.clone(), id: model.clone() });
+            self.calibrations.choose(&ModelRef { provider: provider.clone(), id: model.clone() });
         }
         if let Some(model) = entry.outline().and_then(|outline| outline.model.as_ref()) {
-            self.model = Some(model.clone());
+            self.calibrations.choose(model);
         }
         let Some(usage) = entry.outline().and_then(|outline| outline.measured()) else {
             self.sent += tokens;
-            self.after += match entry.is_from(Role::System) {
-                true => u64::from(entry.tokens(self.estimator)),
-                false => tokens,
-            };
+            self.since.messages += tokens;
             return;
         };
         let prompt = usage.prompt_tokens();
@@ -171,74 +169,28 @@ impl Meter {
             0 => (self.sent + tokens, usage.context_tokens()),
             prompt => (self.sent, prompt),
         };
-        self.learner().report(estimated, reported, basis);
+        self.calibrations.report(estimated, reported, basis);
         self.sent += tokens;
-        self.after = 0;
-        self.anchor = Anchor::Report(usage.context_tokens());
+        self.since = Since::the(Anchor::Report(usage.context_tokens()));
     }
 
-    /// What the current model taught.
-    fn learner(&mut self) -> &mut Learner {
-        let known = self.learners.iter().position(|(model, _)| *model == self.model);
-        let current = match known {
-            Some(place) => self.learners.remove(place),
-            None => (self.model.clone(), Learner::default()),
-        };
-        self.learners.push(current);
-        let last = self.learners.len() - 1;
-        &mut self.learners[last].1
-    }
-
-    /// How the provider counts: the line that fits the reports of the current model. `factor` and `announced`, the estimate
-    /// of system prompt and tools, are expected before any report. Where the reports by themselves mean an overhead of more
-    /// than `most`, they are nonsense: no session could have come that far, and a compaction must not be refused because of
-    /// it.
-    #[must_use]
-    pub fn fit(&self, factor: f64, announced: u64, most: f64) -> Fit {
-        let expected = factor * announced as f64;
-        let announced = Prior { factor, overhead: expected, spread: expected / 4.0 + UNKNOWN_OVERHEAD };
-        let prior = match self.carried_overhead.map(|carried| carried as f64).filter(|carried| *carried <= most) {
-            Some(overhead) => Prior { factor, overhead, spread: overhead / 10.0 + 500.0 },
-            None => announced,
-        };
-        let taught = |learner: &Learner| {
-            let alone = learner.calibration().fit(&Prior { spread: 1e9, ..prior });
-            !learner.calibration().is_empty() && alone.overhead <= most.max(expected)
-        };
-        let mut latest = self.learners.iter().rev().filter(|(_, learner)| taught(learner));
-        let current = self.learners.iter().find(|(model, learner)| *model == self.model && taught(learner));
-        // Another model was told the same; only its tokenizer is another one.
-        let prior = match latest.find(|(model, _)| *model != self.model) {
-            Some((_, learner)) => {
-                let overhead = learner.calibration().fit(&prior).overhead;
-                Prior { factor, overhead, spread: overhead / 4.0 + 1_000.0 }
-            }
-            None => prior,
-        };
-        match current {
-            Some((_, learner)) => learner.calibration().fit(&prior),
-            None => Calibration::default().fit(&prior),
+    /// Takes the instructions that an entry announces. Nothing is counted where no earlier count depends on them.
+    fn announce(&mut self, entry: &Entry) {
+        let Some(before) = self.announced.take(entry) else { return };
+        if self.calibrations.is_empty() && self.since.anchor == Anchor::None {
+            return;
+        }
+        let difference = self.announced.instructions().difference(&before, self.estimator);
+        if difference != Difference::default() {
+            let (system, tools) = before.tokens(self.estimator);
+            self.since.announced += self.calibrations.announce(difference, system + tools);
         }
     }
 
-    /// Whether anything is known of the overhead beside what was announced.
+    /// The calibrations that the reports and the compactions on the path give.
     #[must_use]
-    pub fn knows_the_overhead(&self) -> bool {
-        self.carried_overhead.is_some() || self.learners.iter().any(|(_, learner)| !learner.calibration().is_empty())
-    }
-
-    /// What a compaction carries of it.
-    #[must_use]
-    pub fn carried(&self) -> Vec<CarriedCalibration> {
-        let taught = self.learners.iter().filter(|(_, learner)| !learner.calibration().is_empty());
-        let taught: Vec<_> = taught.collect();
-        let latest = &taught[taught.len().saturating_sub(MOST_MODELS)..];
-        let carried = latest.iter().map(|(model, learner)| CarriedCalibration {
-            model: model.clone(),
-            estimator: self.estimator.name().to_owned(),
-            sums: *learner.calibration(),
-        });
-        carried.collect()
+    pub fn calibrations(&self) -> &Calibrations {
+        &self.calibrations
     }
 
     /// The estimator of its sums.
@@ -253,10 +205,10 @@ impl Meter {
         self.sent
     }
 
-    /// The newest count, and the estimated tokens of what follows it.
+    /// The newest count, and the estimated tokens since then.
     #[must_use]
-    pub fn anchor(&self) -> (Anchor, u64) {
-        (self.anchor, self.after)
+    pub fn since(&self) -> Since {
+        self.since
     }
 
     /// Estimated tokens of the summary.

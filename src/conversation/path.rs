@@ -529,6 +529,7 @@ impl Preserved {
             compactions: path.compactions(),
             undone: None,
             overhead: None,
+            estimator: None,
             calibrations: Vec::new(),
         }
     }

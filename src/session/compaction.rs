@@ -1,13 +1,14 @@
 //! The work of a compaction, away from the session: from a path to a plan, from a plan to a draft. It owns nothing of
 //! the session; what comes out is committed there, if the plan still stands.
 
-use super::{instructions::Instructions, operation::Stop, state::wanted, usage::Gauge};
+use super::{operation::Stop, state::wanted, usage::Gauge};
 use crate::{
     compaction::{
         meter::Meter,
         plan::{self, Demand, Plan},
     },
     conversation::{
+        instructions::Instructions,
         path::Path,
         tokens::{self, Estimator, Scale},
     },
@@ -83,5 +84,5 @@ pub fn prepare(snapshot: Snapshot) -> Result<Planned, Failure> {
         tokens_before: measure.usage.context_tokens,
     };
     let plan = plan::plan(snapshot.path, demand, snapshot.settings.prompts.clone())?;
-    Ok(Planned { plan: plan.carrying(meter.carried()), usage: measure.usage })
+    Ok(Planned { plan: plan.carrying(meter.calibrations().carried()), usage: measure.usage })
 }

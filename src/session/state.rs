@@ -1,13 +1,11 @@
 //! What a session is, apart from what runs in it: its entries, its settings, and what can be said about them at once.
 
-use super::{
-    instructions::Instructions,
-    usage::{Gauge, Measure},
-};
+use super::usage::{Gauge, Measure};
 use crate::{
     compaction::meter::Meter,
     conversation::{
         entry::Header,
+        instructions::{Given, Instructions},
         path::{Path, Revision},
         tokens::{self, Estimator},
     },
@@ -62,6 +60,13 @@ impl SessionData {
             tools: self.tools.or(before.tools),
             settings: self.settings.or(before.settings),
         }
+    }
+
+    /// The system prompt and the tools, where it has none those that the path declares.
+    #[must_use]
+    pub fn instructions(&self, path: &Path) -> Instructions {
+        let given = Given { system_prompt: self.system_prompt.clone(), tools: self.tools.clone() };
+        Instructions::new(given, &path.system_prompt())
     }
 }
 
@@ -140,7 +145,7 @@ impl State {
             blobs: file.as_deref().and_then(Blobs::beside),
             file,
             looked_at: history.path().revision(),
-            instructions: Arc::new(Instructions::new(&data, history.path())),
+            instructions: Arc::new(data.instructions(history.path())),
             meter: Mutex::new(None),
             counted: false,
             history,
@@ -168,7 +173,7 @@ impl State {
         let data = Arc::new(given.clone().over(stored(self.path(), self.trust)));
         self.sourced = Arc::new(self.layers.with_session(data.settings.as_ref()).map_err(Failure::invalid_settings)?);
         (self.given, self.data) = (given, data);
-        self.instructions = Arc::new(Instructions::new(&self.data, self.path()));
+        self.instructions = Arc::new(self.data.instructions(self.path()));
         self.forget_sums();
         self.model = model.or(self.model.take());
         Ok(())
@@ -214,7 +219,7 @@ impl State {
     fn read_data(&mut self) {
         self.looked_at = self.path().revision();
         self.data = Arc::new(self.given.clone().over(stored(self.history.path(), self.trust)));
-        self.instructions = Arc::new(Instructions::new(&self.data, self.path()));
+        self.instructions = Arc::new(self.data.instructions(self.path()));
         self.forget_sums();
         match self.layers.with_session(self.data.settings.as_ref()) {
             Ok(sourced) => self.sourced = Arc::new(sourced),
@@ -356,16 +361,26 @@ impl State {
     #[must_use]
     pub fn measure(&self) -> Measure {
         let path = self.path();
-        let model = self.model(path);
         let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
         let (prompts, estimator) = (&self.sourced.prompts, self.estimator());
         match &mut *meter {
             Some(meter) => meter.follow(path, prompts, estimator),
             None => *meter = Some(Meter::of(path, prompts, estimator)),
         }
-        let gauge = gauge(&self.sourced.settings, &self.instructions, &self.learned, model.as_ref());
-        let meter = meter.as_ref().expect("it was made above");
-        gauge.measure(meter)
+        self.measure_with(meter.as_ref().expect("it was made above"))
+    }
+
+    /// The sums of the path by an estimator. With `Tiktoken` this counts the entries that were not counted before.
+    #[must_use]
+    pub fn meter(&self, estimator: Estimator) -> Meter {
+        Meter::of(self.path(), &self.sourced.prompts, estimator)
+    }
+
+    /// How full the context is by these sums.
+    #[must_use]
+    pub fn measure_with(&self, meter: &Meter) -> Measure {
+        let model = self.model(self.path());
+        gauge(&self.sourced.settings, &self.instructions, &self.learned, model.as_ref()).measure(meter)
     }
 
     /// Whether the context is what it was when `expected` was the leaf.
@@ -462,7 +477,7 @@ impl View {
     #[must_use]
     pub fn of(self, path: &Path) -> Self {
         let data = self.given.clone().over(stored(path, self.trust));
-        Self { instructions: Arc::new(Instructions::new(&data, path)), ..self }
+        Self { instructions: Arc::new(data.instructions(path)), ..self }
     }
 
     /// How full a path is. With the tokenizer this may count for a while.

@@ -1,13 +1,14 @@
 //! How full a session is: the provider's last report where it still holds, an estimate where not.
 
-use super::instructions::Instructions;
 use crate::{
     compaction::{
         self, Facts,
-        meter::{Anchor, Meter},
+        calibrations::Expected,
+        meter::{Anchor, Meter, Since},
         plan,
     },
     conversation::{
+        instructions::Instructions,
         path::Path,
         tokens::{Estimator, calibration::Fit, safe_factor, scaled},
     },
@@ -55,17 +56,32 @@ impl Gauge<'_> {
         let estimator = meter.estimator();
         let window = models::window(self.settings, self.learned, self.model);
         let compaction = self.settings.compaction_for(self.model);
-        let announced = self.instructions.tokens(estimator);
-        let expected = safe_factor(estimator, self.model.map(|model| model.provider.as_str()));
-        let fit = meter.fit(expected, announced.0 + announced.1, window.tokens as f64 * LARGEST_OVERHEAD);
+        let (announced_system, announced_tools) = self.instructions.tokens(estimator);
+        let calibrations = meter.calibrations();
+        let fit = calibrations.fit(Expected {
+            factor: safe_factor(estimator, self.model.map(|model| model.provider.as_str())),
+            announced: announced_system + announced_tools,
+            most: window.tokens as f64 * LARGEST_OVERHEAD,
+        });
         let size = |tokens: u64| scaled(tokens, fit.factor);
-        let (system, tools) = overhead(&fit, announced, meter.knows_the_overhead());
+        let (system, tools) = match calibrations.is_empty() {
+            true => (size(announced_system), size(announced_tools)),
+            false => overhead(&fit, size(announced_system), size(announced_tools)),
+        };
         let budget = Budget::of(window.tokens, &compaction, system, tools).with_pins(size(meter.pins()));
-        let (anchor, after) = meter.anchor();
+        let Since { anchor, messages, announced } = meter.since();
+        let grown = |tokens: u64| match announced {
+            0.. => tokens + size(announced.unsigned_abs()),
+            _ => tokens.saturating_sub(size(announced.unsigned_abs())),
+        };
         let (context_tokens, source) = match anchor {
-            Anchor::Report(reported) => (reported + size(after), UsageSource::Provider),
-            Anchor::Compaction { tokens, overhead } => {
-                (with_overhead(tokens, overhead, system + tools) + size(after), UsageSource::Estimate)
+            Anchor::Report(reported) => (grown(reported) + size(messages), UsageSource::Provider),
+            Anchor::Compaction { tokens, overhead, same_estimator } => {
+                let now = match same_estimator {
+                    true => system + tools,
+                    false => without_noise(grown(overhead), system + tools),
+                };
+                (tokens.saturating_sub(overhead) + now + size(messages), UsageSource::Estimate)
             }
             Anchor::None => (system + tools + size(meter.sent()), UsageSource::Estimate),
         };
@@ -92,16 +108,13 @@ impl Gauge<'_> {
     }
 }
 
-/// Tokens of the system prompt, with all that nobody announced, and of the tools. What was announced is sent for sure, so
-/// the reports of a time before it do not make it less than its estimate allows.
-fn overhead(fit: &Fit, (system, tools): (u64, u64), known: bool) -> (u64, u64) {
-    /// The least that a report makes of an estimate.
+/// The tokens of the system prompt, with the unannounced overhead, and of the tools. Instructions that a client gives for a
+/// load alone are in later requests for certain, and not in the reports before: those do not reduce them below the least
+/// that a report makes of an estimate.
+fn overhead(fit: &Fit, system: u64, tools: u64) -> (u64, u64) {
+    /// The least reported over estimated tokens.
     const LEAST: f64 = 0.7;
-    let (system, tools) = (scaled(system, fit.factor), scaled(tools, fit.factor));
     let announced = system + tools;
-    if !known {
-        return (system, tools);
-    }
     let total = fit.overhead.max(announced as f64 * LEAST).round() as u64;
     match total.checked_sub(announced) {
         Some(rest) => (system + rest, tools),
@@ -112,10 +125,11 @@ fn overhead(fit: &Fit, (system, tools): (u64, u64), known: bool) -> (u64, u64) {
     }
 }
 
-/// The count of a compaction as it would be with another overhead. A small difference comes from the estimate alone.
-fn with_overhead(tokens: u64, then: u64, now: u64) -> u64 {
+/// The overhead of a compaction that another estimator measured: `then` in the compaction, `now` by this estimator. A
+/// difference of up to a tenth, or 500 tokens, is one of the estimators.
+fn without_noise(then: u64, now: u64) -> u64 {
     let noise = (then / 10).max(500);
-    if then.abs_diff(now) <= noise { tokens } else { tokens.saturating_sub(then) + now }
+    if then.abs_diff(now) <= noise { then } else { now }
 }
 
 impl Measure {

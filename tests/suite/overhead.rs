@@ -6,6 +6,7 @@ use abridged::{
     conversation::{
         context,
         entry::{self, Entry},
+        instructions::{Given, Instructions},
         message::{Block, Message},
         path::Path,
         tokens::{self, Estimator},
@@ -14,14 +15,13 @@ use abridged::{
     protocol::types::{Initiator, Usage, UsageSource},
     session::{
         compaction::{self, Snapshot},
-        instructions::Instructions,
         operation::Stop,
-        state::SessionData,
         usage::{Gauge, Measure},
     },
     settings::{Layers, Sourced, layers::Source},
 };
 use proptest::{prelude::*, test_runner::RngSeed};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
@@ -82,6 +82,21 @@ enum Step {
     Declare,
     /// Everything is cleared in the way of oh-my-pi.
     Clear,
+    /// The client announces a system prompt of this many words.
+    Configure {
+        words: usize,
+    },
+}
+
+/// The announcement of the system prompt at the beginning. It is a half of the overhead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Announced {
+    /// There is none. The provider adds all of the overhead.
+    Never,
+    /// The client gives it for each load.
+    AtLoad,
+    /// An entry of the session stores it.
+    Stored,
 }
 
 #[derive(Debug, Clone)]
@@ -89,8 +104,7 @@ struct Provider {
     tokenizer: Tokenizer,
     overhead: u64,
     window: u64,
-    /// How much of the overhead the client announces as a system prompt.
-    announced: bool,
+    announced: Announced,
 }
 
 fn provider() -> impl Strategy<Value = Provider> {
@@ -100,7 +114,8 @@ fn provider() -> impl Strategy<Value = Provider> {
         (1.2..1.9_f64).prop_map(Tokenizer::Words),
     ];
     let window = prop_oneof![Just(32_000_u64), Just(64_000)];
-    (tokenizer, 0..60_u64, window, any::<bool>()).prop_map(|(tokenizer, percent, window, announced)| Provider {
+    let announced = prop_oneof![Just(Announced::Never), Just(Announced::AtLoad), Just(Announced::Stored)];
+    (tokenizer, 0..60_u64, window, announced).prop_map(|(tokenizer, percent, window, announced)| Provider {
         tokenizer,
         overhead: window * percent / 100,
         window,
@@ -126,6 +141,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Just(Step::Pin),
         Just(Step::Declare),
         Just(Step::Clear),
+        (0_usize..4_000).prop_map(|words| Step::Configure { words }),
         (0..notes.len()).prop_map(move |at| Step::Note(notes[at])),
     ];
     let begin = prop::collection::vec(
@@ -181,6 +197,10 @@ fn text(words: usize, seed: usize) -> String {
 struct World {
     provider: Provider,
     settings: Arc<Sourced>,
+    /// The instructions that the client gives for a load.
+    given: Given,
+    /// The system prompt that the session stores.
+    prompt: Option<String>,
     instructions: Arc<Instructions>,
     model: ModelRef,
     entries: Vec<Arc<Entry>>,
@@ -196,27 +216,84 @@ impl World {
     fn new(provider: Provider) -> Self {
         let settings = json!({"models": [{"provider": "stub", "id": "m", "contextWindow": provider.window}]});
         let settings = Layers::of(vec![(Source::Session, settings)]).sourced();
-        let prompt = provider.announced.then(|| {
-            let (mut prompt, mut counted) = (String::new(), 0.0);
-            while counted < provider.overhead as f64 / 2.0 {
-                let more = text(200, prompt.len());
-                counted += provider.tokenizer.count(&more);
-                prompt.push_str(&more);
-            }
-            prompt
-        });
-        let data = SessionData { system_prompt: prompt, ..SessionData::default() };
-        Self {
-            provider,
+        let mut world = Self {
             settings: Arc::new(settings),
-            instructions: Arc::new(Instructions::new(&data, &Path::default())),
+            given: Given::default(),
+            prompt: None,
+            instructions: Arc::default(),
             model: ModelRef { provider: "stub".into(), id: "m".into() },
             entries: Vec::new(),
             path: Path::default(),
             meter: None,
             cleared: false,
             counted: RefCell::default(),
+            provider,
+        };
+        let prompt = world.system_prompt(world.provider.overhead / 2);
+        if world.provider.announced != Announced::Never {
+            world.provider.overhead = world.provider.overhead.max(world.provider.tokenizer.count(&prompt) as u64);
         }
+        match world.provider.announced {
+            Announced::Never => {}
+            Announced::AtLoad => {
+                world.given.system_prompt = Some(prompt);
+                world.look();
+            }
+            Announced::Stored => world.store(prompt),
+        }
+        world
+    }
+
+    /// A system prompt of about this many tokens by the provider's count.
+    fn system_prompt(&self, tokens: u64) -> String {
+        let (mut prompt, mut counted) = (String::new(), 0.0);
+        while counted < tokens as f64 {
+            let more = text(200, prompt.len());
+            counted += self.provider.tokenizer.count(&more);
+            prompt.push_str(&more);
+        }
+        prompt
+    }
+
+    /// Stores a system prompt as `session/configure` does. The client gives none for a load from then on.
+    fn store(&mut self, prompt: String) {
+        self.given = Given::default();
+        self.prompt = Some(prompt.clone());
+        let data = json!({"systemPrompt": prompt});
+        self.fields("custom", &[("customType", json!("abridged.session")), ("data", data)]);
+    }
+
+    /// Reads the instructions of the path.
+    fn look(&mut self) {
+        let stored = self.path.session_data().and_then(|data| Given::deserialize(data).ok()).unwrap_or_default();
+        let given = if self.given == Given::default() { stored } else { self.given.clone() };
+        self.instructions = Arc::new(Instructions::new(given, &self.path.system_prompt()));
+    }
+
+    /// The client announces another system prompt. The provider counts the difference, but the first announcement is of a
+    /// prompt that it received all the time, as far as the overhead has room for it.
+    fn configure(&mut self, words: usize) {
+        let count = |prompt: &str| self.provider.tokenizer.count(prompt) as u64;
+        let prompt = match (&self.prompt, &self.given.system_prompt) {
+            // Another call, such as `settings/set`, stores it with the session.
+            (None, Some(given)) => given.clone(),
+            _ => text(words, words),
+        };
+        let overhead = match &self.prompt {
+            Some(before) => self.provider.overhead + count(&prompt) - count(before),
+            None => self.provider.overhead.max(count(&prompt)),
+        };
+        if overhead > self.provider.window * 6 / 10 {
+            return;
+        }
+        let before = self.usage();
+        self.provider.overhead = overhead;
+        self.store(prompt);
+        let usage = self.usage();
+        let system = |usage: &Usage| usage.breakdown.system as f64;
+        let told = usage.context_tokens as f64 - before.context_tokens as f64;
+        let off = (told - (system(&usage) - system(&before))).abs();
+        assert!(off <= 50.0 + 0.05 * system(&usage).max(system(&before)), "{before:?} then {usage:?}");
     }
 
     fn push(&mut self, line: String) {
@@ -226,6 +303,9 @@ impl World {
             // The entries that were trimmed are read again.
             Some(_) => self.path = Path::of(&self.entries),
             None => self.path.push(entry),
+        }
+        if self.entries.last().is_some_and(|entry| !entry.is_plain()) {
+            self.look();
         }
         self.follow();
     }
@@ -314,6 +394,7 @@ impl World {
                     ("modelId", json!("m")),
                 ],
             ),
+            Step::Configure { words } => self.configure(*words),
             Step::Clear => {
                 self.fields("reset_boundary", &[]);
                 self.cleared = true;
@@ -432,7 +513,8 @@ proptest! {
 
 #[test]
 fn a_session_whose_compaction_keeps_nothing_is_as_full_when_it_is_opened_again() {
-    let provider = Provider { tokenizer: Tokenizer::Ours(0.8), overhead: 4_000, window: 32_000, announced: false };
+    let provider =
+        Provider { tokenizer: Tokenizer::Ours(0.8), overhead: 4_000, window: 32_000, announced: Announced::Never };
     let mut world = World::new(provider);
     (0..6).for_each(|at| world.turn(100 + at, 400, Report::Right));
     world.compact(0);
@@ -444,7 +526,8 @@ fn a_session_whose_compaction_keeps_nothing_is_as_full_when_it_is_opened_again()
 
 #[test]
 fn reports_from_before_a_cleared_point_count_neither_live_nor_when_the_session_is_opened_again() {
-    let provider = Provider { tokenizer: Tokenizer::Ours(1.3), overhead: 4_000, window: 32_000, announced: false };
+    let provider =
+        Provider { tokenizer: Tokenizer::Ours(1.3), overhead: 4_000, window: 32_000, announced: Announced::Never };
     let mut world = World::new(provider);
     (0..6).for_each(|at| world.turn(100 + at, 400, Report::Right));
     world.take(&Step::Clear);

@@ -44,6 +44,9 @@ pub struct Preserved {
     /// Tokens of system prompt, tools and anything else that every request carries, as counted in `tokensAfter`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overhead: Option<u64>,
+    /// The name of the estimator of `overhead` and `tokensAfter`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimator: Option<String>,
     /// The calibrations of the models that reported, the current one last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calibrations: Vec<CarriedCalibration>,

@@ -101,6 +101,12 @@ impl Calibration {
         self.weight == 0.0 && self.growth_squared == 0.0
     }
 
+    /// Whether a report tells the overhead. Growths between reports do not.
+    #[must_use]
+    pub fn knows_the_overhead(&self) -> bool {
+        self.weight > 0.0
+    }
+
     /// The line that fits the reports and the prior best.
     #[must_use]
     pub fn fit(&self, prior: &Prior) -> Fit {
@@ -177,6 +183,15 @@ impl Learner {
     #[must_use]
     pub fn calibration(&self) -> &Calibration {
         &self.calibration
+    }
+
+    /// Takes a growth of every request, in estimated tokens, which may be negative. The next report contains it.
+    pub fn grow(&mut self, estimated: f64) {
+        let by = self.line().factor * estimated;
+        self.calibration.shift(by);
+        for (_, reported) in self.before.iter_mut().chain(&mut self.doubted) {
+            *reported = reported.saturating_add_signed(by.round() as i64);
+        }
     }
 
     /// The context was rewritten: the next report does not continue the last one.
@@ -268,7 +283,8 @@ impl Learner {
     }
 
     /// The line of the reports alone.
-    fn line(&self) -> Fit {
+    #[must_use]
+    pub fn line(&self) -> Fit {
         self.calibration.fit(&Prior { factor: 1.0, overhead: 0.0, spread: 100_000.0 })
     }
 

@@ -232,10 +232,19 @@ impl Session {
         }
         operation.progress(Stage::Writing, 0, 1);
         let id = EntryId::fresh();
-        // What came meanwhile is kept as it is, behind what the draft has seen.
+        // Entries that came after the plan are kept as they are.
         let newer = &path[covered.len()..];
         let scale = draft.plan.demand.scale;
         let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, scale.estimator())).sum();
+        let draft = match newer {
+            [] => draft,
+            // They may be reports, or announce other instructions.
+            _ => {
+                let meter = self.state.meter(scale.estimator());
+                let budget = self.state.measure_with(&meter).budget;
+                draft.with_overhead(budget, meter.calibrations().carried())
+            }
+        };
         let tokens_after = draft.tokens_after + scale.size(newer_tokens);
         let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
         let (path, first_newer) = (path.clone(), first_newer.cloned());

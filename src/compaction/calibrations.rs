@@ -1,0 +1,161 @@
+//! The calibrations of the models that reported on a path. A compaction carries them, and a reopened session continues
+//! from there.
+
+use crate::{
+    conversation::{
+        entry::{CarriedCalibration, Preserved},
+        instructions::Difference,
+        tokens::{
+            Estimator,
+            calibration::{Basis, Calibration, Fit, Learner, Prior},
+            safe_factor,
+        },
+    },
+    ids::ModelRef,
+};
+
+/// The number of models whose calibrations a compaction carries.
+const MOST_MODELS: usize = 4;
+
+/// The expected deviation of the overhead from the announced system prompt and tools, in tokens.
+const UNKNOWN_OVERHEAD: f64 = 10_000.0;
+
+/// The calibrations of the models that reported, by one estimator.
+#[derive(Debug, Clone)]
+pub struct Calibrations {
+    estimator: Estimator,
+    /// The calibration of each model, the latest one last.
+    learners: Vec<(Option<ModelRef>, Learner)>,
+    /// The model that was chosen or that answered last.
+    model: Option<ModelRef>,
+    /// The overhead in the latest compaction, if its calibrations are of another estimator.
+    carried_overhead: Option<f64>,
+}
+
+/// The expectation before any report.
+#[derive(Debug, Clone, Copy)]
+pub struct Expected {
+    /// Reported over estimated tokens.
+    pub factor: f64,
+    /// The estimated tokens of the announced system prompt and tools.
+    pub announced: u64,
+    /// The largest overhead that reports can prove, in reported tokens. With a larger one a session could not have got as
+    /// far as it did.
+    pub most: f64,
+}
+
+impl Calibrations {
+    /// No calibrations.
+    #[must_use]
+    pub fn new(estimator: Estimator) -> Self {
+        Self { estimator, learners: Vec::new(), model: None, carried_overhead: None }
+    }
+
+    /// Continues from what a compaction carries. It includes all reports before the compaction.
+    pub fn restore(&mut self, preserved: &Preserved) {
+        // With nothing kept, no other entry names the model.
+        self.model = preserved.model.clone().or(self.model.take());
+        if preserved.overhead.is_none() && preserved.calibrations.is_empty() {
+            return;
+        }
+        let name = self.estimator.name();
+        let known = preserved.calibrations.iter().filter(|it| it.estimator == name);
+        self.learners = known.map(|it| (it.model.clone(), Learner::from(it.sums))).collect();
+        let other_estimator = self.learners.is_empty() && !preserved.calibrations.is_empty();
+        self.carried_overhead = preserved.overhead.filter(|_| other_estimator).map(|overhead| overhead as f64);
+    }
+
+    /// The calibrations for a compaction: those of the latest models.
+    #[must_use]
+    pub fn carried(&self) -> Vec<CarriedCalibration> {
+        let taught: Vec<_> = self.learners.iter().filter(|(_, learner)| !learner.calibration().is_empty()).collect();
+        let latest = &taught[taught.len().saturating_sub(MOST_MODELS)..];
+        let carried = latest.iter().map(|(model, learner)| CarriedCalibration {
+            model: model.clone(),
+            estimator: self.estimator.name().to_owned(),
+            sums: *learner.calibration(),
+        });
+        carried.collect()
+    }
+
+    /// Takes the model that was chosen or that answered.
+    pub fn choose(&mut self, model: &ModelRef) {
+        self.model = Some(model.clone());
+    }
+
+    /// Takes a report of the current model.
+    pub fn report(&mut self, estimated: u64, reported: u64, basis: Basis) {
+        let known = self.learners.iter().position(|(model, _)| *model == self.model);
+        let mut current = match known {
+            Some(place) => self.learners.remove(place),
+            None => (self.model.clone(), Learner::default()),
+        };
+        current.1.report(estimated, reported, basis);
+        self.learners.push(current);
+    }
+
+    /// Ends the series of reports: the context was rewritten.
+    pub fn interrupt(&mut self) {
+        self.learners.iter_mut().for_each(|(_, learner)| learner.interrupt());
+    }
+
+    /// Takes other instructions, which every later request contains. `before` is the estimated size of the earlier ones.
+    /// Returns the growth of a request in estimated tokens. A part that was not announced before may have been in earlier
+    /// reports; only its excess over the unannounced overhead is growth.
+    pub fn announce(&mut self, difference: Difference, before: u64) -> i64 {
+        let current = self.learners.iter().rev().find(|(model, _)| *model == self.model);
+        let taught = |learner: &&Learner| learner.calibration().knows_the_overhead();
+        let latest = || self.learners.iter().rev().map(|(_, learner)| learner).find(taught);
+        let line = match current.map(|(_, learner)| learner).filter(taught).or_else(latest) {
+            Some(learner) => learner.line(),
+            None => Fit {
+                factor: safe_factor(self.estimator, self.model.as_ref().map(|model| model.provider.as_str())),
+                overhead: self.carried_overhead.unwrap_or_default(),
+                learned: false,
+            },
+        };
+        let unannounced = (line.overhead / line.factor - before as f64).max(0.0);
+        let growth = difference.growth as f64 + (difference.added as f64 - unannounced).max(0.0);
+        self.learners.iter_mut().for_each(|(_, learner)| learner.grow(growth));
+        self.carried_overhead = self.carried_overhead.map(|overhead| (overhead + line.factor * growth).max(0.0));
+        growth.round() as i64
+    }
+
+    /// The line that fits the reports of the current model and the expectation. Reports that by themselves mean an overhead
+    /// over `expected.most` are ignored: a compaction must not fail because of them.
+    #[must_use]
+    pub fn fit(&self, expected: Expected) -> Fit {
+        let Expected { factor, announced, most } = expected;
+        let announced = factor * announced as f64;
+        let prior = match self.carried_overhead.filter(|carried| *carried <= most) {
+            Some(overhead) => Prior { factor, overhead, spread: overhead / 10.0 + 500.0 },
+            None => Prior { factor, overhead: announced, spread: announced / 4.0 + UNKNOWN_OVERHEAD },
+        };
+        let taught = |learner: &Learner| {
+            let alone = learner.calibration().fit(&Prior { spread: 1e9, ..prior });
+            !learner.calibration().is_empty() && alone.overhead <= most.max(announced)
+        };
+        let current = self.learners.iter().find(|(model, learner)| *model == self.model && taught(learner));
+        // Another model received the same instructions and counted them with another tokenizer.
+        let other = self.learners.iter().rev().find(|(model, learner)| {
+            *model != self.model && taught(learner) && learner.calibration().knows_the_overhead()
+        });
+        let prior = match other {
+            Some((_, learner)) => {
+                let overhead = learner.calibration().fit(&prior).overhead;
+                Prior { factor, overhead, spread: overhead / 4.0 + 1_000.0 }
+            }
+            None => prior,
+        };
+        match current {
+            Some((_, learner)) => learner.calibration().fit(&prior),
+            None => Calibration::default().fit(&prior),
+        }
+    }
+
+    /// Whether there is any calibration, or an overhead that a compaction carries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.carried_overhead.is_none() && self.learners.iter().all(|(_, learner)| learner.calibration().is_empty())
+    }
+}
