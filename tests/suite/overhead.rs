@@ -447,23 +447,7 @@ impl World {
     }
 
     fn compact(&mut self, keep: u64) {
-        let snapshot = Snapshot {
-            path: self.path.clone(),
-            settings: self.settings.clone(),
-            model: Some(self.model.clone()),
-            learned: None,
-            instructions: self.instructions.clone(),
-            keep_recent_tokens: Some(keep),
-            initiator: Initiator::User,
-            stop: Stop::default(),
-        };
-        let Ok(planned) = compaction::prepare(snapshot) else { return };
-        // An overhead of more than half of the window may leave no room at all.
-        let Ok(draft) = ladder::extracted(planned.plan, &self.settings.settings, None, &|| false) else {
-            return;
-        };
-        self.write(&draft);
-        let tokens_after = draft.tokens_after;
+        let Some(tokens_after) = self.compact_unchecked(keep) else { return };
         let usage = self.usage();
         assert_eq!((usage.context_tokens, usage.source), (tokens_after, UsageSource::Estimate));
         let reopened = Path::of(&self.entries);
@@ -478,6 +462,25 @@ impl World {
         );
         self.path.trim();
         assert_eq!(self.measure(&self.path, Estimator::Tiktoken).usage, usage);
+    }
+
+    /// Writes a compaction. Returns the size of the context that it states, if there was anything to compact.
+    fn compact_unchecked(&mut self, keep: u64) -> Option<u64> {
+        let snapshot = Snapshot {
+            path: self.path.clone(),
+            settings: self.settings.clone(),
+            model: Some(self.model.clone()),
+            learned: None,
+            instructions: self.instructions.clone(),
+            keep_recent_tokens: Some(keep),
+            initiator: Initiator::User,
+            stop: Stop::default(),
+        };
+        let planned = compaction::prepare(snapshot).ok()?;
+        // An overhead of more than half of the window may leave no room at all.
+        let draft = ladder::extracted(planned.plan, &self.settings.settings, None, &|| false).ok()?;
+        self.write(&draft);
+        Some(draft.tokens_after)
     }
 
     fn write(&mut self, draft: &Draft) {
@@ -537,6 +540,102 @@ fn reports_from_before_a_cleared_point_count_neither_live_nor_when_the_session_i
     world.take(&Step::Prune);
     let system = world.usage().breakdown.system;
     assert!(system.abs_diff(4_000) < 800, "{system}");
+}
+
+/// A world after six turns, with this tokenizer and overhead.
+fn reported(factor: f64, overhead: u64, announced: Announced) -> World {
+    let mut world = World::new(Provider { tokenizer: Tokenizer::Ours(factor), overhead, window: 64_000, announced });
+    (0..6).for_each(|at| world.turn(100 + at, 400, Report::Right));
+    world
+}
+
+/// The tokens that a step adds to the context, and to the system prompt in it.
+fn growth(world: &mut World, step: &Step) -> (i64, i64) {
+    let sizes = |usage: &Usage| [usage.context_tokens, usage.breakdown.system].map(|tokens| tokens as i64);
+    let [context, system] = sizes(&world.usage());
+    world.take(step);
+    let [context_now, system_now] = sizes(&world.usage());
+    (context_now - context, system_now - system)
+}
+
+fn near(value: i64, wanted: i64, off: i64) -> bool {
+    (value - wanted).abs() <= off
+}
+
+#[test]
+fn a_system_prompt_that_follows_a_report_is_in_the_context_at_once() {
+    let mut world = reported(1.3, 6_000, Announced::Stored);
+    for (words, compact) in [(200, false), (2_000, false), (1_000, false), (1_400, true), (200, false)] {
+        if compact {
+            world.compact(500);
+        }
+        let before = world.provider.overhead as i64;
+        let (context, system) = growth(&mut world, &Step::Configure { words });
+        let wanted = world.provider.overhead as i64 - before;
+        assert!(near(context, wanted, wanted.abs() / 10 + 20), "{words}: {context} of {wanted}");
+        assert!(near(system, wanted, wanted.abs() / 10 + 20), "{words}: {system} of {wanted}");
+    }
+    // The next report agrees with the calibrations that were shifted.
+    let factor = world.measure(&world.path, Estimator::Tiktoken).factor;
+    world.turn(100, 400, Report::Right);
+    let now = world.measure(&world.path, Estimator::Tiktoken);
+    assert!((now.factor - factor).abs() < 0.02, "{factor} then {}", now.factor);
+    assert!(near(now.usage.breakdown.system as i64, world.provider.overhead as i64, 200), "{:?}", now.usage);
+}
+
+#[test]
+fn the_first_announcement_of_a_system_prompt_counts_what_the_reports_do_not_contain() {
+    let count = |words: usize| (f64::from(tokens::of_text(&text(words, words))) * 1.3) as i64;
+    let (small, large) = (count(1_000), count(5_000));
+    for (words, wanted) in [(1_000, 0), (5_000, large - 4_000)] {
+        let mut world = reported(1.3, 4_000, Announced::Never);
+        let (context, system) = growth(&mut world, &Step::Configure { words });
+        assert!(near(context, wanted, 250), "{words}: {context} of {wanted}");
+        assert!(near(system, wanted, 250), "{words}: {system} of {wanted}");
+        let (context, _) = growth(&mut world, &Step::Configure { words: 1_200 });
+        let wanted = count(1_200) - if words == 1_000 { small } else { large };
+        assert!(near(context, wanted, 250), "{words}: {context} of {wanted}");
+    }
+    // A client that stores the prompt of each load announces nothing new.
+    let mut world = reported(1.3, 4_000, Announced::AtLoad);
+    let (context, _) = growth(&mut world, &Step::Configure { words: 0 });
+    assert!(near(context, 0, 50), "{context}");
+}
+
+#[test]
+fn a_small_difference_of_the_instructions_counts_after_a_compaction() {
+    let overhead = 1_000;
+    let provider = Provider { tokenizer: Tokenizer::Ours(1.3), overhead, window: 64_000, announced: Announced::AtLoad };
+    let mut world = World::new(provider);
+    for seed in 0..6 {
+        world.fields("message", &[("message", json!({"role": "user", "content": text(300, seed)}))]);
+        world.answer(json!([{"type": "text", "text": text(300, seed + 9)}]), Report::None);
+    }
+    world.compact_unchecked(500);
+    let before = world.usage();
+    // Another estimator finds another size of the same instructions: that is no difference.
+    let by_characters = world.measure(&world.path, Estimator::Chars).usage;
+    assert_ne!(by_characters.breakdown.system, before.breakdown.system);
+    assert_eq!(by_characters.context_tokens, before.context_tokens);
+    // The client gives 200 more words with another load.
+    let prompt = world.given.system_prompt.take().expect("a prompt");
+    world.given.system_prompt = Some(prompt + &text(200, 3));
+    world.look();
+    let usage = world.usage();
+    let (context, system) =
+        (usage.context_tokens - before.context_tokens, usage.breakdown.system - before.breakdown.system);
+    assert!(context == system && (100..500).contains(&system), "{context} and {system}");
+}
+
+#[test]
+fn growths_between_reports_of_one_model_do_not_change_the_overhead_of_another() {
+    let mut world = reported(0.7, 28_000, Announced::Never);
+    world.compact(0);
+    world.turn(20, 50, Report::OtherModel);
+    world.turn(62, 50, Report::OtherModel);
+    world.take(&Step::Prune);
+    let system = world.usage().breakdown.system as i64;
+    assert!(near(system, 28_000, 800), "{system}");
 }
 
 /// A host that drives a session of the real daemon against the stub provider.
