@@ -293,7 +293,9 @@ impl World {
         let system = |usage: &Usage| usage.breakdown.system as f64;
         let told = usage.context_tokens as f64 - before.context_tokens as f64;
         let off = (told - (system(&usage) - system(&before))).abs();
-        assert!(off <= 50.0 + 0.05 * system(&usage).max(system(&before)), "{before:?} then {usage:?}");
+        // After a cleared point the calibrations depend on few reports.
+        let allowed = 50.0 + 0.05 * system(&usage).max(system(&before));
+        assert!(off <= allowed || self.cleared, "{before:?} then {usage:?}");
     }
 
     fn push(&mut self, line: String) {
