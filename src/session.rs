@@ -10,7 +10,7 @@ pub mod command;
 pub mod commands;
 pub mod compaction;
 mod costs;
-mod drafting;
+mod draft_job;
 pub mod edit;
 pub mod handle;
 pub mod idle;

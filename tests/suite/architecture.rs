@@ -30,7 +30,7 @@ const SHELL: &[&str] = &[
     "provider/http",
     "provider/keys",
     "wire/caller",
-    "session/drafting",
+    "session/draft_job",
     "ask/clock",
     "ask/routes",
     "ask/slots",

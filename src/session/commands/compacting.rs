@@ -22,7 +22,7 @@ use crate::{
         command::{Command, CommandMethod},
         compaction::{self, Planned, Snapshot},
         costs::CostEntries,
-        drafting::{self, Drafting, Report},
+        draft_job::{self, DraftJob, Report},
         handle::Urgent,
         operation::{COMPACTION, End, Operation, Stop},
         work::{Request, Work},
@@ -60,7 +60,7 @@ impl Session {
             return self.spawn_read(move || {
                 let result = guarded(|| compaction::prepare(snapshot)).map(|planned| {
                     let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
-                    let requests = summarizer.map(|it| drafting::requests(&planned.plan, it, &settings));
+                    let requests = summarizer.map(|it| draft_job::requests(&planned.plan, it, &settings));
                     let summarizer = summarizer.map(|it| it.model.clone());
                     let preview = Preview::of(&planned.plan, &settings.settings);
                     let preparation = Preparation::of(&planned.plan, preview, summarizer, requests.unwrap_or(0));
@@ -159,7 +159,7 @@ impl Session {
         let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
         let deadline = (operation.reason != Reason::Manual).then_some(deadline);
         self.work = Work::Drafting(operation);
-        let drafting = Drafting {
+        let job = DraftJob {
             origin: Origin { session: self.state.id.clone(), operation: id.clone() },
             plan,
             candidates: self.candidates(params.method),
@@ -170,7 +170,7 @@ impl Session {
             stop,
         };
         let inputs = self.inputs.clone();
-        drafting::spawn(drafting, move |what| {
+        draft_job::spawn(job, move |what| {
             // The session is gone only when the daemon ends; then nobody wants to know.
             let _ = inputs.send(Box::new(match what {
                 Report::Step(step) => Input::Told { id: id.clone(), step },

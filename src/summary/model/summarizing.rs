@@ -45,14 +45,14 @@ pub struct Job {
     pub material: Material,
     /// What all requests have in common.
     pub brief: Brief,
-    /// Room kept for an answer, in tokens: the contract's measure for how long one may be.
+    /// Room kept for an answer, in tokens: the contract's limit of its length.
     pub reserve: u64,
     /// Who may write it, in order.
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The settings in force.
     pub settings: Arc<Sourced>,
     /// The scale of the session's own model.
-    pub measure: Scale,
+    pub scale: Scale,
     /// How much time there is, where it is limited.
     pub deadline: Option<Duration>,
     /// Access to models.
@@ -132,8 +132,8 @@ pub async fn summarize(job: &Job, tell: &(dyn Fn(Step) + Send + Sync)) -> (Optio
 /// How many requests to its model a candidate would take for its summary, that for the two sentences included, as far
 /// as that is known before it is asked: how long the summary is that later requests carry along is a guess.
 #[must_use]
-pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserve: u64, measure: Scale) -> usize {
-    let seat = Seat::new(candidate, reserve, measure);
+pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserve: u64, scale: Scale) -> usize {
+    let seat = Seat::new(candidate, reserve, scale);
     let shares = material.shares();
     let chunks = |part: Part| {
         let (pieces, previous) = material.part(part);
@@ -146,7 +146,7 @@ pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserv
         };
         let until = pieces.chunk(0, room).until;
         // Half of what it may be.
-        let carried = measure.unscaled(most) / 2;
+        let carried = scale.unscaled(most) / 2;
         let room = seat.room(brief, part, Some("")).unwrap_or(room).saturating_sub(carried).max(1);
         1 + pieces.chunks(until, room)
     };
@@ -194,18 +194,18 @@ struct Seat<'a> {
     window: AtomicU64,
     /// Room for an answer: in a small window no more than half of it.
     reserve: u64,
-    measure: Scale,
+    scale: Scale,
 }
 
 impl<'a> Seat<'a> {
-    fn new(candidate: &'a Candidate, reserve: u64, measure: Scale) -> Self {
+    fn new(candidate: &'a Candidate, reserve: u64, scale: Scale) -> Self {
         let reserve = reserve.min(candidate.window / 2);
-        Self { candidate, window: AtomicU64::new(candidate.window), reserve, measure }
+        Self { candidate, window: AtomicU64::new(candidate.window), reserve, scale }
     }
 
     /// The scale of this model, which has reported nothing yet.
-    fn scale(&self) -> Scale {
-        Scale::expected(self.measure.estimator(), Some(&self.candidate.model.provider))
+    fn own_scale(&self) -> Scale {
+        Scale::expected(self.scale.estimator(), Some(&self.candidate.model.provider))
     }
 
     /// The most an answer may have, in tokens.
@@ -229,17 +229,17 @@ impl<'a> Seat<'a> {
     /// leaves no room.
     fn most(&self, brief: &Brief, part: Part, share: u64) -> Option<u64> {
         let half = self.room(brief, part, Some(""))? / 2;
-        let half = self.measure.size(half);
+        let half = self.scale.size(half);
         Some(share.min(self.answer(part)).min(half))
     }
 
     /// Room for a conversation, in estimated tokens; none where the window leaves none.
     fn room(&self, brief: &Brief, part: Part, previous: Option<&str>) -> Option<u64> {
         let ask = Ask { part, conversation: "", previous, most: self.answer(part), refused: Some(&"x".repeat(200)) };
-        let around = self.measure.estimate(&brief.text(&ask)) + self.measure.estimate(&brief.system()) + 64;
-        let around = self.scale().size(around);
+        let around = self.scale.estimate(&brief.text(&ask)) + self.scale.estimate(&brief.system()) + 64;
+        let around = self.own_scale().size(around);
         let room = fold::room(self.window.load(Ordering::Relaxed), self.answer(part) + self.thinking(), around)?;
-        Some(self.scale().unscaled(room))
+        Some(self.own_scale().unscaled(room))
     }
 }
 
@@ -300,10 +300,10 @@ impl Work<'_> {
 
     /// A candidate's summary.
     async fn by(&self, candidate: &Candidate) -> Result<Written, Out> {
-        let Job { material, brief, measure, .. } = self.job;
-        let seat = Seat::new(candidate, self.job.reserve, *measure);
+        let Job { material, brief, scale, .. } = self.job;
+        let seat = Seat::new(candidate, self.job.reserve, *scale);
         let shares = material.shares();
-        let planned = planned(material, brief, candidate, self.job.reserve, *measure);
+        let planned = planned(material, brief, candidate, self.job.reserve, *scale);
         self.quota.add(planned);
         self.done.store(0, Ordering::Relaxed);
         (self.tell)(Step::Progress { done: 0, total: planned });
@@ -312,7 +312,7 @@ impl Work<'_> {
             self.part(&seat, Part::TurnPrefix, shares, planned),
         )?;
         let text = material.compose(history.as_ref(), prefix.as_ref(), shares);
-        let tokens = measure.text(&text);
+        let tokens = scale.text(&text);
         if tokens >= material.replaces {
             let why = Rejection::LargerThanSource { tokens, source: material.replaces };
             self.reject(Some(candidate.model.clone()), why.to_string(), None);
@@ -325,15 +325,15 @@ impl Work<'_> {
 
     /// One part of a candidate's summary, folded over its chunks; none where there is nothing of it.
     async fn part(&self, seat: &Seat<'_>, part: Part, shares: Shares, planned: usize) -> Result<Option<Accepted>, Out> {
-        let Job { material, brief, measure, .. } = self.job;
-        let raw = |text: &str| measure.estimate(text);
+        let Job { material, brief, scale, .. } = self.job;
+        let raw = |text: &str| scale.estimate(text);
         let (pieces, mut previous) = material.part(part);
         let mut pieces = Cow::Borrowed(pieces);
         let share = if part == Part::History { shares.history } else { shares.prefix };
         if pieces.is_empty() {
             let Some(before) = previous else { return Ok(None) };
             // Nothing new: what is there stays, if it fits.
-            if let Some(kept) = Accepted::kept(before, share, &|text| measure.text(text)) {
+            if let Some(kept) = Accepted::kept(before, share, &|text| scale.text(text)) {
                 let report = |update: Update| (self.tell)(Step::Request(part.purpose(), update));
                 report(Update::Begins);
                 report(Update::Delta(Delta::Text(kept.text().to_owned())));
@@ -386,13 +386,13 @@ impl Work<'_> {
     /// An answer to one request, with a conversation of so many tokens, that passed the gate; none where the request was
     /// too long and the window is smaller now.
     async fn asked(&self, seat: &Seat<'_>, ask: Ask<'_>, tokens: u64) -> Result<Option<Accepted>, Out> {
-        let Job { material, brief, measure, settings, .. } = self.job;
+        let Job { material, brief, scale, settings, .. } = self.job;
         let model = || Some(seat.candidate.model.clone());
         // The other part may find out meanwhile that it is smaller.
         let window = seat.window.load(Ordering::Relaxed);
         // The conversation was measured already, and is nearly all of it.
         let around = brief.text(&Ask { conversation: "", ..ask });
-        let estimate = tokens + measure.estimate(&around) + measure.estimate(&brief.system());
+        let estimate = tokens + scale.estimate(&around) + scale.estimate(&brief.system());
         let retry = Policy::of(&settings.settings.retry, LONGEST_WAIT);
         let mut refused: Option<String> = None;
         loop {
@@ -440,7 +440,7 @@ impl Work<'_> {
                 cap: ask.most,
                 script: material.script,
                 redact: settings.settings.redaction.enabled,
-                measure: &|text| measure.text(text),
+                measure: &|text| scale.text(text),
             };
             match check(&answer, &expected) {
                 Ok(accepted) => return Ok(Some(accepted)),
@@ -460,7 +460,7 @@ impl Work<'_> {
     /// The window that a server really has, where it cut a request of about `estimate` tokens and read so many.
     fn truncated(&self, reported: u64, estimate: u64, text: &str) -> Option<u64> {
         let served = overflow::truncated(reported, estimate)?;
-        match self.job.measure.estimator() {
+        match self.job.scale.estimator() {
             Estimator::Tiktoken => Some(served),
             // A quarter of the characters is far too many for blanks: this is worth a count.
             Estimator::Chars => overflow::truncated(reported, u64::from(tokens::of_text(text))),
@@ -472,7 +472,7 @@ impl Work<'_> {
     fn shrinks(&self, seat: &Seat<'_>, before: u64, found: Found, estimate: u64) -> bool {
         /// No window in use is smaller, in tokens.
         const LEAST: u64 = 1_024;
-        let sent = seat.scale().size(estimate);
+        let sent = seat.own_scale().size(estimate);
         // What was sent did not fit, whatever anybody said.
         let smaller = match found {
             Found::Stated(window) | Found::Guessed(window) if window < before => window,
@@ -498,7 +498,7 @@ impl Work<'_> {
     async fn short(&self, seat: &Seat<'_>, summary: &str) -> Option<String> {
         /// Longer ones are no line in a list, in characters.
         const LONGEST: usize = 600;
-        let Job { brief, measure, settings, .. } = self.job;
+        let Job { brief, scale, settings, .. } = self.job;
         let ask =
             Ask { part: Part::Short, conversation: summary_as_data(summary), previous: None, most: 512, refused: None };
         // The summary is there: nobody waits long for a line about it.
@@ -509,11 +509,11 @@ impl Work<'_> {
         let expected = Expected {
             part: Part::Short,
             prompt: brief.prompt(Part::Short, false),
-            replaces: measure.text(summary).max(2),
+            replaces: scale.text(summary).max(2),
             cap: 512,
             script: self.job.material.script,
             redact: settings.settings.redaction.enabled,
-            measure: &|text| measure.text(text),
+            measure: &|text| scale.text(text),
         };
         let accepted = check(&answer, &expected).ok()?;
         let text = accepted.text().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -606,9 +606,9 @@ mod tests {
         };
         let entries: Vec<_> = (0..20).map(line).collect();
         let settings = Arc::new(Layers::default().sourced());
-        let measure = Scale::new(Estimator::Chars, 1.0);
+        let scale = Scale::new(Estimator::Chars, 1.0);
         let files = FileLists::default();
-        let material = Material::of(Span::of(&entries), &files, 4_000, &settings.settings, measure, &|| false);
+        let material = Material::of(Span::of(&entries), &files, 4_000, &settings.settings, scale, &|| false);
         let model = ModelRef::parse("some/model").expect("a model");
         let candidate = Candidate { model, window: 100_000, output: None, thinks: false, way: Way::Client };
         Job {
@@ -618,7 +618,7 @@ mod tests {
             reserve: 16_384,
             candidates: vec![Ok(candidate)],
             settings,
-            measure,
+            scale,
             deadline: Some(deadline),
             // Nothing is learned, so nothing is written there.
             access: ModelAccess::new(client, std::path::Path::new("/nonexistent")),

@@ -1,5 +1,5 @@
-//! A draft made beside the session: one that fits without any model first, and then, if a model writes a summary that
-//! fits too, with that. So there is always something to fall back on, and it was measured before anybody was asked.
+//! The job that makes a draft beside the session. The extracted draft comes first and fits without a model. A summary by a
+//! model replaces the extracted one only if it fits too.
 
 use super::operation::Stop;
 use crate::{
@@ -22,54 +22,54 @@ use crate::{
 use std::{sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 
-/// What is to be drafted, and with whom.
-pub struct Drafting {
+/// A job: the plan, and everything that its draft depends on.
+pub struct DraftJob {
     /// Session and operation.
     pub origin: Origin,
-    /// What is done.
+    /// The plan.
     pub plan: Plan,
-    /// What a person wants kept above all.
+    /// The topics that a person wants to be kept above all.
     pub instructions: Option<String>,
-    /// Who may write the summary, in order; with nobody it is extracted.
+    /// The candidates for the summary, in order. Without one it is extracted.
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The settings in force.
     pub settings: Arc<Sourced>,
-    /// How much time there is, where it is limited.
+    /// The time for the models, if it is limited.
     pub deadline: Option<Duration>,
     /// Access to models.
     pub access: Arc<ModelAccess>,
-    /// Ends it early.
+    /// Cancels the job.
     pub stop: Stop,
 }
 
 /// Receives the steps of a draft.
 type Tell = Arc<dyn Fn(Step) + Send + Sync>;
 
-/// What comes back from a draft being made.
+/// A report of a job.
 pub enum Report {
-    /// A step on the way.
+    /// A step of the summary by a model.
     Step(Step),
-    /// It is done.
+    /// The result.
     Drafted(Box<Result<Draft, Failure>>),
 }
 
-/// Makes a draft beside the session. A panic in it is a defect, and ends only this.
-pub fn spawn(drafting: Drafting, report: impl Fn(Report) + Send + Sync + Clone + 'static) {
+/// Starts a job. A panic ends only the job.
+pub fn spawn(job: DraftJob, report: impl Fn(Report) + Send + Sync + Clone + 'static) {
     tokio::spawn(async move {
         let tell = report.clone();
         let tell: Tell = Arc::new(move |step| tell(Report::Step(step)));
-        let work = tokio::spawn(draft(drafting, tell));
+        let work = tokio::spawn(draft(job, tell));
         report(Report::Drafted(Box::new(work.await.unwrap_or_else(|_| Err(defect())))));
     });
 }
 
-/// Makes a draft: one that fits without any model first, and then, if a model writes a summary that fits too, with that.
+/// Makes the draft of a job.
 ///
 /// # Errors
-/// When it was stopped, or nothing that could be written fits the window.
-pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, Failure> {
-    let Drafting { origin, plan, instructions, candidates, settings, deadline, access, stop } = drafting;
-    let measure = plan.demand.scale;
+/// When the job is cancelled, or no draft fits the window.
+async fn draft(job: DraftJob, tell: Tell) -> Result<Draft, Failure> {
+    let DraftJob { origin, plan, instructions, candidates, settings, deadline, access, stop } = job;
+    let scale = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
     let asks = !candidates.is_empty();
     let (sourced, focus, stopped) = (settings.clone(), instructions.clone(), stop.clone());
@@ -80,7 +80,7 @@ pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, Failure> {
         let cap = floor.room_for_summary();
         // Without room for more than a few lines a model has nothing to add.
         let material = (asks && cap >= LEAST_SUMMARY)
-            .then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, settings, measure, &stop));
+            .then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, settings, scale, &stop));
         Ok((floor, material))
     };
     let (floor, material) = blocking(floor).await??;
@@ -91,7 +91,7 @@ pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, Failure> {
         context: Vec::new(),
         language: material.language,
     };
-    let job = Job { origin, material, brief, reserve, candidates, settings, measure, deadline, access };
+    let job = Job { origin, material, brief, reserve, candidates, settings, scale, deadline, access };
     let (written, made) = tokio::select! { biased;
         () = stop.wait() => return Err(Failure::Cancelled),
         made = apart(job, tell) => made,
@@ -102,8 +102,7 @@ pub async fn draft(drafting: Drafting, tell: Tell) -> Result<Draft, Failure> {
     }
 }
 
-/// Asks the models in a task of its own, which ends with this one. A panic in there is a defect, and costs no more than
-/// their summary.
+/// Asks the models in a task of its own, which ends with this one. A panic costs only their summary.
 async fn apart(job: Job, tell: Tell) -> (Option<Written>, Made) {
     let mut task = JoinSet::new();
     task.spawn(async move { summarize(&job, &*tell).await });
@@ -116,10 +115,10 @@ async fn apart(job: Job, tell: Tell) -> (Option<Written>, Made) {
     }
 }
 
-/// A summary smaller than this, in tokens, is left to the extractor.
+/// Least room for a summary by a model, in tokens. A smaller one is extracted.
 const LEAST_SUMMARY: u64 = 200;
 
-/// Runs work on the blocking pool. A panic in it is a defect, and ends only this.
+/// Runs work on the blocking pool. A panic is an error of the work.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<Result<T, Failure>, Failure> {
@@ -134,13 +133,13 @@ fn cleaned(text: &str, settings: &Sourced) -> String {
     if settings.settings.redaction.enabled { redact::redact(text).into_owned() } else { text.to_owned() }
 }
 
-/// How many requests a candidate would take for the summary of a plan.
+/// The number of requests to a candidate for the summary of a plan.
 #[must_use]
 pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced) -> usize {
-    let measure = plan.demand.scale;
+    let scale = plan.demand.scale;
     let cap = plan.demand.budget.summary_cap();
     let files = FileLists::default();
-    let material = Material::of(plan.span(), &files, cap, &settings.settings, measure, &|| false);
+    let material = Material::of(plan.span(), &files, cap, &settings.settings, scale, &|| false);
     let brief = Brief { prompts: (*settings.prompts).clone(), ..Brief::default() };
-    planned(&material, &brief, candidate, plan.demand.budget.reserve, measure)
+    planned(&material, &brief, candidate, plan.demand.budget.reserve, scale)
 }
