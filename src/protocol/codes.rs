@@ -1,10 +1,10 @@
-//! The code of each error and the fields of its `error.data`, for the schema. `errors.rs` has the errors themselves and
-//! their
-//! texts; a test keeps the two files equal.
+//! The table of errors: number, name and the fields of `error.data`. `errors.rs` has the errors themselves, with their
+//! texts and values; a test holds the values to the fields.
 
-use super::errors::ErrorData;
 use crate::ids::{EntryId, OperationId};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 macro_rules! errors {
@@ -12,6 +12,30 @@ macro_rules! errors {
         { $($(#[doc = $field_doc:literal])+ $field:ident: $type:ty),* $(,)? })+) => {
         /// JSON-RPC's `error.code` for each name. Names share numbers, so branch on the name.
         pub const CODES: &[(i32, &str)] = &[$(($number, $name)),+];
+
+        /// Code of an error.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Code {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Code {
+            /// JSON-RPC's `error.code`.
+            #[must_use]
+            pub fn number(self) -> i32 {
+                match self {
+                    $(Self::$variant => $number,)+
+                }
+            }
+
+            /// `error.data.code`.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
 
         /// `error.data`: branch on `code`. With `retryable`, the same request may succeed later.
         #[derive(JsonSchema)]
@@ -152,6 +176,19 @@ pub struct ErrorObject {
     message: String,
     /// Fields for a program.
     data: ErrorData,
+}
+
+/// `error.data`, with the schema of [`Shape`].
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorData {
+    /// Name of the error.
+    pub code: String,
+    /// Whether the same request may succeed later.
+    pub retryable: bool,
+    /// Fields of this error alone.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
 }
 
 impl JsonSchema for ErrorData {

@@ -1,5 +1,6 @@
 //! Every error of a request, with its code on the wire. No other file has error numbers.
 
+use super::codes::{Code, ErrorData};
 use crate::{
     ask::failed::Failed,
     compaction::{
@@ -12,8 +13,7 @@ use crate::{
 };
 use jsonrpsee::types::ErrorObjectOwned;
 use rustix::io::Errno;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Error of a request. Its text says what to do next.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -103,19 +103,6 @@ pub enum Nothing {
     BelowHalfThreshold,
 }
 
-/// `error.data`. Its schema is in `codes.rs`.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ErrorData {
-    /// Name of the error.
-    pub code: String,
-    /// Whether the same request may succeed later.
-    pub retryable: bool,
-    /// Fields of this error alone.
-    #[serde(flatten)]
-    pub rest: Map<String, Value>,
-}
-
 impl Failure {
     /// Invalid params at `path`.
     pub fn params(path: impl Into<String>, what: impl Into<String>) -> Self {
@@ -151,27 +138,29 @@ impl Failure {
         }
     }
 
-    fn number_and_name(&self) -> (i32, &'static str) {
+    /// Code of the error.
+    #[must_use]
+    pub fn code(&self) -> Code {
         match self {
-            Self::Parse(_) => (-32700, "parse_error"),
-            Self::InvalidRequest(_) => (-32600, "invalid_request"),
-            Self::AlreadyInitialized => (-32600, "already_initialized"),
-            Self::FrameTooLarge { .. } => (-32600, "frame_too_large"),
-            Self::MethodNotFound(_) => (-32601, "method_not_found"),
-            Self::InvalidParams { .. } => (-32602, "invalid_params"),
-            Self::Internal(_) => (-32603, "internal"),
-            Self::Cancelled => (-32800, "request_cancelled"),
-            Self::ContentModified { .. } => (-32801, "content_modified"),
-            Self::Overloaded { .. } => (-32001, "overloaded"),
-            Self::NotFound { .. } => (-32002, "not_found"),
-            Self::Busy { .. } => (-32003, "busy"),
-            Self::Locked { .. } => (-32004, "locked"),
-            Self::NothingToCompact(_) => (-32005, "nothing_to_compact"),
-            Self::ContextOverflow(_) => (-32007, "context_overflow"),
-            Self::Provider { .. } => (-32008, "provider_error"),
-            Self::Storage { .. } => (-32009, "storage_error"),
-            Self::NotInitialized => (-32010, "not_initialized"),
-            Self::UnsupportedProtocolVersion(_) => (-32022, "unsupported_protocol_version"),
+            Self::Parse(_) => Code::ParseError,
+            Self::InvalidRequest(_) => Code::InvalidRequest,
+            Self::AlreadyInitialized => Code::AlreadyInitialized,
+            Self::FrameTooLarge { .. } => Code::FrameTooLarge,
+            Self::MethodNotFound(_) => Code::MethodNotFound,
+            Self::InvalidParams { .. } => Code::InvalidParams,
+            Self::Internal(_) => Code::Internal,
+            Self::Cancelled => Code::RequestCancelled,
+            Self::ContentModified { .. } => Code::ContentModified,
+            Self::Overloaded { .. } => Code::Overloaded,
+            Self::NotFound { .. } => Code::NotFound,
+            Self::Busy { .. } => Code::Busy,
+            Self::Locked { .. } => Code::Locked,
+            Self::NothingToCompact(_) => Code::NothingToCompact,
+            Self::ContextOverflow(_) => Code::ContextOverflow,
+            Self::Provider { .. } => Code::ProviderError,
+            Self::Storage { .. } => Code::StorageError,
+            Self::NotInitialized => Code::NotInitialized,
+            Self::UnsupportedProtocolVersion(_) => Code::UnsupportedProtocolVersion,
         }
     }
 
@@ -211,13 +200,13 @@ impl Failure {
             Self::Overloaded { .. } | Self::Busy { .. } | Self::Locked { .. } | Self::ContentModified { .. } => true,
             _ => false,
         };
-        ErrorData { code: self.number_and_name().1.to_owned(), retryable, rest }
+        ErrorData { code: self.code().name().to_owned(), retryable, rest }
     }
 
     /// The error of a JSON-RPC response.
     #[must_use]
     pub fn object(&self) -> ErrorObjectOwned {
-        ErrorObjectOwned::owned(self.number_and_name().0, self.to_string(), Some(self.data()))
+        ErrorObjectOwned::owned(self.code().number(), self.to_string(), Some(self.data()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The events of a session: the table, and the types of their fields.
 
 use super::{
-    errors::ErrorData,
+    codes::ErrorData,
     types::{CompactionResult, Entry, Outcome, Repair, Status, Usage},
 };
 use crate::{

@@ -592,7 +592,7 @@ mod tests {
                 assert_eq!(set, if clamped { None } else { Some(number.keys.join(".")) });
             }
         }
-        assert_eq!(tried, 14);
+        assert!(tried >= 14, "a project may set {tried} numbers");
     }
 
     /// The key that a change of a project's file is refused for.

@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn every_number_has_two_ends_and_a_project_never_more_room() {
-        let rows: Vec<String> = numbers()
+        let mut rows: Vec<String> = numbers()
             .iter()
             .map(|it| {
                 let (all, project) = (it.range(Trust::Trusted), it.range(Trust::Untrusted));
@@ -267,30 +267,29 @@ mod tests {
                 it.keys.join(".")
             })
             .collect();
-        let of_compaction = [
-            "reserveTokens",
-            "keepRecentTokens",
-            "thresholdPercent",
-            "thresholdTokens",
-            "idleThresholdTokens",
-            "idleTimeoutSeconds",
-            "stallSeconds",
-            "deadlineSeconds",
-            "maxConcurrent",
-        ];
-        let mut expected = vec!["models.contextWindow".to_owned(), "models.maxOutputTokens".to_owned()];
-        expected.extend(of_compaction.iter().map(|key| format!("models.compaction.{key}")));
-        expected.extend(of_compaction.iter().map(|key| format!("compaction.{key}")));
-        let others = [
-            "prune.protectTokens",
-            "prune.minimumSavings",
-            "branchSummary.reserveTokens",
-            "retry.maxRetries",
-            "retry.baseDelayMs",
-            "retry.maxDelayMs",
-        ];
-        expected.extend(others.map(str::to_owned));
+        // Every number of the defaults, those of `compaction` for each model too, and the two numbers without a default.
+        let mut expected = Vec::new();
+        keys_of_numbers(&serde_json::to_value(Settings::default()).expect("settings are JSON"), "", &mut expected);
+        let of_compaction = expected.iter().filter(|key| key.starts_with("compaction."));
+        let of_models: Vec<String> = of_compaction.map(|key| format!("models.{key}")).collect();
+        expected.extend(of_models);
+        expected.extend(["models.contextWindow".to_owned(), "models.maxOutputTokens".to_owned()]);
+        expected.sort();
+        rows.sort();
         assert_eq!(rows, expected);
+    }
+
+    fn keys_of_numbers(value: &Value, key: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Number(_) => found.push(key.to_owned()),
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+                    keys_of_numbers(value, &key, found);
+                }
+            }
+            _ => {}
+        }
     }
 
     #[test]

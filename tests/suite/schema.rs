@@ -69,18 +69,9 @@ fn collect(value: &Value, references: &mut Vec<String>) {
     }
 }
 
-/// `codes.rs` says what `errors.rs` does: the same numbers and names, and fields that are what the schema says.
+/// Each code of `codes.rs` has an error in `errors.rs`, and the fields of each error are those of the schema.
 #[test]
 fn errors_are_what_the_schema_says() {
-    let source = include_str!("../../src/protocol/errors.rs");
-    let pair = regex::Regex::new(r#"\((-32\d+), "(\w+)"\)"#).expect("a pattern");
-    let made: BTreeSet<(i32, &str)> = pair
-        .captures_iter(source)
-        .map(|it| it.extract())
-        .map(|(_, [number, name])| (number.parse().expect("a number"), name))
-        .collect();
-    assert_eq!(made, CODES.iter().copied().collect(), "codes.rs and errors.rs disagree");
-
     let schema = schema::schema();
     let floor = Floor { system: 1, tools: 2, pins: 5, latest_turn: 3, window: 4 };
     let failures = [

@@ -4,7 +4,7 @@ use crate::{
     compaction::{plan::Plan, preview::Preview},
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
-    protocol::errors::ErrorData,
+    protocol::codes::ErrorData,
     summary::made,
 };
 use schemars::JsonSchema;
