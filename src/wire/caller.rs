@@ -5,7 +5,10 @@ use crate::{
         Pending,
         client::{Client, Completion, LARGEST_ANSWER, Unanswered},
     },
-    protocol::requests::{ClientRequest, LlmComplete, LlmCompleteParams},
+    protocol::{
+        CancelLsp, Method as _,
+        requests::{ClientRequest, LlmComplete, LlmCompleteParams},
+    },
     wire::outbox::Outbox,
 };
 use serde_json::{Value, json, value::RawValue};
@@ -111,7 +114,7 @@ impl Drop for Asked<'_> {
     fn drop(&mut self) {
         // An answered request is not in the map any more.
         if self.caller.waiting().remove(self.id).is_some() {
-            self.caller.outbox.notify("$/cancelRequest", json!({ "id": self.id }));
+            self.caller.outbox.notify(CancelLsp::NAME, json!({ "id": self.id }));
         }
     }
 }

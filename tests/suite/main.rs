@@ -10,6 +10,7 @@ mod candidates;
 mod cli;
 mod compaction;
 mod conservation;
+mod contributing;
 mod damage;
 mod dialects;
 mod editing;
