@@ -52,8 +52,8 @@ pub trait Log: fmt::Debug + Send {
     /// End of the whole lines that were read or written, in bytes.
     fn end(&self) -> u64;
 
-    /// Records the running operation in the lock, for the next owner after a crash.
-    fn record(&mut self, running: Option<Unfinished>);
+    /// Records the open operations in the lock, outer ones first, for the next owner after a crash.
+    fn record(&mut self, operations: Vec<Unfinished>);
 
     /// Disk operations so far.
     fn stats(&self) -> Stats;

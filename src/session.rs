@@ -14,10 +14,14 @@ mod draft_job;
 pub mod edit;
 pub mod handle;
 pub mod idle;
+pub mod kind;
 pub mod open;
 pub mod operation;
+pub mod operations;
 pub mod relayer;
+mod result;
 pub mod state;
+pub mod stop;
 pub mod usage;
 mod work;
 mod writing;
@@ -30,7 +34,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Event,
-        types::{AppendParams, Cancelled, CompactParams, ContextParams, Status, StatusKind, Usage},
+        types::{AppendParams, ContextParams, Status, Usage},
     },
     session::commands::append::Staged,
     summary::model::summarizing::Step,
@@ -47,15 +51,16 @@ use edit::Edit;
 use handle::{Inbox, SharedStatus, Urgent};
 use idle::Idle;
 use open::Opened;
-use operation::{COMPACTION, End, Operation, Stop};
+use operation::OpenOperations;
 use state::State;
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
+use stop::Stop;
 use tokio::sync::mpsc;
-use work::{Request, Work};
+use work::Work;
 
 /// A result of work.
 enum Input {
@@ -166,6 +171,7 @@ pub struct Session {
     state: State,
     writer: Writer,
     work: Work,
+    operations: OpenOperations,
     emitter: Emitter,
     /// Commands taken from the mailbox that were not handled yet.
     commands: VecDeque<Command>,
@@ -175,8 +181,6 @@ pub struct Session {
     reads: Reads,
     index: IndexWait,
     changes: FileChanges,
-    /// The lock does not list yet what runs.
-    unnoted: bool,
     idle: Idle,
     /// Tokens are being counted in the background.
     counting: bool,
@@ -204,6 +208,7 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
         state,
         writer: Writer::Ready(log),
         work: Work::None,
+        operations: OpenOperations::new(emitter.clone()),
         emitter,
         commands: VecDeque::new(),
         costs: Costs::default(),
@@ -211,7 +216,6 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
         reads: Reads::default(),
         index: IndexWait::default(),
         changes: FileChanges::default(),
-        unnoted: false,
         idle: Idle::new(shared),
         counting: false,
         ending: Ending::No,
@@ -420,25 +424,10 @@ impl Session {
                 while let Ok(command) = mailbox.try_recv() {
                     self.commands.push_back(*command);
                 }
-                let named = |id: &&OperationId| which.as_ref().is_none_or(|which| which == *id);
-                let running = self.work.stoppable().filter(named).cloned();
-                let waiting = if which.is_none() { self.take_waiting_compactions() } else { Vec::new() };
-                let ids = running.iter().chain(waiting.iter().map(|(id, ..)| id));
-                let cancelled = ids.map(|id| Cancelled { operation_id: id.clone(), kind: COMPACTION.to_owned() });
-                if running.is_some() {
-                    // Who is answered finds it so.
-                    self.emitter.becomes(&Status { kind: StatusKind::Idle, operation_id: None, reason: None });
-                }
-                reply.answer(cancelled.collect());
-                if running.is_some() {
-                    self.stop_running();
-                }
-                for (id, params, reply) in waiting {
-                    self.begin_cancelled(id, &params, reply);
-                }
+                self.cancel(which.as_ref(), reply);
             }
             Urgent::Layers(layers) => self.relayer(layers),
-            Urgent::TakenBack => self.look_for_taken_back(),
+            Urgent::TakenBack => self.end_cancelled_requests(),
             Urgent::FileTouched => self.changes.pending = true,
             Urgent::Finish => {
                 if matches!(self.ending, Ending::No) {
@@ -446,7 +435,7 @@ impl Session {
                 }
             }
             Urgent::Stop => {
-                self.stop_running();
+                self.stop_running(None);
                 self.reads.stop.request();
                 for (_, reply) in self.waiting.drain(..) {
                     reply.fail(&Failure::Cancelled);
@@ -455,57 +444,6 @@ impl Session {
                     self.ending = Ending::Now(Vec::new());
                 }
             }
-        }
-    }
-
-    /// Stops the compaction, unless its draft is being written. Its end is sent at once, and late results are ignored.
-    fn stop_running(&mut self) {
-        match self.work.take() {
-            Work::Planning(Request { id, params, reply, stop })
-            | Work::Planned(Request { id, params, reply, stop }, _) => {
-                stop.request();
-                self.begin_cancelled(id, &params, reply);
-            }
-            Work::Drafting(operation) | Work::Drafted(operation, _) => {
-                operation.stop.request();
-                self.finish(operation, End::Cancelled);
-            }
-            other => self.work = other,
-        }
-    }
-
-    /// Compactions that were sent before a cancel and were not looked at yet, each with the id it would have had.
-    fn take_waiting_compactions(&mut self) -> Vec<(OperationId, CompactParams, Reply)> {
-        let mut taken = Vec::new();
-        for command in std::mem::take(&mut self.commands) {
-            match command {
-                Command::Compact(params, reply) if params.dry_run != Some(true) => {
-                    taken.push((OperationId::fresh(), params, reply));
-                }
-                command => self.commands.push_back(command),
-            }
-        }
-        taken
-    }
-
-    /// A compaction that was cancelled before it began has a start and an end all the same.
-    fn begin_cancelled(&mut self, id: OperationId, params: &CompactParams, reply: Reply) {
-        if !self.work.is_none() {
-            return reply.fail(&Failure::Cancelled);
-        }
-        let usage = self.state.measure().usage;
-        let wait = params.wait == Some(true);
-        let operation = Operation::start(id, usage, Stop::default(), reply, wait, self.emitter.clone());
-        self.finish(operation, End::Cancelled);
-    }
-
-    fn look_for_taken_back(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        for (params, reply) in waiting {
-            if reply.cancelled() { reply.fail(&Failure::Cancelled) } else { self.waiting.push((params, reply)) }
-        }
-        if self.work.request_cancelled() {
-            self.stop_running();
         }
     }
 

@@ -77,7 +77,7 @@ impl Log for Follower {
         self.durable
     }
 
-    fn record(&mut self, _: Option<Unfinished>) {}
+    fn record(&mut self, _: Vec<Unfinished>) {}
 
     fn stats(&self) -> Stats {
         Stats::default()

@@ -9,7 +9,7 @@ use crate::{
     log::{error::StoreError, names::beside},
     regular,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Seek, SeekFrom, Write},
@@ -17,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The most bytes of a lock file that are read. A record has about 200.
+/// The most bytes of a lock file that are read. A record has about 200, and 130 more for each operation.
 const LONGEST: usize = 16 << 10;
 
 /// How every record begins, in this version and in those before it.
@@ -28,9 +28,11 @@ const BEGINNING: &[u8] = b"{\"pid\":";
 pub struct Lock {
     file: File,
     path: PathBuf,
-    left_behind: Option<Unfinished>,
-    /// The record names an operation that runs, or whose end nobody was told.
-    says_something: bool,
+    left_behind: Vec<Unfinished>,
+    /// The operations of the record: open ones, or those of the last owner whose end was not sent.
+    recorded: Vec<Unfinished>,
+    /// The last write of the record failed.
+    outdated: bool,
 }
 
 /// An operation that was started and not ended.
@@ -39,20 +41,63 @@ pub struct Lock {
 pub struct Unfinished {
     /// Its id.
     pub operation_id: OperationId,
-    /// The kind of operation.
+    /// The name of its kind.
     pub kind: String,
-    /// Why it ran.
+    /// Its cause.
+    #[serde(default)]
     pub reason: String,
-    /// When it started.
+    /// Time of its start.
+    #[serde(default)]
     pub started_at: String,
 }
 
 /// The content of a lock file, for the process that finds it.
-#[derive(Debug, Serialize, Deserialize)]
-struct Note {
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Record {
     pid: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The operation that an older version ends. It reads no other field, and ends it as a compaction.
+    #[serde(default, deserialize_with = "readable", skip_serializing_if = "Option::is_none")]
     operation: Option<Unfinished>,
+    /// The open operations, outer ones first.
+    #[serde(default, deserialize_with = "readable_ones", skip_serializing_if = "Vec::is_empty")]
+    operations: Vec<Unfinished>,
+}
+
+/// The kind of operation that older versions record and end.
+const KIND_OF_OLDER_VERSIONS: &str = "compaction";
+
+impl Record {
+    fn of(operations: &[Unfinished]) -> Self {
+        let operation = operations.iter().rev().find(|operation| operation.kind == KIND_OF_OLDER_VERSIONS).cloned();
+        Self { pid: std::process::id(), operation, operations: operations.to_vec() }
+    }
+
+    /// At most as long as a lock that is read. Ids of another program may be too long, and are left out then.
+    fn to_json(&self) -> String {
+        let text = serde_json::to_string(self).expect("a record is always JSON");
+        if text.len() <= LONGEST {
+            return text;
+        }
+        tracing::warn!(bytes = text.len(), "the operations of the lock are too long to be recorded");
+        serde_json::to_string(&Self { pid: self.pid, ..Self::default() }).expect("a record is always JSON")
+    }
+
+    /// The operations that the process which wrote this did not end, outer ones first. An older version records one.
+    fn unfinished(self) -> Vec<Unfinished> {
+        if self.operations.is_empty() { self.operation.into_iter().collect() } else { self.operations }
+    }
+}
+
+/// Reads an operation. One that this version cannot read is left out, and the rest of the record holds.
+fn readable<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Unfinished>, D::Error> {
+    let operation = serde_json::from_value(serde_json::Value::deserialize(reader)?);
+    Ok(operation.inspect_err(|error| tracing::warn!(%error, "the lock holds an operation that cannot be read")).ok())
+}
+
+/// The same for each item of a list.
+fn readable_ones<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<Unfinished>, D::Error> {
+    let serde_json::Value::Array(items) = serde_json::Value::deserialize(reader)? else { return Ok(Vec::new()) };
+    Ok(items.into_iter().filter_map(|item| readable(item).ok().flatten()).collect())
 }
 
 impl Lock {
@@ -92,33 +137,40 @@ impl Lock {
         }
         // The file is still there only when its last owner died.
         let left_behind = match read(&file).map_err(StoreError::io(path, "cannot be read"))? {
-            Content::Ours(note) => note.and_then(|note| note.operation),
+            Content::Ours(record) => record.map(Record::unfinished).unwrap_or_default(),
             Content::Foreign => {
                 return Err(planted(path, "it holds something else than a lock of a session".to_owned()));
             }
         };
-        let mut lock = Self { file, path: path.to_owned(), left_behind, says_something: false };
-        // An operation that was left behind stays noted until its end was sent.
-        lock.note(lock.left_behind.clone());
+        let recorded = left_behind.clone();
+        let mut lock = Self { file, path: path.to_owned(), left_behind, recorded, outdated: false };
+        // The operations of the last owner stay in the record until their ends are sent.
+        lock.write();
         Ok(Some(lock))
     }
 
-    /// The operation that the last owner left running.
-    pub fn left_behind(&mut self) -> Option<Unfinished> {
-        self.left_behind.take()
+    /// Takes the operations that the last owner did not end, outer ones first.
+    pub fn left_behind(&mut self) -> Vec<Unfinished> {
+        std::mem::take(&mut self.left_behind)
     }
 
-    /// Records who holds the lock and what runs. The record is for other processes to read: the lock holds without it,
-    /// for example on a full disk.
-    pub fn note(&mut self, operation: Option<Unfinished>) {
-        self.says_something = operation.is_some();
-        let note = Note { pid: std::process::id(), operation };
-        let text = serde_json::to_string(&note).expect("a note is always JSON");
+    /// Records the open operations, outer ones first. The record is for other processes: the lock holds without it, for
+    /// example on a full disk. A record that says the same is not written again.
+    pub fn record(&mut self, operations: Vec<Unfinished>) {
+        if self.outdated || self.recorded != operations {
+            self.recorded = operations;
+            self.write();
+        }
+    }
+
+    fn write(&mut self) {
+        let text = Record::of(&self.recorded).to_json();
         // Written over the old record before the rest is cut off: a crash in between leaves no empty file.
         let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| {
             self.file.write_all(text.as_bytes())?;
             self.file.set_len(text.len() as u64)
         });
+        self.outdated = written.is_err();
         if let Err(error) = written {
             tracing::warn!(%error, "the lock file could not be written");
         }
@@ -148,7 +200,7 @@ fn refused(error: &io::Error, exists: bool) -> &'static str {
 #[derive(Debug)]
 enum Content {
     /// A record, or the beginning of one that a crash cut, or nothing.
-    Ours(Option<Note>),
+    Ours(Option<Record>),
     /// Something that was never written here.
     Foreign,
 }
@@ -156,7 +208,7 @@ enum Content {
 impl Content {
     fn pid(self) -> Option<u32> {
         match self {
-            Self::Ours(note) => note.map(|note| note.pid),
+            Self::Ours(record) => record.map(|record| record.pid),
             Self::Foreign => None,
         }
     }
@@ -165,8 +217,8 @@ impl Content {
         // A file system may leave zeros where a crash came before the bytes.
         if bytes.len() <= LONGEST && (bytes.starts_with(BEGINNING) || bytes.iter().all(|byte| *byte == 0)) {
             // The end of an older and longer record may stand behind it.
-            let note = serde_json::Deserializer::from_slice(bytes).into_iter().next();
-            return Self::Ours(note.and_then(Result::ok));
+            let record = serde_json::Deserializer::from_slice(bytes).into_iter().next();
+            return Self::Ours(record.and_then(Result::ok));
         }
         Self::Foreign
     }
@@ -193,7 +245,7 @@ fn read(file: &File) -> io::Result<Content> {
 impl Drop for Lock {
     fn drop(&mut self) {
         // A record of an operation stays for the next owner; a file that took the lock's name stays too.
-        if !self.says_something && regular::is_at(&self.file, &self.path) {
+        if self.recorded.is_empty() && regular::is_at(&self.file, &self.path) {
             // Removed while it is held: no other process holds this very file, and the next owner makes its own.
             let _ = fs::remove_file(&self.path);
         }
@@ -239,6 +291,79 @@ mod tests {
         assert!(!path.exists(), "a lock of ours goes with its owner");
     }
 
+    fn operation(id: &str, kind: &str) -> Unfinished {
+        let (kind, reason) = (kind.to_owned(), "manual".to_owned());
+        Unfinished { operation_id: id.into(), kind, reason, started_at: "2026-01-01T00:00:00Z".to_owned() }
+    }
+
+    /// The record of a process that died, and the operations that the next owner finds.
+    fn left_behind(record: &str) -> Vec<Unfinished> {
+        let (_home, session, path) = session();
+        fs::write(&path, record).expect("a record");
+        Lock::take(&session).expect("free").left_behind()
+    }
+
+    #[test]
+    fn a_record_lists_all_operations_and_names_the_one_that_an_older_version_ends() {
+        for (open, for_older) in [
+            (vec![], None),
+            (vec![operation("a", "compaction")], Some("a")),
+            (vec![operation("a", "turn"), operation("b", "compaction"), operation("c", "compaction")], Some("c")),
+            (vec![operation("a", "turn"), operation("b", "compaction"), operation("c", "handoff")], Some("b")),
+            (vec![operation("a", "turn"), operation("b", "speculation")], None),
+        ] {
+            let (_home, session, path) = session();
+            let mut lock = Lock::take(&session).expect("the lock");
+            lock.record(open.clone());
+            let text = fs::read_to_string(&path).expect("a record");
+            let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            assert_eq!(json["operation"]["operationId"].as_str(), for_older, "{text}");
+            assert_eq!(left_behind(&text), open, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_record_of_an_older_version_holds_one_operation() {
+        let old = r#"{"pid":7,"operation":{"operationId":"a","kind":"compaction","reason":"manual","startedAt":"2026-01-01T00:00:00Z"}}"#;
+        assert_eq!(left_behind(old), [operation("a", "compaction")]);
+    }
+
+    #[test]
+    fn an_operation_that_cannot_be_read_is_left_out_of_a_record() {
+        let known = r#"{"operationId":"b","kind":"compaction","reason":"manual","startedAt":"2026-01-01T00:00:00Z"}"#;
+        for record in [
+            format!(r#"{{"pid":7,"operation":7,"operations":[{known}]}}"#),
+            format!(r#"{{"pid":7,"operations":[{{"kind":"turn"}},{known},null]}}"#),
+            format!(r#"{{"pid":7,"operation":{known},"operations":"none"}}"#),
+        ] {
+            assert_eq!(left_behind(&record), [operation("b", "compaction")], "{record}");
+        }
+        let short = left_behind(r#"{"pid":7,"operations":[{"operationId":"a","kind":"turn","turns":3}]}"#);
+        assert_eq!((short[0].kind.as_str(), short[0].reason.as_str()), ("turn", ""), "fields of another version");
+    }
+
+    #[test]
+    fn a_record_is_never_longer_than_what_is_read() {
+        let (_home, session, path) = session();
+        let mut lock = Lock::take(&session).expect("the lock");
+        lock.record(vec![operation(&"x".repeat(LONGEST), "turn")]);
+        assert_eq!(fs::read_to_string(&path).expect("a record"), format!(r#"{{"pid":{}}}"#, std::process::id()));
+        drop(lock);
+        assert!(Lock::take(&session).is_ok());
+    }
+
+    #[test]
+    fn a_record_that_says_the_same_is_not_written_again() {
+        let (_home, session, path) = session();
+        let mut lock = Lock::take(&session).expect("the lock");
+        lock.record(vec![operation("a", "compaction")]);
+        fs::write(&path, "seen").expect("a mark");
+        lock.record(vec![operation("a", "compaction")]);
+        assert_eq!(fs::read_to_string(&path).expect("the mark"), "seen");
+        lock.record(Vec::new());
+        assert!(fs::read_to_string(&path).expect("a record").starts_with("{\"pid\":"));
+    }
+
     #[test]
     fn a_file_with_a_second_name_is_no_lock() {
         let (home, session, path) = session();
@@ -261,15 +386,15 @@ mod tests {
             started_at: "2026-01-02T03:04:05Z".to_owned(),
         };
         let mut first = Lock::take(&session).expect("the lock");
-        first.note(Some(operation.clone()));
+        first.record(vec![operation.clone()]);
         let pid = std::process::id();
         let second = Lock::take(&session).expect_err("it is held");
         assert!(matches!(second, StoreError::Locked { pid: Some(it) } if it == pid), "{second:?}");
         drop(first);
         assert!(path.exists(), "the record stays where an operation runs");
         let mut next = Lock::take(&session).expect("the lock");
-        assert_eq!(next.left_behind(), Some(operation));
-        next.note(None);
+        assert_eq!(next.left_behind(), [operation]);
+        next.record(Vec::new());
         assert_eq!(fs::read_to_string(&path).expect("a record"), format!("{{\"pid\":{pid}}}"));
     }
 
@@ -297,7 +422,7 @@ mod tests {
     #[test]
     fn a_record_of_ours_is_known_whole_torn_or_followed_by_an_older_one() {
         let pid = |text: &str| match Content::of(text.as_bytes()) {
-            Content::Ours(note) => Some(note.map(|note| note.pid)),
+            Content::Ours(record) => Some(record.map(|record| record.pid)),
             Content::Foreign => None,
         };
         for (text, wanted) in [

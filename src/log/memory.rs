@@ -46,7 +46,7 @@ impl Log for Ephemeral {
         0
     }
 
-    fn record(&mut self, _: Option<Unfinished>) {}
+    fn record(&mut self, _: Vec<Unfinished>) {}
 
     fn stats(&self) -> Stats {
         Stats::default()
@@ -62,7 +62,7 @@ struct Content {
     header: Header,
     /// Durable lines behind the header, with their entries.
     entries: Vec<Arc<Entry>>,
-    running: Option<Unfinished>,
+    running: Vec<Unfinished>,
     owned: bool,
     full: bool,
 }
@@ -77,7 +77,7 @@ impl Disk {
     /// When a line is not an entry.
     pub fn new(header: Header, lines: &[String]) -> Result<Self, StoreError> {
         let entries = parsed(lines)?;
-        Ok(Self(Arc::new(Mutex::new(Content { header, entries, running: None, owned: false, full: false }))))
+        Ok(Self(Arc::new(Mutex::new(Content { header, entries, running: Vec::new(), owned: false, full: false }))))
     }
 
     /// Opens the file for reading and appending.
@@ -194,7 +194,7 @@ impl Log for Memory {
         self.known as u64
     }
 
-    fn record(&mut self, running: Option<Unfinished>) {
+    fn record(&mut self, running: Vec<Unfinished>) {
         self.disk.content().running = running;
     }
 

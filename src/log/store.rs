@@ -23,8 +23,8 @@ pub struct Opened {
     pub history: History,
     /// Faults of the file.
     pub repairs: Vec<Repair>,
-    /// Operation that ran when the last owner died.
-    pub left_behind: Option<LeftBehind>,
+    /// Operations that the last owner had not ended when it died, outer ones first.
+    pub left_behind: Vec<LeftBehind>,
     /// The log of the file.
     pub log: Box<dyn Log>,
 }
@@ -65,7 +65,7 @@ pub fn open_read_only(path: &Path) -> Result<Opened, StoreError> {
     let source = Source::open(path.to_owned(), &found)?;
     let Loaded { history, repairs, durable, tail } = source.clone().load(&found)?;
     let log = Box::new(Follower::new(source, durable, tail)?);
-    Ok(Opened { header: found.header, title: found.title, history, repairs, left_behind: None, log })
+    Ok(Opened { header: found.header, title: found.title, history, repairs, left_behind: Vec::new(), log })
 }
 
 /// Makes a new file of a header and first entries. The file and its name are on disk when this returns.

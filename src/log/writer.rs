@@ -122,8 +122,8 @@ impl Log for Writer {
         self.durable
     }
 
-    fn record(&mut self, running: Option<Operation>) {
-        self.lock.note(running);
+    fn record(&mut self, operations: Vec<Operation>) {
+        self.lock.record(operations);
     }
 
     fn stats(&self) -> Stats {

@@ -2,8 +2,8 @@
 //! of bodies that can be read again.
 
 use super::{
-    Done, Ending, Input, Session, Writer, command::Command, idle::IdleWork, operation::Operation,
-    writing::with_its_past,
+    Done, Ending, Input, Session, Writer, command::Command, idle::IdleWork, kind::OperationKind,
+    operations::interrupted, writing::with_its_past,
 };
 use crate::{
     ids::EntryId,
@@ -15,8 +15,8 @@ use crate::{
     },
     protocol::{
         errors::Failure,
-        events::{Event, Reason, Severity},
-        types::{Outcome, Repair},
+        events::{Event, Severity},
+        types::Repair,
     },
     wire::outbox::About,
 };
@@ -254,39 +254,27 @@ impl Session {
         self.emitter.emit(About::default(), &event);
     }
 
-    /// Sends the end of an operation that the last owner of the file started.
-    pub(super) fn end_interrupted(&mut self, left_behind: Option<Unfinished>) {
-        let Some(Unfinished { operation_id, reason, .. }) = left_behind else { return };
-        let what =
-            "the process that ran it ended before it did; what it had written is there, and nothing else was changed";
-        let failure = Failure::Internal(what.to_owned());
-        let event = Event::CompactionEnd {
-            reason: Reason::read(&reason),
-            outcome: Outcome::Failed,
-            result: None,
-            new_session_id: None,
-            error: Some(failure.data()),
-            error_message: Some(failure.to_string()),
-            skipped_reason: None,
-            will_retry: false,
-            will_continue: false,
-            duration_ms: 0,
-            usage: self.told.clone(),
-        };
-        self.emitter.emit(About { entry: None, operation: Some(operation_id) }, &event);
-        self.note_what_runs();
-    }
-
-    /// Says in the lock what runs, for whoever finds it after a crash. Nobody is told of a start before that.
-    pub(super) fn note_running(&mut self, running: Option<Unfinished>) {
-        self.unnoted = !matches!(self.writer, Writer::Ready(_));
-        if let Writer::Ready(log) = &mut self.writer {
-            log.record(running);
+    /// Sends the ends of operations whose process died before it ended them.
+    pub(super) fn end_interrupted(&mut self, left_behind: Vec<Unfinished>) {
+        if left_behind.is_empty() {
+            return;
         }
+        for (operation, event) in interrupted::<OperationKind>(left_behind, &self.told) {
+            self.emitter.emit(About { entry: None, operation: Some(operation) }, &event);
+        }
+        self.record_running();
     }
 
-    /// The same, of what runs now.
-    pub(super) fn note_what_runs(&mut self) {
-        self.note_running(self.work.operation().map(Operation::note));
+    /// Records the open operations in the lock, for the process that finds it after a crash. While the writer is away the
+    /// record waits until it is back.
+    pub(super) fn record_running(&mut self) {
+        self.record(self.operations.unfinished());
+    }
+
+    /// Records these operations in the lock.
+    pub(super) fn record(&mut self, operations: Vec<Unfinished>) {
+        if let Writer::Ready(log) = &mut self.writer {
+            log.record(operations);
+        }
     }
 }

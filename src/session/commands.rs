@@ -1,6 +1,7 @@
 //! The methods of an open session, a file for each family.
 
 pub mod append;
+mod cancelling;
 mod close;
 pub mod compacting;
 mod configure;

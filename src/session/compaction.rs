@@ -1,7 +1,7 @@
 //! The work of a compaction, away from the session: from a path to a plan, from a plan to a draft. It owns nothing of
 //! the session; what comes out is committed there, if the plan still stands.
 
-use super::{operation::Stop, state::wanted, usage::Gauge};
+use super::{state::wanted, stop::Stop, usage::Gauge};
 use crate::{
     compaction::{
         meter::Meter,

@@ -1,7 +1,7 @@
 //! The job that makes a draft beside the session. The extracted draft comes first and fits without a model. A summary by a
 //! model replaces the extracted one only if it fits too.
 
-use super::operation::Stop;
+use super::stop::Stop;
 use crate::{
     ask::{access::ModelAccess, request::Origin},
     compaction::{draft::Draft, ladder, plan::Plan},

@@ -25,8 +25,8 @@ pub struct Opened {
     pub state: State,
     /// Its log.
     pub log: Box<dyn Log>,
-    /// Operation that ran when the last owner died.
-    pub left_behind: Option<Unfinished>,
+    /// Operations that the last owner had not ended when it died, outer ones first.
+    pub left_behind: Vec<Unfinished>,
 }
 
 impl Opened {
@@ -73,7 +73,7 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
     };
     let state = State::new(header, file, None, history, data, None, layers, Trust::Trusted)
         .map_err(Failure::invalid_settings)?;
-    Ok(Opened { state, log, left_behind: None })
+    Ok(Opened { state, log, left_behind: Vec::new() })
 }
 
 /// What is known of a session from the beginning, as entries that every reader of the format knows.

@@ -1,214 +1,251 @@
-//! A long operation from its start event to its end event, with everybody who waits for it.
-//!
-//! Made by sending the start; whatever becomes of it, dropping it sends the end. So there is no start without its end
-//! on any path, a panic included.
+//! An open operation, as the code holds it that runs it. It is made by sending the start, and it sends the end when it is
+//! finished or dropped, so a start has an end on every path, a panic included.
 
-use super::Emitter;
+use super::{
+    Emitter,
+    kind::OperationKind,
+    operations::{self, Asked, Cancelling, End, Key, Kind, Opening, Operations, Place, Step},
+    stop::Stop,
+};
 use crate::{
-    conversation::entry::{self, Entry},
+    conversation::entry,
     ids::OperationId,
     log::lock::Unfinished,
     protocol::{
         errors::Failure,
-        events::{ChunkSource, Event, Reason, RetrySource, Severity, Stage, Strategy},
-        types::{
-            CompactAnswer, CompactionResult, Outcome, Rejected, RunningOperation, Status, StatusKind, SummaryMethod,
-            Usage,
-        },
+        events::{ChunkSource, Event, RetrySource, Stage},
+        types::{RunningOperation, Status, Usage},
     },
-    summary::made::Made,
-    wire::{outbox::About, rpc::Reply, transport::escaped_len},
+    wire::{outbox::About, rpc::Reply},
 };
+use serde::Serialize;
 use std::{
     collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
-use tokio_util::sync::CancellationToken;
 
-/// The one kind there is so far.
-pub const COMPACTION: &str = "compaction";
-
-/// Summary text goes out in pieces of this size, in bytes: far below the limit of a frame even when escaped.
+/// The largest piece of summary text in one event, in bytes. The limit of a frame holds it even when it is escaped.
 const CHUNK: usize = 8 * 1024;
 
-/// A result larger than this goes out without its summary, in bytes as JSON: the frame around it takes up to 2 KiB more,
-/// and none may pass 60 KiB.
-const LARGEST_RESULT: usize = 58 * 1024;
+/// The place where the steps of operations go.
+pub trait Outlet<K: Kind>: Clone {
+    /// A request that waits for an operation.
+    type Request;
 
-/// Stops an operation from anywhere.
-#[derive(Debug, Clone, Default)]
-pub struct Stop(CancellationToken);
-
-impl Stop {
-    /// Asks for it.
-    pub fn request(&self) {
-        self.0.cancel();
-    }
-
-    /// Whether it was asked for.
-    #[must_use]
-    pub fn requested(&self) -> bool {
-        self.0.is_cancelled()
-    }
-
-    /// Waits until it is.
-    pub async fn wait(&self) {
-        self.0.cancelled().await;
-    }
+    /// Performs a step.
+    fn perform(&self, step: Step<Self::Request, K::Answer>);
 }
 
-/// A compaction that runs.
-pub struct Operation {
-    /// Its id.
-    pub id: OperationId,
-    /// Why it runs.
-    pub reason: Reason,
-    /// Stops it.
-    pub stop: Stop,
-    emitter: Emitter,
-    started_at: String,
-    started: Instant,
-    /// How full the context was: what an end without a result says.
-    usage: Usage,
-    waiting: Vec<Reply>,
-    /// How often each part of the summary was begun.
-    attempts: HashMap<ChunkSource, u32>,
-    /// The tries again that were told and have not ended.
-    retries: Vec<(RetrySource, u32)>,
-    ended: bool,
-}
+impl<K: Kind<Answer: Serialize>> Outlet<K> for Emitter {
+    type Request = Reply;
 
-/// How an operation ended.
-pub enum End {
-    /// It wrote an entry.
-    Completed(Box<CompactionResult>),
-    /// Somebody stopped it.
-    Cancelled,
-    /// It could not be done.
-    Failed(Failure),
-}
-
-impl Operation {
-    /// Sends the start. The answer that introduces the id goes out first; one that waits for the end, or leaves with
-    /// its batch, cannot, and then the start event introduces it.
-    pub fn start(id: OperationId, usage: Usage, stop: Stop, reply: Reply, wait: bool, emitter: Emitter) -> Self {
-        let mut status =
-            Status { kind: StatusKind::Compacting, operation_id: Some(id.clone()), reason: Some("manual".to_owned()) };
-        emitter.becomes(&status);
-        let introduced = !wait && !reply.in_batch();
-        let mut waiting = Vec::new();
-        if wait {
-            waiting.push(reply);
-        } else {
-            reply.ok(&CompactAnswer::Started { operation_id: id.clone() });
+    fn perform(&self, step: Step<Reply, K::Answer>) {
+        match step {
+            Step::Publish(status) => self.becomes(&status),
+            Step::Emit(operation, event) => self.emit(About { entry: None, operation }, &event),
+            Step::Answer(reply, answer) => reply.ok(&answer),
         }
-        let operation = Self {
-            id,
-            reason: Reason::Manual,
-            stop,
-            emitter,
-            started_at: entry::now(),
-            started: Instant::now(),
-            usage,
-            waiting,
-            attempts: HashMap::new(),
-            retries: Vec::new(),
-            ended: false,
-        };
-        if !introduced {
-            status.operation_id = None;
-        }
-        operation.emitter.emit(About::default(), &Event::StatusChanged { status });
-        operation.emit(&Event::CompactionStart {
-            reason: operation.reason,
-            strategy: Strategy::ContextFull,
-            tokens_before: operation.usage.context_tokens,
-            context_window: operation.usage.context_window.unwrap_or(0),
-            threshold_tokens: operation.usage.threshold_tokens.unwrap_or(0),
-            will_retry: false,
-        });
-        operation
     }
+}
 
-    /// What stands in the lock of an operation that is to start now.
+/// The open operations of a session, shared by the session and the operations themselves: dropping one needs them.
+pub struct OpenOperations<K: Kind = OperationKind, O: Outlet<K> = Emitter> {
+    operations: Arc<Mutex<Operations<K, O::Request>>>,
+    outlet: O,
+}
+
+impl<K: Kind, O: Outlet<K>> Clone for OpenOperations<K, O> {
+    fn clone(&self) -> Self {
+        Self { operations: self.operations.clone(), outlet: self.outlet.clone() }
+    }
+}
+
+impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
+    /// No operations, whose steps go to `outlet`.
     #[must_use]
-    pub fn about_to_start(id: &OperationId) -> Unfinished {
-        let (kind, reason) = (COMPACTION.to_owned(), "manual".to_owned());
-        Unfinished { operation_id: id.clone(), kind, reason, started_at: entry::now() }
+    pub fn new(outlet: O) -> Self {
+        Self { operations: Arc::default(), outlet }
     }
 
-    /// What the session is doing meanwhile.
+    fn lock(&self) -> MutexGuard<'_, Operations<K, O::Request>> {
+        self.operations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn perform(&self, steps: Vec<Step<O::Request, K::Answer>>) {
+        steps.into_iter().for_each(|step| self.outlet.perform(step));
+    }
+
+    /// Starts an operation.
+    pub fn start(&self, opening: Opening<K, O::Request>) -> Operation<K, O> {
+        let (kind, stop) = (opening.kind.clone(), opening.stop.clone());
+        let (key, id, steps) = self.lock().start(opening);
+        self.perform(steps);
+        Operation { id, kind, stop, key, operations: self.clone(), attempts: HashMap::new() }
+    }
+
+    /// Selects the operations that a cancel ends, and publishes the status as it will be.
+    #[must_use]
+    pub fn cancel(&self, which: Option<&OperationId>) -> Cancelling {
+        let (cancelling, steps) = self.lock().cancel(which);
+        self.perform(steps);
+        cancelling
+    }
+
+    /// Ends the operations that a cancel selected.
+    pub fn end_cancelled(&self, cancelling: Cancelling, usage: &Usage) {
+        let steps = self.lock().end_cancelled(cancelling, usage, Instant::now());
+        self.perform(steps);
+    }
+
+    /// The status of the session.
     #[must_use]
     pub fn status(&self) -> Status {
-        Status { kind: StatusKind::Compacting, operation_id: Some(self.id.clone()), reason: Some("manual".to_owned()) }
+        self.lock().status()
     }
 
-    /// As it stands in the lock while it runs.
+    /// As `session/status` lists them.
     #[must_use]
-    pub fn note(&self) -> Unfinished {
-        let RunningOperation { operation_id, kind, reason, started_at } = self.describe();
-        Unfinished { operation_id, kind, reason, started_at }
+    pub fn list(&self) -> Vec<RunningOperation> {
+        self.lock().list()
     }
 
-    /// As `session/status` shows it.
+    /// As the lock lists them.
     #[must_use]
-    pub fn describe(&self) -> RunningOperation {
-        RunningOperation {
-            operation_id: self.id.clone(),
-            kind: COMPACTION.to_owned(),
-            reason: "manual".to_owned(),
-            started_at: self.started_at.clone(),
+    pub fn unfinished(&self) -> Vec<Unfinished> {
+        self.lock().unfinished()
+    }
+
+    /// As the lock lists them, with one that is about to start.
+    #[must_use]
+    pub fn unfinished_with(&self, opening: &Opening<K, O::Request>) -> Vec<Unfinished> {
+        self.lock().unfinished_with(opening)
+    }
+
+    /// Refuses what changes the context while an operation in the foreground runs.
+    ///
+    /// # Errors
+    /// `Busy`, with the operation.
+    pub fn idle(&self) -> Result<(), Failure> {
+        refuse(self.lock().busy())
+    }
+
+    /// Refuses an operation that has to wait for another one.
+    ///
+    /// # Errors
+    /// `Busy`, with the other one.
+    pub fn room_for(&self, kind: &K) -> Result<(), Failure> {
+        refuse(self.lock().blocking(kind))
+    }
+}
+
+fn refuse(busy: Option<(&OperationId, &'static str)>) -> Result<(), Failure> {
+    busy.map_or(Ok(()), |(id, kind)| Err(Failure::Busy { operation_id: id.clone(), kind }))
+}
+
+impl<K, W> Opening<K, W> {
+    /// An operation that starts now.
+    #[must_use]
+    pub fn now(kind: K, place: Place, asked: Asked<W>, usage: Usage, stop: Stop) -> Self {
+        Self { kind, place, asked, usage, stop, started: Instant::now(), started_at: entry::now() }
+    }
+}
+
+impl Asked<Reply> {
+    /// A request of a client, with its `wait`.
+    #[must_use]
+    pub fn by(reply: Reply, wait: Option<bool>) -> Self {
+        match wait {
+            Some(true) => Self::Waits(reply),
+            _ if reply.in_batch() => Self::Batched(reply),
+            _ => Self::Answered(reply),
+        }
+    }
+}
+
+/// An operation that has started. Its end is sent when it is finished or dropped, if not before: an operation around it
+/// that ends, ends it too.
+pub struct Operation<K: Kind = OperationKind, O: Outlet<K> = Emitter> {
+    /// Its id.
+    pub id: OperationId,
+    /// Its kind and cause.
+    pub kind: K,
+    /// Stops its work. Requested at the latest when it has ended.
+    pub stop: Stop,
+    key: Key,
+    operations: OpenOperations<K, O>,
+    /// The number of times that each part of a summary was begun.
+    attempts: HashMap<ChunkSource, u32>,
+}
+
+impl<K: Kind, O: Outlet<K>> Operation<K, O> {
+    /// Whether its end was not sent.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.operations.lock().is_open(self.key)
+    }
+
+    /// A place inside of it, for an operation with an id of its own.
+    #[must_use]
+    pub fn inside(&self) -> Place {
+        Place::Inside(self.key, OperationId::fresh())
+    }
+
+    /// A place for a part of it.
+    #[must_use]
+    pub fn part(&self) -> Place {
+        Place::PartOf(self.key)
+    }
+
+    /// Its result is being written: a cancel does not end it any more.
+    pub fn commits(&self) {
+        self.operations.lock().commits(self.key);
+    }
+
+    /// The write has to be repeated: until then a cancel ends it.
+    pub fn commits_no_more(&self) {
+        self.operations.lock().commits_no_more(self.key);
+    }
+
+    /// Sends an event of this operation, unless it has ended.
+    pub fn emit(&self, event: Event) {
+        if self.is_open() {
+            self.operations.outlet.perform(Step::Emit(Some(self.id.clone()), event));
         }
     }
 
-    /// Whether the client cancelled a request that waits for the end.
-    #[must_use]
-    pub fn request_cancelled(&self) -> bool {
-        self.waiting.iter().any(Reply::cancelled)
-    }
-
-    /// Sends an event of this operation.
-    pub fn emit(&self, event: &Event) {
-        self.emitter.emit(About { entry: None, operation: Some(self.id.clone()) }, event);
-    }
-
-    /// Sends how far it is.
+    /// Sends its progress.
     pub fn progress(&self, stage: Stage, done: usize, total: usize) {
-        self.emit(&Event::CompactionProgress { stage, done, total });
+        self.emit(Event::CompactionProgress { stage, done, total });
     }
 
-    /// A part of the summary is begun anew: what was sent of it before is void.
+    /// Begins a part of the summary anew: the text that was sent of it before is void.
     pub fn begins(&mut self, source: ChunkSource) {
         *self.attempts.entry(source).or_default() += 1;
     }
 
-    /// Sends that a request is sent again after a while.
-    pub fn retry_starts(&mut self, source: RetrySource, attempt: u32, most: u32, delay: Duration, failure: &Failure) {
-        self.retries.push((source, attempt));
-        self.emit(&Event::RetryStart {
-            source,
-            attempt,
-            max_attempts: most,
-            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-            error: failure.data(),
-            error_message: failure.to_string(),
-        });
+    /// Sends that a request is repeated after `delay`.
+    pub fn retry_starts(&self, source: RetrySource, attempt: u32, most: u32, delay: Duration, failure: &Failure) {
+        if self.operations.lock().retry_starts(self.key, source, attempt) {
+            self.emit(Event::RetryStart {
+                source,
+                attempt,
+                max_attempts: most,
+                delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                error: failure.data(),
+                error_message: failure.to_string(),
+            });
+        }
     }
 
-    /// Sends how that went.
-    pub fn retry_ends(&mut self, source: RetrySource, attempt: u32, failure: Option<&Failure>) {
-        let Some(at) = self.retries.iter().position(|it| *it == (source, attempt)) else { return };
-        self.retries.remove(at);
-        self.emit(&Event::RetryEnd {
-            source,
-            success: failure.is_none(),
-            attempt,
-            error: failure.map(Failure::data),
-            error_message: failure.map(ToString::to_string),
-        });
+    /// Sends the outcome of a repeated request.
+    pub fn retry_ends(&self, source: RetrySource, attempt: u32, failure: Option<&Failure>) {
+        if self.operations.lock().retry_ends(self.key, source, attempt) {
+            self.emit(operations::retry_end(source, attempt, failure));
+        }
     }
 
-    /// Sends a part of the summary, piece by piece.
+    /// Sends text of the summary, piece by piece.
     pub fn chunks(&self, source: ChunkSource, text: &str) {
         let attempt = self.attempts.get(&source).copied().unwrap_or(1);
         let mut rest = text;
@@ -218,109 +255,38 @@ impl Operation {
                 end -= 1;
             }
             let (piece, tail) = rest.split_at(end);
-            self.emit(&Event::SummaryChunk { source, attempt, text: piece.to_owned() });
+            self.emit(Event::SummaryChunk { source, attempt, text: piece.to_owned() });
             rest = tail;
         }
     }
 
-    /// What is sent along with the end, the summary only where it is short enough.
+    /// Ends it. `notices` are a title and a detail each.
+    pub fn finish(self, end: End<K::Product>, usage: &Usage, notices: Vec<(String, String)>) {
+        let steps = self.operations.lock().end(self.key, end, Some(usage), notices, Instant::now());
+        self.operations.perform(steps);
+    }
+}
+
+impl Operation {
+    /// Whether the client cancelled a request that waits for the end.
     #[must_use]
-    pub fn result(&self, entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
-        let entry_id = &entry.id;
-        let compaction = entry.compaction()?;
-        let first_kept = compaction.first_kept_entry_id.clone().filter(|id| id != entry_id);
-        let tokens_after = serde_json::from_str::<serde_json::Value>(entry.line()).ok()?["tokensAfter"].as_u64()?;
-        let mut result = Box::new(CompactionResult {
-            entry_id: entry_id.clone(),
-            summary: Some(compaction.summary.clone()),
-            short_summary: compaction.short_summary.clone(),
-            first_kept_entry_id: first_kept,
-            tokens_before: compaction.tokens_before as u64,
-            tokens_after,
-            details: compaction.details.clone().unwrap_or_default(),
-            from_hook: false,
-            method: if made.by.is_some() { SummaryMethod::Llm } else { SummaryMethod::Extractive },
-            model: made.by.clone(),
-            rejected: made.rejected.iter().map(Rejected::from).collect(),
-        });
-        let too_large = |result: &CompactionResult| escaped_len(entry::raw(result).get()) > LARGEST_RESULT;
-        if too_large(&result) {
-            result.summary = None;
-        }
-        while too_large(&result) && halve(&mut result.details) {}
-        while too_large(&result) && result.rejected.pop().is_some() {}
-        Some(result)
-    }
-
-    /// Sends the end, the status after it, that the session has settled, and then the answers that waited.
-    pub fn finish(mut self, end: End, usage: Usage, notices: Vec<(&str, String)>) {
-        self.usage = usage;
-        self.end(end, notices);
-    }
-
-    fn end(&mut self, end: End, notices: Vec<(&str, String)>) {
-        self.ended = true;
-        // Whatever was on its way is not waited for any more.
-        while let Some((source, attempt)) = self.retries.first().copied() {
-            self.retry_ends(source, attempt, Some(&Failure::Cancelled));
-        }
-        let idle = Status { kind: StatusKind::Idle, operation_id: None, reason: None };
-        self.emitter.becomes(&idle);
-        let aborted = matches!(end, End::Cancelled);
-        let (outcome, result, failure) = match end {
-            End::Completed(result) => (Outcome::Completed, Some(result), None),
-            End::Cancelled => (Outcome::Cancelled, None, None),
-            End::Failed(failure) => (Outcome::Failed, None, Some(failure)),
-        };
-        self.emit(&Event::CompactionEnd {
-            reason: self.reason,
-            outcome,
-            result: result.clone(),
-            new_session_id: None,
-            error: failure.as_ref().map(Failure::data),
-            error_message: failure.as_ref().map(ToString::to_string),
-            skipped_reason: None,
-            will_retry: false,
-            will_continue: false,
-            duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-            usage: self.usage.clone(),
-        });
-        self.emitter.emit(About::default(), &Event::StatusChanged { status: idle });
-        for (title, detail) in notices {
-            let title = title.to_owned();
-            self.emit(&Event::Notice { severity: Severity::Warning, title, detail: Some(detail) });
-        }
-        self.emitter.emit(About::default(), &Event::Settled { aborted });
-        let answer = CompactAnswer::Ended {
-            operation_id: self.id.clone(),
-            outcome,
-            result,
-            error: failure.as_ref().map(Failure::data),
-        };
-        for reply in self.waiting.drain(..) {
-            reply.ok(&answer);
-        }
+    pub fn request_cancelled(&self) -> bool {
+        self.operations.lock().waiting(self.key).iter().any(Reply::cancelled)
     }
 }
 
-impl Drop for Operation {
+impl<K: Kind, O: Outlet<K>> Drop for Operation<K, O> {
     fn drop(&mut self) {
-        if !self.ended {
-            let what = "the compaction ended unexpectedly, which is a defect of abridged; nothing was changed";
-            self.end(End::Failed(Failure::Internal(what.to_owned())), Vec::new());
+        let mut operations = self.operations.lock();
+        if operations.is_open(self.key) {
+            let what = format!(
+                "the {} ended unexpectedly, which is a defect of abridged; nothing was changed",
+                self.kind.name()
+            );
+            let end = End::Failed(Failure::Internal(what));
+            let steps = operations.end(self.key, end, None, Vec::new(), Instant::now());
+            drop(operations);
+            self.operations.perform(steps);
         }
     }
-}
-
-/// Lists of files that are too long are read from the entry: the older half of each goes. False where nothing is left
-/// to go.
-fn halve(details: &mut serde_json::Value) -> bool {
-    let mut gone = false;
-    for list in ["readFiles", "modifiedFiles"] {
-        if let Some(files) = details.get_mut(list).and_then(serde_json::Value::as_array_mut) {
-            gone |= !files.is_empty();
-            files.drain(..files.len().div_ceil(2));
-        }
-    }
-    gone
 }

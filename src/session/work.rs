@@ -1,7 +1,7 @@
 //! The compaction of a session, by its phase. Each phase holds the values that belong to it, so a plan without a request
 //! or a draft without an operation cannot exist.
 
-use super::{compaction::Planned, operation::Operation, operation::Stop};
+use super::{compaction::Planned, operation::Operation, stop::Stop};
 use crate::{
     compaction::draft::Draft,
     ids::OperationId,
@@ -61,9 +61,25 @@ impl Work {
         }
     }
 
-    /// The id of the compaction, if it can be stopped.
-    pub fn stoppable(&self) -> Option<&OperationId> {
-        if matches!(self, Self::Committing(_)) { None } else { self.id() }
+    /// Takes out the request whose start was not sent, if it is the one with this id, or any without one.
+    pub fn take_unstarted(&mut self, which: Option<&OperationId>) -> Option<Request> {
+        match self.take() {
+            Self::Planning(request) | Self::Planned(request, _) if which.is_none_or(|which| *which == request.id) => {
+                Some(request)
+            }
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
+    /// The id of the request whose start was not sent.
+    pub fn unstarted(&self) -> Option<&OperationId> {
+        match self {
+            Self::Planning(request) | Self::Planned(request, _) => Some(&request.id),
+            _ => None,
+        }
     }
 
     /// The operation, if its start was sent.

@@ -149,9 +149,7 @@ impl Session {
     /// The file is back.
     pub(super) fn back(&mut self, log: Box<dyn Log>, done: Done) {
         self.writer = Writer::Ready(log);
-        if self.unnoted {
-            self.note_what_runs();
-        }
+        self.record_running();
         match done {
             Done::Wrote { appended, path, what } => self.wrote(appended, path, *what),
             Done::Woke(path) => self.woke(path),
@@ -165,7 +163,7 @@ impl Session {
     /// A defect took the file with it: the session ends, and whoever waits is told.
     pub(super) fn lost(&mut self) {
         self.writer = Writer::Ready(Box::new(Ephemeral));
-        self.stop_running();
+        self.stop_running(None);
         if !matches!(self.ending, Ending::Now(_)) {
             self.ending = Ending::Now(Vec::new());
         }

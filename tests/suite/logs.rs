@@ -203,10 +203,10 @@ fn an_operation_that_runs_is_known_to_the_next_owner() {
     // A kill of the file's owner is a test of the real binary: `kills.rs`.
     let disk = Disk::new(header(), &[]).expect("a disk");
     let mut first = disk.open().expect("it opens");
-    first.log.record(Some(serde_json::from_value(running()).expect("an operation")));
+    first.log.record(vec![serde_json::from_value(running()).expect("an operation")]);
     disk.crash();
     let next = disk.open().expect("it opens after the crash");
-    assert_eq!(serde_json::to_value(next.left_behind).expect("JSON"), running());
+    assert_eq!(serde_json::to_value(next.left_behind).expect("JSON"), json!([running()]));
 }
 
 #[test]

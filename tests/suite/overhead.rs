@@ -15,7 +15,7 @@ use abridged::{
     protocol::types::{Initiator, Usage, UsageSource},
     session::{
         compaction::{self, Snapshot},
-        operation::Stop,
+        stop::Stop,
         usage::{Gauge, Measure},
     },
     settings::{Layers, Sourced, layers::Source},

@@ -105,6 +105,31 @@ fn a_lock_that_a_crash_left_is_taken() {
     }
 }
 
+/// The process of the lock died inside three operations. The middle one has a kind that this version does not know.
+#[test]
+fn operations_that_a_crash_left_end_once_inner_ones_first() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "left", &turns(1));
+    let lock = beside(&path, "lock");
+    let operation = |id: &str, kind: &str, reason: &str| json!({"operationId": id, "kind": kind, "reason": reason, "startedAt": "2026-01-01T00:00:00Z"});
+    let (outer, dream) = (operation("op-1", "compaction", "overflow"), operation("op-2", "dream", "night"));
+    let inner = operation("op-3", "compaction", "idle");
+    let record = json!({"pid": 1, "operation": inner, "operations": [outer, dream, inner]});
+    fs::write(&lock, record.to_string()).expect("a lock");
+    daemon.load(&path);
+    daemon.ok("session/status", json!({"sessionId": "left"}));
+    let told: Vec<Value> = daemon.events.iter().map(|frame| frame["params"].clone()).collect();
+    let ids: Vec<&Value> = told.iter().map(|event| &event["operationId"]).collect();
+    assert_eq!(ids, ["op-3", "op-2", "op-1"]);
+    assert_eq!(daemon.kinds(), ["compaction_end", "notice", "compaction_end"]);
+    for (event, reason) in [(&told[0]["event"], "idle"), (&told[2]["event"], "overflow")] {
+        assert_eq!((&event["reason"], &event["outcome"]), (&json!(reason), &json!("failed")));
+    }
+    assert!(told[1]["event"]["detail"].as_str().expect("a detail").contains("\"dream\""));
+    let record: Value = serde_json::from_slice(&fs::read(&lock).expect("a lock")).expect("JSON");
+    assert_eq!(record, json!({"pid": daemon.pid()}), "their ends are not sent again");
+}
+
 #[test]
 fn files_of_ours_are_for_their_owner_alone() {
     let mut daemon = Daemon::start();

@@ -23,7 +23,7 @@ impl Session {
         if let Ending::Now(before) = &mut self.ending {
             replies.append(before);
         }
-        self.stop_running();
+        self.stop_running(None);
         self.reads.stop.request();
         self.ending = Ending::Now(replies);
     }

@@ -14,7 +14,7 @@ use crate::{
         SessionCompact,
         errors::Failure,
         events::{ChunkSource, Event, Reason, Stage},
-        types::{CompactAnswer, CompactMethod, CompactParams, Initiator, Preparation, SummaryMethod},
+        types::{CompactAnswer, CompactMethod, CompactParams, CompactionResult, Initiator, Preparation, SummaryMethod},
     },
     provider::{Delta, keys},
     session::{
@@ -24,7 +24,11 @@ use crate::{
         costs::CostEntries,
         draft_job::{self, DraftJob, Report},
         handle::Urgent,
-        operation::{COMPACTION, End, Operation, Stop},
+        kind::{COMPACTION, OperationKind},
+        operation::Operation,
+        operations::{Asked, End, Opening, Place},
+        result::sent,
+        stop::Stop,
         work::{Request, Work},
     },
     summary::{SPLIT_TURN, made::Made, model::summarizing::Step},
@@ -91,7 +95,8 @@ impl Session {
             return Ok(());
         }
         self.writable()?;
-        self.free()
+        self.nothing_planned()?;
+        self.operations.room_for(&OperationKind::Compaction(Reason::Manual))
     }
 
     /// Who may write a summary, in order.
@@ -110,8 +115,14 @@ impl Session {
         })
     }
 
+    /// Refuses a request that changes the context while an operation runs or is planned.
     pub(in crate::session) fn free(&self) -> Result<(), Failure> {
-        match self.work.id() {
+        self.nothing_planned()?;
+        self.operations.idle()
+    }
+
+    fn nothing_planned(&self) -> Result<(), Failure> {
+        match self.work.unstarted() {
             None => Ok(()),
             Some(id) => Err(Failure::Busy { operation_id: id.clone(), kind: COMPACTION }),
         }
@@ -151,13 +162,17 @@ impl Session {
                 return self.answer_waiting();
             }
         };
-        let wait = params.wait == Some(true);
-        self.note_running(Some(Operation::about_to_start(&id)));
-        let operation = Operation::start(id.clone(), usage, stop.clone(), reply, wait, self.emitter.clone());
+        let reason = Reason::Manual;
+        let kind = OperationKind::Compaction(reason);
+        let asked = Asked::by(reply, params.wait);
+        let opening = Opening::now(kind, Place::Top(id.clone()), asked, usage, stop.clone());
+        // A start is recorded before it is sent.
+        self.record(self.operations.unfinished_with(&opening));
+        let operation = self.operations.start(opening);
         operation.progress(Stage::Summarizing, 0, 1);
-        // A person who asked for it waits as long as they like.
+        // A compaction that was asked for has no deadline.
         let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
-        let deadline = (operation.reason != Reason::Manual).then_some(deadline);
+        let deadline = (reason != Reason::Manual).then_some(deadline);
         self.work = Work::Drafting(operation);
         let job = DraftJob {
             origin: Origin { session: self.state.id.clone(), operation: id.clone() },
@@ -253,6 +268,7 @@ impl Session {
         let line = draft.line(&id, parent, &path, first_newer.as_ref(), tokens_after);
         match Entry::parse(line.into()) {
             Ok(entry) => {
+                operation.commits();
                 self.work = Work::Committing(operation);
                 let entry = Arc::new(entry);
                 let written = [costs.entries.as_slice(), std::slice::from_ref(&entry)].concat();
@@ -288,8 +304,8 @@ impl Session {
             self.announce(entry, Some(operation.id.clone()));
         }
         self.told = self.state.measure().usage;
-        operation.emit(&Event::UsageUpdated { usage: self.told.clone() });
-        let end = match operation.result(entry, made) {
+        operation.emit(Event::UsageUpdated { usage: self.told.clone() });
+        let end = match sent(entry, made) {
             Some(result) => End::Completed(result),
             None => End::Failed(defect()),
         };
@@ -299,13 +315,16 @@ impl Session {
     /// The path grew while the draft was on its way to the disk. The draft is checked again before the next try.
     pub(in crate::session) fn draft_again(&mut self, draft: Box<Draft>) {
         match self.work.take() {
-            Work::Committing(operation) => self.work = Work::Drafted(operation, draft),
+            Work::Committing(operation) => {
+                operation.commits_no_more();
+                self.work = Work::Drafted(operation, draft);
+            }
             other => self.work = other,
         }
     }
 
     /// Ends an operation. There is no work any more when the end is sent, so a client can act on it at once.
-    pub(in crate::session) fn finish(&mut self, operation: Operation, end: End) {
+    pub(in crate::session) fn finish(&mut self, operation: Operation, end: End<Box<CompactionResult>>) {
         let compactions = self.state.path().compactions();
         let mut notices = Vec::new();
         if let End::Completed(result) = &end
@@ -316,16 +335,16 @@ impl Session {
                 "The summary was extracted, because no model wrote a usable one; details may be lost. The last reason: {}",
                 last.why
             );
-            notices.push(("No model could write the summary", detail));
+            notices.push(("No model could write the summary".to_owned(), detail));
         }
         if matches!(end, End::Completed(_)) && compactions >= 3 {
             let detail = format!(
                 "This conversation was condensed {compactions} times; each time details are lost. A new session that begins with what matters for the next goal knows more."
             );
-            notices.push(("The summary of a summary of a summary", detail));
+            notices.push(("The summary of a summary of a summary".to_owned(), detail));
         }
-        operation.finish(end, self.told.clone(), notices);
-        self.note_what_runs();
+        operation.finish(end, &self.told, notices);
+        self.record_running();
         self.answer_waiting();
     }
 

@@ -5,9 +5,9 @@ use crate::{
     protocol::{
         SessionClearQueue, SessionStatus,
         errors::Failure,
-        types::{LoadAnswer, LoadParams, Queue, SessionParams, Status, StatusAnswer, StatusKind},
+        types::{LoadAnswer, LoadParams, Queue, SessionParams, Status, StatusAnswer},
     },
-    session::{Session, Writer, command::SessionMethod, open, operation::Operation},
+    session::{Session, Writer, command::SessionMethod, open},
     wire::rpc::Reply,
 };
 use serde_json::json;
@@ -28,8 +28,7 @@ impl SessionMethod for SessionClearQueue {
 impl Session {
     /// The status as clients see it.
     pub(in crate::session) fn status(&self) -> Status {
-        let idle = Status { kind: StatusKind::Idle, operation_id: None, reason: None };
-        self.work.operation().map_or(idle, Operation::status)
+        self.operations.status()
     }
 
     /// The result of `session/status`.
@@ -42,7 +41,7 @@ impl Session {
         StatusAnswer {
             session: self.state.info(self.status()),
             queue: Queue::default(),
-            operations: self.work.operation().map(Operation::describe).into_iter().collect(),
+            operations: self.operations.list(),
             meta: json!({ "writes": stats.writes, "fsyncs": stats.fsyncs }),
         }
     }

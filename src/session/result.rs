@@ -1,0 +1,53 @@
+//! The result of a compaction, as its end event and its answer carry it.
+
+use crate::{
+    conversation::entry::{self, Entry},
+    protocol::types::{CompactionResult, Rejected, SummaryMethod},
+    summary::made::Made,
+    wire::transport::escaped_len,
+};
+
+/// The largest result that is sent with its summary, in bytes of JSON. The frame around it takes up to 2 KiB more, and no
+/// frame may pass 60 KiB.
+const LARGEST_RESULT: usize = 58 * 1024;
+
+/// The result of a written compaction, as it is sent. The summary is left out where the frame would be too large.
+#[must_use]
+pub fn sent(entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
+    let entry_id = &entry.id;
+    let compaction = entry.compaction()?;
+    let first_kept = compaction.first_kept_entry_id.clone().filter(|id| id != entry_id);
+    let tokens_after = serde_json::from_str::<serde_json::Value>(entry.line()).ok()?["tokensAfter"].as_u64()?;
+    let mut result = Box::new(CompactionResult {
+        entry_id: entry_id.clone(),
+        summary: Some(compaction.summary.clone()),
+        short_summary: compaction.short_summary.clone(),
+        first_kept_entry_id: first_kept,
+        tokens_before: compaction.tokens_before as u64,
+        tokens_after,
+        details: compaction.details.clone().unwrap_or_default(),
+        from_hook: false,
+        method: if made.by.is_some() { SummaryMethod::Llm } else { SummaryMethod::Extractive },
+        model: made.by.clone(),
+        rejected: made.rejected.iter().map(Rejected::from).collect(),
+    });
+    let too_large = |result: &CompactionResult| escaped_len(entry::raw(result).get()) > LARGEST_RESULT;
+    if too_large(&result) {
+        result.summary = None;
+    }
+    while too_large(&result) && halve(&mut result.details) {}
+    while too_large(&result) && result.rejected.pop().is_some() {}
+    Some(result)
+}
+
+/// Takes the older half out of each list of files; the entry has all of them. False where the lists are empty.
+fn halve(details: &mut serde_json::Value) -> bool {
+    let mut gone = false;
+    for list in ["readFiles", "modifiedFiles"] {
+        if let Some(files) = details.get_mut(list).and_then(serde_json::Value::as_array_mut) {
+            gone |= !files.is_empty();
+            files.drain(..files.len().div_ceil(2));
+        }
+    }
+    gone
+}
