@@ -638,8 +638,8 @@ pub fn interrupted<K: Kind>(left_behind: Vec<Unfinished>, usage: &Usage) -> Vec<
                 kind.end(&Ended { end: &end, usage, duration: Duration::ZERO })?
             }
             None => {
-                tracing::warn!(operation = %operation_id, kind, "the lock lists an operation of an unknown kind");
                 let kind: String = kind.chars().take(LONGEST_KIND).collect();
+                tracing::warn!(kind, "the lock lists an operation of an unknown kind");
                 Event::Notice {
                     severity: Severity::Warning,
                     title: "An operation of another version of abridged was interrupted".to_owned(),
