@@ -16,6 +16,8 @@ pub mod slots;
 pub mod spent;
 
 #[cfg(test)]
+pub mod stepped;
+#[cfg(test)]
 mod tests;
 
 use std::pin::Pin;

@@ -37,7 +37,7 @@ use crate::{
         types::{AppendParams, ContextParams, Status, Usage},
     },
     session::commands::append::Staged,
-    summary::model::summarizing::Step,
+    summary::model::writer::Step,
     wire::{
         outbox::{About, Outbox},
         rpc::Reply,

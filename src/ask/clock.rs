@@ -1,7 +1,7 @@
 //! Time and chance for requests to models. Tests bring their own.
 
 use super::Pending;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Source of time and chance.
 pub trait Clock: Send + Sync {
@@ -16,6 +16,22 @@ pub trait Clock: Send + Sync {
 
     /// A random number.
     fn chance(&self) -> u8;
+}
+
+/// The result of `work`, where it ends before `until`. Otherwise `work` is dropped.
+pub async fn within<T>(clock: &dyn Clock, until: Instant, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! { biased;
+        done = work => Some(done),
+        () = clock.sleep_until(until) => None,
+    }
+}
+
+/// `now` and a duration. The far future where the sum is too large.
+#[must_use]
+pub fn after(now: Instant, duration: Duration) -> Instant {
+    /// A year.
+    const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+    now.checked_add(duration).unwrap_or(now + FAR)
 }
 
 /// The clock of the operating system.

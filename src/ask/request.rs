@@ -150,14 +150,19 @@ pub struct Answered {
     pub cost: Usage,
 }
 
+/// Tokens that thinking takes beside the answer where it should not: a model that thinks does so even then, and the limit
+/// of a provider counts both. An effort that the request names gets its room from the codec.
+#[must_use]
+pub fn thinking_room(candidate: &Candidate, reasoning: Reasoning) -> u64 {
+    if candidate.thinks && reasoning == Reasoning::Off { Effort::Minimal.room() } else { 0 }
+}
+
 impl Request {
-    /// The request as a provider's codec takes it. A model that thinks even where it should not gets room for that.
+    /// The request as a provider's codec takes it.
     #[must_use]
     pub fn for_provider(&self) -> provider::Request {
         let Candidate { model, output, thinks, .. } = &self.candidate;
-        let reasoning = if *thinks { self.reasoning } else { Reasoning::Unsaid };
-        let thinking = if reasoning == Reasoning::Off { Effort::Minimal.room() } else { 0 };
-        let most = self.max_tokens.saturating_add(thinking);
+        let most = self.max_tokens.saturating_add(thinking_room(&self.candidate, self.reasoning));
         provider::Request {
             model: dialects::model(&model.id),
             system: self.system.clone(),
@@ -166,7 +171,7 @@ impl Request {
             tool_choice: self.tool_choice,
             max_tokens: Some(output.map_or(most, |output| most.min(output))),
             ceiling: *output,
-            reasoning,
+            reasoning: if *thinks { self.reasoning } else { Reasoning::Unsaid },
             cache: self.cache.clone(),
         }
     }

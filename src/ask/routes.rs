@@ -3,7 +3,7 @@
 use super::{
     Pending,
     client::{Client, Completion, Unanswered},
-    clock::{Clock, SystemClock},
+    clock::{Clock, SystemClock, after, within},
     failed::Failed,
     messages::{self, NoAnswer},
     request::{Answered, Limits, Request, RetryOutcome, Update},
@@ -14,10 +14,7 @@ use crate::{
     models::candidates::Way,
     provider::{self, Answer, Delta, Endpoint, Part, Trouble, TroubleKind, http::Http},
 };
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 /// Asks a model at its provider.
 pub trait Provider: Send + Sync {
@@ -88,13 +85,9 @@ impl Routes {
     pub async fn ask(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
         let asking = self.with_retries(request, tell);
         let Some(until) = request.limits.until else { return asking.await };
-        tokio::select! { biased;
-            asked = asking => asked,
-            () = self.clock.sleep_until(until) => {
-                let trouble = Trouble::new(TroubleKind::OutOfTime, "");
-                Err(Failed::new(&request.candidate.model, &trouble))
-            }
-        }
+        within(&*self.clock, until, asking)
+            .await
+            .unwrap_or_else(|| Err(Failed::new(&request.candidate.model, &Trouble::new(TroubleKind::OutOfTime, ""))))
     }
 
     async fn with_retries(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
@@ -127,7 +120,7 @@ impl Routes {
             retries += 1;
             tell(Update::RetryStart { attempt: retries, most: retry.most, delay, failed });
             running = Some(Retry { tell, attempt: retries, ended: false });
-            self.clock.sleep_until(self.clock.now() + delay).await;
+            self.clock.sleep_until(after(self.clock.now(), delay)).await;
         }
     }
 
@@ -170,12 +163,10 @@ impl Routes {
         });
         let answered = match longest {
             None => answer.await,
-            Some(longest) => tokio::select! { biased;
-                answered = answer => answered,
-                () = self.clock.sleep_until(after(now, longest)) => {
-                    return Err(Trouble::new(TroubleKind::Late, format!("nothing within {} s", longest.as_secs())).into());
-                }
-            },
+            Some(longest) => {
+                let late = || Trouble::new(TroubleKind::Late, format!("nothing within {} s", longest.as_secs()));
+                within(&*self.clock, after(now, longest), answer).await.ok_or_else(late)?
+            }
         };
         let unwilling = |what: String| Attempt::from(Trouble::new(TroubleKind::Unwilling, what));
         let message = answered.map_err(|unanswered| match &unanswered {
@@ -202,13 +193,6 @@ fn sum(one: Usage, other: Usage) -> Usage {
         cache_write: one.cache_write.saturating_add(other.cache_write),
         total: one.context_tokens().saturating_add(other.context_tokens()),
     }
-}
-
-/// `now` and a duration; the far future where the sum is none.
-fn after(now: Instant, duration: Duration) -> Instant {
-    /// Tokio's timers take no longer wait either.
-    const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365);
-    now.checked_add(duration).unwrap_or(now + FAR)
 }
 
 /// An answer that came whole, in pieces. The texts join to the text of the answer.

@@ -9,6 +9,7 @@ use super::{
     request::{Answered, Limits, Origin, Quota, Request, RetryOutcome, Update},
     retry::Policy,
     routes::{Provider, Routes},
+    stepped::SteppedClock,
 };
 use crate::{
     conversation::message::Usage,
@@ -23,10 +24,9 @@ use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
     future,
-    pin::pin,
     sync::{Arc, Mutex, MutexGuard},
-    task::{Context, Poll, Waker},
-    time::{Duration, Instant},
+    task::{Context, Waker},
+    time::Duration,
 };
 
 const PURPOSES: [Purpose; 6] = [
@@ -60,26 +60,26 @@ enum Reply {
     Silence(Vec<Delta>),
 }
 
-/// The world around the routes: a script, a clock that moves when everything waits, and a list of what happened.
+/// The world around the routes: a clock, a script, and a list of everything that happened.
 #[derive(Clone)]
-struct World(Arc<Mutex<State>>);
+struct World {
+    clock: SteppedClock,
+    state: Arc<Mutex<State>>,
+}
 
 struct State {
     script: VecDeque<Reply>,
     seen: Vec<Seen>,
-    now: Instant,
-    /// The instants that something waits for since the last poll.
-    alarms: Vec<Instant>,
 }
 
 impl World {
     fn new(script: impl IntoIterator<Item = Reply>) -> Self {
-        let script = script.into_iter().collect();
-        Self(Arc::new(Mutex::new(State { script, seen: Vec::new(), now: Instant::now(), alarms: Vec::new() })))
+        let state = State { script: script.into_iter().collect(), seen: Vec::new() };
+        Self { clock: SteppedClock::new(), state: Arc::new(Mutex::new(state)) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("no panic")
+        self.state.lock().expect("no panic")
     }
 
     fn see(&self, seen: Seen) {
@@ -92,22 +92,12 @@ impl World {
 
     fn routes(&self) -> Routes {
         let world = || self.clone();
-        Routes { provider: Box::new(world()), client: Arc::new(world()), clock: Box::new(world()) }
+        Routes { provider: Box::new(world()), client: Arc::new(world()), clock: Box::new(self.clock.clone()) }
     }
 
-    /// Asks, and moves the clock to the next alarm whenever nothing else happens.
     fn ask(&self, request: &Request) -> Result<Answered, Failed> {
-        let routes = self.routes();
         let tell = |update: Update| self.see(Seen::Update(update));
-        let mut asking = pin!(routes.ask(request, &tell));
-        loop {
-            self.state().alarms.clear();
-            if let Poll::Ready(result) = asking.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                return result;
-            }
-            let mut state = self.state();
-            state.now = *state.alarms.iter().min().expect("a request that waits for ever");
-        }
+        self.clock.run(self.routes().ask(request, &tell))
     }
 
     /// Asks until it waits for the first time, and drops the request then.
@@ -139,35 +129,6 @@ impl World {
 
     fn is_cancelled(&self) -> bool {
         self.seen().iter().any(|seen| matches!(seen, Seen::Cancelled))
-    }
-
-    fn passed_since(&self, start: Instant) -> Duration {
-        self.state().now - start
-    }
-}
-
-impl Clock for World {
-    fn now(&self) -> Instant {
-        self.state().now
-    }
-
-    fn timestamp_ms(&self) -> i64 {
-        7
-    }
-
-    fn sleep_until(&self, at: Instant) -> Pending<'_, ()> {
-        Box::pin(future::poll_fn(move |_| {
-            let mut state = self.state();
-            if state.now >= at {
-                return Poll::Ready(());
-            }
-            state.alarms.push(at);
-            Poll::Pending
-        }))
-    }
-
-    fn chance(&self) -> u8 {
-        0
     }
 }
 
@@ -409,10 +370,9 @@ fn pieces_are_reported_as_they_come_and_void_after_a_new_beginning() {
 #[test]
 fn retries_wait_longer_each_time_and_have_an_end() {
     let world = World::new((0..4).map(|_| fails(TroubleKind::Broken)));
-    let start = world.now();
     let failed = world.ask(&at_provider()).expect_err("a failure");
     assert_eq!((failed.next, failed.retryable), (Next::OtherModel, true));
-    assert_eq!(world.passed_since(start), Duration::from_secs(2 + 4 + 8));
+    assert_eq!(world.clock.passed(), Duration::from_secs(2 + 4 + 8));
     let mut attempts = Vec::new();
     for update in world.updates() {
         if let Update::RetryStart { attempt, most, delay, failed } = update {
@@ -462,10 +422,9 @@ fn a_client_that_is_silent_is_late_and_is_not_asked_again() {
     let mut request = by_client();
     request.limits.client = Some(Duration::from_secs(60));
     let world = World::new([Reply::Silence(Vec::new())]);
-    let start = world.now();
     let failed = world.ask(&request).expect_err("a failure");
     assert!(failed.to_string().contains("the client did not answer in time: nothing within 60 s"), "{failed}");
-    assert_eq!((failed.next, world.passed_since(start)), (Next::OtherModel, Duration::from_secs(60)));
+    assert_eq!((failed.next, world.clock.passed()), (Next::OtherModel, Duration::from_secs(60)));
     assert_eq!(world.completions()[0].deadline, Some(Duration::from_secs(60)));
     assert!(world.is_cancelled());
     assert_eq!(kinds(&world.updates()), ["begins"]);
@@ -478,10 +437,9 @@ fn a_request_ends_with_its_time_retries_included() {
         World::new([Reply::Message(Err(Unanswered::Error("503 overloaded".into()))), Reply::Silence(Vec::new())]);
     let mut request = by_client();
     request.limits.client = Some(Duration::from_secs(60));
-    request.limits.until = Some(world.now() + Duration::from_secs(50));
-    let start = world.now();
+    request.limits.until = Some(world.clock.now() + Duration::from_secs(50));
     let failed = world.ask(&request).expect_err("a failure");
-    assert_eq!((failed.next, world.passed_since(start)), (Next::Stop, Duration::from_secs(50)));
+    assert_eq!((failed.next, world.clock.passed()), (Next::Stop, Duration::from_secs(50)));
     let deadlines: Vec<_> = world.completions().iter().map(|it| it.deadline.map(|it| it.as_secs())).collect();
     assert_eq!(deadlines, [Some(50), Some(48)]);
     assert!(world.is_cancelled());
@@ -490,14 +448,14 @@ fn a_request_ends_with_its_time_retries_included() {
     // At a provider, in the middle of an answer.
     let world = World::new([Reply::Silence(vec![text("half")])]);
     let mut request = at_provider();
-    request.limits.until = Some(world.now() + Duration::from_secs(5));
+    request.limits.until = Some(world.clock.now() + Duration::from_secs(5));
     assert_eq!(world.ask(&request).expect_err("a failure").next, Next::Stop);
     assert!(world.is_cancelled());
 
     // During the wait before a retry.
     let world = World::new([fails(TroubleKind::Broken)]);
     let mut request = at_provider();
-    request.limits.until = Some(world.now() + Duration::from_secs(1));
+    request.limits.until = Some(world.clock.now() + Duration::from_secs(1));
     assert_eq!(world.ask(&request).expect_err("a failure").next, Next::Stop);
     assert_eq!(kinds(&world.updates()), ["begins", "retry starts", "retry cancelled"]);
 }

@@ -15,7 +15,8 @@ use crate::{
         model::{
             brief::Brief,
             material::Material,
-            summarizing::{Job, Step, Written, planned, summarize},
+            summarizer::planned,
+            writer::{Step, SummaryJob, Written, summarize},
         },
     },
 };
@@ -91,7 +92,7 @@ async fn draft(job: DraftJob, tell: Tell) -> Result<Draft, Failure> {
         context: Vec::new(),
         language: material.language,
     };
-    let job = Job { origin, material, brief, reserve, candidates, settings, scale, deadline, access };
+    let job = SummaryJob { origin, material, brief, reserve, candidates, settings, scale, deadline, access };
     let (written, made) = tokio::select! { biased;
         () = stop.wait() => return Err(Failure::Cancelled),
         made = apart(job, tell) => made,
@@ -103,7 +104,7 @@ async fn draft(job: DraftJob, tell: Tell) -> Result<Draft, Failure> {
 }
 
 /// Asks the models in a task of its own, which ends with this one. A panic costs only their summary.
-async fn apart(job: Job, tell: Tell) -> (Option<Written>, Made) {
+async fn apart(job: SummaryJob, tell: Tell) -> (Option<Written>, Made) {
     let mut task = JoinSet::new();
     task.spawn(async move { summarize(&job, &*tell).await });
     match task.join_next().await {

@@ -6,5 +6,6 @@ pub mod fold;
 pub mod language;
 pub mod material;
 pub mod rules;
-pub mod summarizing;
+pub mod summarizer;
 pub mod transcript;
+pub mod writer;

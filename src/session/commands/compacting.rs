@@ -31,7 +31,7 @@ use crate::{
         stop::Stop,
         work::{Request, Work},
     },
-    summary::{SPLIT_TURN, made::Made, model::summarizing::Step},
+    summary::{SPLIT_TURN, made::Made, model::writer::Step},
     wire::rpc::Reply,
 };
 use std::{

@@ -1,20 +1,22 @@
-//! A summary by models: one candidate after the other, each asked part by part and chunk by chunk, each answer looked at
-//! before it counts. One task beside the session; what happens is told, and dropping it ends every request.
+//! Writes a summary with models: one candidate after the other, part by part and chunk by chunk. Every answer passes the
+//! gate before it is used.
 //!
-//! There is no failure in here: where no candidate makes a summary, the extracted one that was there before stays.
+//! A summary runs in a task beside the session and reports its steps. Dropping it cancels its requests. It has no errors:
+//! where no candidate writes a summary, the extracted one stays.
 
 use crate::{
     ask::{
         access::ModelAccess,
+        clock::{after, within},
         failed::{Failed, Next},
         purpose::Purpose,
         request::{Answered, Limits, Origin, Quota, Request, Update},
         retry::Policy,
     },
-    conversation::tokens::{self, Estimator, Scale},
+    conversation::tokens::Scale,
     ids::ModelRef,
     models::candidates::{Candidate, Unfit, Way},
-    provider::{self, Cache, Delta, Reasoning, Stop as Ended, ToolChoice, Turn, overflow},
+    provider::{Cache, Delta, Reasoning, Stop, ToolChoice, Turn, overflow},
     redact::Stream,
     settings::Sourced,
     summary::{
@@ -22,8 +24,8 @@ use crate::{
         model::{
             brief::{Ask, Brief, Part},
             check::{Accepted, Expected, Rejection, check},
-            fold,
             material::{Material, Shares},
+            summarizer::{Clue, Summarizer, planned},
         },
     },
 };
@@ -32,28 +34,28 @@ use std::{
     borrow::Cow,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-/// What is to be summarized, and by whom.
-pub struct Job {
+/// A summary to be written.
+pub struct SummaryJob {
     /// Session and operation of its requests.
     pub origin: Origin,
-    /// What it is made of.
+    /// The conversation, cleaned.
     pub material: Material,
-    /// What all requests have in common.
+    /// Texts that all requests have in common.
     pub brief: Brief,
-    /// Room kept for an answer, in tokens: the contract's limit of its length.
+    /// Room kept for an answer, in tokens. Limits of answers are fractions of it.
     pub reserve: u64,
-    /// Who may write it, in order.
+    /// Candidates in the order in which they are asked, with the reason where one cannot be.
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The settings in force.
     pub settings: Arc<Sourced>,
     /// The scale of the session's own model.
     pub scale: Scale,
-    /// How much time there is, where it is limited.
+    /// Time for all requests together. None: no limit.
     pub deadline: Option<Duration>,
     /// Access to models.
     pub access: Arc<ModelAccess>,
@@ -71,13 +73,13 @@ pub enum Step {
 /// A summary that a model wrote.
 #[derive(Debug)]
 pub struct Written {
-    /// The text, whole.
+    /// The whole text.
     pub text: String,
-    /// Two sentences for a person, where the model wrote them too.
+    /// Two sentences for a person. None where the model wrote none that passed the gate.
     pub short: Option<String>,
 }
 
-/// So often an answer may be refused for its length in one maintenance, before no candidate is asked twice for that.
+/// Answers that may be refused for their length in one maintenance. After that no candidate is asked again for a shorter one.
 const MOST_TOO_LONG: usize = 3;
 
 /// Requests of one maintenance beyond those that were planned for its candidates: retries, refused answers, and the
@@ -88,11 +90,13 @@ const MOST_BEYOND_PLAN: usize = 64;
 /// Longest wait before a retry. With a longer one the next candidate is asked.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Asks the candidates. The summary, if one of them wrote it, and how it came to be.
-pub async fn summarize(job: &Job, tell: &(dyn Fn(Step) + Send + Sync)) -> (Option<Written>, Made) {
+/// Asks the candidates in their order. Returns the summary, where one of them wrote it, with its author and the candidates
+/// that were rejected.
+pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) -> (Option<Written>, Made) {
     let exceeded = format!("{MOST_BEYOND_PLAN} more than planned were sent, and no summary came");
-    let until = job.deadline.map(|deadline| Instant::now() + deadline);
-    let work = Work {
+    let clock = &*job.access.routes.clock;
+    let until = job.deadline.map(|deadline| after(clock.now(), deadline));
+    let writer = Writer {
         job,
         tell,
         until,
@@ -105,11 +109,11 @@ pub async fn summarize(job: &Job, tell: &(dyn Fn(Step) + Send + Sync)) -> (Optio
         let _slot = job.access.summaries.take(job.settings.settings.compaction.max_concurrent).await;
         for candidate in &job.candidates {
             match candidate {
-                Err(unfit) => work.cannot_ask(unfit),
-                Ok(candidate) => match work.by(candidate).await {
+                Err(unfit) => writer.cannot_ask(unfit),
+                Ok(candidate) => match writer.write(candidate).await {
                     Ok(written) => return Ok(Some((written, candidate.model.clone()))),
-                    Err(Out::Candidate) => {}
-                    Err(Out::Time) => return Err(Out::Time),
+                    Err(NoSummary::Candidate) => {}
+                    Err(NoSummary::Time) => return Err(NoSummary::Time),
                 },
             }
         }
@@ -117,67 +121,32 @@ pub async fn summarize(job: &Job, tell: &(dyn Fn(Step) + Send + Sync)) -> (Optio
     };
     let asked = match until {
         None => asked.await,
-        Some(until) => tokio::time::timeout_at(until.into(), asked).await.unwrap_or(Err(Out::Time)),
+        Some(until) => within(clock, until, asked).await.unwrap_or(Err(NoSummary::Time)),
     };
     let written = asked.unwrap_or_else(|_| {
         let seconds = job.deadline.unwrap_or_default().as_secs();
-        work.reject(None, format!("the {seconds} s for this maintenance were over"), None);
+        writer.reject(None, format!("the {seconds} s for this maintenance were over"), None);
         None
     });
-    let rejected = std::mem::take(&mut *work.rejected());
+    let rejected = std::mem::take(&mut *writer.rejected());
     let (written, by) = written.map_or((None, None), |(written, by)| (Some(written), Some(by)));
     (written, Made { by, rejected })
 }
 
-/// How many requests to its model a candidate would take for its summary, that for the two sentences included, as far
-/// as that is known before it is asked: how long the summary is that later requests carry along is a guess.
-#[must_use]
-pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserve: u64, scale: Scale) -> usize {
-    let seat = Seat::new(candidate, reserve, scale);
-    let shares = material.shares();
-    let chunks = |part: Part| {
-        let (pieces, previous) = material.part(part);
-        if pieces.is_empty() {
-            return 0;
-        }
-        let share = if part == Part::History { shares.history } else { shares.prefix };
-        let (Some(room), Some(most)) = (seat.room(brief, part, previous), seat.most(brief, part, share)) else {
-            return 1;
-        };
-        let until = pieces.chunk(0, room).until;
-        // Half of what it may be.
-        let carried = scale.unscaled(most) / 2;
-        let room = seat.room(brief, part, Some("")).unwrap_or(room).saturating_sub(carried).max(1);
-        1 + pieces.chunks(until, room)
-    };
-    chunks(Part::History) + chunks(Part::TurnPrefix) + 1
-}
-
-/// The short summary has so much time.
+/// Longest wait for the short summary.
 const LONGEST_FOR_SHORT: Duration = Duration::from_secs(30);
 
-/// What is known of a window after a request was too long for it.
-#[derive(Clone, Copy)]
-enum Found {
-    /// Nothing but that.
-    Nothing,
-    /// The provider said how large it is, in tokens.
-    Stated(u64),
-    /// So much of the request was read, in tokens.
-    Guessed(u64),
-}
-
-/// Why there is no summary by a candidate. The reason is recorded.
-enum Out {
-    /// The candidate cannot write it.
+/// Why a candidate wrote no summary. The reason is recorded.
+enum NoSummary {
+    /// The candidate failed. The next one is asked.
     Candidate,
-    /// The time for the maintenance is over.
+    /// The time for the maintenance is over. No other candidate is asked.
     Time,
 }
 
-/// What all requests of one maintenance share.
-struct Work<'a> {
-    job: &'a Job,
+/// State that all requests of one summary share.
+struct Writer<'a> {
+    job: &'a SummaryJob,
     tell: &'a (dyn Fn(Step) + Send + Sync),
     until: Option<Instant>,
     rejected: Mutex<Vec<Rejected>>,
@@ -187,63 +156,7 @@ struct Work<'a> {
     done: AtomicUsize,
 }
 
-/// A candidate at work.
-struct Seat<'a> {
-    candidate: &'a Candidate,
-    /// Its window as far as it is known; an overflow makes it smaller.
-    window: AtomicU64,
-    /// Room for an answer: in a small window no more than half of it.
-    reserve: u64,
-    scale: Scale,
-}
-
-impl<'a> Seat<'a> {
-    fn new(candidate: &'a Candidate, reserve: u64, scale: Scale) -> Self {
-        let reserve = reserve.min(candidate.window / 2);
-        Self { candidate, window: AtomicU64::new(candidate.window), reserve, scale }
-    }
-
-    /// The scale of this model, which has reported nothing yet.
-    fn own_scale(&self) -> Scale {
-        Scale::expected(self.scale.estimator(), Some(&self.candidate.model.provider))
-    }
-
-    /// The most an answer may have, in tokens.
-    fn answer(&self, part: Part) -> u64 {
-        let reserve = self.reserve.min(self.window.load(Ordering::Relaxed) / 2);
-        let most = match part {
-            Part::History => reserve * 4 / 5,
-            Part::TurnPrefix => reserve / 2,
-            Part::Short => (reserve / 5).min(512),
-        };
-        most.min(self.candidate.output.unwrap_or(u64::MAX)).max(16)
-    }
-
-    /// Tokens that thinking may take beside the answer.
-    fn thinking(&self) -> u64 {
-        if self.candidate.thinks { provider::Effort::Minimal.room() } else { 0 }
-    }
-
-    /// The most a part may have that this model writes, as the session counts, where `share` is allowed: what it can
-    /// answer, and no more than leaves room for what is yet to come when it is carried along. None where the window
-    /// leaves no room.
-    fn most(&self, brief: &Brief, part: Part, share: u64) -> Option<u64> {
-        let half = self.room(brief, part, Some(""))? / 2;
-        let half = self.scale.size(half);
-        Some(share.min(self.answer(part)).min(half))
-    }
-
-    /// Room for a conversation, in estimated tokens; none where the window leaves none.
-    fn room(&self, brief: &Brief, part: Part, previous: Option<&str>) -> Option<u64> {
-        let ask = Ask { part, conversation: "", previous, most: self.answer(part), refused: Some(&"x".repeat(200)) };
-        let around = self.scale.estimate(&brief.text(&ask)) + self.scale.estimate(&brief.system()) + 64;
-        let around = self.own_scale().size(around);
-        let room = fold::room(self.window.load(Ordering::Relaxed), self.answer(part) + self.thinking(), around)?;
-        Some(self.own_scale().unscaled(room))
-    }
-}
-
-impl Work<'_> {
+impl Writer<'_> {
     fn rejected(&self) -> MutexGuard<'_, Vec<Rejected>> {
         self.rejected.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -267,18 +180,24 @@ impl Work<'_> {
     }
 
     /// Sends a request for a part. Its reports reach the session without secrets.
-    async fn ask(&self, seat: &Seat<'_>, part: Part, text: &str, retry: Policy) -> Result<Answered, Failed> {
-        let Job { origin, brief, settings, access, .. } = self.job;
+    async fn send(
+        &self,
+        summarizer: &Summarizer<'_>,
+        part: Part,
+        text: &str,
+        retry: Policy,
+    ) -> Result<Answered, Failed> {
+        let SummaryJob { origin, brief, settings, access, .. } = self.job;
         let purpose = part.purpose();
         let request = Request {
             purpose,
             origin: origin.clone(),
-            candidate: seat.candidate.clone(),
+            candidate: summarizer.candidate.clone(),
             system: Some(brief.system()),
             turns: vec![Turn::user(text)],
             tools: Vec::new(),
             tool_choice: ToolChoice::default(),
-            max_tokens: seat.answer(part),
+            max_tokens: summarizer.answer(part),
             reasoning: Reasoning::Off,
             cache: Cache::default(),
             retry,
@@ -298,41 +217,47 @@ impl Work<'_> {
         access.routes.ask(&request, &tell).await
     }
 
-    /// A candidate's summary.
-    async fn by(&self, candidate: &Candidate) -> Result<Written, Out> {
-        let Job { material, brief, scale, .. } = self.job;
-        let seat = Seat::new(candidate, self.job.reserve, *scale);
+    /// Writes a summary with one candidate.
+    async fn write(&self, candidate: &Candidate) -> Result<Written, NoSummary> {
+        let SummaryJob { material, brief, scale, .. } = self.job;
+        let summarizer = Summarizer::new(candidate, self.job.reserve, *scale);
         let shares = material.shares();
         let planned = planned(material, brief, candidate, self.job.reserve, *scale);
         self.quota.add(planned);
         self.done.store(0, Ordering::Relaxed);
         (self.tell)(Step::Progress { done: 0, total: planned });
         let (history, prefix) = tokio::try_join!(
-            self.part(&seat, Part::History, shares, planned),
-            self.part(&seat, Part::TurnPrefix, shares, planned),
+            self.write_part(&summarizer, Part::History, shares, planned),
+            self.write_part(&summarizer, Part::TurnPrefix, shares, planned),
         )?;
         let text = material.compose(history.as_ref(), prefix.as_ref(), shares);
         let tokens = scale.text(&text);
         if tokens >= material.replaces {
             let why = Rejection::LargerThanSource { tokens, source: material.replaces };
             self.reject(Some(candidate.model.clone()), why.to_string(), None);
-            return Err(Out::Candidate);
+            return Err(NoSummary::Candidate);
         }
-        let short = self.short(&seat, &text).await;
+        let short = self.short_summary(&summarizer, &text).await;
         (self.tell)(Step::Progress { done: planned, total: planned });
         Ok(Written { text, short })
     }
 
-    /// One part of a candidate's summary, folded over its chunks; none where there is nothing of it.
-    async fn part(&self, seat: &Seat<'_>, part: Part, shares: Shares, planned: usize) -> Result<Option<Accepted>, Out> {
-        let Job { material, brief, scale, .. } = self.job;
+    /// Writes one part, folded over its chunks. None where the part is empty.
+    async fn write_part(
+        &self,
+        summarizer: &Summarizer<'_>,
+        part: Part,
+        shares: Shares,
+        planned: usize,
+    ) -> Result<Option<Accepted>, NoSummary> {
+        let SummaryJob { material, brief, scale, .. } = self.job;
         let raw = |text: &str| scale.estimate(text);
         let (pieces, mut previous) = material.part(part);
         let mut pieces = Cow::Borrowed(pieces);
         let share = if part == Part::History { shares.history } else { shares.prefix };
         if pieces.is_empty() {
             let Some(before) = previous else { return Ok(None) };
-            // Nothing new: what is there stays, if it fits.
+            // Without new entries the previous summary stays, if it fits.
             if let Some(kept) = Accepted::kept(before, share, &|text| scale.text(text)) {
                 let report = |update: Update| (self.tell)(Step::Request(part.purpose(), update));
                 report(Update::Begins);
@@ -346,26 +271,26 @@ impl Work<'_> {
         let mut at = 0;
         let mut spread_for = u64::MAX;
         while at < pieces.len() {
-            let window = seat.window.load(Ordering::Relaxed);
+            let window = summarizer.window();
             let carried = written.as_ref().map(Accepted::text).or(previous);
-            let rooms = (seat.most(brief, part, share), seat.room(brief, part, Some("")));
-            let (Some(most), Some(empty)) = rooms else { return Err(self.no_room(seat)) };
-            let room = seat.room(brief, part, carried).filter(|room| carried.is_none() || *room >= empty / 3);
+            let rooms = (summarizer.most(brief, part, share), summarizer.room(brief, part, Some("")));
+            let (Some(most), Some(empty)) = rooms else { return Err(self.no_room(summarizer)) };
+            let room = summarizer.room(brief, part, carried).filter(|room| carried.is_none() || *room >= empty / 3);
             let room = match (room, carried) {
                 (Some(room), _) => room,
-                // What was written with more room is taken in bit by bit, once for each window.
+                // A text that was written for a larger window is read again in chunks, once for each window.
                 (None, Some(carried)) if window < spread_for => {
                     spread_for = window;
                     pieces = Cow::Owned(pieces.behind(carried, at, &raw));
                     (previous, written, at) = (None, None, 0);
                     continue;
                 }
-                (None, _) => return Err(self.no_room(seat)),
+                (None, _) => return Err(self.no_room(summarizer)),
             };
             let chunk = pieces.chunk(at, room);
             let ask = Ask { part, conversation: &chunk.text, previous: carried, most, refused: None };
-            // Too long after all? The window is smaller now, and so is the next chunk.
-            if let Some(accepted) = self.asked(seat, ask, chunk.tokens).await? {
+            // After an overflow the window is smaller, and so is the next chunk.
+            if let Some(accepted) = self.accepted(summarizer, ask, chunk.tokens).await? {
                 at = chunk.until;
                 written = Some(accepted);
                 let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -375,62 +300,67 @@ impl Work<'_> {
         Ok(written)
     }
 
-    fn no_room(&self, seat: &Seat<'_>) -> Out {
-        let window = seat.window.load(Ordering::Relaxed);
+    fn no_room(&self, summarizer: &Summarizer<'_>) -> NoSummary {
+        let window = summarizer.window();
         let why =
             format!("its window of {window} tokens leaves no room for a conversation beside the prompt and an answer");
-        self.reject(Some(seat.candidate.model.clone()), why, None);
-        Out::Candidate
+        self.reject(Some(summarizer.candidate.model.clone()), why, None);
+        NoSummary::Candidate
     }
 
-    /// An answer to one request, with a conversation of so many tokens, that passed the gate; none where the request was
-    /// too long and the window is smaller now.
-    async fn asked(&self, seat: &Seat<'_>, ask: Ask<'_>, tokens: u64) -> Result<Option<Accepted>, Out> {
-        let Job { material, brief, scale, settings, .. } = self.job;
-        let model = || Some(seat.candidate.model.clone());
-        // The other part may find out meanwhile that it is smaller.
-        let window = seat.window.load(Ordering::Relaxed);
-        // The conversation was measured already, and is nearly all of it.
+    /// Asks until an answer passes the gate. None where the request was too long and the window is smaller now. `tokens` is
+    /// the estimate of the conversation in it.
+    async fn accepted(
+        &self,
+        summarizer: &Summarizer<'_>,
+        ask: Ask<'_>,
+        tokens: u64,
+    ) -> Result<Option<Accepted>, NoSummary> {
+        let SummaryJob { material, brief, scale, settings, .. } = self.job;
+        let model = || Some(summarizer.candidate.model.clone());
+        // The other part may shrink it meanwhile.
+        let window = summarizer.window();
+        // The conversation is nearly all of the request and was measured already.
         let around = brief.text(&Ask { conversation: "", ..ask });
         let estimate = tokens + scale.estimate(&around) + scale.estimate(&brief.system());
         let retry = Policy::of(&settings.settings.retry, LONGEST_WAIT);
         let mut refused: Option<String> = None;
         loop {
             let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
-            let answer = match self.ask(seat, ask.part, &text, retry).await {
+            let answer = match self.send(summarizer, ask.part, &text, retry).await {
                 Ok(Answered { answer, .. }) => answer,
                 Err(failed) => match failed.next {
-                    Next::Stop => return Err(Out::Time),
+                    Next::Stop => return Err(NoSummary::Time),
                     Next::Shorten { window: limit }
-                        if self.shrinks(seat, window, limit.map_or(Found::Nothing, Found::Stated), estimate) =>
+                        if self.shrinks(summarizer, window, limit.map_or(Clue::None, Clue::Stated), estimate) =>
                     {
                         return Ok(None);
                     }
                     Next::Shorten { .. } | Next::OtherModel => {
                         self.reject_failed(&failed);
-                        return Err(Out::Candidate);
+                        return Err(NoSummary::Candidate);
                     }
                 },
             };
             let usage = answer.usage;
             let reported = usage.input + usage.cache_read + usage.cache_write;
             // A client may leave out what was read from a cache.
-            let at_provider = matches!(seat.candidate.way, Way::Provider(_));
-            if at_provider && let Some(served) = self.truncated(reported, estimate, &text) {
+            let at_provider = matches!(summarizer.candidate.way, Way::Provider(_));
+            if at_provider && let Some(served) = summarizer.truncated(reported, estimate, &text) {
                 let why = format!("it was sent about {estimate} tokens and read {reported}: its server cuts prompts");
                 self.reject(model(), why, None);
-                return if self.shrinks(seat, window, Found::Guessed(served), estimate) {
+                return if self.shrinks(summarizer, window, Clue::Served(served), estimate) {
                     Ok(None)
                 } else {
-                    Err(Out::Candidate)
+                    Err(NoSummary::Candidate)
                 };
             }
-            if overflow::silent(reported, usage.output, answer.stop == Ended::Length, window) {
+            if overflow::silent(reported, usage.output, answer.stop == Stop::Length, window) {
                 self.reject(model(), format!("the request filled its window of {window} tokens"), None);
-                return if self.shrinks(seat, window, Found::Nothing, estimate) {
+                return if self.shrinks(summarizer, window, Clue::None, estimate) {
                     Ok(None)
                 } else {
-                    Err(Out::Candidate)
+                    Err(NoSummary::Candidate)
                 };
             }
             let expected = Expected {
@@ -449,7 +379,7 @@ impl Work<'_> {
                     let long = rejection.is_about_length();
                     let too_often = long && self.too_long.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_TOO_LONG;
                     if refused.is_some() || too_often {
-                        return Err(Out::Candidate);
+                        return Err(NoSummary::Candidate);
                     }
                     refused = Some(rejection.to_string());
                 }
@@ -457,55 +387,37 @@ impl Work<'_> {
         }
     }
 
-    /// The window that a server really has, where it cut a request of about `estimate` tokens and read so many.
-    fn truncated(&self, reported: u64, estimate: u64, text: &str) -> Option<u64> {
-        let served = overflow::truncated(reported, estimate)?;
-        match self.job.scale.estimator() {
-            Estimator::Tiktoken => Some(served),
-            // A quarter of the characters is far too many for blanks: this is worth a count.
-            Estimator::Chars => overflow::truncated(reported, u64::from(tokens::of_text(text))),
-        }
-    }
-
-    /// Makes a window smaller after an overflow of a request that was planned for `before`, by what was found or by half.
-    /// False where nothing is left to make smaller.
-    fn shrinks(&self, seat: &Seat<'_>, before: u64, found: Found, estimate: u64) -> bool {
-        /// No window in use is smaller, in tokens.
-        const LEAST: u64 = 1_024;
-        let sent = seat.own_scale().size(estimate);
-        // What was sent did not fit, whatever anybody said.
-        let smaller = match found {
-            Found::Stated(window) | Found::Guessed(window) if window < before => window,
-            _ => before.min(sent + seat.answer(Part::History)) / 2,
-        };
+    /// Makes the window smaller after an overflow of a request that was planned for a window of `before`, and learns from
+    /// the clue. False where the result is too small to work in.
+    fn shrinks(&self, summarizer: &Summarizer<'_>, before: u64, clue: Clue, estimate: u64) -> bool {
         let settings = &self.job.settings.settings;
-        let model = &seat.candidate.model;
-        let set = settings.model(model).is_some_and(|model| model.context_window.is_some());
-        let lesson = match found {
-            Found::Stated(window) => Some(window),
-            // A person who set a window knows better than a guess.
-            Found::Guessed(window) => Some(window).filter(|_| !set),
-            Found::Nothing => None,
+        let model = &summarizer.candidate.model;
+        let is_set = settings.model(model).is_some_and(|model| model.context_window.is_some());
+        let lesson = match clue {
+            Clue::Stated(window) => Some(window),
+            // The window in the settings is more certain than a guess.
+            Clue::Served(window) => Some(window).filter(|_| !is_set),
+            Clue::None => None,
         };
         if let Some(window) = lesson.filter(|_| settings.tokens.learn_window) {
             self.job.access.windows.learn(model, window);
         }
-        // Both parts of a summary may meet the same limit: it is made smaller by the larger step, not twice.
-        seat.window.fetch_min(smaller, Ordering::Relaxed).min(smaller) >= LEAST
+        summarizer.shrink(before, clue, estimate)
     }
 
-    /// Two sentences for a person; where the model has none, those that were there before stay.
-    async fn short(&self, seat: &Seat<'_>, summary: &str) -> Option<String> {
-        /// Longer ones are no line in a list, in characters.
+    /// Asks for two sentences for a person. None where no answer passes the gate.
+    async fn short_summary(&self, summarizer: &Summarizer<'_>, summary: &str) -> Option<String> {
+        /// Longest text, in characters. A longer one is no line in a list.
         const LONGEST: usize = 600;
-        let Job { brief, scale, settings, .. } = self.job;
+        let SummaryJob { brief, scale, settings, .. } = self.job;
         let ask =
             Ask { part: Part::Short, conversation: summary_as_data(summary), previous: None, most: 512, refused: None };
-        // The summary is there: nobody waits long for a line about it.
+        // The summary is written. Its end does not wait long for a line about it.
         let longest = Duration::from_secs(settings.settings.compaction.stall_seconds).min(LONGEST_FOR_SHORT);
         let text = brief.text(&ask);
-        let asked = self.ask(seat, Part::Short, &text, Policy::NEVER);
-        let Answered { answer, .. } = tokio::time::timeout(longest, asked).await.ok()?.ok()?;
+        let asked = self.send(summarizer, Part::Short, &text, Policy::NEVER);
+        let clock = &*self.job.access.routes.clock;
+        let Answered { answer, .. } = within(clock, after(clock.now(), longest), asked).await?.ok()?;
         let expected = Expected {
             part: Part::Short,
             prompt: brief.prompt(Part::Short, false),
@@ -532,7 +444,7 @@ impl Redacted {
         Self { enabled, text: Mutex::new(Stream::new(enabled)) }
     }
 
-    /// The report without secrets; none where there is nothing to say yet. Only the text of an answer is reported.
+    /// The report without secrets. None while a line is not complete, and for anything of an answer but its text.
     fn update(&self, update: Update) -> Option<Update> {
         let mut stream = self.text.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = |stream: &mut Stream| std::mem::replace(stream, Stream::new(self.enabled)).finish();
@@ -542,7 +454,7 @@ impl Redacted {
             Update::Complete => text(ended(&mut stream)),
             Update::Delta(_) => None,
             Update::Begins => {
-                ended(&mut stream);
+                *stream = Stream::new(self.enabled);
                 Some(Update::Begins)
             }
             other => Some(other),
@@ -550,7 +462,7 @@ impl Redacted {
     }
 }
 
-/// The summary stands where a conversation does; it was cleaned when it was made.
+/// The summary without its lists of files, as the conversation of a request. It was cleaned when it was made.
 fn summary_as_data(summary: &str) -> &str {
     summary.split("\n\n<read-files>").next().unwrap_or(summary).split("\n\n<modified-files>").next().unwrap_or(summary)
 }
@@ -562,9 +474,11 @@ mod tests {
         ask::{
             Pending,
             client::{Client, Completion, Unanswered},
+            routes::Routes,
+            stepped::SteppedClock,
         },
-        conversation::entry::Entry,
-        models::candidates::Way,
+        conversation::{entry::Entry, tokens::Estimator},
+        models::windows::Windows,
         settings::Layers,
         summary::{files::FileLists, span::Span},
     };
@@ -595,7 +509,7 @@ mod tests {
     }
 
     /// A conversation that only a client can summarize.
-    fn job(client: Arc<Silent>, deadline: Duration) -> Job {
+    fn job(clock: &SteppedClock, client: Arc<Silent>, deadline: Duration) -> SummaryJob {
         let line = |at: usize| {
             let parent = if at == 0 { Value::Null } else { json!(format!("e{}", at - 1)) };
             let line = json!({
@@ -611,7 +525,8 @@ mod tests {
         let material = Material::of(Span::of(&entries), &files, 4_000, &settings.settings, scale, &|| false);
         let model = ModelRef::parse("some/model").expect("a model");
         let candidate = Candidate { model, window: 100_000, output: None, thinks: false, way: Way::Client };
-        Job {
+        let routes = Routes { client, clock: Box::new(clock.clone()), ..Routes::new(Arc::new(Silent::default())) };
+        SummaryJob {
             origin: Origin { session: "s".into(), operation: "o".into() },
             material,
             brief: Brief::default(),
@@ -621,21 +536,21 @@ mod tests {
             scale,
             deadline: Some(deadline),
             // Nothing is learned, so nothing is written there.
-            access: ModelAccess::new(client, std::path::Path::new("/nonexistent")),
+            access: ModelAccess::of(routes, Windows::read(std::path::Path::new("/nonexistent"))),
         }
     }
 
-    #[tokio::test]
-    async fn the_time_for_a_maintenance_ends_whatever_is_asked() {
-        let client = Arc::new(Silent::default());
-        let deadline = Duration::from_millis(1_500);
-        let (written, made) = summarize(&job(client.clone(), deadline), &|_| {}).await;
+    #[test]
+    fn the_time_for_a_maintenance_ends_whatever_is_asked() {
+        let (clock, client) = (SteppedClock::new(), Arc::new(Silent::default()));
+        let deadline = Duration::from_secs(60);
+        let (written, made) = clock.run(summarize(&job(&clock, client.clone(), deadline), &|_| {}));
         assert!(written.is_none() && made.by.is_none());
         let why: Vec<_> = made.rejected.iter().map(|it| it.why.as_str()).collect();
-        assert_eq!(why, ["the 1 s for this maintenance were over"]);
-        // The client gets the time that is left, not the time that there was.
-        let told = client.deadlines.lock().expect("no panic").clone();
-        assert!(matches!(told[..], [Some(left)] if left <= deadline), "{told:?}");
+        assert_eq!(why, ["the 60 s for this maintenance were over"]);
+        assert_eq!(clock.passed(), deadline);
+        // The client gets the time of the maintenance, which is shorter than that for one request.
+        assert_eq!(*client.deadlines.lock().expect("no panic"), [Some(deadline)]);
         assert_eq!(client.cancelled.load(Ordering::SeqCst), 1);
     }
 }
