@@ -10,19 +10,20 @@ pub mod history;
 pub mod index;
 pub mod indexing;
 pub mod lines;
+pub mod loading;
 pub mod lock;
 pub mod memory;
 pub mod migrate;
 pub mod names;
 pub mod pieces;
 pub mod repair;
+pub mod source;
 pub mod store;
 pub mod walk;
 pub mod writer;
 
-use crate::{conversation::path::Path, ids::EntryId};
+use crate::{conversation::path::Path, ids::EntryId, log::source::Placed};
 use error::StoreError;
-use history::Placed;
 use lock::Unfinished;
 use std::fmt;
 

@@ -1,17 +1,15 @@
-//! A session file that is only read, and what other programs append to it.
+//! A session file that is read only, and the entries that other programs append to it.
 
 use super::{
-    Access, Appended, Grown, Log, Stats, continue_behind,
+    Access, Appended, Grown, Log, Stats,
     error::StoreError,
-    history::{Placed, Source, Tail},
-    index::Spot,
-    lines,
     lock::Unfinished,
+    source::{Source, Tail},
 };
 use crate::ids::EntryId;
 use std::fs;
 
-/// A file that is only looked at, and how far it was read.
+/// A file that is read only, and the offset up to which it was read.
 #[derive(Debug)]
 pub struct Follower {
     source: Source,
@@ -81,35 +79,5 @@ impl Log for Follower {
 
     fn stats(&self) -> Stats {
         Stats::default()
-    }
-}
-
-impl Source {
-    /// The bytes right before a place in the file.
-    pub fn ending(&self, at: u64) -> Result<Vec<u8>, StoreError> {
-        /// As many as the end of any entry has that is unlike that of another: its text or its id.
-        const ENOUGH: u64 = 64;
-        let length = at.min(ENOUGH);
-        let at_end = self.length().map_err(StoreError::io(self.path(), "cannot be looked at"))? >= at;
-        if !at_end {
-            return Ok(Vec::new());
-        }
-        let spot = Spot { offset: at - length, length: length as u32 };
-        lines::at(self.file(), spot).map_err(StoreError::io(self.path(), "cannot be read"))
-    }
-
-    /// A file that was cut and then grew again is another one, though it is longer than before.
-    pub fn is_what_it_was(&self, at: u64, ending: &[u8]) -> Result<(), StoreError> {
-        if self.ending(at)? == ending {
-            return Ok(());
-        }
-        let what = "what was read of it is not there any more".to_owned();
-        Err(StoreError::Changed { path: self.path().to_owned(), what })
-    }
-
-    /// The appended entries, with the new path where they do not continue the one behind `leaf`.
-    pub fn grown(&self, entries: Vec<Placed>, leaf: Option<&EntryId>, end: u64) -> Result<Grown, StoreError> {
-        let path = if continue_behind(&entries, leaf) { None } else { Some(self.path_from(end)?) };
-        Ok(Grown { entries, path })
     }
 }

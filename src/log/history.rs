@@ -1,55 +1,32 @@
-//! The entries of a session: those its context is made of in memory, all others where they lie.
+//! The entries of a session: the entries of the context in memory, all others in the file.
 //!
-//! A file is read from its end to where the context begins. Everything else – another branch, a search, a list of all
-//! entries – goes by the index, which is made when somebody needs it or nothing else is to be done.
+//! A file is read from its end to the beginning of the context. Another branch, a search and a list of all entries need the
+//! index, which is built for the first request that needs it, or when the session is idle.
 
 use super::{
-    header::Found,
-    indexing::{Made, odd, push, unreadable},
-    lines::{self, Backwards, LONGEST, Line},
-    migrate,
-    pieces::{self, Form, Piece},
-    walk::Walk,
+    error::StoreError,
+    index::{Index, Place, Spot},
+    indexing::{Made, odd, push},
+    repair::Repair,
+    source::Source,
 };
 use crate::{
     conversation::{
         context,
-        entry::{CarriedPin, Entry, Preserved, VERSION},
+        entry::{CarriedPin, Entry, Preserved},
         message::outline::Role,
         path::{self, Path},
     },
     ids::EntryId,
-    log::{
-        error::StoreError,
-        index::{Index, Place, Spot},
-        repair::Repair,
-    },
-    regular,
 };
-use std::{fs::File, io, ops::ControlFlow, path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
-/// Files up to this are indexed before they are answered for, in bytes: it takes a few milliseconds.
-const INDEXED_AT_ONCE: u64 = 16 << 20;
-
-/// An entry and where it stands.
-pub type Placed = (Arc<Entry>, Spot);
-
-/// A session file to read from.
-#[derive(Debug, Clone)]
-pub struct Source {
-    path: PathBuf,
-    file: Arc<File>,
-    /// Where the entries begin, in bytes, and how many lines stand before that.
-    floor: u64,
-    header_lines: usize,
-}
-
-/// Where entries are that are not in memory as part of the path.
+/// Place of the entries that are not part of the path in memory.
 #[derive(Debug, Clone)]
 enum Bodies {
     /// In the file.
     File(Source),
-    /// In memory all the same: the session has no file, or one of an older version.
+    /// In memory: the session has no file, or a file of an older version.
     Memory(Arc<Vec<Arc<Entry>>>),
 }
 
@@ -62,68 +39,41 @@ pub struct History {
     asleep: Option<Counts>,
 }
 
-/// Everything of a session, to be looked up away from it.
+/// All entries of a session, for a reader on another thread.
 #[derive(Clone)]
 pub struct Library {
     index: Arc<Index>,
     bodies: Bodies,
 }
 
-/// The entries of a session, to be read without its index.
+/// The entries of a session, for a reader without an index.
 #[derive(Clone)]
 pub struct Reader(Bodies);
 
-/// What a path's entries were counted to, by their order.
+/// Token counts of a path's entries, in their order.
 struct Counts {
     first: Option<EntryId>,
     tokens: Box<[Option<u32>]>,
 }
 
-/// A file that was read.
-pub struct Loaded {
-    /// Its entries.
-    pub history: History,
-    /// What was not as it should be, and is carried on with.
-    pub repairs: Vec<Repair>,
-    /// Everything before this is whole lines, but for a newline that may be missing.
-    pub durable: u64,
-    /// How it ends.
-    pub tail: Tail,
-}
-
-/// How a file ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tail {
-    /// With a newline.
-    Whole,
-    /// With a whole line without its newline.
-    NoNewline,
-    /// With a piece of an entry.
-    Torn,
-    /// With a line over the limit that no newline ends.
-    TooLong,
-    /// It is of an older version; so many entries were read.
-    Old { entries: usize },
-}
-
-/// An index that is about to be made.
+/// An index that is to be built.
 pub struct Indexing {
     source: Source,
     end: u64,
     path: Path,
 }
 
-/// An index that was made, up to some place of the file.
+/// An index that was built, up to an offset of the file.
 pub struct Indexed {
     index: Index,
     end: u64,
-    /// The session's path as it was, with what it lacked.
+    /// The session's path, completed with values from before its first entry.
     path: Option<Path>,
-    /// What was odd about the lines.
+    /// Faults of the lines.
     pub repairs: Vec<Repair>,
 }
 
-/// Entries to be answered with, some of which have to be read first.
+/// Entries of an answer, some of which have to be read.
 pub struct Wanted {
     source: Option<Source>,
     entries: Vec<Where>,
@@ -134,256 +84,25 @@ enum Where {
     There(Stand),
 }
 
-/// Where an entry stands in a file, and the parent it has there if its line names another one.
-struct Stand {
-    spot: Spot,
-    mended: Option<Option<EntryId>>,
-}
-
-impl Source {
-    /// A file whose entries begin behind this header.
-    ///
-    /// # Errors
-    /// When it cannot be opened.
-    pub fn open(path: PathBuf, header: &Found) -> Result<Self, StoreError> {
-        let file = regular::open(&path, regular::Links::Followed).map_err(StoreError::io(&path, "cannot be read"))?;
-        Ok(Self::of(path, Arc::new(file), header))
-    }
-
-    /// A file that is open already, whose entries begin behind this header.
+impl History {
+    /// The history of a file that was read back to the beginning of its context.
     #[must_use]
-    pub fn of(path: PathBuf, file: Arc<File>, header: &Found) -> Self {
-        Self { path, file, floor: header.end, header_lines: header.lines }
-    }
-
-    /// Its name.
-    #[must_use]
-    pub fn path(&self) -> &std::path::Path {
-        &self.path
-    }
-
-    /// The file.
-    #[must_use]
-    pub fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// Where the entries begin, in bytes.
-    #[must_use]
-    pub fn floor(&self) -> u64 {
-        self.floor
-    }
-
-    /// How long it is now, in bytes.
-    ///
-    /// # Errors
-    /// When the operating system does not say.
-    pub fn length(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
-    }
-
-    /// How many lines stand before the entries.
-    pub fn header_lines(&self) -> usize {
-        self.header_lines
-    }
-
-    pub fn failed(&self) -> impl FnOnce(io::Error) -> StoreError {
-        StoreError::io(&self.path, "cannot be read")
-    }
-
-    /// Reads the file so that the session can be worked with.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn load(self, found: &Found) -> Result<Loaded, StoreError> {
-        let length = self.file.metadata().map_err(self.failed())?.len();
-        if found.header.version < VERSION {
-            let (entries, repairs) = migrate::read(&self.file, found, length).map_err(self.failed())?;
-            let tail = Tail::Old { entries: entries.len() };
-            let mut history = History::in_memory(Vec::new());
-            let oddities: Vec<Repair> = entries.into_iter().filter_map(|entry| history.add(entry)).collect();
-            let repairs = repairs.into_iter().chain(oddities).collect();
-            return Ok(Loaded { history, repairs, durable: length, tail });
-        }
-        let (durable, tail) = self.end(length)?;
-        let mut repairs = Vec::new();
-        let mut index = None;
-        let mut torn_line = None;
-        if durable <= INDEXED_AT_ONCE
-            && let Some(made) = self.index(durable, &|| false)?
-        {
-            torn_line = Some(made.lines + usize::from(self.ends_line(durable)?));
-            index = Some(made.index);
-            repairs = made.repairs;
-        }
-        if tail == Tail::TooLong {
-            let detail = format!("the last line is longer than {LONGEST} bytes and has no end; it is left out");
-            repairs.push(Repair { kind: "torn_tail", line: torn_line, detail });
-        }
-        if tail == Tail::Torn {
-            let detail = "the last line is incomplete; it is left out, and moved to a .torn file before the next write";
-            repairs.push(Repair { kind: "torn_tail", line: torn_line, detail: detail.to_owned() });
-        }
-        if found.header.version > VERSION {
-            let version = found.header.version;
-            let detail = format!("version {version} is newer than {VERSION}, which is what is understood here");
-            repairs.push(Repair { kind: "newer_version", line: None, detail });
-        }
-        let path = self.path_from(durable)?;
-        repairs.extend(self.unreadable(&path, index.as_ref())?);
-        let index = index.map(Arc::new);
-        let mut history = History { path, index, bodies: Bodies::File(self), asleep: None };
+    pub fn of_file(source: Source, path: Path, index: Option<Index>) -> Self {
+        let mut history = Self { path, index: index.map(Arc::new), bodies: Bodies::File(source), asleep: None };
         if let Some(library) = history.library() {
             library.look_into_the_past(&mut history.path);
         }
-        Ok(Loaded { history, repairs, durable, tail })
+        history
     }
 
-    /// Entries of a path that are not in the form of their type, by their lines where an index knows those.
-    fn unreadable(&self, path: &Path, index: Option<&Index>) -> Result<Vec<Repair>, StoreError> {
-        let found = path.iter().filter_map(|entry| Some((unreadable(entry)?, &entry.id)));
-        let (mut repairs, ids): (Vec<Repair>, Vec<&EntryId>) = found.unzip();
-        let Some(index) = index else { return Ok(repairs) };
-        let spots: Vec<Option<Spot>> = ids.into_iter().map(|id| Some(index.spot(index.find(id)?))).collect();
-        let known: Vec<Spot> = spots.iter().flatten().copied().collect();
-        let mut numbers = self.line_numbers(&known)?.into_iter();
-        for (repair, _) in repairs.iter_mut().zip(spots).filter(|(_, spot)| spot.is_some()) {
-            repair.line = numbers.next();
-        }
-        Ok(repairs)
+    /// The history of a file of an older version, which is kept in memory until it is replaced; and the faults of its tree.
+    #[must_use]
+    pub fn of_old_file(entries: Vec<Arc<Entry>>) -> (Self, Vec<Repair>) {
+        let mut history = Self::in_memory(Vec::new());
+        let repairs = entries.into_iter().filter_map(|entry| history.add(entry)).collect();
+        (history, repairs)
     }
 
-    /// Where the last whole entry ends.
-    fn end(&self, length: u64) -> Result<(u64, Tail), StoreError> {
-        let mut lines = Backwards::new(&self.file, self.floor, length);
-        let Some(line) = lines.before().map_err(self.failed())? else {
-            return Ok((length, if self.floor > length { Tail::NoNewline } else { Tail::Whole }));
-        };
-        if line.ended {
-            return Ok((length, Tail::Whole));
-        }
-        if line.is_blank() && !line.too_long {
-            return Ok((length, Tail::NoNewline));
-        }
-        Ok(match pieces::of(&line, Form::Today).as_slice() {
-            [.., Piece::Entry(..)] => (length, Tail::NoNewline),
-            // A whole entry before the piece on the same line is read.
-            [.., Piece::Entry(whole, _), Piece::Broken(..)] => (line.offset + whole.end as u64, Tail::Torn),
-            _ if line.too_long => (line.offset, Tail::TooLong),
-            _ => (line.offset, Tail::Torn),
-        })
-    }
-
-    /// Whether a line ends right before `at`.
-    pub fn ends_line(&self, at: u64) -> Result<bool, StoreError> {
-        if at == 0 {
-            return Ok(true);
-        }
-        let spot = Spot { offset: at - 1, length: 1 };
-        Ok(lines::at(&self.file, spot).map_err(self.failed())? == b"\n")
-    }
-
-    /// Whether what stands behind `from` ends with a whole entry, though no newline follows it.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn ends_with_entry(&self, from: u64, length: u64) -> Result<bool, StoreError> {
-        let mut lines = Backwards::new(&self.file, from, length);
-        let last = lines.before().map_err(self.failed())?;
-        Ok(last
-            .is_some_and(|line| !line.ended && matches!(pieces::of(&line, Form::Today).last(), Some(Piece::Entry(..)))))
-    }
-
-    /// Whether the last line ends with an entry, or with a broken one whose id can be read.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn ends_with_id(&self, length: u64) -> Result<bool, StoreError> {
-        let mut lines = Backwards::new(&self.file, self.floor, length);
-        let Some(line) = lines.before().map_err(self.failed())? else { return Ok(true) };
-        if line.is_blank() {
-            return Ok(false);
-        }
-        let next = line.next + u64::from(!line.ended);
-        let pieces = pieces::of(&line, Form::Today);
-        let last = pieces.last().filter(|piece| piece.entry(&line).is_some());
-        Ok(last.is_some_and(|piece| piece.spot(&line).is_right_before(next)))
-    }
-
-    /// Reads backwards from `end` to where the context of the last entry begins.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn path_from(&self, end: u64) -> Result<Path, StoreError> {
-        self.path_behind(None, end)
-    }
-
-    /// The same, as it would be with an entry behind the last line, where one is given.
-    fn path_behind(&self, leaf: Option<Arc<Entry>>, end: u64) -> Result<Path, StoreError> {
-        let mut walk = Walk::new(self, end);
-        let mut leaf = leaf;
-        path::gather(|child| match leaf.take() {
-            Some(leaf) => Ok(Some(leaf)),
-            None => walk.before(child),
-        })
-    }
-
-    /// The entries from one offset to another, whole lines only, and where the last of those ends. A placeholder stands
-    /// for what is broken, and nothing for what has no id.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or ends in a line over the limit.
-    pub fn entries_between(&self, from: u64, to: u64) -> Result<(Vec<Placed>, u64), StoreError> {
-        let mut entries = Vec::new();
-        let mut end = from;
-        let mut too_long = None;
-        let each = |line: Line<'_>| {
-            if line.ended {
-                end = line.next;
-                if !line.is_blank() {
-                    let pieces = pieces::of(&line, Form::Today);
-                    let placed = |piece: &Piece<'_>| Some((piece.entry(&line)?, piece.spot(&line)));
-                    entries.extend(pieces.iter().filter_map(placed));
-                }
-            } else if line.too_long {
-                too_long = Some(line.offset);
-            }
-            ControlFlow::Continue(())
-        };
-        lines::forwards(&self.file, from, to, each).map_err(self.failed())?;
-        match too_long {
-            Some(offset) => Err(self.too_long(offset)),
-            None => Ok((entries, end)),
-        }
-    }
-
-    /// The error of a line over the limit that begins at `offset`.
-    pub fn too_long(&self, offset: u64) -> StoreError {
-        StoreError::LineTooLong { path: self.path.clone(), offset }
-    }
-
-    /// Reads the entry that stands at a place, or its placeholder.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or no entry stands there.
-    pub fn read(&self, spot: Spot) -> Result<Arc<Entry>, StoreError> {
-        let bytes = lines::at(&self.file, spot).map_err(self.failed())?;
-        pieces::entry(&bytes).or_else(|what| {
-            let changed = || StoreError::Changed { path: self.path.clone(), what };
-            pieces::placeholder(&bytes, spot).ok_or_else(changed)
-        })
-    }
-
-    fn read_at(&self, stand: &Stand) -> Result<Arc<Entry>, StoreError> {
-        let entry = self.read(stand.spot)?;
-        Ok(match &stand.mended {
-            Some(parent) => entry.behind(parent.clone()),
-            None => entry,
-        })
-    }
-}
-
-impl History {
     /// The history of a session that is kept in memory alone.
     #[must_use]
     pub fn in_memory(entries: Vec<Arc<Entry>>) -> Self {
@@ -397,7 +116,7 @@ impl History {
     #[must_use]
     pub fn of_new_file(source: Source, entries: Vec<Arc<Entry>>) -> Self {
         let mut index = Index::default();
-        let mut offset = source.floor;
+        let mut offset = source.floor();
         for entry in &entries {
             let spot = Spot { offset, length: entry.line().len() as u32 };
             offset += u64::from(spot.length) + 1;
@@ -533,7 +252,7 @@ impl History {
     /// The entries at these places.
     #[must_use]
     pub fn wanted(&self, places: impl IntoIterator<Item = Place>) -> Wanted {
-        let stands = places.into_iter().filter_map(|place| Some(stand(self.index.as_ref()?, place)));
+        let stands = places.into_iter().filter_map(|place| Some(Stand::of(self.index.as_ref()?, place)));
         let entries = stands.map(|stand| match &self.bodies {
             Bodies::File(_) => Where::There(stand),
             Bodies::Memory(entries) => Where::Here(entries[stand.spot.offset as usize].clone()),
@@ -631,8 +350,24 @@ impl Reader {
     }
 }
 
-fn stand(index: &Index, place: Place) -> Stand {
-    Stand { spot: index.spot(place), mended: index.mended_parent(place).cloned() }
+/// Place of an entry in the file, and its parent where the line names another one.
+struct Stand {
+    spot: Spot,
+    mended: Option<Option<EntryId>>,
+}
+
+impl Stand {
+    fn of(index: &Index, place: Place) -> Self {
+        Self { spot: index.spot(place), mended: index.mended_parent(place).cloned() }
+    }
+
+    fn read(&self, source: &Source) -> Result<Arc<Entry>, StoreError> {
+        let entry = source.read(self.spot)?;
+        Ok(match &self.mended {
+            Some(parent) => entry.behind(parent.clone()),
+            None => entry,
+        })
+    }
 }
 
 impl Library {
@@ -644,7 +379,7 @@ impl Library {
 
     fn body(&self, place: Place) -> Result<Arc<Entry>, StoreError> {
         match &self.bodies {
-            Bodies::File(source) => source.read_at(&stand(&self.index, place)),
+            Bodies::File(source) => Stand::of(&self.index, place).read(source),
             Bodies::Memory(entries) => Ok(entries[self.index.spot(place).offset as usize].clone()),
         }
     }
@@ -705,7 +440,7 @@ impl Wanted {
         let Self { source, entries } = self;
         entries.into_iter().map(move |entry| match (entry, &source) {
             (Where::Here(entry), _) => Ok(entry),
-            (Where::There(stand), Some(source)) => source.read_at(&stand),
+            (Where::There(stand), Some(source)) => stand.read(&source),
             (Where::There(_), None) => unreachable!("only entries in a file are not here"),
         })
     }

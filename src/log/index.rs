@@ -49,7 +49,7 @@ impl Spot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(u32);
 
-/// What a line said that is not taken literally.
+/// A fault of a line, which the index reads differently from its words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Oddity {
     /// The parent is nowhere before the entry; it follows the entry before it, and the first one is a root.

@@ -1,7 +1,6 @@
 //! The index of a session file, and what is odd about its lines.
 
 use super::{
-    history::Source,
     lines::{self, Line},
     pieces::{self, Form, Piece},
 };
@@ -11,6 +10,7 @@ use crate::{
         error::StoreError,
         index::{Index, Oddity, Spot},
         repair::Repair,
+        source::Source,
     },
 };
 use std::ops::{ControlFlow, Range};

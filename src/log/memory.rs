@@ -1,12 +1,8 @@
 //! Logs without a file: the one of an ephemeral session, and a disk in memory for tests and simulations.
 
 use super::{
-    Access, Appended, Grown, Log, Stats, continue_behind,
-    error::StoreError,
-    history::{History, Placed},
-    index::Spot,
-    lock::Unfinished,
-    store::Opened,
+    Access, Appended, Grown, Log, Stats, continue_behind, error::StoreError, history::History, index::Spot,
+    lock::Unfinished, store::Opened,
 };
 use crate::{
     conversation::{
@@ -14,6 +10,7 @@ use crate::{
         path::Path,
     },
     ids::EntryId,
+    log::source::Placed,
 };
 use std::{
     io,

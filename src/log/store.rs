@@ -5,12 +5,19 @@ use super::{
     error::StoreError,
     follower::Follower,
     header::{self, header_line},
-    history::{History, Loaded, Source, Tail},
+    history::History,
     lock::{Lock, Unfinished as LeftBehind},
     repair::Repair,
     writer::{Unfinished, Writer, sync_folder},
 };
-use crate::{conversation::entry::Header, regular};
+use crate::{
+    conversation::entry::Header,
+    log::{
+        loading::Loaded,
+        source::{Source, Tail},
+    },
+    regular,
+};
 use std::{fs, io, path::Path, sync::Arc};
 
 /// A session file that was opened.

@@ -5,17 +5,19 @@
 //! entry right before is the parent.
 
 use super::{
-    history::Source,
+    Grown, continue_behind,
+    error::StoreError,
+    index::{NEAR, Spot},
     lines::{Backwards, Line},
     pieces::{self, Form},
+    source::{Placed, Source},
 };
 use crate::{
-    conversation::entry::Entry,
-    ids::EntryId,
-    log::{
-        error::StoreError,
-        index::{NEAR, Spot},
+    conversation::{
+        entry::Entry,
+        path::{self, Path},
     },
+    ids::EntryId,
 };
 use std::{
     collections::{HashMap, VecDeque},
@@ -170,4 +172,30 @@ fn entry_of(line: &Line<'_>, wanted: &EntryId) -> Option<Arc<Entry>> {
     let (beginning, end) = (&line.bytes[..length], &line.bytes[line.bytes.len() - length..]);
     finder.find(beginning).or_else(|| finder.find(end))?;
     pieces::entry(line.bytes).ok().filter(|entry| !line.too_long && entry.id == *wanted)
+}
+
+impl Source {
+    /// Reads backwards from `end` to where the context of the last entry begins.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn path_from(&self, end: u64) -> Result<Path, StoreError> {
+        self.path_behind(None, end)
+    }
+
+    /// The same, as it would be with an entry behind the last line, where one is given.
+    pub fn path_behind(&self, leaf: Option<Arc<Entry>>, end: u64) -> Result<Path, StoreError> {
+        let mut walk = Walk::new(self, end);
+        let mut leaf = leaf;
+        path::gather(|child| match leaf.take() {
+            Some(leaf) => Ok(Some(leaf)),
+            None => walk.before(child),
+        })
+    }
+
+    /// The appended entries, with the new path where they do not continue the one behind `leaf`.
+    pub fn grown(&self, entries: Vec<Placed>, leaf: Option<&EntryId>, end: u64) -> Result<Grown, StoreError> {
+        let path = if continue_behind(&entries, leaf) { None } else { Some(self.path_from(end)?) };
+        Ok(Grown { entries, path })
+    }
 }

@@ -8,7 +8,6 @@ use super::{
     Access, Appended, Grown, Log, Stats,
     error::StoreError,
     header::{self, header_line},
-    history::{Placed, Source},
     index::Spot,
     lines,
     lock::{Lock, Unfinished as Operation},
@@ -18,6 +17,7 @@ use super::{
 use crate::{
     conversation::entry::{self, Head},
     ids::EntryId,
+    log::source::{Placed, Source},
     regular,
 };
 use std::{
@@ -214,7 +214,7 @@ impl Writer {
         Ok(())
     }
 
-    /// What was written of a failed write is cut off again, so that the next append does not stand behind half a line.
+    /// Cuts off the rest of a failed write, so that the next append does not follow half a line.
     fn take_back(&mut self, bytes: &[u8]) {
         let taken = self.length().and_then(|length| self.behind(length)).and_then(|behind| {
             if !bytes.starts_with(&behind) {
@@ -326,7 +326,7 @@ impl Writer {
         Ok(self.file.metadata().map_err(StoreError::io(&self.path, "cannot be looked at"))?.len())
     }
 
-    /// What has to be done once, before the first write.
+    /// Repairs of the file's end, once before the first write.
     fn put_in_order(&mut self) -> Result<Grown, StoreError> {
         let entries = match self.unfinished {
             Unfinished::Nothing => Vec::new(),

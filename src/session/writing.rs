@@ -14,13 +14,7 @@ use crate::{
         tokens::{self, Estimator},
     },
     ids::OperationId,
-    log::{
-        Appended, Log,
-        error::StoreError,
-        history::{Library, Placed},
-        index::Spot,
-        memory::Ephemeral,
-    },
+    log::{Appended, Log, error::StoreError, history::Library, index::Spot, memory::Ephemeral, source::Placed},
     protocol::{
         errors::Failure,
         events::Event,

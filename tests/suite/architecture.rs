@@ -41,6 +41,8 @@ const SHELL: &[&str] = &[
     "log/header",
     "log/history",
     "log/migrate",
+    "log/source",
+    "log/loading",
     "log/store",
     "log/writer",
     "log/memory",
@@ -110,11 +112,8 @@ fn code(text: &str) -> &str {
 }
 
 /// Circles of files that are still to be opened. The test fails when one of them is gone, so that the list only shrinks.
-const KNOWN_CIRCLES: &[&[&str]] = &[
-    &["log/history", "log/indexing", "log/migrate", "log/walk"],
-    &["settings/checked", "settings/layers"],
-    &["settings/files", "settings/prompt_files"],
-];
+const KNOWN_CIRCLES: &[&[&str]] =
+    &[&["settings/checked", "settings/layers"], &["settings/files", "settings/prompt_files"]];
 
 /// Folders that still use each other, as above.
 const KNOWN_MUTUAL_FOLDERS: &[(&str, &str)] = &[];

@@ -69,7 +69,7 @@ impl Search {
     }
 
     /// Searches a file from its end.
-    fn file(&self, source: &crate::log::history::Source, end: u64) -> Result<SearchAnswer, StoreError> {
+    fn file(&self, source: &crate::log::source::Source, end: u64) -> Result<SearchAnswer, StoreError> {
         let mut matches = Vec::new();
         let mut lines = Backwards::new(source.file(), source.floor(), end);
         let failed = |error| StoreError::io(source.path(), "cannot be read")(error);

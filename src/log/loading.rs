@@ -1,0 +1,91 @@
+//! Loading a session file: the path from its end, its index where that is quick, and its faults.
+
+use super::{
+    error::StoreError,
+    header::Found,
+    history::History,
+    index::{Index, Spot},
+    indexing::unreadable,
+    lines::LONGEST,
+    migrate,
+    repair::Repair,
+    source::{Source, Tail},
+};
+use crate::{
+    conversation::{entry::VERSION, path::Path},
+    ids::EntryId,
+};
+
+/// Files up to this size are indexed before they are answered for, in bytes: it takes a few milliseconds.
+const INDEXED_AT_ONCE: u64 = 16 << 20;
+
+/// A session file that was read.
+pub struct Loaded {
+    /// The entries.
+    pub history: History,
+    /// Faults of the file.
+    pub repairs: Vec<Repair>,
+    /// End of the whole lines in bytes; the newline of the last one may be missing.
+    pub durable: u64,
+    /// End of the file.
+    pub tail: Tail,
+}
+
+impl Source {
+    /// Reads the file so that the session can be worked with.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn load(self, found: &Found) -> Result<Loaded, StoreError> {
+        let length = self.length().map_err(self.failed())?;
+        if found.header.version < VERSION {
+            let (entries, repairs) = migrate::read(self.file(), found, length).map_err(self.failed())?;
+            let tail = Tail::Old { entries: entries.len() };
+            let (history, oddities) = History::of_old_file(entries);
+            let repairs = repairs.into_iter().chain(oddities).collect();
+            return Ok(Loaded { history, repairs, durable: length, tail });
+        }
+        let (durable, tail) = self.end(length)?;
+        let mut repairs = Vec::new();
+        let mut index = None;
+        let mut torn_line = None;
+        if durable <= INDEXED_AT_ONCE
+            && let Some(made) = self.index(durable, &|| false)?
+        {
+            torn_line = Some(made.lines + usize::from(self.ends_line(durable)?));
+            index = Some(made.index);
+            repairs = made.repairs;
+        }
+        if tail == Tail::TooLong {
+            let detail = format!("the last line is longer than {LONGEST} bytes and has no end; it is left out");
+            repairs.push(Repair { kind: "torn_tail", line: torn_line, detail });
+        }
+        if tail == Tail::Torn {
+            let detail = "the last line is incomplete; it is left out, and moved to a .torn file before the next write";
+            repairs.push(Repair { kind: "torn_tail", line: torn_line, detail: detail.to_owned() });
+        }
+        if found.header.version > VERSION {
+            let version = found.header.version;
+            let detail = format!("version {version} is newer than {VERSION}, which is what is understood here");
+            repairs.push(Repair { kind: "newer_version", line: None, detail });
+        }
+        let path = self.path_from(durable)?;
+        repairs.extend(self.unreadable(&path, index.as_ref())?);
+        let history = History::of_file(self, path, index);
+        Ok(Loaded { history, repairs, durable, tail })
+    }
+
+    /// Entries of a path that are not in the form of their type, by their lines where an index knows those.
+    fn unreadable(&self, path: &Path, index: Option<&Index>) -> Result<Vec<Repair>, StoreError> {
+        let found = path.iter().filter_map(|entry| Some((unreadable(entry)?, &entry.id)));
+        let (mut repairs, ids): (Vec<Repair>, Vec<&EntryId>) = found.unzip();
+        let Some(index) = index else { return Ok(repairs) };
+        let spots: Vec<Option<Spot>> = ids.into_iter().map(|id| Some(index.spot(index.find(id)?))).collect();
+        let known: Vec<Spot> = spots.iter().flatten().copied().collect();
+        let mut numbers = self.line_numbers(&known)?.into_iter();
+        for (repair, _) in repairs.iter_mut().zip(spots).filter(|(_, spot)| spot.is_some()) {
+            repair.line = numbers.next();
+        }
+        Ok(repairs)
+    }
+}

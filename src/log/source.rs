@@ -1,0 +1,221 @@
+//! A session file that is read: its lines and entries by their offsets.
+
+use super::{
+    error::StoreError,
+    header::Found,
+    index::Spot,
+    lines::{self, Backwards, Line},
+    pieces::{self, Form, Piece},
+};
+use crate::{conversation::entry::Entry, regular};
+use std::{fs::File, io, ops::ControlFlow, path::PathBuf, sync::Arc};
+
+/// An entry and its place in the file.
+pub type Placed = (Arc<Entry>, Spot);
+
+/// A session file that is read.
+#[derive(Debug, Clone)]
+pub struct Source {
+    path: PathBuf,
+    file: Arc<File>,
+    /// Offset of the first entry, in bytes.
+    floor: u64,
+    /// Number of lines before the first entry.
+    header_lines: usize,
+}
+
+/// End of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tail {
+    /// With a newline.
+    Whole,
+    /// With a whole line without its newline.
+    NoNewline,
+    /// With a piece of an entry.
+    Torn,
+    /// With a line over the limit that no newline ends.
+    TooLong,
+    /// A file of an older version, of which this number of entries was read.
+    Old { entries: usize },
+}
+
+impl Source {
+    /// A file whose entries begin behind this header.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(path: PathBuf, header: &Found) -> Result<Self, StoreError> {
+        let file = regular::open(&path, regular::Links::Followed).map_err(StoreError::io(&path, "cannot be read"))?;
+        Ok(Self::of(path, Arc::new(file), header))
+    }
+
+    /// An open file whose entries begin behind this header.
+    #[must_use]
+    pub fn of(path: PathBuf, file: Arc<File>, header: &Found) -> Self {
+        Self { path, file, floor: header.end, header_lines: header.lines }
+    }
+
+    /// Path of the file.
+    #[must_use]
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Offset of the first entry, in bytes.
+    #[must_use]
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// Current length, in bytes.
+    ///
+    /// # Errors
+    /// When the file cannot be looked at.
+    pub fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Number of lines before the first entry.
+    pub fn header_lines(&self) -> usize {
+        self.header_lines
+    }
+
+    /// Wraps an error of reading the file.
+    pub fn failed(&self) -> impl FnOnce(io::Error) -> StoreError {
+        StoreError::io(&self.path, "cannot be read")
+    }
+
+    /// End of the last whole entry in bytes, and the form of the file's end.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn end(&self, length: u64) -> Result<(u64, Tail), StoreError> {
+        let mut lines = Backwards::new(&self.file, self.floor, length);
+        let Some(line) = lines.before().map_err(self.failed())? else {
+            return Ok((length, if self.floor > length { Tail::NoNewline } else { Tail::Whole }));
+        };
+        if line.ended {
+            return Ok((length, Tail::Whole));
+        }
+        if line.is_blank() && !line.too_long {
+            return Ok((length, Tail::NoNewline));
+        }
+        Ok(match pieces::of(&line, Form::Today).as_slice() {
+            [.., Piece::Entry(..)] => (length, Tail::NoNewline),
+            // A whole entry before the piece on the same line is read.
+            [.., Piece::Entry(whole, _), Piece::Broken(..)] => (line.offset + whole.end as u64, Tail::Torn),
+            _ if line.too_long => (line.offset, Tail::TooLong),
+            _ => (line.offset, Tail::Torn),
+        })
+    }
+
+    /// Whether a line ends right before `at`.
+    pub fn ends_line(&self, at: u64) -> Result<bool, StoreError> {
+        if at == 0 {
+            return Ok(true);
+        }
+        let spot = Spot { offset: at - 1, length: 1 };
+        Ok(lines::at(&self.file, spot).map_err(self.failed())? == b"\n")
+    }
+
+    /// Whether what stands behind `from` ends with a whole entry, though no newline follows it.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn ends_with_entry(&self, from: u64, length: u64) -> Result<bool, StoreError> {
+        let mut lines = Backwards::new(&self.file, from, length);
+        let last = lines.before().map_err(self.failed())?;
+        Ok(last
+            .is_some_and(|line| !line.ended && matches!(pieces::of(&line, Form::Today).last(), Some(Piece::Entry(..)))))
+    }
+
+    /// Whether the last line ends with an entry, or with a broken one whose id can be read.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn ends_with_id(&self, length: u64) -> Result<bool, StoreError> {
+        let mut lines = Backwards::new(&self.file, self.floor, length);
+        let Some(line) = lines.before().map_err(self.failed())? else { return Ok(true) };
+        if line.is_blank() {
+            return Ok(false);
+        }
+        let next = line.next + u64::from(!line.ended);
+        let pieces = pieces::of(&line, Form::Today);
+        let last = pieces.last().filter(|piece| piece.entry(&line).is_some());
+        Ok(last.is_some_and(|piece| piece.spot(&line).is_right_before(next)))
+    }
+
+    /// The entries from one offset to another, whole lines only, and where the last of those ends. A placeholder stands
+    /// for what is broken, and nothing for what has no id.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or ends in a line over the limit.
+    pub fn entries_between(&self, from: u64, to: u64) -> Result<(Vec<Placed>, u64), StoreError> {
+        let mut entries = Vec::new();
+        let mut end = from;
+        let mut too_long = None;
+        let each = |line: Line<'_>| {
+            if line.ended {
+                end = line.next;
+                if !line.is_blank() {
+                    let pieces = pieces::of(&line, Form::Today);
+                    let placed = |piece: &Piece<'_>| Some((piece.entry(&line)?, piece.spot(&line)));
+                    entries.extend(pieces.iter().filter_map(placed));
+                }
+            } else if line.too_long {
+                too_long = Some(line.offset);
+            }
+            ControlFlow::Continue(())
+        };
+        lines::forwards(&self.file, from, to, each).map_err(self.failed())?;
+        match too_long {
+            Some(offset) => Err(self.too_long(offset)),
+            None => Ok((entries, end)),
+        }
+    }
+
+    /// The error of a line over the limit that begins at `offset`.
+    pub fn too_long(&self, offset: u64) -> StoreError {
+        StoreError::LineTooLong { path: self.path.clone(), offset }
+    }
+
+    /// Reads the entry that stands at a place, or its placeholder.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or no entry stands there.
+    pub fn read(&self, spot: Spot) -> Result<Arc<Entry>, StoreError> {
+        let bytes = lines::at(&self.file, spot).map_err(self.failed())?;
+        pieces::entry(&bytes).or_else(|what| {
+            let changed = || StoreError::Changed { path: self.path.clone(), what };
+            pieces::placeholder(&bytes, spot).ok_or_else(changed)
+        })
+    }
+
+    /// The bytes right before a place in the file.
+    pub fn ending(&self, at: u64) -> Result<Vec<u8>, StoreError> {
+        /// As many as the end of any entry has that is unlike that of another: its text or its id.
+        const ENOUGH: u64 = 64;
+        let length = at.min(ENOUGH);
+        let at_end = self.length().map_err(StoreError::io(self.path(), "cannot be looked at"))? >= at;
+        if !at_end {
+            return Ok(Vec::new());
+        }
+        let spot = Spot { offset: at - length, length: length as u32 };
+        lines::at(self.file(), spot).map_err(StoreError::io(self.path(), "cannot be read"))
+    }
+
+    /// A file that was cut and then grew again is another one, though it is longer than before.
+    pub fn is_what_it_was(&self, at: u64, ending: &[u8]) -> Result<(), StoreError> {
+        if self.ending(at)? == ending {
+            return Ok(());
+        }
+        let what = "what was read of it is not there any more".to_owned();
+        Err(StoreError::Changed { path: self.path().to_owned(), what })
+    }
+}
