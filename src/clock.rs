@@ -1,5 +1,7 @@
 //! The time of the system's clock, whatever it says.
 
+#![expect(clippy::disallowed_methods, reason = "the clock of the system")]
+
 use jiff::Timestamp;
 use std::time::SystemTime;
 

@@ -45,6 +45,7 @@ impl Places {
     ///
     /// # Errors
     /// When a variable is not set and there is no home folder.
+    #[expect(clippy::disallowed_methods, reason = "the environment of the process")]
     pub fn from_environment() -> Result<Self, String> {
         use etcetera::BaseStrategy;
         let own = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -1,5 +1,7 @@
 //! The identifiers of the system, one type each, so that none is mistaken for another.
 
+#![expect(clippy::disallowed_methods, reason = "new ids are random")]
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::{

@@ -2,6 +2,8 @@
 //! open waits for the other end of a FIFO, no read is longer than its bound, and no write goes through a symbolic link
 //! unless the caller asks for that.
 
+#![expect(clippy::disallowed_methods, reason = "opens files")]
+
 use rustix::fs::OFlags;
 use std::{
     fs::{self, File, Metadata, OpenOptions},

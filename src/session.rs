@@ -148,7 +148,6 @@ impl Emitter {
 }
 
 /// The right to write, which is away while a write is out.
-#[expect(clippy::large_enum_variant, reason = "a session has one")]
 enum Writer {
     Ready(Box<dyn Log>),
     /// The file was so long when it went.

@@ -5,13 +5,16 @@ pub mod checked;
 pub mod files;
 pub mod layers;
 pub mod patch;
+pub mod problem;
 pub mod prompt_files;
 pub mod ranges;
+pub mod sources;
 pub mod trust;
 mod typed;
 
 pub use crate::secret::Secret;
-pub use layers::{Flaw, Layers, Problem, Source, Sourced, Subject};
+pub use layers::{Layers, Source, Sourced};
+pub use problem::{Flaw, Problem, Subject};
 
 use crate::{ids::ModelRef, provider::Api};
 use schemars::JsonSchema;

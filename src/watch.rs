@@ -4,6 +4,8 @@
 //! contents, not times. Folders are watched instead of files, because editors put a new file in the place of the old
 //! one.
 
+#![expect(clippy::disallowed_methods, reason = "watches folders")]
+
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::{
     collections::{BTreeSet, HashMap},

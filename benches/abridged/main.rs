@@ -2,6 +2,7 @@
 //! `cargo bench -- --json` prints them for machines. `cargo bench -- --against OLD` alternates this binary with the one at
 //! OLD and prints the median of the ratios, which holds on a machine whose speed drifts.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its numbers")]
 
 mod daemon;

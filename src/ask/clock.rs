@@ -1,5 +1,7 @@
 //! Time and chance for requests to models. Tests bring their own.
 
+#![expect(clippy::disallowed_methods, reason = "the clock of the real world")]
+
 use super::Pending;
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
 //! The other end of the protocol: a child that serves, and a dialogue with it.
 
+#![expect(clippy::disallowed_methods, reason = "a command of a person")]
+
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,

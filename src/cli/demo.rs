@@ -1,6 +1,8 @@
 //! `abridged demo`: a newcomer's first minute. A daemon as a child, a session over its threshold, one compaction, and
 //! what it did as a picture. With a model, that model writes the summary and is watched at it.
 
+#![expect(clippy::disallowed_methods, reason = "a command of a person")]
+
 use super::{
     client::Client,
     compact::{by, grouped, named, printable, refused, rejected},

@@ -1,6 +1,8 @@
 //! `abridged doctor`: where everything is, what holds in this folder and who says so, and what is wrong. It only looks,
 //! and asks models only if it is told to.
 
+#![expect(clippy::disallowed_methods, reason = "a command of a person")]
+
 use super::{
     compact::{grouped, printable},
     models::{Model, models},
@@ -14,7 +16,8 @@ use crate::{
     },
     settings::{
         Sourced,
-        files::{Overridden, SettingsFiles, project_file},
+        files::{Overridden, SettingsFiles},
+        sources::project_file,
         trust::Trust,
     },
 };

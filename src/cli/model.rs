@@ -1,5 +1,7 @@
 //! A model named on the command line: whether it can be asked, and the settings under which it is asked first.
 
+#![expect(clippy::disallowed_methods, reason = "a command of a person")]
+
 use crate::{
     daemon::Places,
     models::{

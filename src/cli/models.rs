@@ -1,5 +1,7 @@
 //! The models in the doctor's report: window and its source, route and key, and with `--ask` the model's answer.
 
+#![expect(clippy::disallowed_methods, reason = "a command of a person")]
+
 use super::model::key;
 use crate::{
     ask::failed::Failed,

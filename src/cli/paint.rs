@@ -1,5 +1,7 @@
 //! Colours, where there is a terminal to show them.
 
+#![expect(clippy::disallowed_methods, reason = "a command of a person")]
+
 use std::io::IsTerminal;
 
 /// Colours texts, or leaves them as they are.

@@ -1,5 +1,7 @@
 //! `abridged schema`: the machine-readable protocol as files.
 
+#![expect(clippy::disallowed_methods, reason = "a command of a person")]
+
 use crate::protocol::schema;
 use std::{fs, path::Path};
 

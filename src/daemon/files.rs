@@ -1,5 +1,7 @@
 //! The session files of a running daemon: the catalog, and changes that other programs make.
 
+#![expect(clippy::disallowed_methods, reason = "follows files")]
+
 use super::{Daemon, lock};
 use crate::{
     daemon::listing::{Catalog, names_below},

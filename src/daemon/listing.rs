@@ -3,6 +3,8 @@
 //! The rows are cached in memory and on disk. A row is valid as long as its file has the same size and modification
 //! time, so a list costs one `stat` a file, and a read of each file that is new or changed.
 
+#![expect(clippy::disallowed_methods, reason = "lists session files")]
+
 use crate::{
     conversation::{
         entry::Header,

@@ -1,5 +1,7 @@
 //! `abridged serve`: the daemon on this process's stdin and stdout.
 
+#![expect(clippy::disallowed_methods, reason = "the process")]
+
 use crate::{
     daemon::{Daemon, EXIT_UNASKED, Places},
     protocol::errors::Failure,

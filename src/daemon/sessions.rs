@@ -1,5 +1,7 @@
 //! Opens, reaches, closes and deletes the sessions of a running daemon, as the registry decides.
 
+#![expect(clippy::disallowed_methods, reason = "opens session files")]
+
 use super::{
     Daemon, idle_status, lock,
     registry::{Cancel, Decided, FileOf, Life, Request, Step, Ticket, World},

@@ -1,5 +1,7 @@
 //! The settings of a running daemon: read when it starts, when a session opens, and when a file of theirs changes.
 
+#![expect(clippy::disallowed_methods, reason = "reads settings files")]
+
 use super::{Daemon, Places, lock, routes::DaemonMethod};
 use crate::{
     ids::SessionId,
@@ -20,8 +22,8 @@ use crate::{
     },
     settings::{
         Flaw, Layers, Problem, Sourced, Subject,
-        files::{NotChanged, Reread, SettingsFiles, Target, project_file},
-        prompt_files::project_prompts,
+        files::{NotChanged, SettingsFiles, Target},
+        sources::{Reread, project_file, project_prompts},
     },
     watch::{Depth, Watcher},
     wire::{outbox::Outbox, rpc::Reply},

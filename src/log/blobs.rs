@@ -2,6 +2,8 @@
 //!
 //! A context of such a session gets their bytes in the place of the references. A reference that leads to nothing stays.
 
+#![expect(clippy::disallowed_methods, reason = "reads image files")]
+
 use crate::regular::{self, Links};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use memchr::memmem;

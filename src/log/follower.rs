@@ -1,5 +1,7 @@
 //! A session file that is read only, and the entries that other programs append to it.
 
+#![expect(clippy::disallowed_methods, reason = "follows a session file")]
+
 use super::{
     Access, Appended, Grown, Log, Stats,
     error::StoreError,

@@ -1,5 +1,7 @@
 //! The first line of a session file, by which it is known to be one.
 
+#![expect(clippy::disallowed_methods, reason = "reads a session file")]
+
 use crate::{conversation::entry::Header, log::error::StoreError, regular};
 use serde_json::Value;
 use std::{

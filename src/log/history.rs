@@ -440,7 +440,7 @@ impl Wanted {
         let Self { source, entries } = self;
         entries.into_iter().map(move |entry| match (entry, &source) {
             (Where::Here(entry), _) => Ok(entry),
-            (Where::There(stand), Some(source)) => stand.read(&source),
+            (Where::There(stand), Some(source)) => stand.read(source),
             (Where::There(_), None) => unreachable!("only entries in a file are not here"),
         })
     }

@@ -4,6 +4,8 @@
 //! The lock lies in the folder of the session, which may come from a stranger. So it is a regular file and no link, and
 //! only a file that is empty or holds a record of ours is written to.
 
+#![expect(clippy::disallowed_methods, reason = "writes lock files")]
+
 use crate::{
     ids::OperationId,
     log::{error::StoreError, names::beside},

@@ -1,5 +1,7 @@
 //! Session files: opening, creating and deleting them.
 
+#![expect(clippy::disallowed_methods, reason = "opens session files")]
+
 use super::{
     Log,
     error::StoreError,

@@ -4,6 +4,8 @@
 //! a torn last line is moved aside, and an old version is replaced by its new form with the old file kept, both right before
 //! the first write.
 
+#![expect(clippy::disallowed_methods, reason = "writes session files")]
+
 use super::{
     Access, Appended, Grown, Log, Stats,
     error::StoreError,

@@ -1,5 +1,7 @@
 //! The file of learned windows: one for all daemons that keep their files in the same folder.
 
+#![expect(clippy::disallowed_methods, reason = "keeps learned windows on disk")]
+
 use super::{ModelRef, learned::Learned};
 use crate::regular;
 use std::{

@@ -1,5 +1,7 @@
 //! Requests to providers over HTTP. The only file that uses reqwest. Dropping a request closes its connection.
 
+#![expect(clippy::disallowed_methods, reason = "the deadline of a connection")]
+
 use super::{
     Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Request, Trouble, TroubleKind,
     body::{Body, Progress},

@@ -1,5 +1,7 @@
 //! Keys where they are kept: in the environment, or with a program that keeps them.
 
+#![expect(clippy::disallowed_methods, reason = "keys stand in the environment")]
+
 use super::{KeySource, Trouble, TroubleKind};
 use crate::secret::Secret;
 use std::{process::Stdio, time::Duration};

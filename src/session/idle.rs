@@ -1,5 +1,7 @@
 //! The idle time of a session, and its share of the memory that all sessions keep.
 
+#![expect(clippy::disallowed_methods, reason = "waits for idle sessions")]
+
 use crate::ask::access::ModelAccess;
 use std::{
     sync::{

@@ -1,5 +1,7 @@
 //! How a session comes to be: made new, or opened where it lies.
 
+#![expect(clippy::disallowed_methods, reason = "creates session files")]
+
 use super::state::{SessionData, State};
 use crate::{
     conversation::entry::{self, Entry, Header, HeaderKind, VERSION},

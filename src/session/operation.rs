@@ -1,6 +1,8 @@
 //! An open operation, as the code holds it that runs it. It is made by sending the start, and it sends the end when it is
 //! finished or dropped, so a start has an end on every path, a panic included.
 
+#![expect(clippy::disallowed_methods, reason = "the duration of an operation")]
+
 use super::{
     Emitter,
     kind::OperationKind,

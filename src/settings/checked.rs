@@ -3,7 +3,7 @@
 
 use super::{
     CompactionSettings, Settings,
-    layers::{Flaw, Problem},
+    problem::{Flaw, Problem},
     ranges::{Effect, Outside, Place, Step, make_whole, outside},
     trust::{Trust, allowed, encloses_settings, needs_trust},
     typed::{self, Read},

@@ -1,12 +1,16 @@
 //! The settings files as they were read last, and the prompts beside them. A broken file keeps its previous values, and
 //! each problem is reported once.
 
+#![expect(clippy::disallowed_methods, reason = "reads and writes settings files")]
+
 use super::{
     checked::{Checked, check_all, check_layer, line_of, tighten},
-    layers::{Flaw, Layers, Problem, Source, from_environment},
+    layers::{Layers, Source, from_environment},
     patch::patched_text,
+    problem::{Flaw, Problem},
     prompt_files::PromptFolder,
     ranges::{Effect, Outside},
+    sources::{Reread, project_file},
     trust::{Trust, allowed, needs_trust},
 };
 use crate::{
@@ -75,15 +79,6 @@ pub struct Overridden<'a> {
     pub text: &'a str,
 }
 
-/// The result of another read of the files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reread {
-    /// The settings and prompts are the same.
-    Same,
-    /// A setting or a prompt changed.
-    Changed,
-}
-
 /// The file that is to be changed.
 #[derive(Debug, Clone, Copy)]
 pub enum Target<'a> {
@@ -107,12 +102,6 @@ pub enum NotChanged {
         /// The error.
         error: io::Error,
     },
-}
-
-/// The settings file of a project.
-#[must_use]
-pub fn project_file(cwd: &Path) -> PathBuf {
-    cwd.join(".abridged").join("settings.json")
 }
 
 impl SettingsFiles {

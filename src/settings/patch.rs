@@ -3,7 +3,8 @@
 
 use super::{
     checked::check_all,
-    layers::{Flaw, Problem, without_nulls},
+    layers::without_nulls,
+    problem::{Flaw, Problem},
 };
 use serde::Serialize;
 use serde_json::{Map, Value, ser::PrettyFormatter};

@@ -1,9 +1,11 @@
 //! The texts in a folder that replace prompts, as they were read last. A broken file keeps its previous text, and each
 //! problem is reported once.
 
+#![expect(clippy::disallowed_methods, reason = "reads prompt files")]
+
 use super::{
-    files::{Reread, project_file},
-    layers::{Flaw, Problem, Subject},
+    problem::{Flaw, Problem, Subject},
+    sources::{Reread, project_prompts},
     trust::Trust,
 };
 use crate::{
@@ -41,12 +43,6 @@ struct PromptFile {
     /// Its text, or the last text that was valid.
     text: Option<String>,
     problem: Option<Problem>,
-}
-
-/// The folder of a project's prompts.
-#[must_use]
-pub fn project_prompts(cwd: &Path) -> PathBuf {
-    project_file(cwd).with_file_name("prompts")
 }
 
 impl PromptFolder {

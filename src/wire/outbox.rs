@@ -4,6 +4,8 @@
 //! events that are not durable are dropped, and at last the events of a session are dropped for one
 //! `session/resync_required`. Answers are never dropped.
 
+#![expect(clippy::disallowed_methods, reason = "the epoch and the deadline of a close")]
+
 use crate::{
     ids::{EntryId, OperationId, SessionId},
     protocol::{

@@ -1,7 +1,12 @@
 //! The house as docs/ARCHITECTURE.md draws it: who may know whom.
 
 use crate::imports::{self, Imports, Sources};
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+use syn::visit::{self, Visit};
 
 /// Folders of `src` from the ground up; a file beside `lib.rs` is a folder of its own. A folder uses itself and what is on a
 /// lower floor.
@@ -24,7 +29,8 @@ const FLOORS: &[&[&str]] = &[
 /// Imports that still go up or sideways. The test fails when one of them is gone, so that the list only shrinks.
 const KNOWN_UPWARD: &[(&str, &str)] = &[];
 
-/// Files that touch the world: disk, clock, threads, other processes.
+/// Files that touch the world: clock, randomness, disk, environment, threads, other processes. A file that calls a function
+/// which `clippy.toml` disallows carries `expect(clippy::disallowed_methods)`; no other file may.
 const SHELL: &[&str] = &[
     "regular",
     "provider/http",
@@ -39,10 +45,8 @@ const SHELL: &[&str] = &[
     "log/lock",
     "log/lines",
     "log/header",
-    "log/history",
     "log/migrate",
     "log/source",
-    "log/loading",
     "log/store",
     "log/writer",
     "log/memory",
@@ -73,6 +77,10 @@ const SHELL: &[&str] = &[
     "cli/models",
     "cli/paint",
     "cli/schema",
+    "clock",
+    "ids",
+    "session/commands/status",
+    "session/operation",
 ];
 
 fn files() -> Vec<(String, String)> {
@@ -106,14 +114,17 @@ fn floor(name: &str) -> usize {
         .unwrap_or_else(|| panic!("src/{name}.rs is on no floor of this test"))
 }
 
-/// Code without its tests.
+/// Code without its tests: the text before the first test module with a body.
 fn code(text: &str) -> &str {
-    text.split("#[cfg(test)]").next().unwrap_or_default()
+    let tests = text.match_indices("#[cfg(test)]\n").find(|(at, attribute)| {
+        let item = text[at + attribute.len()..].lines().next().unwrap_or_default();
+        item.contains("mod ") && item.ends_with('{')
+    });
+    tests.map_or(text, |(at, _)| &text[..at])
 }
 
 /// Circles of files that are still to be opened. The test fails when one of them is gone, so that the list only shrinks.
-const KNOWN_CIRCLES: &[&[&str]] =
-    &[&["settings/checked", "settings/layers"], &["settings/files", "settings/prompt_files"]];
+const KNOWN_CIRCLES: &[&[&str]] = &[];
 
 /// Folders that still use each other, as above.
 const KNOWN_MUTUAL_FOLDERS: &[(&str, &str)] = &[];
@@ -153,13 +164,16 @@ fn folders_do_not_use_each_other() {
     assert_eq!(found, known, "left: the folders of the sources; right: those that are known");
 }
 
+/// Paths by which a file touches the world.
+const WORLD: &[&str] = &["std::fs", "std::io", "std::process::", "std::thread", "tokio::", "std::env::"];
+
 #[test]
 fn only_the_shell_touches_the_world() {
     for (name, text) in files() {
         if SHELL.contains(&name.as_str()) {
             continue;
         }
-        for touch in ["std::fs", "std::io", "std::process::", "std::thread", "tokio::", "std::env::"] {
+        for touch in WORLD {
             assert!(!code(&text).contains(touch), "src/{name}.rs touches {touch}");
         }
     }
@@ -197,5 +211,100 @@ fn a_provider_file_names_no_model_family() {
         let code = code(text).replace("google-gemini-cli", "").replace("openai-codex-responses", "").to_lowercase();
         let found = FAMILIES.iter().find(|family| code.contains(*family));
         assert_eq!(found, None, "src/{name}.rs names a model family; rules for models are in data/dialects.json");
+    }
+}
+
+/// A file outside of the shell would allow itself clock, randomness, disk or environment.
+#[test]
+fn only_the_shell_allows_disallowed_methods() {
+    let mut shell: BTreeSet<&str> = SHELL.iter().copied().collect();
+    for (name, text) in files() {
+        let allows = code(&text).contains("clippy::disallowed_methods");
+        assert!(
+            !allows || shell.contains(name.as_str()),
+            "src/{name}.rs is not in the shell and allows itself clock or disk"
+        );
+        let touches = WORLD.iter().chain(&["fs::", "io::"]).any(|touch| code(&text).contains(touch));
+        if allows || touches {
+            shell.remove(name.as_str());
+        }
+    }
+    assert_eq!(shell, BTreeSet::new(), "these files of the shell touch nothing, or are not there");
+}
+
+/// An attribute of a module holds for its children too, which no list of files would show.
+#[test]
+fn a_file_with_children_allows_no_disallowed_methods_as_a_whole() {
+    let files = files();
+    for (name, text) in &files {
+        let whole = text.contains("#![expect(clippy::disallowed_methods")
+            || text.contains("#![allow(clippy::disallowed_methods");
+        let children =
+            files.iter().any(|(other, _)| other.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('/')));
+        assert!(!whole || !children, "src/{name}.rs allows disallowed methods for the files below it");
+    }
+}
+
+/// Files outside of the shell that still ask for the time or for a new id themselves: `clock::now`, `entry::now`, `fresh`. The
+/// list only shrinks; a pure file gets such values.
+const KNOWN_CLOCKS: &[&str] = &[
+    "conversation/entry/writing",
+    "conversation/mirroring",
+    "conversation/undo",
+    "session/commands/append",
+    "session/commands/cancelling",
+    "session/commands/compacting",
+    "session/costs",
+    "session/edit",
+    "session/operations",
+];
+
+#[test]
+fn a_pure_file_is_given_the_time_and_new_ids() {
+    let asks = |text: &str| ["clock::now", "entry::now()", "::fresh()"].iter().any(|call| code(text).contains(call));
+    let found: Vec<String> = files()
+        .into_iter()
+        .filter(|(name, text)| !SHELL.contains(&name.as_str()) && asks(text))
+        .map(|(name, _)| name)
+        .collect();
+    let found: BTreeSet<&str> = found.iter().map(String::as_str).collect();
+    assert_eq!(
+        found,
+        KNOWN_CLOCKS.iter().copied().collect(),
+        "left: the files of the sources; right: those that are known"
+    );
+}
+
+/// The most files flat in a folder, without its subfolders.
+const MOST_FILES: usize = 22;
+
+#[test]
+fn a_folder_has_a_readable_number_of_files() {
+    let mut folders: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, _) in files() {
+        let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+        *folders.entry(folder.to_owned()).or_default() += 1;
+    }
+    for (folder, count) in folders {
+        assert!(count <= MOST_FILES, "src/{folder} has {count} files flat in it");
+    }
+}
+
+/// The most fields of a struct.
+const MOST_FIELDS: usize = 20;
+
+#[test]
+fn a_struct_has_a_readable_number_of_fields() {
+    struct Structs(String);
+    impl<'ast> Visit<'ast> for Structs {
+        fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+            let (name, fields) = (&item.ident, item.fields.len());
+            assert!(fields <= MOST_FIELDS, "{name} in src/{}.rs has {fields} fields", self.0);
+            visit::visit_item_struct(self, item);
+        }
+    }
+    for (name, text) in files() {
+        let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("src/{name}.rs: {error}"));
+        Structs(name).visit_file(&file);
     }
 }

@@ -1,5 +1,7 @@
 //! The daemon from outside: the real binary over real pipes, and the pure core under properties.
 
+#![allow(clippy::disallowed_methods, reason = "tests touch the world")]
+
 mod architecture;
 mod asking;
 mod bounds;

@@ -1,5 +1,7 @@
 //! `session/export`: a session as a file for another program or a person.
 
+#![expect(clippy::disallowed_methods, reason = "writes an export")]
+
 use crate::{
     conversation::{
         entry::{Body, Entry, Header, VERSION},

@@ -1,5 +1,7 @@
 //! `session/status` and `session/clear_queue`, and the answer to `session/load` of a session that is open.
 
+#![expect(clippy::disallowed_methods, reason = "the time since the start")]
+
 use crate::{
     log::Access,
     protocol::{
