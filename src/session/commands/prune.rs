@@ -28,7 +28,7 @@ impl EditMethod for SessionPrune {
         let settings = PruneSettings {
             protect_tokens: params.protect_tokens.unwrap_or(settings.protect_tokens),
             minimum_savings: params.minimum_savings.unwrap_or(settings.minimum_savings),
-            protected_tools: settings.protected_tools.clone(),
+            ..settings.clone()
         };
         let kept = &path[path.first_kept()..];
         let pins = path.pins();
