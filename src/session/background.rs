@@ -42,7 +42,7 @@ pub(super) struct FileChanges {
 }
 
 impl Session {
-    /// What an idle session does next.
+    /// The next work of an idle session.
     pub(super) fn next_idle_work(&mut self) -> Option<IdleWork> {
         let quiet = self.listens() && self.work.is_none() && self.reads.running == 0;
         if !quiet || self.state.history().source().is_none() || !matches!(self.ending, Ending::No) {

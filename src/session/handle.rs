@@ -1,4 +1,4 @@
-//! How others reach a session: a mailbox in the order of the wire, and a way past it.
+//! The ways to reach a session: a mailbox in the order of the wire, and an urgent channel that bypasses it.
 
 use super::{command::Command, idle::Shared};
 use crate::{
@@ -13,26 +13,26 @@ use crate::{
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
-/// Commands that wait for a session before more are refused.
+/// Most commands that wait for a session. More are refused.
 const MAILBOX: usize = 1_024;
 
-/// What goes past the mailbox.
+/// A message that bypasses the mailbox.
 pub enum Urgent {
     /// `session/cancel`
     Cancel(Option<OperationId>, CancelReply),
     /// The settings below the session's own changed.
     Layers(Layers),
-    /// A client took back a request that waits here.
+    /// A client cancelled a request that waits here.
     TakenBack,
-    /// Something happened to the session's file.
+    /// The session's file was touched.
     FileTouched,
-    /// End when nothing runs any more.
+    /// The session ends when no operation runs.
     Finish,
-    /// End now: what runs is cancelled.
+    /// The session ends now. Running operations are cancelled.
     Stop,
 }
 
-/// The right to answer a cancel. Dropped without an answer, as by a session that ended, it says that nothing was cancelled.
+/// The right to answer a cancel. Dropping it answers with an empty list, as when the session has ended.
 pub struct CancelReply(Option<Reply>);
 
 impl From<Reply> for CancelReply {
@@ -42,7 +42,7 @@ impl From<Reply> for CancelReply {
 }
 
 impl CancelReply {
-    /// Answers with what was cancelled.
+    /// Answers with the cancelled operations.
     pub fn answer(mut self, cancelled: Vec<Cancelled>) {
         self.send(cancelled);
     }
@@ -60,17 +60,17 @@ impl Drop for CancelReply {
     }
 }
 
-/// How to reach a session.
+/// Sends commands to a session.
 #[derive(Clone)]
 pub struct Handle {
     // Boxed: a channel has room for 32 at once, and most sessions have nothing to do.
     mailbox: mpsc::Sender<Box<Command>>,
     urgent: mpsc::UnboundedSender<Box<Urgent>>,
-    /// What it is doing.
+    /// The status that clients were sent last.
     pub status: SharedStatus,
 }
 
-/// What a session is doing, for those who do not want to wait for it to say so.
+/// The status of a session, readable without waiting for the session.
 #[derive(Clone)]
 pub struct SharedStatus(Arc<Mutex<Status>>);
 
@@ -79,24 +79,24 @@ impl SharedStatus {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = status;
     }
 
-    /// What clients were told last.
+    /// The status that clients were sent last.
     #[must_use]
     pub fn get(&self) -> Status {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// The other ends of a handle.
+/// The receiving ends of a handle.
 pub struct Inbox {
     pub(super) mailbox: mpsc::Receiver<Box<Command>>,
     pub(super) urgent: mpsc::UnboundedReceiver<Box<Urgent>>,
     pub(super) urgent_sender: mpsc::UnboundedSender<Box<Urgent>>,
     pub(super) shared: Shared,
-    /// What it is doing, as its handles see it.
+    /// The status, shared with the handles.
     pub status: SharedStatus,
 }
 
-/// A way to a session that is yet to be opened. What is sent waits until it is.
+/// The two ends of a mailbox for a session that is still to be opened. Commands wait until it is open.
 #[must_use]
 pub fn mailbox(shared: Shared) -> (Handle, Inbox) {
     let (mailbox, commands) = mpsc::channel(MAILBOX);
@@ -109,7 +109,8 @@ pub fn mailbox(shared: Shared) -> (Handle, Inbox) {
 }
 
 impl Handle {
-    /// Sends a command; it begins in the order it was sent. False where it was refused instead, and answered so.
+    /// Sends a command. Commands begin in the order in which they were sent. Returns false for a command that was
+    /// refused, which is answered.
     pub fn send(&self, id: &SessionId, command: Command) -> bool {
         use mpsc::error::TrySendError::{Closed, Full};
         let (command, failure) = match self.mailbox.try_send(Box::new(command)) {
@@ -125,13 +126,13 @@ impl Handle {
         false
     }
 
-    /// Sends what goes past the mailbox.
+    /// Sends a message that bypasses the mailbox.
     pub fn send_urgent(&self, urgent: Urgent) {
         // A session that is gone has nothing left to cancel; a reply in here answers for itself.
         let _ = self.urgent.send(Box::new(urgent));
     }
 
-    /// Waits until the session has let go of its file.
+    /// Waits until the session has closed its file.
     pub async fn gone(&self) {
         self.urgent.closed().await;
     }
@@ -151,9 +152,9 @@ mod tests {
         wire::{caller::Caller, outbox::Outbox, rpc::Service, transport::Chosen},
     };
 
-    /// A session that ends may take a cancel from its queue no more.
+    /// A session that ends does not read its queue any more.
     #[test]
-    fn a_cancel_that_nobody_looked_at_cancelled_nothing() {
+    fn a_dropped_cancel_answers_with_an_empty_list() {
         let outbox = Arc::new(Outbox::new());
         let mut service = Service::new(Arc::new(()), outbox.clone(), Arc::new(Caller::new(outbox.clone())), |_| Ok(()));
         service.method::<protocol::SessionCancel>(|_, params, reply| {

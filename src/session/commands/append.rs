@@ -54,7 +54,7 @@ impl Session {
 /// Entries that are to be written together.
 #[derive(Debug, Default)]
 pub struct Staged {
-    /// What will stand in the file, read back.
+    /// The entries, parsed from the lines of the file.
     pub entries: Vec<Arc<Entry>>,
 }
 
@@ -164,7 +164,7 @@ fn in_pis_form(json: &str, missing: &Missing<'_>) -> Result<Box<RawValue>, (Stri
     RawValue::from_string(json).map_err(|error| (String::new(), error.to_string()))
 }
 
-/// An answer that failed: what its provider said, and which model it was, where the message says so.
+/// The error of a failed answer and its model, as far as the message has them.
 pub struct FailedAnswer {
     /// `errorMessage`.
     pub error: String,
@@ -172,7 +172,7 @@ pub struct FailedAnswer {
     pub model: Option<ModelRef>,
 }
 
-/// What a failed answer says of itself.
+/// The error and the model of a failed answer.
 #[must_use]
 pub fn failed_answer(entry: &Entry) -> Option<FailedAnswer> {
     let message = crate::conversation::message::value(entry.message_json()?)?;
