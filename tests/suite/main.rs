@@ -43,6 +43,7 @@ mod prompts;
 mod proof;
 mod provider;
 mod reading;
+mod reading_order;
 mod redaction;
 mod schema;
 mod security;
