@@ -2,11 +2,13 @@
 
 pub mod calibrations;
 pub mod draft;
+pub mod gauge;
 pub mod ladder;
 pub mod meter;
 pub mod plan;
 pub mod preview;
 pub mod prune;
+pub mod request;
 
 use crate::models::Budget;
 

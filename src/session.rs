@@ -8,7 +8,6 @@
 mod background;
 pub mod command;
 pub mod commands;
-pub mod compaction;
 mod costs;
 mod draft_job;
 pub mod edit;
@@ -22,12 +21,11 @@ pub mod relayer;
 mod result;
 pub mod state;
 pub mod stop;
-pub mod usage;
 mod work;
 mod writing;
 
 use crate::{
-    compaction::draft::Draft,
+    compaction::{draft::Draft, request::Planned},
     conversation::{entry::Entry, path::Path, tokens},
     ids::{OperationId, SessionId},
     log::{Access, Appended, Grown, Log, error::StoreError, history::Indexed},
@@ -45,7 +43,6 @@ use crate::{
 };
 use background::{FileChanges, IndexWait};
 use command::Command;
-use compaction::Planned;
 use costs::{CostEntries, Costs};
 use edit::Edit;
 use handle::{Inbox, SharedStatus, Urgent};
@@ -202,7 +199,7 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
     let (inputs, mut results) = mpsc::unbounded_channel();
     let Inbox { mut mailbox, mut urgent, urgent_sender, shared, .. } = inbox;
     let Opened { state, log, left_behind } = opened;
-    let told = state.measure().usage;
+    let told = state.usage();
     let mut session = Session {
         state,
         writer: Writer::Ready(log),
@@ -459,7 +456,7 @@ impl Session {
                 self.counting = false;
                 self.count();
                 if self.work.is_none() {
-                    self.tell_usage(self.state.measure().usage);
+                    self.tell_usage(self.state.usage());
                 }
             }
         }

@@ -16,7 +16,7 @@ pub use crate::secret::Secret;
 pub use layers::{Layers, Source, Sourced};
 pub use problem::{Flaw, Problem, Subject};
 
-use crate::{ids::ModelRef, provider::Api};
+use crate::{conversation::tokens::Estimator, ids::ModelRef, provider::Api};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -297,6 +297,15 @@ pub enum EstimatorSetting {
     Auto,
     /// A quarter of the characters, as in pi.
     Chars,
+}
+
+impl From<EstimatorSetting> for Estimator {
+    fn from(setting: EstimatorSetting) -> Self {
+        match setting {
+            EstimatorSetting::Auto => Self::Tiktoken,
+            EstimatorSetting::Chars => Self::Chars,
+        }
+    }
 }
 
 impl Default for CompactionSettings {

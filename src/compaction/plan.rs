@@ -138,6 +138,8 @@ pub enum NothingToDo {
     AlreadyCompacted,
     /// All messages are kept.
     TooShort,
+    /// An agent asks below half of the threshold.
+    BelowHalfThreshold,
 }
 
 /// Plans a compaction of a path. With `Estimator::Tiktoken` it may count for a while.

@@ -6,6 +6,7 @@ use crate::{
     compaction::{
         ladder::{Floor, NoDraft},
         plan::NothingToDo,
+        request::NoPlan,
     },
     ids::{EntryId, OperationId},
     log::error::StoreError,
@@ -281,11 +282,21 @@ impl From<&Failed> for Failure {
     }
 }
 
+impl From<NoPlan> for Failure {
+    fn from(reason: NoPlan) -> Self {
+        match reason {
+            NoPlan::Cancelled => Self::Cancelled,
+            NoPlan::NothingToDo(nothing) => nothing.into(),
+        }
+    }
+}
+
 impl From<NothingToDo> for Failure {
     fn from(nothing: NothingToDo) -> Self {
         Self::NothingToCompact(match nothing {
             NothingToDo::AlreadyCompacted => Nothing::AlreadyCompacted,
             NothingToDo::TooShort => Nothing::TooShort,
+            NothingToDo::BelowHalfThreshold => Nothing::BelowHalfThreshold,
         })
     }
 }

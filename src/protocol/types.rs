@@ -14,6 +14,7 @@ pub use reading::*;
 pub use settings::*;
 
 use crate::{
+    compaction::gauge::{Fullness, Source},
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
 };
@@ -269,6 +270,33 @@ pub struct Usage {
     pub breakdown: Breakdown,
     /// Estimator of the estimated part: `chars` until the tokenizer's tables are loaded, then `o200k_base` for good.
     pub estimator: String,
+}
+
+impl From<&Fullness> for Usage {
+    fn from(fullness: &Fullness) -> Self {
+        let Fullness { context_tokens, summary_tokens: summary, budget, .. } = *fullness;
+        let (system, tools) = (budget.system, budget.tools);
+        Self {
+            context_tokens,
+            context_window: Some(budget.window),
+            percent: Some((context_tokens as f64 / budget.window as f64 * 1_000.0).round() / 10.0),
+            threshold_tokens: Some(budget.threshold),
+            reserve_tokens: budget.reserve,
+            source: match fullness.source {
+                Source::Report => UsageSource::Provider,
+                Source::Estimate => UsageSource::Estimate,
+            },
+            auto_compaction: fullness.auto(),
+            window_source: fullness.window_source.name().to_owned(),
+            breakdown: Breakdown {
+                system,
+                tools,
+                summary,
+                messages: context_tokens.saturating_sub(system + tools + summary),
+            },
+            estimator: fullness.scale.estimator().name().to_owned(),
+        }
+    }
 }
 
 /// Source of a context's size.

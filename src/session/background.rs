@@ -129,7 +129,7 @@ impl Session {
         };
         self.emitter.emit(About::default(), &event);
         if self.work.is_none() && !self.state.history().is_asleep() {
-            self.tell_usage(self.state.measure().usage);
+            self.tell_usage(self.state.usage());
         }
     }
 
@@ -214,7 +214,7 @@ impl Session {
             self.announce(entry, None);
         }
         if !self.state.history().is_asleep() {
-            self.tell_usage(self.state.measure().usage);
+            self.tell_usage(self.state.usage());
         }
         if let Some((messages, leaf)) = left {
             self.warn(

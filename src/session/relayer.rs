@@ -50,7 +50,7 @@ impl Session {
         }
         self.count();
         if self.work.is_none() {
-            self.tell_usage(self.state.measure().usage);
+            self.tell_usage(self.state.usage());
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What a session is, apart from what runs in it: its entries, its settings, and what can be said about them at once.
 
-use super::usage::{Gauge, Measure};
 use crate::{
-    compaction::meter::Meter,
+    compaction::{
+        gauge::{Fullness, Gauge},
+        meter::Meter,
+    },
     conversation::{
         entry::Header,
         instructions::{Given, Instructions},
@@ -15,10 +17,10 @@ use crate::{
     prompts::Prompts,
     protocol::{
         errors::Failure,
-        types::{self, SessionInfo, Status},
+        types::{self, SessionInfo, Status, Usage},
     },
     settings::{
-        EstimatorSetting, Flaw, Layers, Problem, Settings, Sourced,
+        Flaw, Layers, Problem, Settings, Sourced,
         checked::{Checked, check, tighten},
         trust::{Trust, allowed},
     },
@@ -251,7 +253,7 @@ impl State {
     /// By what a decision estimates; counting may be needed first.
     #[must_use]
     pub fn wanted_estimator(&self) -> Estimator {
-        wanted(&self.sourced.settings)
+        self.sourced.settings.tokens.estimator.into()
     }
 
     /// By what the session estimates now: by characters until all its entries were counted once, then by the tokenizer for
@@ -359,7 +361,7 @@ impl State {
 
     /// How full the context is. Costs what came since it was last asked.
     #[must_use]
-    pub fn measure(&self) -> Measure {
+    pub fn measure(&self) -> Fullness {
         let path = self.path();
         let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
         let (prompts, estimator) = (&self.sourced.prompts, self.estimator());
@@ -378,9 +380,15 @@ impl State {
 
     /// How full the context is by these sums.
     #[must_use]
-    pub fn measure_with(&self, meter: &Meter) -> Measure {
+    pub fn measure_with(&self, meter: &Meter) -> Fullness {
         let model = self.model(self.path());
         gauge(&self.sourced.settings, &self.instructions, &self.learned, model.as_ref()).measure(meter)
+    }
+
+    /// The fullness of the context as clients see it.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        Usage::from(&self.measure())
     }
 
     /// Whether the context is what it was when `expected` was the leaf.
@@ -419,7 +427,7 @@ impl State {
             model: self.model(path),
             thinking_level: self.view().thinking_level(path),
             status,
-            usage: self.measure().usage,
+            usage: self.usage(),
         }
     }
 
@@ -482,7 +490,7 @@ impl View {
 
     /// How full a path is. With the tokenizer this may count for a while.
     #[must_use]
-    pub fn measure(&self, path: &Path) -> Measure {
+    pub fn measure(&self, path: &Path) -> Fullness {
         let meter = Meter::of(path, &self.sourced.prompts, self.estimator);
         gauge(&self.sourced.settings, &self.instructions, &self.learned, self.model(path).as_ref()).measure(&meter)
     }
@@ -496,15 +504,6 @@ fn gauge<'a>(
 ) -> Gauge<'a> {
     let learned = model.and_then(|model| learned.window(model));
     Gauge { settings, model, learned, instructions }
-}
-
-/// By what the settings want tokens to be estimated.
-#[must_use]
-pub fn wanted(settings: &Settings) -> Estimator {
-    match settings.tokens.estimator {
-        EstimatorSetting::Auto => Estimator::Tiktoken,
-        EstimatorSetting::Chars => Estimator::Chars,
-    }
 }
 
 impl From<&Repair> for types::Repair {

@@ -1,9 +1,9 @@
 //! The compaction of a session, by its phase. Each phase holds the values that belong to it, so a plan without a request
 //! or a draft without an operation cannot exist.
 
-use super::{compaction::Planned, operation::Operation, stop::Stop};
+use super::{operation::Operation, stop::Stop};
 use crate::{
-    compaction::draft::Draft,
+    compaction::{draft::Draft, request::Planned},
     ids::OperationId,
     protocol::{errors::Failure, types::CompactParams},
     wire::rpc::Reply,

@@ -254,7 +254,7 @@ impl Session {
     fn appended(&mut self, Append { staged, reply, .. }: Append) {
         self.learn_from(&staged.entries);
         self.count();
-        let usage = self.state.measure().usage;
+        let usage = self.state.usage();
         reply.ok(&AppendAnswer {
             entry_ids: staged.entries.iter().filter(|entry| !entry.is_marker()).map(|entry| entry.id.clone()).collect(),
             leaf_entry_id: self.state.visible_leaf(),
@@ -319,7 +319,7 @@ impl Session {
         {
             self.emitter.emit(About::default(), &event);
         }
-        self.tell_usage(self.state.measure().usage);
+        self.tell_usage(self.state.usage());
     }
 
     pub(super) fn announce(&self, entry: &Entry, operation: Option<OperationId>) {

@@ -2,7 +2,13 @@
 
 use crate::support::{Daemon, Home, assistant, header, text_of, turns, user};
 use abridged::{
-    compaction::{draft::Draft, ladder, meter::Meter},
+    compaction::{
+        draft::Draft,
+        gauge::{Fullness, Gauge},
+        ladder,
+        meter::Meter,
+        request::PlanRequest,
+    },
     conversation::{
         context,
         entry::{self, Entry},
@@ -13,11 +19,6 @@ use abridged::{
     },
     ids::{EntryId, ModelRef},
     protocol::types::{Initiator, Usage, UsageSource},
-    session::{
-        compaction::{self, Snapshot},
-        stop::Stop,
-        usage::{Gauge, Measure},
-    },
     settings::{Layers, Sourced, layers::Source},
 };
 use proptest::{prelude::*, test_runner::RngSeed};
@@ -318,8 +319,8 @@ impl World {
             Some(meter) => meter.follow(&self.path, prompts, Estimator::Tiktoken),
             None => self.meter = Some(Meter::of(&self.path, prompts, Estimator::Tiktoken)),
         }
-        assert_eq!(self.usage(), self.measure(&self.path, Estimator::Tiktoken).usage);
-        assert_eq!(self.usage(), self.measure(&Path::of(&self.entries), Estimator::Tiktoken).usage);
+        assert_eq!(self.usage(), Usage::from(&self.measure(&self.path, Estimator::Tiktoken)));
+        assert_eq!(self.usage(), Usage::from(&self.measure(&Path::of(&self.entries), Estimator::Tiktoken)));
     }
 
     /// Writes an entry of these fields behind the leaf.
@@ -357,12 +358,12 @@ impl World {
         }
     }
 
-    fn measure(&self, path: &Path, estimator: Estimator) -> Measure {
+    fn measure(&self, path: &Path, estimator: Estimator) -> Fullness {
         self.gauge().measure(&Meter::of(path, &self.settings.prompts, estimator))
     }
 
     fn usage(&self) -> Usage {
-        self.gauge().measure(self.meter.as_ref().expect("something was pushed")).usage
+        Usage::from(&self.gauge().measure(self.meter.as_ref().expect("something was pushed")))
     }
 
     fn take(&mut self, step: &Step) {
@@ -453,8 +454,8 @@ impl World {
         let usage = self.usage();
         assert_eq!((usage.context_tokens, usage.source), (tokens_after, UsageSource::Estimate));
         let reopened = Path::of(&self.entries);
-        assert_eq!(self.measure(&reopened, Estimator::Tiktoken).usage, usage);
-        assert_eq!(self.measure(&reopened, Estimator::Chars).usage.context_tokens, tokens_after);
+        assert_eq!(Usage::from(&self.measure(&reopened, Estimator::Tiktoken)), usage);
+        assert_eq!(Usage::from(&self.measure(&reopened, Estimator::Chars)).context_tokens, tokens_after);
         let reported = self.count();
         let off = tokens_after.abs_diff(reported) as f64 / reported as f64;
         assert!(
@@ -463,12 +464,12 @@ impl World {
             self.provider
         );
         self.path.trim();
-        assert_eq!(self.measure(&self.path, Estimator::Tiktoken).usage, usage);
+        assert_eq!(Usage::from(&self.measure(&self.path, Estimator::Tiktoken)), usage);
     }
 
     /// Writes a compaction. Returns the size of the context that it states, if there was anything to compact.
     fn compact_unchecked(&mut self, keep: u64) -> Option<u64> {
-        let snapshot = Snapshot {
+        let request = PlanRequest {
             path: self.path.clone(),
             settings: self.settings.clone(),
             model: Some(self.model.clone()),
@@ -476,9 +477,8 @@ impl World {
             instructions: self.instructions.clone(),
             keep_recent_tokens: Some(keep),
             initiator: Initiator::User,
-            stop: Stop::default(),
         };
-        let planned = compaction::prepare(snapshot).ok()?;
+        let planned = request.plan(&|| false).ok()?;
         // An overhead of more than half of the window may leave no room at all.
         let draft = ladder::extracted(planned.plan, &self.settings.settings, None, &|| false).ok()?;
         self.write(&draft);
@@ -525,7 +525,7 @@ fn a_session_whose_compaction_keeps_nothing_is_as_full_when_it_is_opened_again()
     world.compact(0);
     // The compaction is the whole path: no answer names the model.
     let path = Path::of(&world.entries);
-    let factor = world.measure(&path, Estimator::Tiktoken).factor;
+    let factor = world.measure(&path, Estimator::Tiktoken).scale.factor();
     assert!(path.len() == 1 && (0.7..0.9).contains(&factor), "{factor}");
 }
 
@@ -578,11 +578,11 @@ fn a_system_prompt_that_follows_a_report_is_in_the_context_at_once() {
         assert!(near(system, wanted, wanted.abs() / 10 + 20), "{words}: {system} of {wanted}");
     }
     // The next report agrees with the calibrations that were shifted.
-    let factor = world.measure(&world.path, Estimator::Tiktoken).factor;
+    let factor = world.measure(&world.path, Estimator::Tiktoken).scale.factor();
     world.turn(100, 400, Report::Right);
     let now = world.measure(&world.path, Estimator::Tiktoken);
-    assert!((now.factor - factor).abs() < 0.02, "{factor} then {}", now.factor);
-    assert!(near(now.usage.breakdown.system as i64, world.provider.overhead as i64, 200), "{:?}", now.usage);
+    assert!((now.scale.factor() - factor).abs() < 0.02, "{factor} then {}", now.scale.factor());
+    assert!(near(now.budget.system as i64, world.provider.overhead as i64, 200), "{now:?}");
 }
 
 #[test]
@@ -616,7 +616,7 @@ fn a_small_difference_of_the_instructions_counts_after_a_compaction() {
     world.compact_unchecked(500);
     let before = world.usage();
     // Another estimator finds another size of the same instructions: that is no difference.
-    let by_characters = world.measure(&world.path, Estimator::Chars).usage;
+    let by_characters = Usage::from(&world.measure(&world.path, Estimator::Chars));
     assert_ne!(by_characters.breakdown.system, before.breakdown.system);
     assert_eq!(by_characters.context_tokens, before.context_tokens);
     // The client gives 200 more words with another load.

@@ -7,6 +7,9 @@ use crate::{
     protocol::codes::ErrorData,
     summary::made,
 };
+
+pub use crate::compaction::request::Initiator;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -89,16 +92,6 @@ pub enum When {
     Now,
     /// After the running turn.
     AfterTurn,
-}
-
-/// Initiator of a compaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Initiator {
-    /// A person.
-    User,
-    /// The agent itself.
-    Agent,
 }
 
 /// Result of `session/compact`. The form follows from `wait` and `dryRun`.

@@ -71,7 +71,7 @@ impl Session {
         if !self.work.is_none() {
             return reply.fail(&Failure::Cancelled);
         }
-        let usage = self.state.measure().usage;
+        let usage = self.state.usage();
         let kind = OperationKind::Compaction(Reason::Manual);
         let opening = Opening::now(kind, Place::Top(id), Asked::by(reply, params.wait), usage, stop);
         let operation = self.operations.start(opening);

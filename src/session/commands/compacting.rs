@@ -5,7 +5,12 @@ use crate::{
         purpose::Purpose,
         request::{Origin, RetryOutcome, Update},
     },
-    compaction::{draft::Draft, meter, preview::Preview},
+    compaction::{
+        draft::Draft,
+        meter,
+        preview::Preview,
+        request::{PlanRequest, Planned},
+    },
     conversation::{entry::Entry, mirroring},
     ids::{EntryId, OperationId},
     log::history::History,
@@ -14,13 +19,14 @@ use crate::{
         SessionCompact,
         errors::Failure,
         events::{ChunkSource, Event, Reason, Stage},
-        types::{CompactAnswer, CompactMethod, CompactParams, CompactionResult, Initiator, Preparation, SummaryMethod},
+        types::{
+            CompactAnswer, CompactMethod, CompactParams, CompactionResult, Initiator, Preparation, SummaryMethod, Usage,
+        },
     },
     provider::{Delta, keys},
     session::{
         Input, Session, Write,
         command::{Command, CommandMethod},
-        compaction::{self, Planned, Snapshot},
         costs::CostEntries,
         draft_job::{self, DraftJob, Report},
         handle::Urgent,
@@ -57,12 +63,12 @@ impl Session {
         }
         let id = OperationId::fresh();
         let stop = if dry_run { self.reads.stop.clone() } else { Stop::default() };
-        let snapshot = self.snapshot(&params, stop.clone());
+        let plan = self.plan_request(&params);
         if dry_run {
             let settings = self.state.settings().clone();
             let candidates = self.candidates(params.method);
             return self.spawn_read(move || {
-                let result = guarded(|| compaction::prepare(snapshot)).map(|planned| {
+                let result = guarded(|| Ok(plan.plan(&|| stop.requested())?)).map(|planned| {
                     let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
                     let requests = summarizer.map(|it| draft_job::requests(&planned.plan, it, &settings));
                     let summarizer = summarizer.map(|it| it.model.clone());
@@ -75,8 +81,9 @@ impl Session {
         }
         let urgent = self.urgent.clone();
         reply.on_cancel(move || drop(urgent.send(Box::new(Urgent::TakenBack))));
+        let stopped = stop.clone();
         self.work = Work::Planning(Request { id: id.clone(), params, reply, stop });
-        self.spawn(move || Input::Planned { id, result: guarded(|| compaction::prepare(snapshot)) });
+        self.spawn(move || Input::Planned { id, result: guarded(|| Ok(plan.plan(&|| stopped.requested())?)) });
     }
 
     fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
@@ -128,16 +135,15 @@ impl Session {
         }
     }
 
-    fn snapshot(&self, params: &CompactParams, stop: Stop) -> Snapshot {
+    fn plan_request(&self, params: &CompactParams) -> PlanRequest {
         let path = self.state.path().clone();
         let model = self.state.model(&path);
-        Snapshot {
+        PlanRequest {
             settings: self.state.settings().clone(),
             learned: model.as_ref().and_then(|model| self.state.learned.window(model)),
             instructions: self.state.instructions().clone(),
             keep_recent_tokens: params.keep_recent_tokens,
             initiator: params.initiator.unwrap_or(Initiator::User),
-            stop,
             path,
             model,
         }
@@ -155,7 +161,7 @@ impl Session {
     /// Begins the compaction that was planned, or answers why there is no plan.
     pub(in crate::session) fn begin(&mut self, request: Request, result: Result<Planned, Failure>) {
         let Request { id, params, reply, stop } = request;
-        let Planned { plan, usage } = match result {
+        let Planned { plan, fullness } = match result {
             Ok(planned) => planned,
             Err(failure) => {
                 reply.fail(&failure);
@@ -165,6 +171,7 @@ impl Session {
         let reason = Reason::Manual;
         let kind = OperationKind::Compaction(reason);
         let asked = Asked::by(reply, params.wait);
+        let usage = Usage::from(&fullness);
         let opening = Opening::now(kind, Place::Top(id.clone()), asked, usage, stop.clone());
         // A start is recorded before it is sent.
         self.record(self.operations.unfinished_with(&opening));
@@ -303,7 +310,7 @@ impl Session {
         for entry in costs.iter().chain([entry]).chain(mirrors) {
             self.announce(entry, Some(operation.id.clone()));
         }
-        self.told = self.state.measure().usage;
+        self.told = self.state.usage();
         operation.emit(Event::UsageUpdated { usage: self.told.clone() });
         let end = match sent(entry, made) {
             Some(result) => End::Completed(result),

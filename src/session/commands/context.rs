@@ -86,7 +86,7 @@ struct Context {
 impl Context {
     fn new(view: &View, path: &Path) -> Self {
         let context = context::build(path, view.prompts());
-        let usage = view.measure(path).usage;
+        let usage = Usage::from(&view.measure(path));
         let system = view.instructions().message().cloned();
         Self { context, system, usage, model: view.model(path), blobs: view.blobs().cloned() }
     }

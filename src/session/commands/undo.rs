@@ -25,7 +25,7 @@ impl EditMethod for SessionUndoCompaction {
     }
 
     fn answer(session: &Session, _: &Staged) -> Result<UndoAnswer, Failure> {
-        Ok(UndoAnswer { leaf_entry_id: session.state.visible_leaf(), usage: session.state.measure().usage })
+        Ok(UndoAnswer { leaf_entry_id: session.state.visible_leaf(), usage: session.state.usage() })
     }
 
     fn rewrites_context(_: &SessionParams) -> bool {

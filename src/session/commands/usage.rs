@@ -1,4 +1,4 @@
-//! `session/usage`: how full the context is.
+//! `session/usage`: the fullness of the context.
 
 use crate::{
     conversation::tokens::Estimator,
@@ -13,30 +13,30 @@ use crate::{
 
 impl SessionMethod for SessionUsage {
     fn handle(session: &mut Session, _: SessionParams, reply: Reply) {
-        let measure = session.state.measure();
-        let why = measure.decision(session.state.path()).why().to_owned();
-        let estimator = match measure.estimator {
+        let fullness = session.state.measure();
+        let why = fullness.decision(session.state.path()).why().to_owned();
+        let estimator = match fullness.scale.estimator() {
             Estimator::Tiktoken => "tiktoken",
             Estimator::Chars => "chars",
         };
         reply.ok(&UsageAnswer {
             thresholds: Thresholds {
-                threshold_tokens: measure.budget.threshold,
-                target_tokens: measure.budget.target(),
-                fixed_overhead_tokens: measure.budget.overhead(),
-                summary_tokens: measure.budget.summary_cap(),
-                keep_recent_tokens: measure.compaction.keep_recent_tokens,
-                calibration: measure.calibration,
+                threshold_tokens: fullness.budget.threshold,
+                target_tokens: fullness.budget.target(),
+                fixed_overhead_tokens: fullness.budget.overhead(),
+                summary_tokens: fullness.budget.summary_cap(),
+                keep_recent_tokens: fullness.compaction.keep_recent_tokens,
+                calibration: fullness.calibration,
                 estimator: estimator.to_owned(),
             },
-            usage: measure.usage,
+            usage: Usage::from(&fullness),
             why,
         });
     }
 }
 
 impl Session {
-    /// Sends how full the context is, if that changed since the last event.
+    /// Sends the fullness of the context, if it changed since the last event.
     pub(in crate::session) fn tell_usage(&mut self, usage: Usage) {
         if usage != self.told {
             self.told = usage.clone();

@@ -41,7 +41,7 @@ pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, re
         return reply.fail(&Failure::params("format", what));
     };
     let context = context::build(path, view.prompts());
-    let usage = view.measure(path).usage;
+    let usage = Usage::from(&view.measure(path));
     let compaction = context.compaction().cloned();
     // Each step drops the one before: a context may have a hundred megabytes, and each step holds all of it.
     let request = request(view, path, session, api, &model, &context, &usage);

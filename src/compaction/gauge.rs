@@ -1,19 +1,18 @@
-//! How full a session is: the provider's last report where it still holds, an estimate where not.
+//! The fullness of a session: the provider's last report if it still holds, or else an estimate.
 
+use super::{
+    Decision, Facts,
+    calibrations::Expected,
+    meter::{Anchor, Meter, Since},
+    plan,
+};
 use crate::{
-    compaction::{
-        self, Facts,
-        calibrations::Expected,
-        meter::{Anchor, Meter, Since},
-        plan,
-    },
     conversation::{
         instructions::Instructions,
         path::Path,
-        tokens::{Estimator, calibration::Fit, safe_factor, scaled},
+        tokens::{Scale, calibration::Fit},
     },
-    models::{self, Budget, ModelRef},
-    protocol::types::{Breakdown, Usage, UsageSource},
+    models::{self, Budget, ModelRef, SaidBy},
     settings::{CompactionSettings, Settings, Strategy},
 };
 
@@ -21,49 +20,63 @@ use crate::{
 pub struct Gauge<'a> {
     /// The settings in force.
     pub settings: &'a Settings,
-    /// The model the context is for.
+    /// The model of the context.
     pub model: Option<&'a ModelRef>,
-    /// The window that its provider taught, in tokens.
+    /// The window that the provider reported, in tokens.
     pub learned: Option<u64>,
     /// The system prompt and the tools.
     pub instructions: &'a Instructions,
 }
 
-/// What was measured.
+/// The fullness of a context.
 #[derive(Debug, Clone)]
-pub struct Measure {
-    /// As clients see it.
-    pub usage: Usage,
-    /// How the window is divided.
+pub struct Fullness {
+    /// Size of the context, in tokens.
+    pub context_tokens: u64,
+    /// Source of that size.
+    pub source: Source,
+    /// Size of the summary in it, in tokens.
+    pub summary_tokens: u64,
+    /// The parts of the window, with the sizes of system prompt and tools.
     pub budget: Budget,
-    /// What an estimate is multiplied with.
-    pub factor: f64,
-    /// Reported over estimated tokens, once the reports say more of it than what was expected.
+    /// Source of the window.
+    pub window_source: SaidBy,
+    /// The scale of the session.
+    pub scale: Scale,
+    /// Reported over estimated tokens, if the reports determine it.
     pub calibration: Option<f64>,
-    /// By what was estimated.
-    pub estimator: Estimator,
     /// The settings for this model.
     pub compaction: CompactionSettings,
 }
 
-/// The largest part of the window that an overhead may be which nobody announced.
+/// Source of a context's size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The provider's last report, plus an estimate of the entries after it.
+    Report,
+    /// An estimate of the whole context.
+    Estimate,
+}
+
+/// Largest share of the window that an unannounced overhead may have.
 const LARGEST_OVERHEAD: f64 = 0.75;
 
 impl Gauge<'_> {
-    /// Measures what a meter has summed up.
+    /// Measures the path of a meter.
     #[must_use]
-    pub fn measure(&self, meter: &Meter) -> Measure {
+    pub fn measure(&self, meter: &Meter) -> Fullness {
         let estimator = meter.estimator();
         let window = models::window(self.settings, self.learned, self.model);
         let compaction = self.settings.compaction_for(self.model);
         let (announced_system, announced_tools) = self.instructions.tokens(estimator);
         let calibrations = meter.calibrations();
         let fit = calibrations.fit(Expected {
-            factor: safe_factor(estimator, self.model.map(|model| model.provider.as_str())),
+            factor: Scale::expected(estimator, self.model.map(|model| model.provider.as_str())).factor(),
             announced: announced_system + announced_tools,
             most: window.tokens as f64 * LARGEST_OVERHEAD,
         });
-        let size = |tokens: u64| scaled(tokens, fit.factor);
+        let scale = Scale::new(estimator, fit.factor);
+        let size = |tokens: u64| scale.size(tokens);
         let (system, tools) = match calibrations.is_empty() {
             true => (size(announced_system), size(announced_tools)),
             false => overhead(&fit, size(announced_system), size(announced_tools)),
@@ -75,36 +88,26 @@ impl Gauge<'_> {
             _ => tokens.saturating_sub(size(announced.unsigned_abs())),
         };
         let (context_tokens, source) = match anchor {
-            Anchor::Report(reported) => (grown(reported) + size(messages), UsageSource::Provider),
+            Anchor::Report(reported) => (grown(reported) + size(messages), Source::Report),
             Anchor::Compaction { tokens, overhead, same_estimator } => {
                 let now = match same_estimator {
                     true => system + tools,
                     false => without_noise(grown(overhead), system + tools),
                 };
-                (tokens.saturating_sub(overhead) + now + size(messages), UsageSource::Estimate)
+                (tokens.saturating_sub(overhead) + now + size(messages), Source::Estimate)
             }
-            Anchor::None => (system + tools + size(meter.sent()), UsageSource::Estimate),
+            Anchor::None => (system + tools + size(meter.sent()), Source::Estimate),
         };
-        let summary = size(meter.summary());
-        let usage = Usage {
+        Fullness {
             context_tokens,
-            context_window: Some(budget.window),
-            percent: Some((context_tokens as f64 / budget.window as f64 * 1_000.0).round() / 10.0),
-            threshold_tokens: Some(budget.threshold),
-            reserve_tokens: budget.reserve,
             source,
-            auto_compaction: compaction.enabled && compaction.strategy != Strategy::Off,
-            window_source: window.source.name().to_owned(),
-            breakdown: Breakdown {
-                system,
-                tools,
-                summary,
-                messages: context_tokens.saturating_sub(system + tools + summary),
-            },
-            estimator: estimator.name().to_owned(),
-        };
-        let calibration = fit.learned.then_some(fit.factor);
-        Measure { usage, budget, factor: fit.factor, calibration, estimator, compaction }
+            summary_tokens: size(meter.summary()),
+            budget,
+            window_source: window.source,
+            scale,
+            calibration: fit.learned.then_some(fit.factor),
+            compaction,
+        }
     }
 }
 
@@ -132,14 +135,20 @@ fn without_noise(then: u64, now: u64) -> u64 {
     if then.abs_diff(now) <= noise { then } else { now }
 }
 
-impl Measure {
-    /// What the threshold says of this path.
+impl Fullness {
+    /// Whether automatic compaction is on.
     #[must_use]
-    pub fn decision(&self, path: &Path) -> compaction::Decision {
-        compaction::at_threshold(&Facts {
-            context_tokens: self.usage.context_tokens,
+    pub fn auto(&self) -> bool {
+        self.compaction.enabled && self.compaction.strategy != Strategy::Off
+    }
+
+    /// The decision of the threshold for this path.
+    #[must_use]
+    pub fn decision(&self, path: &Path) -> Decision {
+        super::at_threshold(&Facts {
+            context_tokens: self.context_tokens,
             budget: self.budget,
-            auto: self.usage.auto_compaction,
+            auto: self.auto(),
             undone: path.has_undo(),
             anything_new: plan::anything_new(path),
         })

@@ -1,0 +1,101 @@
+//! A request for a compaction: from a path and the settings to a plan.
+
+use super::{
+    gauge::{Fullness, Gauge},
+    meter::Meter,
+    plan::{self, Demand, NothingToDo, Plan},
+};
+use crate::{
+    conversation::{
+        instructions::Instructions,
+        path::Path,
+        tokens::{self, Estimator},
+    },
+    models::ModelRef,
+    settings::Sourced,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// A request for a compaction with everything that its plan depends on. It owns copies, so that the session can continue.
+pub struct PlanRequest {
+    /// The path to the leaf.
+    pub path: Path,
+    /// The settings in force.
+    pub settings: Arc<Sourced>,
+    /// The model.
+    pub model: Option<ModelRef>,
+    /// The window that the provider reported, in tokens.
+    pub learned: Option<u64>,
+    /// The system prompt and the tools.
+    pub instructions: Arc<Instructions>,
+    /// Size of the kept tail, in tokens, if the request names one.
+    pub keep_recent_tokens: Option<u64>,
+    /// The initiator.
+    pub initiator: Initiator,
+}
+
+/// Initiator of a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Initiator {
+    /// A person.
+    User,
+    /// The agent itself.
+    Agent,
+}
+
+/// A plan, and the fullness of the context before it.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// The fullness.
+    pub fullness: Fullness,
+}
+
+/// The reason why a request has no plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoPlan {
+    /// The work was cancelled.
+    Cancelled,
+    /// There is nothing to compact.
+    NothingToDo(NothingToDo),
+}
+
+impl PlanRequest {
+    /// Plans the compaction. Counts tokens, which may take a while. `stop` tells whether the work is cancelled.
+    ///
+    /// # Errors
+    /// When there is nothing to compact, or the work is cancelled.
+    pub fn plan(self, stop: &dyn Fn() -> bool) -> Result<Planned, NoPlan> {
+        let settings = &self.settings.settings;
+        let estimator = settings.tokens.estimator.into();
+        if estimator == Estimator::Tiktoken {
+            tokens::load();
+            for entry in &self.path[self.path.first_kept()..] {
+                if stop() {
+                    return Err(NoPlan::Cancelled);
+                }
+                entry.count();
+            }
+        }
+        let meter = Meter::of(&self.path, &self.settings.prompts, estimator);
+        let (model, learned, instructions) = (self.model.as_ref(), self.learned, &*self.instructions);
+        let fullness = Gauge { settings, model, learned, instructions }.measure(&meter);
+        // An agent may ask after every turn; each compaction costs details.
+        let too_early = fullness.context_tokens < fullness.budget.threshold / 2;
+        if self.initiator == Initiator::Agent && too_early {
+            return Err(NoPlan::NothingToDo(NothingToDo::BelowHalfThreshold));
+        }
+        let demand = Demand {
+            keep: self.keep_recent_tokens.unwrap_or(fullness.compaction.keep_recent_tokens),
+            explicit: self.keep_recent_tokens.is_some(),
+            scale: fullness.scale,
+            budget: fullness.budget,
+            tokens_before: fullness.context_tokens,
+        };
+        let plan = plan::plan(self.path, demand, self.settings.prompts.clone()).map_err(NoPlan::NothingToDo)?;
+        Ok(Planned { plan: plan.carrying(meter.calibrations().carried()), fullness })
+    }
+}
