@@ -6,9 +6,8 @@ use crate::{
         entry::{CarriedCalibration, Preserved},
         instructions::Difference,
         tokens::{
-            Estimator,
+            Estimator, Scale,
             calibration::{Basis, Calibration, Fit, Learner, Prior},
-            safe_factor,
         },
     },
     ids::ModelRef,
@@ -109,7 +108,8 @@ impl Calibrations {
         let line = match current.map(|(_, learner)| learner).filter(taught).or_else(latest) {
             Some(learner) => learner.line(),
             None => Fit {
-                factor: safe_factor(self.estimator, self.model.as_ref().map(|model| model.provider.as_str())),
+                factor: Scale::expected(self.estimator, self.model.as_ref().map(|model| model.provider.as_str()))
+                    .factor(),
                 overhead: self.carried_overhead.unwrap_or_default(),
                 learned: false,
             },

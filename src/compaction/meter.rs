@@ -9,7 +9,7 @@ use crate::{
         instructions::{Announced, Difference},
         message::outline::Role,
         path::{Path, Revision},
-        tokens::{self, Estimator, calibration::Basis},
+        tokens::{Estimator, calibration::Basis},
     },
     ids::ModelRef,
     prompts::Prompts,
@@ -241,5 +241,5 @@ pub fn sent(entry: &Entry, estimator: Estimator) -> u64 {
 
 fn pinned(path: &Path) -> u64 {
     let texts = context::texts_of_pins(path, path.first_kept(), path.pins());
-    texts.iter().map(|(_, text)| tokens::utf16_len(text).div_ceil(4) as u64).sum()
+    texts.iter().map(|(_, text)| Estimator::Chars.of_text(text)).sum()
 }

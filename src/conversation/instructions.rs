@@ -77,15 +77,9 @@ impl Instructions {
     #[must_use]
     pub fn tokens(&self, estimator: Estimator) -> (u64, u64) {
         let (system, tools) = &self.sizes;
-        let (system, tools) = match estimator {
-            Estimator::Chars => (system.chars(), tools.chars()),
-            Estimator::Tiktoken => (
-                system.counted(|| self.system_prompt().map_or(0, tokens::of_text)),
-                tools.counted(|| {
-                    self.tools().unwrap_or_default().iter().map(|it| tokens::of_text(&it.to_string())).sum()
-                }),
-            ),
-        };
+        let system = system.tokens(estimator, || self.system_prompt().map_or(0, tokens::of_text));
+        let of_tool = |tool: &Value| tokens::of_text(&tool.to_string());
+        let tools = tools.tokens(estimator, || self.tools().unwrap_or_default().iter().map(of_tool).sum());
         (u64::from(system), u64::from(tools))
     }
 

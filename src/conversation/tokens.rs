@@ -19,12 +19,6 @@ const UNKNOWN_IMAGE: u32 = 1_200;
 /// The largest any provider charges for one image after scaling it down (Anthropic's published cap), in tokens.
 const LARGEST_IMAGE: u32 = 1_600;
 
-/// Until a provider has reported: other providers' tokenizers find more tokens in code than OpenAI's.
-const SAFE_TIKTOKEN: f64 = 1.2;
-
-/// Until a provider has reported: characters/4 was 21–27 % low on 881 real reports.
-const SAFE_CHARS: f64 = 1.35;
-
 /// A method of estimation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Estimator {
@@ -194,24 +188,6 @@ pub fn of_image(base64_data: &str) -> u32 {
         }
         Err(_) => UNKNOWN_IMAGE,
     }
-}
-
-/// The factor that is expected of a provider before its first report.
-#[must_use]
-pub fn safe_factor(estimator: Estimator, provider: Option<&str>) -> f64 {
-    match (estimator, provider) {
-        (Estimator::Chars, _) => SAFE_CHARS,
-        // The vocabulary is OpenAI's own; with no model at all there is nobody to be careful for.
-        (Estimator::Tiktoken, None) => 1.0,
-        (Estimator::Tiktoken, Some(provider)) if provider.starts_with("openai") => 1.0,
-        (Estimator::Tiktoken, Some(_)) => SAFE_TIKTOKEN,
-    }
-}
-
-/// `tokens` times `factor`, rounded up.
-#[must_use]
-pub fn scaled(tokens: u64, factor: f64) -> u64 {
-    (tokens as f64 * factor).ceil() as u64
 }
 
 #[cfg(test)]
