@@ -20,14 +20,14 @@ struct State {
     alarms: Vec<Instant>,
 }
 
-impl SteppedClock {
-    /// A clock at its start.
-    #[must_use]
-    pub fn new() -> Self {
+impl Default for SteppedClock {
+    fn default() -> Self {
         let start = Instant::now();
         Self(Arc::new(Mutex::new(State { start, now: start, alarms: Vec::new() })))
     }
+}
 
+impl SteppedClock {
     /// The time since the start.
     #[must_use]
     pub fn passed(&self) -> Duration {

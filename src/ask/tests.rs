@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
     future,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Waker},
     time::Duration,
 };
@@ -75,11 +75,11 @@ struct State {
 impl World {
     fn new(script: impl IntoIterator<Item = Reply>) -> Self {
         let state = State { script: script.into_iter().collect(), seen: Vec::new() };
-        Self { clock: SteppedClock::new(), state: Arc::new(Mutex::new(state)) }
+        Self { clock: SteppedClock::default(), state: Arc::new(Mutex::new(state)) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no panic")
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn see(&self, seen: Seen) {

@@ -542,7 +542,7 @@ mod tests {
 
     #[test]
     fn the_time_for_a_maintenance_ends_whatever_is_asked() {
-        let (clock, client) = (SteppedClock::new(), Arc::new(Silent::default()));
+        let (clock, client) = (SteppedClock::default(), Arc::new(Silent::default()));
         let deadline = Duration::from_secs(60);
         let (written, made) = clock.run(summarize(&job(&clock, client.clone(), deadline), &|_| {}));
         assert!(written.is_none() && made.by.is_none());
