@@ -180,14 +180,14 @@ impl Decoder {
         self.tokens.read(&chunk["usageMetadata"]);
         let feedback = &chunk["promptFeedback"];
         if let Some(why) = feedback["blockReason"].as_str().filter(|why| !why.ends_with("_UNSPECIFIED")) {
-            self.blocked = Some(with_words(why, str_of(feedback, "blockReasonMessage")));
+            self.blocked = Some(with_words(why, reading::text(feedback, "blockReasonMessage")));
         }
         let candidate = &chunk["candidates"][0];
         for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
             deltas.extend(self.part(part));
         }
         if let Some(reason) = candidate["finishReason"].as_str().filter(|reason| !reason.ends_with("_UNSPECIFIED")) {
-            self.finish = Some((reason.to_owned(), str_of(candidate, "finishMessage").to_owned()));
+            self.finish = Some((reason.to_owned(), reading::text(candidate, "finishMessage").to_owned()));
         }
         Ok(())
     }
@@ -197,7 +197,7 @@ impl Decoder {
         let call = &part["functionCall"];
         if call.is_object() {
             let arguments = if call["args"].is_object() { call["args"].to_string() } else { "{}".to_owned() };
-            let (id, name) = (self.call_id(str_of(call, "id")), str_of(call, "name").to_owned());
+            let (id, name) = (self.call_id(reading::text(call, "id")), reading::text(call, "name").to_owned());
             self.parts.push(Part::Call { id, name, arguments: arguments.clone(), signature });
             return Some(Delta::Call(arguments));
         }
@@ -467,10 +467,6 @@ impl Thinking {
         }
         Some(config)
     }
-}
-
-fn str_of<'a>(value: &'a Value, key: &str) -> &'a str {
-    value[key].as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -216,9 +216,9 @@ impl Decoder {
 
     fn begins(&mut self, event: &Value) -> Option<Delta> {
         let json = &event["item"];
-        let mut item = Item::new(Kind::of(json)?, reading::count_at(event, "/output_index"), str_of(json, "id"));
-        item.call = (str_of(json, "call_id").to_owned(), str_of(json, "name").to_owned());
-        item.text.push_str(str_of(json, "arguments"));
+        let mut item = Item::new(Kind::of(json)?, reading::count_at(event, "/output_index"), reading::text(json, "id"));
+        item.call = (reading::text(json, "call_id").to_owned(), reading::text(json, "name").to_owned());
+        item.text.push_str(reading::text(json, "arguments"));
         self.items.push(item);
         None
     }
@@ -288,7 +288,7 @@ impl Decoder {
         let mut deltas = Vec::new();
         for (at, kind, json, exact) in &stated {
             let free = || (0..seen).filter(|it| !taken[*it] && self.items[*it].kind == *kind);
-            let id = str_of(json, "id");
+            let id = reading::text(json, "id");
             let by_id = || free().find(|it| !id.is_empty() && self.items[*it].id == id);
             let by_place = || free().find(|it| self.items[*it].place == Some(*at as u64));
             // Where none is missing, only their names differ, and their order tells which is which.
@@ -358,7 +358,7 @@ fn answer(said: &[Said<'_>], used: &mut HashSet<String>) -> Vec<Value> {
     let reasoning = |said: &Said<'_>| match said {
         Said::Thinking { signature, .. } => {
             let item = signature.and_then(sendable);
-            Some(item.filter(|item| item["id"].is_null() || used.insert(str_of(item, "id").to_owned())))
+            Some(item.filter(|item| item["id"].is_null() || used.insert(reading::text(item, "id").to_owned())))
         }
         _ => None,
     };
@@ -381,7 +381,7 @@ fn answer(said: &[Said<'_>], used: &mut HashSet<String>) -> Vec<Value> {
         items.push(item);
     }
     for item in items.iter_mut().filter(|item| item["type"] != "reasoning" && !item["id"].is_null()) {
-        if !used.insert(str_of(item, "id").to_owned()) {
+        if !used.insert(reading::text(item, "id").to_owned()) {
             item.as_object_mut().map(|item| item.shift_remove("id"));
         }
     }
@@ -392,7 +392,7 @@ fn answer(said: &[Said<'_>], used: &mut HashSet<String>) -> Vec<Value> {
 /// inside is an error to it.
 fn sendable(signature: &str) -> Option<Value> {
     let item: Value = serde_json::from_str(signature).ok()?;
-    let encrypted = !str_of(&item, "encrypted_content").is_empty();
+    let encrypted = !reading::text(&item, "encrypted_content").is_empty();
     let open = item["content"].as_array().is_some_and(|content| !content.is_empty());
     (item["type"] == "reasoning" && (encrypted || open)).then_some(item)
 }
@@ -421,7 +421,7 @@ const LONGEST_ID: usize = 64;
 fn read_signature(signature: &str) -> (String, Option<String>) {
     match serde_json::from_str::<Value>(signature) {
         Ok(json) if json.is_object() => {
-            (str_of(&json, "id").to_owned(), json["phase"].as_str().map(std::borrow::ToOwned::to_owned))
+            (reading::text(&json, "id").to_owned(), json["phase"].as_str().map(std::borrow::ToOwned::to_owned))
         }
         _ => (signature.to_owned(), None),
     }
@@ -512,7 +512,7 @@ impl Item {
                 summary if summary.is_empty() => texts("content", "text").join(BETWEEN_SECTIONS),
                 summary => summary.join(BETWEEN_SECTIONS),
             },
-            Kind::Call => str_of(json, "arguments").to_owned(),
+            Kind::Call => reading::text(json, "arguments").to_owned(),
         };
         let told = text.strip_prefix(&self.text).filter(|more| !more.is_empty()).map(|more| match self.kind {
             Kind::Message => Delta::Text(more.to_owned()),
@@ -525,10 +525,10 @@ impl Item {
             }
         };
         or_before(&text, &mut self.text);
-        or_before(str_of(json, "id"), &mut self.id);
+        or_before(reading::text(json, "id"), &mut self.id);
         or_before(&texts("content", "refusal").concat(), &mut self.refusal);
-        or_before(str_of(json, "call_id"), &mut self.call.0);
-        or_before(str_of(json, "name"), &mut self.call.1);
+        or_before(reading::text(json, "call_id"), &mut self.call.0);
+        or_before(reading::text(json, "name"), &mut self.call.1);
         if let Some(phase) = json["phase"].as_str() {
             self.phase = Some(phase.to_owned());
         }
@@ -596,10 +596,6 @@ fn failure(response: &Value) -> Trouble {
 
 fn is_there(value: &Value) -> bool {
     !value.is_null()
-}
-
-fn str_of<'a>(value: &'a Value, key: &str) -> &'a str {
-    value[key].as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -21,6 +21,11 @@ pub(super) fn count_at(json: &Value, pointer: &str) -> Option<u64> {
     json.pointer(pointer).and_then(count)
 }
 
+/// The text of a field; empty where there is none.
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_default()
+}
+
 /// The JSON of an event or a body.
 pub(super) fn json(text: &str) -> Result<Value, Trouble> {
     serde_json::from_str(text).map_err(|_| Trouble::new(TroubleKind::Garbled, text))

@@ -72,6 +72,23 @@ pub struct Outline {
 }
 
 impl Outline {
+    /// A message of a role without any content.
+    fn blank(role: Role) -> Self {
+        Self {
+            role,
+            failed: false,
+            empty: true,
+            silent: true,
+            excluded: false,
+            calls: Vec::new(),
+            answers: None,
+            usage: None,
+            invalid_usage: false,
+            model: None,
+            chars: 0,
+        }
+    }
+
     /// Reads the outline of a message. What it takes, `Message::parse` takes too, and the other way round.
     ///
     /// # Errors
@@ -97,17 +114,10 @@ impl Outline {
         };
         let silent = |block: &Block| matches!(block, Block::Text(text) if text.is_empty());
         let mut outline = Self {
-            role,
-            failed: false,
             empty: message.blocks().is_empty(),
             silent: message.blocks().iter().all(silent),
-            excluded: false,
-            calls: Vec::new(),
-            answers: None,
-            usage: None,
-            invalid_usage: false,
-            model: None,
             chars: message.chars(),
+            ..Self::blank(role)
         };
         match message {
             Message::Assistant(answer) => {
@@ -263,19 +273,7 @@ struct WireBlock<'a> {
 
 impl WireOutline<'_> {
     fn outline(self) -> Option<Outline> {
-        let mut outline = Outline {
-            role: role(&self.role)?,
-            failed: false,
-            empty: true,
-            silent: true,
-            excluded: false,
-            calls: Vec::new(),
-            answers: None,
-            usage: None,
-            invalid_usage: false,
-            model: None,
-            chars: 0,
-        };
+        let mut outline = Outline::blank(role(&self.role)?);
         match outline.role {
             Role::Execution => {
                 let command = self.command.or(self.code)?;
