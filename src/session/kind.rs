@@ -18,8 +18,18 @@ pub enum OperationKind {
     Compaction(Reason),
 }
 
+impl OperationKind {
+    /// Whether no client asked for it.
+    #[must_use]
+    pub fn is_automatic(self) -> bool {
+        match self {
+            Self::Compaction(reason) => reason != Reason::Manual,
+        }
+    }
+}
+
 /// The name of a compaction in the lock, in answers and in errors.
-pub const COMPACTION: &str = "compaction";
+const COMPACTION: &str = "compaction";
 
 impl Kind for OperationKind {
     type Product = Box<CompactionResult>;

@@ -146,6 +146,7 @@ pub struct Opening<K, W> {
 }
 
 /// A step that the session performs.
+#[expect(clippy::large_enum_variant, reason = "a few steps live for a moment")]
 #[derive(Debug)]
 pub enum Step<W, A> {
     /// Sets the status that other tasks see.
@@ -263,7 +264,8 @@ impl<K: Kind, W> Operations<K, W> {
         let gone = self.take_out(gone);
         let mut waiting = Vec::new();
         let mut answers = Vec::new();
-        let introduced = matches!(asked, Asked::Answered(_) | Asked::Introduced);
+        // The id of a part was introduced with its whole.
+        let introduced = part == Part::OfParent || matches!(asked, Asked::Answered(_) | Asked::Introduced);
         match asked {
             Asked::Answered(request) | Asked::Batched(request) => {
                 answers.push(Step::Answer(request, kind.started(&id)));

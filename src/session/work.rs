@@ -1,7 +1,7 @@
 //! The compaction of a session, by its phase. Each phase holds the values that belong to it, so a plan without a request
 //! or a draft without an operation cannot exist.
 
-use super::{operation::Operation, stop::Stop};
+use super::{kind::OperationKind, operation::Operation, stop::Stop};
 use crate::{
     compaction::{draft::Draft, request::Planned},
     ids::OperationId,
@@ -13,6 +13,8 @@ use crate::{
 pub(super) struct Request {
     /// The id of the operation that it becomes.
     pub id: OperationId,
+    /// Its kind and cause.
+    pub kind: OperationKind,
     /// Its params.
     pub params: CompactParams,
     /// Its answer.
@@ -74,10 +76,10 @@ impl Work {
         }
     }
 
-    /// The id of the request whose start was not sent.
-    pub fn unstarted(&self) -> Option<&OperationId> {
+    /// The request whose start was not sent.
+    pub fn unstarted(&self) -> Option<&Request> {
         match self {
-            Self::Planning(request) | Self::Planned(request, _) => Some(&request.id),
+            Self::Planning(request) | Self::Planned(request, _) => Some(request),
             _ => None,
         }
     }

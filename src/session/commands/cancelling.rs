@@ -2,13 +2,13 @@
 
 use crate::{
     ids::OperationId,
-    protocol::{errors::Failure, events::Reason, types::Cancelled},
+    protocol::{errors::Failure, types::Cancelled},
     session::{
         Session,
         command::Command,
+        commands::compacting::BY_CLIENT,
         handle::CancelReply,
-        kind::{COMPACTION, OperationKind},
-        operations::{Asked, Cancelling, End, Opening, Place},
+        operations::{Asked, Cancelling, End, Kind as _, Opening, Place},
         stop::Stop,
         work::{Request, Work},
     },
@@ -23,7 +23,8 @@ impl Session {
         if which.is_none() {
             unstarted.extend(self.take_waiting_compactions());
         }
-        let named = |request: &Request| Cancelled { operation_id: request.id.clone(), kind: COMPACTION.to_owned() };
+        let named =
+            |request: &Request| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
         reply.answer(cancelling.named.iter().cloned().chain(unstarted.iter().map(named)).collect());
         self.end_cancelled(cancelling);
         unstarted.into_iter().for_each(|request| self.begin_cancelled(request));
@@ -56,7 +57,13 @@ impl Session {
         for command in std::mem::take(&mut self.commands) {
             match command {
                 Command::Compact(params, reply) if params.dry_run != Some(true) => {
-                    taken.push(Request { id: OperationId::fresh(), params, reply, stop: Stop::default() });
+                    taken.push(Request {
+                        id: OperationId::fresh(),
+                        kind: BY_CLIENT,
+                        params,
+                        reply,
+                        stop: Stop::default(),
+                    });
                 }
                 command => self.commands.push_back(command),
             }
@@ -66,13 +73,12 @@ impl Session {
 
     /// Starts and ends a compaction that was cancelled before its start was sent.
     fn begin_cancelled(&mut self, request: Request) {
-        let Request { id, params, reply, stop } = request;
+        let Request { id, kind, params, reply, stop } = request;
         stop.request();
         if !self.work.is_none() {
             return reply.fail(&Failure::Cancelled);
         }
         let usage = self.state.usage();
-        let kind = OperationKind::Compaction(Reason::Manual);
         let opening = Opening::now(kind, Place::Top(id), Asked::by(reply, params.wait), usage, stop);
         let operation = self.operations.start(opening);
         self.finish(operation, End::Cancelled);

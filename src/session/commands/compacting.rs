@@ -30,9 +30,9 @@ use crate::{
         costs::CostEntries,
         draft_job::{self, DraftJob, Report},
         handle::Urgent,
-        kind::{COMPACTION, OperationKind},
+        kind::OperationKind,
         operation::Operation,
-        operations::{Asked, End, Opening, Place},
+        operations::{Asked, End, Kind as _, Opening, Place},
         result::sent,
         stop::Stop,
         work::{Request, Work},
@@ -45,6 +45,9 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+
+/// The kind of a compaction that a client asks for.
+pub const BY_CLIENT: OperationKind = OperationKind::Compaction(Reason::Manual);
 
 impl CommandMethod for SessionCompact {
     fn command(params: CompactParams, reply: Reply) -> Command {
@@ -82,7 +85,7 @@ impl Session {
         let urgent = self.urgent.clone();
         reply.on_cancel(move || drop(urgent.send(Box::new(Urgent::TakenBack))));
         let stopped = stop.clone();
-        self.work = Work::Planning(Request { id: id.clone(), params, reply, stop });
+        self.work = Work::Planning(Request { id: id.clone(), kind: BY_CLIENT, params, reply, stop });
         self.spawn(move || Input::Planned { id, result: guarded(|| Ok(plan.plan(&|| stopped.requested())?)) });
     }
 
@@ -103,10 +106,10 @@ impl Session {
         }
         self.writable()?;
         self.nothing_planned()?;
-        self.operations.room_for(&OperationKind::Compaction(Reason::Manual))
+        self.operations.room_for(&BY_CLIENT)
     }
 
-    /// Who may write a summary, in order.
+    /// The models that may write a summary, in order.
     fn candidates(&self, method: Option<CompactMethod>) -> Vec<Result<Candidate, Unfit>> {
         if method == Some(CompactMethod::Extractive) {
             return Vec::new();
@@ -131,7 +134,7 @@ impl Session {
     fn nothing_planned(&self) -> Result<(), Failure> {
         match self.work.unstarted() {
             None => Ok(()),
-            Some(id) => Err(Failure::Busy { operation_id: id.clone(), kind: COMPACTION }),
+            Some(request) => Err(Failure::Busy { operation_id: request.id.clone(), kind: request.kind.name() }),
         }
     }
 
@@ -160,7 +163,7 @@ impl Session {
 
     /// Begins the compaction that was planned, or answers why there is no plan.
     pub(in crate::session) fn begin(&mut self, request: Request, result: Result<Planned, Failure>) {
-        let Request { id, params, reply, stop } = request;
+        let Request { id, kind, params, reply, stop } = request;
         let Planned { plan, fullness } = match result {
             Ok(planned) => planned,
             Err(failure) => {
@@ -168,8 +171,6 @@ impl Session {
                 return self.answer_waiting();
             }
         };
-        let reason = Reason::Manual;
-        let kind = OperationKind::Compaction(reason);
         let asked = Asked::by(reply, params.wait);
         let usage = Usage::from(&fullness);
         let opening = Opening::now(kind, Place::Top(id.clone()), asked, usage, stop.clone());
@@ -179,7 +180,7 @@ impl Session {
         operation.progress(Stage::Summarizing, 0, 1);
         // A compaction that was asked for has no deadline.
         let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
-        let deadline = (reason != Reason::Manual).then_some(deadline);
+        let deadline = kind.is_automatic().then_some(deadline);
         self.work = Work::Drafting(operation);
         let job = DraftJob {
             origin: Origin { session: self.state.id.clone(), operation: id.clone() },

@@ -313,13 +313,17 @@ impl Reader {
             }
             Sent::Status(status) => {
                 let published = self.published.clone().expect("it was published");
-                if let (None, Some(_), Some(opening)) = (&status.operation_id, &published.operation_id, self.opening) {
-                    let how = self.facts[opening].how;
-                    assert!(!matches!(how, How::Answered | How::Introduced), "the id was introduced");
-                    assert_eq!(Status { operation_id: published.operation_id.clone(), ..status.clone() }, published);
-                } else {
-                    assert_eq!(*status, published, "what is sent is what others see");
-                }
+                let named_by_start = |fact: &Fact| {
+                    let introduced = fact.is_part || matches!(fact.how, How::Answered | How::Introduced);
+                    !introduced && published.operation_id.as_ref() == Some(&fact.id)
+                };
+                let hidden = self.opening.is_some_and(|opening| named_by_start(&self.facts[opening]));
+                let operation_id = published.operation_id.clone().filter(|_| !hidden);
+                assert_eq!(
+                    *status,
+                    Status { operation_id, ..published.clone() },
+                    "the id is named once it is introduced"
+                );
                 assert_ne!(self.status.as_ref().unwrap_or(&idle()), &published, "a status is sent when it changed");
                 self.status = Some(published);
             }
@@ -409,7 +413,8 @@ impl World {
                 && !fact.stopping
                 && !self.commits(*it)
         };
-        let gone: Vec<usize> = self.open().into_iter().filter(gives_way).collect();
+        let before = self.open();
+        let gone: Vec<usize> = before.iter().copied().filter(gives_way).collect();
         let asked = match how {
             How::Answered => Asked::Answered(number),
             How::Batched => Asked::Batched(number),
@@ -429,7 +434,14 @@ impl World {
         self.reader.opening = Some(number);
         self.held.push((number, held));
         assert_eq!(self.is_open(number), !too_late, "one whose parent is over has its start and its end");
-        assert!(gone.iter().all(|it| !self.is_open(*it)), "they gave way");
+        for it in before.into_iter().filter(|it| !self.reader.facts[*it].stopping) {
+            let gave_way = gone.iter().any(|gone| it == *gone || self.reader.is_inside(it, *gone));
+            assert_eq!(
+                self.is_open(it),
+                !gave_way,
+                "those that give way end with the ones inside of them, and no others"
+            );
+        }
     }
 
     fn cancel(&mut self, which: Option<usize>) {
@@ -673,4 +685,12 @@ fn one_operation_blocks_another_unless_it_gives_way() {
     assert_eq!(busy(Sort::Recovery), Some(("own-2".to_owned(), "recovery")));
     drop(recovery);
     assert_eq!(busy(Sort::Recovery), None);
+
+    let turn = open(Sort::Turn, 3);
+    let kind = Tested { sort: Sort::Maintenance, number: 4 };
+    let inner = operations.start(Opening::now(kind, turn.inside(), Asked::Unasked, usage(), Stop::default()));
+    inner.commits();
+    let recovery = open(Sort::Recovery, 5);
+    assert!(turn.is_open() && inner.is_open(), "what is being written, and what it runs in, gives way to nothing");
+    drop(recovery);
 }
