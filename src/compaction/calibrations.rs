@@ -159,3 +159,21 @@ impl Calibrations {
         self.carried_overhead.is_none() && self.learners.iter().all(|(_, learner)| learner.calibration().is_empty())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_that_mean_an_overhead_over_the_possible_one_are_ignored() {
+        let mut calibrations = Calibrations::new(Estimator::Tiktoken);
+        (1..=6).for_each(|at| calibrations.report(at * 1_000, 100_000 + at * 1_000, Basis::Whole));
+        let fit = |most: f64, announced: u64| calibrations.fit(Expected { factor: 1.0, announced, most });
+        let ignored = Fit { factor: 1.0, overhead: 2_000.0, learned: false };
+        assert_eq!(fit(75_000.0, 2_000), ignored);
+        // A larger window has room for it, and so have announced instructions of that size.
+        for fit in [fit(150_000.0, 2_000), fit(75_000.0, 101_000)] {
+            assert!((97_000.0..103_000.0).contains(&fit.overhead), "{fit:?}");
+        }
+    }
+}

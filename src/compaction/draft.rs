@@ -145,3 +145,37 @@ pub(super) fn goal(plan: &Plan) -> u64 {
     let budget = plan.demand.budget;
     if plan.demand.explicit { budget.threshold } else { budget.target() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        compaction::plan::{self, Demand},
+        conversation::tokens::{Estimator, Scale},
+        settings::CompactionSettings,
+    };
+
+    fn budget(overhead: u64) -> Budget {
+        Budget::of(200_000, &CompactionSettings::default(), overhead, 0)
+    }
+
+    #[test]
+    fn another_overhead_is_in_the_size_and_the_line_of_a_draft() {
+        let mut path = Path::default();
+        let line = json!({"type": "message", "id": "a", "message": {"role": "user", "content": "Fix the parser."}});
+        path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
+        let scale = Scale::expected(Estimator::Chars, None);
+        let demand = Demand { keep: 0, explicit: true, scale, budget: budget(1_000), tokens_before: 0 };
+        let plan = plan::plan(path.clone(), demand, Arc::default()).expect("a plan");
+        let summary = Summary { text: "A summary.".into(), short: String::new(), files: Default::default() };
+        let draft = Draft::extracted(plan, summary, Vec::new());
+        let calibration = json!({"estimator": "chars", "sums": {"weight": 1.0}});
+        let calibrations: Vec<CarriedCalibration> = vec![serde_json::from_value(calibration).expect("a calibration")];
+        let other = draft.clone().with_overhead(budget(5_000), calibrations.clone());
+        assert_eq!(other.tokens_after, draft.tokens_after + 4_000);
+        let line = other.line(&"c".into(), None, &path, None, other.tokens_after);
+        let entry = Entry::parse(line.into()).expect("an entry");
+        let preserved = entry.compaction().and_then(|compaction| compaction.preserved()).expect("data");
+        assert_eq!((preserved.overhead, &preserved.calibrations), (Some(5_000), &calibrations));
+    }
+}

@@ -154,3 +154,29 @@ impl Fullness {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn announced_instructions_count_at_least_seven_tenths_of_their_estimate() {
+        let divided = |reported: f64| overhead(&Fit { factor: 1.0, overhead: reported, learned: true }, 1_000, 3_000);
+        assert_eq!(divided(0.0), (700, 2_100));
+        assert_eq!(divided(3_000.0), (750, 2_250));
+        assert_eq!(divided(6_000.0), (3_000, 3_000));
+    }
+
+    #[test]
+    fn a_difference_between_estimators_is_noise_up_to_a_tenth_or_500_tokens() {
+        for (then, now, counted) in [
+            (10_000, 11_000, 10_000),
+            (10_000, 11_001, 11_001),
+            (10_000, 8_999, 8_999),
+            (100, 600, 100),
+            (100, 601, 601),
+        ] {
+            assert_eq!(without_noise(then, now), counted, "{then} and {now}");
+        }
+    }
+}

@@ -243,3 +243,46 @@ fn pinned(path: &Path) -> u64 {
     let texts = context::texts_of_pins(path, path.first_kept(), path.pins());
     texts.iter().map(|(_, text)| Estimator::Chars.of_text(text)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compaction::calibrations::Expected;
+    use serde_json::{Value, json};
+
+    fn path(lines: &[Value]) -> Path {
+        let mut path = Path::default();
+        for (at, line) in lines.iter().enumerate() {
+            let mut line = line.clone();
+            line["id"] = json!(at.to_string());
+            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
+        }
+        path
+    }
+
+    /// A user message of this many tokens by characters.
+    fn user(tokens: usize) -> Value {
+        json!({"type": "message", "message": {"role": "user", "content": "abc ".repeat(tokens)}})
+    }
+
+    /// An answer with a report.
+    fn report(tokens: u64) -> Value {
+        let usage = json!({"input": tokens, "output": 1});
+        json!({"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "usage": usage}})
+    }
+
+    fn edit(target: &str) -> Value {
+        json!({"type": "context_edit", "targetId": target, "replacement": {"content": "x"}})
+    }
+
+    #[test]
+    fn a_report_after_an_edit_is_no_growth_since_the_report_before_it() {
+        // The provider counts as the estimator does, with an overhead of 1000. The edit takes 4000 tokens out, and 10_000
+        // tokens are added.
+        let lines =
+            [user(4_000), user(1_000), report(6_000), edit("0"), user(10_000), report(12_000), edit("1"), user(100)];
+        let meter = Meter::of(&path(&lines), &Prompts::default(), Estimator::Chars);
+        let fit = meter.calibrations().fit(Expected { factor: 1.0, announced: 0, most: 50_000.0 });
+        assert!((fit.factor - 1.0).abs() < 0.02, "{fit:?}");
+    }
+}

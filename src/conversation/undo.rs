@@ -126,3 +126,86 @@ impl Undoing {
 fn may_leave(entry: &Entry) -> bool {
     matches!(entry.body, Body::Mirror(_) | Body::Usage)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path of these lines, each the child of the one before.
+    fn path(lines: &[Value]) -> Path {
+        let mut parent = Value::Null;
+        let mut entry = |line: &Value| {
+            let mut line = line.clone();
+            line["parentId"] = std::mem::replace(&mut parent, line["id"].clone());
+            Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
+        };
+        Path::of(&lines.iter().map(&mut entry).collect::<Vec<_>>())
+    }
+
+    fn message(id: &str, role: &str, content: &str) -> Value {
+        json!({"type": "message", "id": id, "message": {"role": role, "content": content}})
+    }
+
+    fn compaction(id: &str) -> Value {
+        json!({"type": "compaction", "id": id, "summary": id, "tokensBefore": 9, "firstKeptEntryId": "none"})
+    }
+
+    /// The compaction line that an undo writes where a second compaction and two messages follow `lines`.
+    fn restated(lines: &[Value]) -> Value {
+        let later = [message("u8", "user", "more"), compaction("second"), message("u9", "user", "last")];
+        let whole = path(&[lines, &later].concat());
+        let undoing = Undoing::of(&whole, &Arc::default()).expect("a compaction");
+        let (entries, _) = undoing.complete(whole.with(undoing.marker().clone()));
+        let mut lines = entries.iter().filter(|entry| entry.kind == "compaction").map(|entry| entry.line());
+        serde_json::from_str(lines.next().expect("a compaction line")).expect("JSON")
+    }
+
+    #[test]
+    fn the_repeated_compaction_has_no_cost_and_counts_no_messages() {
+        let mut first = compaction("first");
+        first.as_object_mut().expect("an object").remove("firstKeptEntryId");
+        first["usage"] = json!({"input": 5});
+        first["keepLastMessages"] = json!(1);
+        let line = restated(&[message("u1", "user", "a"), message("u2", "user", "b"), first]);
+        assert_eq!((&line["usage"], &line["keepLastMessages"]), (&Value::Null, &Value::Null));
+        assert_eq!((&line["summary"], &line["firstKeptEntryId"]), (&json!("first"), &json!("u2")));
+    }
+
+    #[test]
+    fn the_repeated_compaction_has_the_system_message_of_the_leaf() {
+        let mut first = compaction("first");
+        first["systemMessage"] = json!({"role": "system", "content": "", "sections": {"date": "Monday"}});
+        let change = |section: Value| json!({"type": "message", "id": "s", "message": {"role": "system", "content": "", "sections": {"date": section}}});
+        let line = restated(&[first.clone(), change(json!("Tuesday"))]);
+        assert_eq!(line["systemMessage"]["sections"], json!({"date": "Tuesday"}));
+        let line = restated(&[first, change(Value::Null)]);
+        assert_eq!(line.get("systemMessage"), None, "the only section was removed");
+        let line = restated(&[message("s", "system", "Be brief.")]);
+        assert_eq!(line["systemMessage"]["content"], "Be brief.", "no compaction is before the one that is undone");
+    }
+
+    #[test]
+    fn the_history_of_a_provider_is_replayed_up_to_the_compaction_that_is_repeated() {
+        let mut first = compaction("first");
+        first["preserveData"] = json!({"openaiRemoteCompaction": {"provider": "openai", "replacementHistory": []}});
+        let line = restated(&[message("u1", "user", "a"), first]);
+        assert_eq!(line["providerReplayThroughEntryId"], "first");
+        assert_eq!(line["preserveData"]["openaiRemoteCompaction"]["provider"], "openai");
+        let line = restated(&[message("u1", "user", "a"), compaction("first")]);
+        assert_eq!(line.get("providerReplayThroughEntryId"), None);
+    }
+
+    #[test]
+    fn a_broken_line_stays_on_the_path_of_an_undo() {
+        let parent = |last: Option<Value>| {
+            let lines = [message("u1", "user", "a"), compaction("c")].into_iter().chain(last);
+            let path = path(&lines.collect::<Vec<_>>());
+            Undoing::of(&path, &Arc::default()).expect("a compaction").marker().parent.clone()
+        };
+        let id = |id: &str| Some(EntryId::from(id));
+        assert_eq!(parent(None), id("u1"));
+        assert_eq!(parent(Some(json!({"type": "usage", "id": "n"}))), id("u1"));
+        let broken = json!({"type": "custom", "id": "broken", "customType": entry::PLACEHOLDER, "data": {}});
+        assert_eq!(parent(Some(broken)), id("broken"));
+    }
+}

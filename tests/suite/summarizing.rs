@@ -2,11 +2,12 @@
 
 use crate::{
     provider::{Asked, Format, Provider, Step},
-    support::{Daemon, Home, entries, header, session_of, turns, user},
+    support::{Daemon, Home, assistant, entries, header, session_of, turns, user},
 };
 use serde_json::{Value, json};
 use std::{
     path::PathBuf,
+    sync::{Mutex, mpsc},
     time::{Duration, Instant},
 };
 
@@ -102,6 +103,42 @@ fn a_model_writes_the_summary_in_every_format() {
 }
 
 /// A window that a provider states is learned, whichever model the refused request was for.
+/// A model that answers as `good_model` does, once the sender is dropped.
+fn held_model() -> (mpsc::Sender<()>, impl Fn(&Asked) -> Step + Send + Sync + 'static) {
+    let (release, held) = mpsc::channel();
+    let held = Mutex::new(held);
+    (release, move |asked: &Asked| {
+        let _: Result<(), _> = held.lock().expect("no panic").recv();
+        good_model(asked)
+    })
+}
+
+#[test]
+fn a_report_that_comes_while_a_model_summarizes_is_in_the_size_of_the_compaction() {
+    let provider = Provider::start(Format::Anthropic);
+    let (release, model) = held_model();
+    provider.otherwise(model);
+    let (mut daemon, session, path) = session(&settings(&provider, Format::Anthropic, json!({})), &turns(12));
+    let answer = daemon.begin("session/compact", json!({"sessionId": session, "keepRecentTokens": 600, "wait": true}));
+    provider.wait_for(1);
+    let usage = |daemon: &mut Daemon| daemon.ok("session/usage", json!({"sessionId": session}));
+    let overhead = 20_000;
+    let reported = overhead + usage(&mut daemon)["contextTokens"].as_u64().expect("a number");
+    let mut reply = assistant("Go on.");
+    reply["usage"] = json!({"input": reported, "output": 2, "cacheRead": 0, "cacheWrite": 0});
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [reply]}));
+    drop(release);
+    let done = daemon.answer(answer).expect("an answer");
+    assert_eq!((&done["outcome"], &done["result"]["method"]), (&json!("completed"), &json!("llm")), "{done:#}");
+    let file = std::fs::read_to_string(&path).expect("a file");
+    let line = file.lines().rfind(|line| line.contains(r#""type":"compaction""#)).expect("a compaction");
+    let line: Value = serde_json::from_str(line).expect("JSON");
+    let carried = &line["preserveData"]["abridged"];
+    assert!(carried["overhead"].as_u64().is_some_and(|carried| carried.abs_diff(overhead) < 2_000), "{carried}");
+    assert_eq!(carried["calibrations"].as_array().map(Vec::len), Some(1), "{carried}");
+    assert_eq!(line["tokensAfter"], usage(&mut daemon)["contextTokens"]);
+}
+
 #[test]
 fn a_window_that_a_failed_answer_states_is_learned() {
     let home = Home::new();

@@ -178,3 +178,41 @@ pub fn may_lack_texts(path: &Path, prompts: &Prompts) -> bool {
     }
     !carried.is_empty()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::{context, mirroring};
+    use serde_json::json;
+
+    #[test]
+    fn an_edit_that_restores_a_pinned_entry_holds_until_the_entry_is_unpinned() {
+        let prompts = Prompts::default();
+        let mut path = Path::default();
+        // Adds a line and the lines that other programs lack then. Returns those lines and the context.
+        let mut add = |line: Value| {
+            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
+            let mirrors = mirroring::mirrors(&path, &prompts);
+            let lines =
+                mirrors.iter().map(|entry| serde_json::from_str(entry.line()).expect("JSON")).collect::<Vec<Value>>();
+            mirrors.into_iter().for_each(|entry| path.push(entry));
+            let messages = context::build(&path, &prompts);
+            let texts: String = messages.messages().iter().map(|message| message.message().text()).collect();
+            (lines, texts)
+        };
+        let edits = json!([{"targetId": "r", "replacement": {"content": "[left out]"}}]);
+        let pin = |kind: &str| json!({"type": "custom", "id": kind, "customType": kind, "data": {"entryId": "r"}});
+        add(json!({"type": "message", "id": "r", "message": {"role": "user", "content": "Whole."}}));
+        let (lines, texts) = add(
+            json!({"type": "compaction", "id": "c", "summary": "s", "firstKeptEntryId": "r", "preserveData": {"abridged": {"edits": edits}}}),
+        );
+        assert_eq!((lines.len(), &lines[0]["abridged"]), (1, &json!({"compactionEntryId": "c"})));
+        assert!(texts.contains("[left out]"), "{texts}");
+        let (lines, texts) = add(pin("abridged.pin"));
+        assert_eq!((lines.len(), &lines[0]["replacement"]["content"]), (1, &json!("Whole.")));
+        assert_eq!(lines[0]["abridged"], json!({}), "the compaction does not carry this edit");
+        assert!(texts.contains("Whole."), "{texts}");
+        let (_, texts) = add(pin("abridged.unpin"));
+        assert!(texts.contains("[left out]"), "{texts}");
+    }
+}

@@ -259,6 +259,20 @@ mod tests {
     }
 
     #[test]
+    fn the_model_of_the_session_is_added_only_where_provider_and_model_are_missing() {
+        for (named, provider, model) in [
+            (r#""provider":"other""#, "other", "unknown"),
+            (r#""model":"gpt""#, "unknown", "gpt"),
+            (r#""provider":null,"model":null"#, "anthropic", "claude"),
+        ] {
+            let own = ModelRef { provider: "anthropic".into(), id: "claude".into() };
+            let answer = text(&format!(r#"{{"role":"assistant","content":[],{named}}}"#), Some(own));
+            let answer: Value = serde_json::from_str(&answer).expect("JSON");
+            assert_eq!((&answer["provider"], &answer["model"]), (&json!(provider), &json!(model)), "{named}");
+        }
+    }
+
+    #[test]
     fn a_partial_usage_keeps_its_counts() {
         let answer = completed(
             r#"{"role":"assistant","content":[],"usage":{"input":10,"output":5,"cost":{"input":0.5,"output":0.25}}}"#,
