@@ -1,4 +1,4 @@
-//! Compaction of a session: the decision, the plan, the draft. Every function here depends on its arguments alone.
+//! Compaction of a session: the decision, the plan and the draft. The result of a function depends on its arguments alone.
 
 pub mod calibrations;
 pub mod draft;
@@ -12,32 +12,32 @@ pub mod request;
 
 use crate::models::Budget;
 
-/// The facts that a decision to compact depends on.
+/// The input of the decision to compact.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
-    /// Size of the context now, in tokens.
+    /// The size of the current context, in tokens.
     pub context_tokens: u64,
     /// The parts of the window.
     pub budget: Budget,
     /// Whether automatic compaction is on.
     pub auto: bool,
-    /// Whether a compaction on this path was undone, which turns automatic compaction off.
+    /// Whether a compaction on this path was undone. Automatic compaction is then off.
     pub undone: bool,
     /// Whether a message follows the last compaction.
     pub anything_new: bool,
 }
 
-/// A decision with its reason.
+/// The decision to compact or not, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Compact: the threshold is crossed.
+    /// The context is over the threshold and is compacted.
     Compact(String),
-    /// Do nothing.
+    /// The context stays.
     Nothing(String),
 }
 
 impl Decision {
-    /// The reason, as a sentence for a person.
+    /// The reason as a sentence for the user.
     #[must_use]
     pub fn why(&self) -> &str {
         match self {
@@ -46,7 +46,7 @@ impl Decision {
     }
 }
 
-/// Whether the threshold asks for a compaction.
+/// Decides whether the context is compacted at its current size.
 #[must_use]
 pub fn at_threshold(facts: &Facts) -> Decision {
     let Facts { context_tokens: tokens, budget, .. } = facts;
@@ -88,7 +88,7 @@ mod tests {
     use crate::settings::CompactionSettings;
 
     #[test]
-    fn every_answer_has_its_reason() {
+    fn every_decision_states_its_reason() {
         let facts = |tokens, auto, undone, overhead| Facts {
             context_tokens: tokens,
             budget: Budget::of(200_000, &CompactionSettings::default(), overhead, 0),

@@ -1,5 +1,6 @@
-//! The running sums of a path: how much of it a model would be sent, what the last report says, and what all reports say
-//! of the estimates. An append adds to them; anything that rewrites the context has them computed again.
+//! The meter of a path: the estimated tokens of its context, the tokens of the last provider report, and the calibrations
+//! of the estimates by all reports. An appended entry adds to these sums. An entry that rewrites the context makes the
+//! meter compute them again.
 
 use super::calibrations::Calibrations;
 use crate::{
@@ -16,34 +17,34 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The running sums of a path.
+/// The running sums of a path, all in tokens.
 #[derive(Debug, Clone)]
 pub struct Meter {
     estimator: Estimator,
-    /// The path that was measured: its revision, its length, its last entry.
+    /// The revision of the measured path. The next two fields are its length and its last entry.
     revision: Revision,
     length: usize,
     last: Option<Arc<Entry>>,
-    /// Estimated tokens of all messages that would be sent.
+    /// Estimated tokens of all messages of the context.
     sent: u64,
     since: Since,
     /// Estimated tokens of the summary.
     summary: u64,
-    /// Tokens of pinned texts that stand in the summary message, by characters: this is asked for all the time.
+    /// Tokens of the pinned texts in the summary message. They are estimated by characters, which is fast.
     pins: u64,
     calibrations: Calibrations,
     announced: Announced,
 }
 
-/// A count that holds for the path up to some entry.
+/// A count of the path up to some entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// None: everything is estimated.
+    /// There is no count. All of the path is estimated.
     None,
-    /// The provider reported it with an answer.
+    /// The provider reported the count with an answer.
     Report(u64),
-    /// It was estimated for the compaction in force, by the same estimator or another one. `overhead` is the part of system
-    /// prompt and tools.
+    /// The compaction in force carries the count, which this estimator or another one measured. `overhead` is the part of
+    /// the system prompt and the tools.
     Compaction { tokens: u64, overhead: u64, same_estimator: bool },
 }
 
@@ -52,9 +53,9 @@ pub enum Anchor {
 pub struct Since {
     /// The count.
     pub anchor: Anchor,
-    /// Those of the messages behind it.
+    /// Estimated tokens of the messages after the count.
     pub messages: u64,
-    /// The growth of the announced system prompt and tools, which is negative where they shrank.
+    /// The growth of the announced system prompt and tools in estimated tokens. It is negative if they shrank.
     pub announced: i64,
 }
 
@@ -65,7 +66,7 @@ impl Since {
 }
 
 impl Meter {
-    /// Measures a path. With `Tiktoken` this counts what was not counted before, which may take a while.
+    /// Measures a path. With `Tiktoken` this counts the entries that have no count yet, which is slow.
     #[must_use]
     pub fn of(path: &Path, prompts: &Prompts, estimator: Estimator) -> Self {
         let mut meter = Self {
@@ -108,7 +109,7 @@ impl Meter {
         meter
     }
 
-    /// Follows the path to where it has grown to; measures it anew where it has not only grown.
+    /// Adds the new entries of a path. A path that did more than grow is measured again.
     pub fn follow(&mut self, path: &Path, prompts: &Prompts, estimator: Estimator) {
         let same = |last: &Arc<Entry>| path.get(self.length - 1).is_some_and(|entry| Arc::ptr_eq(entry, last));
         let goes_on =
@@ -118,7 +119,7 @@ impl Meter {
             return;
         }
         for entry in &path[self.length..] {
-            // Nothing else keeps the revision.
+            // Every other entry changes the revision.
             debug_assert!(entry.is_plain() || self.length == 0);
             self.add(entry, Basis::Whole);
         }
@@ -199,7 +200,7 @@ impl Meter {
         self.estimator
     }
 
-    /// Estimated tokens of all messages that would be sent.
+    /// Estimated tokens of all messages of the context.
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.sent
@@ -224,7 +225,7 @@ impl Meter {
     }
 }
 
-/// Estimated tokens of what is sent of an entry by itself.
+/// Estimated tokens that a single entry adds to the context.
 #[must_use]
 pub fn sent(entry: &Entry, estimator: Estimator) -> u64 {
     let unsent = |outline: &crate::conversation::message::outline::Outline| match outline.role {

@@ -168,6 +168,17 @@ impl Path {
         entry.parent.as_ref() == self.last().map(|leaf| &leaf.id) && entry.undoes().is_none()
     }
 
+    /// Whether these entries continue the path, each behind the one before.
+    #[must_use]
+    pub fn continues_with_all(&self, entries: &[Arc<Entry>]) -> bool {
+        let mut leaf = self.last().map(|leaf| &leaf.id);
+        entries.iter().all(|entry| {
+            let continues = entry.parent.as_ref() == leaf && entry.undoes().is_none();
+            leaf = Some(&entry.id);
+            continues
+        })
+    }
+
     /// Goes on with an entry.
     pub fn push(&mut self, entry: Arc<Entry>) {
         self.bytes += entry.line().len() as u64;

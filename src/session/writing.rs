@@ -68,14 +68,17 @@ impl Session {
         });
     }
 
-    /// Adds the texts that other programs lack since a compaction between a call and its result.
+    /// Adds the texts that other programs lack since a compaction between a call and its result. Entries on another branch
+    /// get none, because these texts belong to the current path.
     pub(super) fn add_texts_held_back(&self, appends: &mut [Append]) {
         let (path, prompts) = (self.state.path(), &self.state.settings().prompts);
-        let elsewhere = |append: &Append| append.params.parent_entry_id.is_some();
-        if appends.iter().any(elsewhere) || !others::may_lack_texts(path, prompts) {
+        if !others::may_lack_texts(path, prompts) {
             return;
         }
         let staged: Vec<Arc<Entry>> = appends.iter().flat_map(|append| append.staged.entries.clone()).collect();
+        if !path.continues_with_all(&staged) {
+            return;
+        }
         let mirrors = mirroring::with_mirrors(path, &staged, prompts);
         if let Some(last) = appends.last_mut() {
             last.staged.entries.extend(mirrors);
@@ -90,12 +93,7 @@ impl Session {
         let entries = what.entries();
         let lines: Vec<String> = entries.iter().map(|entry| entry.line().to_owned()).collect();
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
-        let mut before = leaf.as_ref();
-        let goes_on = entries.iter().all(|entry| {
-            let goes_on = entry.parent.as_ref() == before && entry.undoes().is_none();
-            before = Some(&entry.id);
-            goes_on
-        });
+        let goes_on = self.state.path().continues_with_all(&entries);
         let source = self.state.history().source().cloned();
         let library = self.state.history().library();
         let counted = tokens::ready() && self.state.wanted_estimator() == Estimator::Tiktoken;

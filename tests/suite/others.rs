@@ -396,6 +396,34 @@ fn texts_wait_until_every_call_has_its_result() {
     assert_eq!(agree(&mut daemon, &session).carried().len(), 2);
 }
 
+/// A session with a pinned text and a compaction between a call and its result. The text is held back.
+fn held_back(daemon: &mut Daemon) -> String {
+    let mut messages = turns(6);
+    messages.extend([user("One more thing."), calls(&["x"])]);
+    let session = loaded(daemon, "held", &messages);
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e0"}));
+    compact(daemon, &session, 1);
+    session
+}
+
+#[test]
+fn texts_that_were_held_back_are_not_added_to_another_branch() {
+    let mut daemon = Daemon::start();
+    let session = held_back(&mut daemon);
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user("elsewhere")], "parentEntryId": "e3"}));
+    let shown = agree(&mut daemon, &session);
+    assert_eq!((shown.summary, shown.entries.len()), (None, 5), "{:#?}", shown.entries);
+}
+
+#[test]
+fn texts_that_were_held_back_follow_a_result_whose_client_names_the_leaf() {
+    let mut daemon = Daemon::start();
+    let session = held_back(&mut daemon);
+    let leaf = daemon.ok("session/status", json!({"sessionId": session}))["session"]["leafEntryId"].clone();
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [result("x", "1")], "parentEntryId": leaf}));
+    assert_eq!(agree(&mut daemon, &session).carried().len(), 2);
+}
+
 /// A pin, too, waits for the results, though a text of the compaction is there already.
 #[test]
 fn a_pin_between_a_call_and_its_result_reaches_pi_behind_the_result() {

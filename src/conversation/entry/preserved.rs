@@ -1,4 +1,4 @@
-//! The state that a compaction carries for readers that do not read the entries before it.
+//! The state that a compaction carries, so that a reader needs no entry before the first kept one.
 
 use super::ContextEdit;
 use crate::{
@@ -9,39 +9,39 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The part of a compaction that only this program writes: the state that the context needs from before the first kept
-/// entry.
+/// The field `preserveData.abridged` of a compaction: the state of the session that comes from entries before the first
+/// kept one. Only this program writes it.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Preserved {
-    /// The newest user message, where the cut left it behind.
+    /// The newest user message, if it is before the cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest_user_message: Option<CarriedMessage>,
-    /// Edits of kept entries that came with this compaction.
+    /// The edits of kept entries that this compaction makes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<ContextEdit>,
-    /// The session's name.
+    /// The title of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// System prompt, tools and settings, as the last `abridged.session` entry has them.
+    /// The data of the last `abridged.session` entry: system prompt, tools and settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<Value>,
-    /// The pins in force, those of kept entries too.
+    /// All pins in force, including those of kept entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<CarriedPin>,
-    /// The model that was chosen or answered last.
+    /// The model that was chosen or that answered last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
     /// The thinking level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
-    /// The number of compactions on the path, this one included.
+    /// The number of compactions on the path, including this one.
     #[serde(skip_serializing_if = "is_zero")]
     pub compactions: u64,
-    /// The compaction that this one undoes for other programs. Here it is no compaction.
+    /// The compaction that this line undoes for other programs. This program does not read such a line as a compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undone: Option<EntryId>,
-    /// Tokens of system prompt, tools and anything else that every request carries, as counted in `tokensAfter`.
+    /// The part of `tokensAfter` that every request contains: system prompt, tools and the additions of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overhead: Option<u64>,
     /// The name of the estimator of `overhead` and `tokensAfter`.
@@ -52,11 +52,11 @@ pub struct Preserved {
     pub calibrations: Vec<CarriedCalibration>,
 }
 
-/// A calibration as a compaction carries it.
+/// The calibration of one model in a compaction.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CarriedCalibration {
-    /// The model that reported, where its answers name it.
+    /// The model that reported. Missing if its answers do not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
     /// The name of the estimator that the reports are compared with.
@@ -69,41 +69,41 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A pin as a compaction carries it.
+/// A pin in a compaction.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CarriedPin {
-    /// The pins.
+    /// The pinned entry.
     pub entry_id: EntryId,
-    /// Its text, where the cut left the entry behind.
+    /// The text of the entry, if the entry is before the cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// A message that stands in the summary because the cut left it behind.
+/// The newest user message in a compaction. The summary message repeats it, because it is before the cut.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CarriedMessage {
-    /// The entry with the whole text.
+    /// The entry of the message.
     pub entry_id: EntryId,
-    /// Its text, perhaps clipped in the middle.
+    /// The text of the message. A long text is clipped in the middle.
     pub text: String,
 }
 
-/// Of what programs keep with a compaction only our own part is read; the line has the rest.
+/// The field `preserveData` of a compaction. The parts of other programs are not read.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct PreserveData {
     #[serde(default, deserialize_with = "ours_or_nothing")]
     abridged: Option<Arc<Preserved>>,
 }
 
-/// Another program may have put anything there.
+/// Reads the part of this program. An invalid one counts as missing, because another program may have written it.
 fn ours_or_nothing<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Arc<Preserved>>, D::Error> {
     let value = Value::deserialize(reader)?;
     Ok(Preserved::deserialize(value).ok().map(Arc::new))
 }
 
-/// A hook's data may be no object at all.
+/// Reads `preserveData`. A value that is no object counts as missing: hooks write any value.
 pub(super) fn object_or_nothing<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<PreserveData>, D::Error> {
     let value = Value::deserialize(reader)?;
     Ok(PreserveData::deserialize(value).ok())

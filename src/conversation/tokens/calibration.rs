@@ -1,32 +1,32 @@
 //! The line from our estimates to a provider's token counts.
 //!
-//! A report is modelled as `overhead + factor × estimate`: the overhead is everything that every request carries and no
-//! message shows (system prompt, tools, what the provider adds), the factor is the difference of the tokenizers. Both are
-//! fitted to the reports of one model by weighted least squares on relative errors, so that small contexts settle the
-//! overhead and large ones the factor. Without reports the fit is the prior.
+//! The model of a report is `overhead + factor × estimate`. The overhead is the part of every request that no message
+//! shows: system prompt, tools, additions of the provider. The factor is the ratio of the two tokenizers. Both are fitted
+//! to the reports of one model by weighted least squares on relative errors, so that small contexts determine the overhead
+//! and large contexts the factor. Without reports the fit is the prior.
 
 use serde::{Deserialize, Serialize};
 
-/// A report is expected to be off the line by this part of itself.
+/// The expected relative error of a report.
 const NOISE: f64 = 0.02;
 
-/// And by so many tokens: separators, roles, dates in a system prompt.
+/// The expected absolute error of a report, in tokens: separators, roles, dates in a system prompt.
 const NOISE_TOKENS: f64 = 50.0;
 
-/// The growth from one report to the next is expected to be off the line by this part of itself: what one message says
-/// may be denser than the average.
+/// The expected relative error of the growth between two reports. It is larger than `NOISE`, because the text of a single
+/// message may be denser than the average.
 const GROWTH_NOISE: f64 = 0.1;
 
 /// The expected error of the prior for the factor of an unknown tokenizer.
 const FACTOR_SPREAD: f64 = 0.25;
 
-/// Bounds of the factor. No tokenizer in use is farther off `o200k_base` or characters/4.
+/// The range of the factor. Every tokenizer in use is within it, compared with `o200k_base` or characters/4.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.5..=3.0;
 
-/// The weight of a report after the next one.
+/// The factor by which each new report reduces the weight of the reports before it.
 const FADE: f64 = 0.95;
 
-/// The sums of a weighted least-squares fit over the reports of one model. They ride with every compaction.
+/// The sums of a weighted least-squares fit over the reports of one model. Every compaction carries them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Calibration {
@@ -35,12 +35,12 @@ pub struct Calibration {
     reported: f64,
     estimated_squared: f64,
     product: f64,
-    /// Of growths between two reports, which say nothing of the overhead.
+    /// The sums over growths between two reports, which do not depend on the overhead.
     growth_squared: f64,
     growth_product: f64,
 }
 
-/// The line that is expected before any report.
+/// The expected line before the first report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prior {
     /// Reported over estimated tokens.
@@ -63,7 +63,7 @@ pub struct Fit {
 }
 
 impl Calibration {
-    /// Takes a report of `reported` tokens for messages that are estimated to have `estimated`.
+    /// Adds a report of `reported` tokens for messages of `estimated` tokens.
     fn learn(&mut self, estimated: f64, reported: f64) {
         let weight = 1.0 / ((NOISE * reported).powi(2) + NOISE_TOKENS.powi(2));
         self.fade();
@@ -74,7 +74,7 @@ impl Calibration {
         self.product += weight * estimated * reported;
     }
 
-    /// Takes the growth between two reports of one context whose beginning is not known.
+    /// Adds the growth between two reports of one context. The size of the beginning of that context is unknown.
     fn learn_growth(&mut self, estimated: f64, reported: f64) {
         let weight = 1.0 / ((GROWTH_NOISE * reported).powi(2) + NOISE_TOKENS.powi(2));
         self.fade();
@@ -82,7 +82,7 @@ impl Calibration {
         self.growth_product += weight * estimated * reported;
     }
 
-    /// Moves the line: every request has so many reported tokens more, or less, than those that were learned from.
+    /// Moves the line: every later request has this many reported tokens more than those before. The number may be negative.
     fn shift(&mut self, by: f64) {
         self.reported = (self.reported + by * self.weight).max(0.0);
         self.product = (self.product + by * self.estimated).max(0.0);
@@ -95,19 +95,19 @@ impl Calibration {
         }
     }
 
-    /// Whether nothing was learned.
+    /// Whether there is no report and no growth.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.weight == 0.0 && self.growth_squared == 0.0
     }
 
-    /// Whether a report tells the overhead. Growths between reports do not.
+    /// Whether the overhead is known from a report. Growths between reports do not tell it.
     #[must_use]
     pub fn knows_the_overhead(&self) -> bool {
         self.weight > 0.0
     }
 
-    /// The line that fits the reports and the prior best.
+    /// The line with the least error against the reports and the prior.
     #[must_use]
     pub fn fit(&self, prior: &Prior) -> Fit {
         if self.is_empty() || !self.is_sane() {
@@ -133,59 +133,60 @@ impl Calibration {
         Fit { learned: information >= trust, ..fit }
     }
 
-    /// Whether the sums can come from reports: another program may have written anything into a file.
+    /// Whether reports can make these sums. A file may contain sums of another program.
     fn is_sane(&self) -> bool {
         let Self { weight, estimated, reported, estimated_squared, product, growth_squared, growth_product } = *self;
         let sums = [weight, estimated, reported, estimated_squared, product, growth_squared, growth_product];
-        // No weighted sum of squares is smaller than the square of the sum: the determinant stays positive.
+        // Cauchy-Schwarz holds for sums of reports. It keeps the determinant positive.
         sums.iter().all(|sum| sum.is_finite() && *sum >= 0.0)
             && weight * estimated_squared >= estimated * estimated * (1.0 - 1e-6)
     }
 }
 
-/// Takes the reports of one model in their order and learns of those that can be believed.
+/// Takes the reports of one model in their order and adds the credible ones to a calibration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Learner {
     calibration: Calibration,
-    /// Reports that were learned from.
+    /// The number of credible reports.
     taken: u32,
-    /// The last report of this context that was believed: estimated and reported tokens.
+    /// The last credible report of this context: estimated and reported tokens.
     before: Option<(u64, u64)>,
-    /// A report far off the line, which the next one confirms or not.
+    /// A report far off the line. The next report confirms or refutes it.
     doubted: Option<(u64, u64)>,
 }
 
-/// Whether the size of the context that a report is about is known, or only how it grew.
+/// The part of the context that the estimate of a report covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// The estimate is of everything that was sent.
+    /// The estimate covers all messages of the request.
     Whole,
-    /// The estimate is of what was sent since some point.
+    /// The estimate covers the messages since some entry.
     Since,
 }
 
 impl Learner {
-    /// The largest report that is no nonsense, in tokens: no model has a larger window.
+    /// The largest credible report, in tokens. No model has a larger window.
     const LARGEST: u64 = 20_000_000;
-    /// Growth below this says nothing, in tokens.
+    /// The smallest growth that is used, in tokens.
     const LEAST_GROWTH: u64 = 200;
-    /// Below this, what providers add weighs more than any estimate knows, in tokens.
+    /// The smallest context that is checked for a cut prompt, in estimated tokens. The additions of a provider dominate
+    /// smaller ones.
     const SMALLEST: u64 = 2_000;
 
-    /// Goes on from what was learned before.
+    /// A learner that continues from a calibration.
     #[must_use]
     pub fn from(calibration: Calibration) -> Self {
         let taken = if calibration.is_empty() { 0 } else { 3 };
         Self { calibration, taken, before: None, doubted: None }
     }
 
-    /// The line that the reports teach.
+    /// The calibration of the credible reports.
     #[must_use]
     pub fn calibration(&self) -> &Calibration {
         &self.calibration
     }
 
-    /// Takes a growth of every request, in estimated tokens, which may be negative. The next report contains it.
+    /// Takes a growth of every later request, in estimated tokens. It may be negative.
     pub fn grow(&mut self, estimated: f64) {
         let by = self.line().factor * estimated;
         self.calibration.shift(by);
@@ -194,15 +195,15 @@ impl Learner {
         }
     }
 
-    /// The context was rewritten: the next report does not continue the last one.
+    /// Ends the series of reports of one context. The next report is no growth since the last one.
     pub fn interrupt(&mut self) {
         self.before = None;
         self.doubted = None;
     }
 
-    /// Takes a report. Nothing is learned from one that is zero or absurd, that is far below what was sent (a provider that
-    /// cuts the prompt without saying so), that does not grow with the context, or that is far off all before it. Two in a
-    /// row of the last two kinds that agree replace all before them.
+    /// Takes a report. These reports are ignored: zero or over `LARGEST`; far below the size of the request (the provider
+    /// cuts the prompt silently); not growing with the context; far off all earlier reports. Two successive reports of the
+    /// last two kinds that agree replace all earlier reports.
     pub fn report(&mut self, estimated: u64, reported: u64, basis: Basis) {
         if reported == 0 || reported > Self::LARGEST {
             return;
@@ -226,8 +227,8 @@ impl Learner {
                     }
                     return;
                 }
-                // Two reports that agree: the overhead of every request is another one from the first of them on. Counts
-                // that fell say nothing new of the tokenizer.
+                // The two reports agree: the overhead changed with the first of them. Counts that fell do not change the
+                // factor.
                 match stalled {
                     true => self.calibration.shift(self.off_the_line(first).midpoint(self.off_the_line(report))),
                     false => *self = Self::default(),
@@ -260,15 +261,15 @@ impl Learner {
         self.before = Some((estimated, reported));
     }
 
-    /// Whether the count fell, or did not grow with the context, from one report to the next.
+    /// Whether the reported tokens fell or did not grow with the context between two reports.
     fn stalls((estimated_then, reported_then): (u64, u64), (estimated, reported): (u64, u64)) -> bool {
         let grown = estimated.saturating_sub(estimated_then);
         let fell = estimated >= estimated_then && reported + reported_then / 20 + 1_000 < reported_then;
         fell || grown >= Self::LEAST_GROWTH && reported < reported_then + grown * 3 / 10
     }
 
-    /// Whether counts that fell grow with the context and leave room for all messages: those of a provider that cuts the
-    /// prompt do not.
+    /// Whether two reports after a fall grow with the context and are large enough for all messages. The reports of a
+    /// provider that cuts the prompt are not.
     fn leaves_room(&self, first: (u64, u64), second: (u64, u64)) -> bool {
         let factor = self.line().factor;
         let grown = second.0.saturating_sub(first.0);
@@ -288,7 +289,7 @@ impl Learner {
         self.calibration.fit(&Prior { factor: 1.0, overhead: 0.0, spread: 100_000.0 })
     }
 
-    /// A few reports allow for less than many.
+    /// Whether a report is far off the line. The tolerance is larger while there are fewer than three reports.
     fn is_off_the_line(&self, estimated: u64, reported: u64) -> bool {
         let reported = reported as f64;
         if self.taken == 0 {
@@ -337,7 +338,7 @@ mod tests {
                 (estimated, overhead + (estimated as f64 * factor) as u64)
             }).collect();
             let fit = learned(&reports);
-            // What matters is the count of a context much smaller than the last one.
+            // The line is used for contexts much smaller than the last one.
             for part in [0.1, 0.3, 1.0] {
                 let size = estimated as f64 * part;
                 let (found, wanted) = (fit.overhead + fit.factor * size, overhead as f64 + factor * size);
