@@ -1,9 +1,9 @@
-//! One session: one task that owns everything of it. Commands come in through a mailbox, results of work as inputs, and
-//! cancels past both. Nothing in here waits for anything but the next of them.
+//! One session: one task that owns its state. Commands arrive through a mailbox, results of work as inputs, and cancels
+//! bypass both. The task waits for nothing but the next of these.
 //!
-//! Work that takes longer than a few milliseconds – opening, counting, planning, summarizing, writing – runs on the
-//! blocking pool and comes back as an `Input`. While a write is out no command is looked at, so every answer sees every
-//! append before it, and appends that came meanwhile become the next write together.
+//! Work that takes longer than a few milliseconds (opening, counting, planning, summarizing, writing) runs on the
+//! blocking pool and comes back as an `Input`. No command is handled while a write is out: an answer sees every append
+//! before it, and appends that arrive meanwhile become the next write together.
 
 mod background;
 pub mod command;
@@ -61,41 +61,41 @@ use work::Work;
 
 /// A result of work.
 enum Input {
-    /// What was done with the file.
+    /// Work on the file is done.
     Back { log: Box<dyn Log>, done: Done },
-    /// A defect ended what was done with the file.
+    /// Work on the file ended in a panic.
     Lost,
-    /// Somebody who only asked was answered.
+    /// A request that only reads was answered.
     Answered,
-    /// The index was made; none where it was stopped.
+    /// The index was built; `None` if the work was stopped.
     Indexed(Result<Option<Indexed>, StoreError>),
-    /// A plan was made, or cannot be.
+    /// A plan was made, or cannot be made.
     Planned { id: OperationId, result: Result<Planned, Failure> },
     /// A step of a draft in the making.
     Told { id: OperationId, step: Step },
-    /// A draft was made, or cannot be.
+    /// A draft was made, or cannot be made.
     Drafted { id: OperationId, result: Result<Draft, Failure> },
-    /// Tokens were counted that were only estimated before.
+    /// Estimated entries were counted by the tokenizer.
     Counted,
 }
 
-/// What was done with the file while nobody else had it.
+/// Results of work on the file.
 enum Done {
-    /// A write, and the path anew where the entries do not simply go on where it ended.
+    /// A write, with the new path where the entries do not continue the old one.
     Wrote { appended: Result<Appended, StoreError>, path: Option<Result<Path, StoreError>>, what: Box<Write> },
     /// The path was read again.
     Woke(Result<Path, StoreError>),
-    /// What others appended was read.
+    /// The entries of other programs were read.
     CaughtUp(Result<Grown, StoreError>),
 }
 
-/// What was written.
+/// A write, with the requests that it answers.
 enum Write {
     Appends(Vec<Append>),
     Compaction {
         costs: CostEntries,
         entry: Arc<Entry>,
-        /// Entries that other programs read in the place of the data that the entry carries.
+        /// Entries with which other programs read the data that the compaction carries.
         mirrors: Vec<Arc<Entry>>,
         draft: Box<Draft>,
     },
@@ -108,7 +108,7 @@ enum Write {
     },
 }
 
-/// An append on its way to the disk.
+/// An append that is being written.
 struct Append {
     params: AppendParams,
     staged: Staged,
@@ -119,21 +119,20 @@ struct Append {
 pub struct Emitter {
     outbox: Arc<Outbox>,
     session: SessionId,
-    /// What clients were told last, for those who list sessions.
+    /// The status that clients were sent last, for `session/list`.
     status: SharedStatus,
 }
 
 impl Emitter {
-    /// For a session.
+    /// The emitter of a session.
     #[must_use]
     pub fn new(outbox: Arc<Outbox>, session: SessionId, status: SharedStatus) -> Self {
-        // Whoever opens a session wants its events.
+        // Opening a session subscribes to its events.
         outbox.wants(&session, true);
         Self { outbox, session, status }
     }
 
-    /// Notes what the session is doing from here on. Before anybody is told, so that whoever acts on what they are told
-    /// finds it so.
+    /// Publishes the status, before its event is sent: a client that acts on the event finds the new status.
     pub fn becomes(&self, status: &Status) {
         self.status.set(status.clone());
     }
@@ -144,10 +143,10 @@ impl Emitter {
     }
 }
 
-/// The right to write, which is away while a write is out.
+/// The log, which is away while a write is out.
 enum Writer {
     Ready(Box<dyn Log>),
-    /// The file was so long when it went.
+    /// End of the file when the log left, in bytes.
     Away {
         end: u64,
     },
@@ -187,7 +186,7 @@ pub struct Session {
     urgent: mpsc::UnboundedSender<Box<Urgent>>,
 }
 
-/// Whether the session is to end, and who wants to know.
+/// Whether the session ends, and the requests that wait for the end.
 enum Ending {
     No,
     WhenIdle,
@@ -221,7 +220,7 @@ pub async fn run(opened: Opened, inbox: Inbox, emitter: Emitter) {
     };
     session.end_interrupted(left_behind);
     while !session.over(&mailbox) {
-        // One thing at a time, so that a cancel never waits behind more than one.
+        // One input at a time, so that a cancel waits behind at most one.
         if let Ok(urgent) = urgent.try_recv() {
             session.on_urgent(*urgent, &mut mailbox);
         } else if let Ok(input) = results.try_recv() {
@@ -260,13 +259,13 @@ impl Session {
             && self.all_noted()
     }
 
-    /// Whether what models cost is in the file, as far as it can be written.
+    /// Whether the costs of model requests are in the file, as far as it can be written.
     fn all_noted(&self) -> bool {
         self.costs.is_empty() || self.writable().is_err()
     }
 
     fn over(&self, mailbox: &mpsc::Receiver<Box<Command>>) -> bool {
-        // What was paid for is noted before anything ends.
+        // Costs are recorded before the session ends.
         if !self.costs.is_empty() && self.work.is_none() && self.writable().is_ok() {
             return false;
         }
@@ -280,7 +279,7 @@ impl Session {
         }
     }
 
-    /// Everything is on disk and nothing runs: let go of the file, then say so.
+    /// Closes the file, and then answers the requests that wait for it. Everything is on disk, and no work runs.
     fn end(mut self) {
         let gone = Failure::no_session(self.state.id.as_str());
         for command in self.index.commands.drain(..).chain(self.commands.drain(..)) {
@@ -302,7 +301,7 @@ impl Session {
         }
     }
 
-    /// Takes the next draft or command, unless something is being written. False where there is none.
+    /// Handles the next draft or command, unless a write is out. Returns false if there is none.
     fn work(&mut self, mailbox: &mut mpsc::Receiver<Box<Command>>) -> bool {
         if !self.listens() {
             return false;
@@ -351,7 +350,7 @@ impl Session {
             }
             Command::Call(call, reply) => {
                 call(self, reply);
-                // Not when the session is opened: a client may open a thousand sessions and look at one.
+                // Not at the opening: a client may open a thousand sessions and look at one.
                 self.count();
             }
             Command::Close(reply) => self.leave(Some(reply)),
@@ -360,7 +359,8 @@ impl Session {
         true
     }
 
-    /// What writes needs to know what it writes on, and stays behind what was sent before it; so does a close.
+    /// Whether a command needs the index first. A write needs it to know its path. A later write and a close stay
+    /// behind.
     fn waits_for_index(&self, command: &Command) -> bool {
         if self.index.commands.iter().any(Command::writes) {
             return command.writes() || command.closes();
@@ -462,7 +462,7 @@ impl Session {
         }
     }
 
-    /// Counts in the background what of the context is only estimated yet.
+    /// Counts the estimated entries of the context in the background.
     fn count(&mut self) {
         let wanted = self.state.wanted_estimator();
         if self.counting || self.state.history().is_asleep() || self.state.estimator() == wanted {
@@ -489,7 +489,7 @@ impl Session {
         });
     }
 
-    /// Runs work for somebody who only asks on the blocking pool; it answers by itself.
+    /// Runs a read on the blocking pool. The read answers its request.
     fn spawn_read(&mut self, work: impl FnOnce() + Send + 'static) {
         self.reads.running += 1;
         self.spawn(move || {
@@ -502,7 +502,7 @@ impl Session {
     fn spawn(&self, work: impl FnOnce() -> Input + Send + 'static) {
         let inputs = self.inputs.clone();
         tokio::task::spawn_blocking(move || {
-            // The session is gone only when the daemon ends; then nobody wants the result.
+            // The session is gone only when the daemon ends. Nothing waits for the result then.
             let _ = inputs.send(Box::new(work()));
         });
     }

@@ -16,7 +16,7 @@ const LONGEST_REDACTED: usize = 8_192;
 pub struct Failed {
     /// Model that was asked.
     pub model: ModelRef,
-    /// What the caller does next.
+    /// Next step of the caller.
     pub next: Next,
     /// HTTP status, where there was one.
     pub status: Option<u16>,
@@ -25,7 +25,7 @@ pub struct Failed {
     what: String,
 }
 
-/// What the caller of a failed request does next.
+/// Next step of the caller of a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Shorten the request. It does not fit the window, of so many tokens where the provider said it.

@@ -1,5 +1,5 @@
-//! What a session does when nobody asks it anything: makes its index, reads what others append to its file, and lets go
-//! of bodies that can be read again.
+//! Work of an idle session: building its index, reading the entries of other programs, and dropping bodies that can be
+//! read again.
 
 use super::{
     Done, Ending, Input, Session, Writer, command::Command, idle::IdleWork, kind::OperationKind,
@@ -20,7 +20,7 @@ use crate::{
     },
     wire::outbox::About,
 };
-/// So many repairs are told in one event: no frame that nobody asked for may be large.
+/// Most repairs in one event: an event stays small.
 const MOST_REPAIRS: usize = 100;
 
 /// The index of the file, and the commands that need it.
@@ -58,7 +58,7 @@ impl Session {
         Some(IdleWork::Sleep(self.idle.sleeps_at()))
     }
 
-    /// Does it.
+    /// Performs the work.
     pub(super) fn do_idle_work(&mut self) {
         if self.state.history().index().is_none() {
             self.start_indexing();
@@ -68,7 +68,7 @@ impl Session {
         }
     }
 
-    /// Holds a command until the index is there.
+    /// Holds a command until the index is built.
     pub(super) fn await_index(&mut self, command: Command) {
         self.index.commands.push(command);
         self.start_indexing();
@@ -86,7 +86,7 @@ impl Session {
         self.index.building = false;
         let failure = match result {
             Ok(Some(indexed)) => {
-                // What is out being written is added when it comes back.
+                // Entries of a write that is out are added when it comes back.
                 let end = match &self.writer {
                     Writer::Ready(log) => log.end(),
                     Writer::Away { end } => *end,
@@ -107,7 +107,7 @@ impl Session {
         if failure.is_some() {
             self.idle.postpone();
         }
-        // In the order they came, before what came behind them.
+        // In the order of their arrival, before later commands.
         for command in std::mem::take(&mut self.index.commands).into_iter().rev() {
             match &failure {
                 Some(failure) if !command.closes() => command.refuse(failure),
@@ -133,7 +133,7 @@ impl Session {
         }
     }
 
-    /// Has the path read again.
+    /// Reads the path again.
     pub(super) fn wake(&mut self) {
         let source = self.state.history().source().cloned();
         let library = self.state.history().library();
@@ -159,13 +159,13 @@ impl Session {
         }
     }
 
-    /// Looks whether another program appended to the file. False where there is nothing to look for.
+    /// Looks for entries of other programs. Returns false if there is nothing to look for.
     pub(super) fn catches_up(&mut self) -> bool {
         if !std::mem::take(&mut self.changes.pending) {
             return false;
         }
         match &self.writer {
-            // Most of the time it was us.
+            // Most changes are the session's own writes.
             Writer::Ready(log) if log.may_have_grown() => {}
             Writer::Ready(_) | Writer::Away { .. } => return false,
         }
@@ -184,7 +184,7 @@ impl Session {
     pub(super) fn caught_up(&mut self, grown: Result<Grown, StoreError>) {
         match grown {
             Ok(grown) => self.take_in(grown),
-            // Once is enough.
+            // One notice is enough.
             Err(_) if self.changes.reported => {}
             Err(error) => {
                 self.changes.reported = true;
@@ -194,7 +194,7 @@ impl Session {
         }
     }
 
-    /// Takes in what another program appended.
+    /// Adds the entries of another program.
     pub(super) fn take_in(&mut self, grown: Grown) {
         if grown.entries.is_empty() {
             return;
@@ -228,8 +228,8 @@ impl Session {
         }
     }
 
-    /// The messages that are not on the path any more because another program went on from an entry before them: how
-    /// many, and the last of their branch.
+    /// Number of messages that left the path because another program continued from an earlier entry, and the last of
+    /// their branch.
     fn left_by(&self, grown: &Grown) -> Option<(usize, EntryId)> {
         let ours = matches!(&self.writer, Writer::Ready(log) if log.access() == Access::Write);
         let path = self.state.path();
@@ -239,7 +239,7 @@ impl Session {
                 base.clone_from(&entry.parent);
             }
         }
-        // A path that is not in memory says nothing of where it went on.
+        // A path that is not in memory does not show where the new entries continue.
         let place = match &base {
             Some(base) => path.position(base).map_or(0, |place| place + 1),
             None => 0,

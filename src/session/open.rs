@@ -1,4 +1,4 @@
-//! How a session comes to be: made new, or opened where it lies.
+//! Opening a session: a new one, or an existing file.
 
 #![expect(clippy::disallowed_methods, reason = "creates session files")]
 
@@ -32,7 +32,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The same with what providers taught.
+    /// The session with the windows learned from providers.
     #[must_use]
     pub fn knowing(mut self, learned: &Learned) -> Self {
         self.state.learned = learned.clone();
@@ -40,10 +40,10 @@ impl Opened {
     }
 }
 
-/// Makes a session of these params under `sessions`.
+/// Creates a session of these params under `sessions`.
 ///
 /// # Errors
-/// When its settings are wrong, or it cannot be written.
+/// When the settings are invalid, or the file cannot be written.
 pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -> Result<Opened, Failure> {
     let header = Header {
         kind: HeaderKind::Session,
@@ -52,7 +52,7 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
         timestamp: entry::now(),
         cwd: params.cwd,
         parent_session: params.parent_session,
-        // oh-my-pi reads a title from nowhere else.
+        // oh-my-pi reads a title from no other place.
         title: params.title.clone(),
         rest: params.title.iter().map(|_| ("titleSource".to_owned(), Value::from("user"))).collect(),
     };
@@ -64,7 +64,7 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
     let lines = first_entries(&data, params.title.as_deref(), params.model.as_ref(), params.thinking_level.as_deref());
     let entries = lines.iter().map(|line| Entry::parse(line.as_str().into()).map(Arc::new));
     let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Internal(error.to_string()))?;
-    // Looked at before anything is written: wrong settings leave no file behind.
+    // Checked before the write: invalid settings leave no file behind.
     layers.with_session(data.settings.as_ref()).map_err(Failure::invalid_settings)?;
     let (log, history, file) = if params.ephemeral == Some(true) {
         (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(entries), None)
@@ -78,7 +78,7 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
     Ok(Opened { state, log, left_behind: Vec::new() })
 }
 
-/// What is known of a session from the beginning, as entries that every reader of the format knows.
+/// Data of a new session as entries that every reader of the format knows.
 fn first_entries(
     data: &SessionData,
     title: Option<&str>,
@@ -111,14 +111,14 @@ fn first_entries(
     lines
 }
 
-/// Fields of a `model_change`: pi names provider and model apart, oh-my-pi as one.
+/// Fields of a `model_change`: pi has provider and model in two fields, oh-my-pi in one.
 #[must_use]
 pub fn model_fields(model: &ModelRef) -> [(&'static str, Value); 3] {
     let (provider, id) = (model.provider.as_str(), model.id.as_str());
     [("provider", provider.into()), ("modelId", id.into()), ("model", format!("{provider}/{id}").into())]
 }
 
-/// `sessions/--<cwd>--/<time>_<id>.jsonl`, as pi names them.
+/// `sessions/--<cwd>--/<time>_<id>.jsonl`, pi's names.
 fn file_of(sessions: &Path, header: &Header) -> PathBuf {
     /// File systems take 255 bytes.
     const LONGEST: usize = 200;
@@ -131,11 +131,11 @@ fn file_of(sessions: &Path, header: &Header) -> PathBuf {
     sessions.join(format!("--{folder}--")).join(format!("{time}_{}.jsonl", header.id))
 }
 
-/// Opens the session file at `path`. What is stored in a file that does not lie under `sessions` was written by somebody
-/// else: of its settings only the harmless ones are taken.
+/// Opens the session file at `path`. Another program may have written a file that is not under `sessions`: only its
+/// harmless settings apply.
 ///
 /// # Errors
-/// When it is no session, somebody else's at the moment, or the settings given for it are wrong.
+/// When the file is no session, is owned by another process, or the given settings are invalid.
 pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -> Result<Opened, Failure> {
     let path = fs::canonicalize(path).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
     let opened = if params.read_only == Some(true) { store::open_read_only(&path)? } else { store::open(&path)? };
@@ -150,7 +150,7 @@ pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -
     Ok(Opened { state, log, left_behind })
 }
 
-/// What a client gives for a session it loads.
+/// Data that a client gives at `session/load`.
 #[must_use]
 pub fn given(params: &LoadParams) -> SessionData {
     SessionData {

@@ -1,4 +1,5 @@
-//! What a session is, apart from what runs in it: its entries, its settings, and what can be said about them at once.
+//! State of a session apart from its operations: entries, settings, model, instructions, and the values that follow
+//! from them.
 
 use crate::{
     compaction::{
@@ -32,29 +33,29 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// What is stored with a session as an `abridged.session` entry.
+/// Data that an `abridged.session` entry stores.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SessionData {
-    /// What the model is told before everything.
+    /// System prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// The tools it is given.
+    /// Tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Value>>,
-    /// Settings of its own.
+    /// Settings of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<Value>,
 }
 
 impl SessionData {
-    /// Whether there is nothing to store.
+    /// Whether every field is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.system_prompt.is_none() && self.tools.is_none() && self.settings.is_none()
     }
 
-    /// What is given here over what was before.
+    /// These data over older ones.
     #[must_use]
     pub fn over(self, before: Self) -> Self {
         Self {
@@ -64,7 +65,7 @@ impl SessionData {
         }
     }
 
-    /// The system prompt and the tools, where it has none those that the path declares.
+    /// System prompt and tools, where the path declares none.
     #[must_use]
     pub fn instructions(&self, path: &Path) -> Instructions {
         let given = Given { system_prompt: self.system_prompt.clone(), tools: self.tools.clone() };
@@ -72,7 +73,7 @@ impl SessionData {
     }
 }
 
-/// What a path is looked at with: settings, model, system prompt and tools.
+/// The view on a path: settings, model, system prompt and tools.
 #[derive(Clone)]
 pub struct View {
     sourced: Arc<Sourced>,
@@ -87,47 +88,47 @@ pub struct View {
     blobs: Option<Blobs>,
 }
 
-/// What a session is.
+/// The state of a session.
 pub struct State {
-    /// Its id.
+    /// Id.
     pub id: SessionId,
-    /// Its file.
+    /// File; `None` for an ephemeral session.
     pub file: Option<PathBuf>,
     history: History,
-    /// What was odd about its file.
+    /// Faults of the file.
     pub repairs: Vec<Repair>,
-    /// How often the disk was touched.
+    /// Disk operations.
     pub stats: Stats,
-    /// Images that are kept beside its file.
+    /// Images beside the file.
     blobs: Option<Blobs>,
     header: Header,
-    /// The title in the file's head, where oh-my-pi puts it.
+    /// Title in the file's head, as oh-my-pi writes it.
     title: Option<String>,
-    /// What the client gave for this time.
+    /// Data that the client gave at the opening.
     given: SessionData,
-    /// That over what is stored with the session.
+    /// The client's data over the stored data.
     data: Arc<SessionData>,
     instructions: Arc<Instructions>,
-    /// The path that `data` and `instructions` were read of.
+    /// Revision of the path that `data` and `instructions` were read from.
     looked_at: Revision,
-    /// The sums of the path, once they were asked for.
+    /// Sums of the path, after their first use.
     meter: Mutex<Option<Meter>>,
-    /// Every entry of the context was counted by the tokenizer once; from then on all are.
+    /// Whether the tokenizer has counted every entry of the context. It stays true.
     counted: bool,
     model: Option<ModelRef>,
     layers: Layers,
     sourced: Arc<Sourced>,
-    /// The windows that providers taught.
+    /// Windows learned from providers.
     pub learned: Learned,
-    /// Whether the settings in its file are taken as they are.
+    /// Whether the settings of the file apply without limits.
     trust: Trust,
 }
 
 impl State {
-    /// A session of these parts. `data` and `model` are what the client gives for this time.
+    /// A state of these parts. `data` and `model` come from the client at the opening.
     ///
     /// # Errors
-    /// When its settings are wrong.
+    /// When the settings are invalid.
     #[expect(clippy::too_many_arguments, reason = "they are what a session is")]
     pub fn new(
         header: Header,
@@ -166,10 +167,10 @@ impl State {
         Ok(state)
     }
 
-    /// Takes what a client gives for this time, over what was before.
+    /// Replaces the data of the client.
     ///
     /// # Errors
-    /// When its settings are wrong; then nothing is taken.
+    /// When the settings are invalid. Nothing changes then.
     pub fn give(&mut self, given: SessionData, model: Option<ModelRef>) -> Result<(), Failure> {
         let given = given.over(self.given.clone());
         let data = Arc::new(given.clone().over(stored(self.path(), self.trust)));
@@ -181,7 +182,7 @@ impl State {
         Ok(())
     }
 
-    /// What is in force, with what a client gave for this time, was stored with the session.
+    /// Records that the data in force, including the client's, were stored with the session.
     pub fn stored_data(&mut self) {
         self.given = match self.trust {
             Trust::Trusted => SessionData::default(),
@@ -195,29 +196,29 @@ impl State {
         self.read_data();
     }
 
-    /// A model was chosen for good: it counts for more than what a client gave for this time.
+    /// Records a model that was stored with the session. It has precedence over the client's choice at the opening.
     pub fn stored_model(&mut self) {
         self.model = None;
     }
 
-    /// Its entries.
+    /// The entries.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// Changes the history. This is the only way to another path, so what the path says of the session is always read
-    /// of the one that is there.
+    /// Changes the history. No other way changes the path, so the values that are read from the path always belong to
+    /// the current one.
     pub fn change<R>(&mut self, change: impl FnOnce(&mut History) -> R) -> R {
         let result = change(&mut self.history);
-        // The path of a session that sleeps is empty and says nothing.
+        // The path of a sleeping session is empty.
         if !self.history.is_asleep() && self.looked_at != self.path().revision() {
             self.read_data();
         }
         result
     }
 
-    /// Reads what the path says of the session.
+    /// Reads the session's values from the path.
     fn read_data(&mut self) {
         self.looked_at = self.path().revision();
         self.data = Arc::new(self.given.clone().over(stored(self.history.path(), self.trust)));
@@ -229,14 +230,14 @@ impl State {
         }
     }
 
-    /// What the sums were made with is not what it was.
+    /// Drops the sums, whose basis has changed.
     fn forget_sums(&mut self) {
         *self.meter.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Counts by the tokenizer from here on, if its tables are loaded and next to nothing is left to be counted.
+    /// Moves to the tokenizer for good, if its tables are loaded and few tokens are left to count.
     pub fn settle_estimator(&mut self) {
-        /// So many uncounted tokens are counted on the way: about a millisecond.
+        /// Largest number of uncounted tokens that are counted here: about a millisecond.
         const COUNTED_AT_ONCE: u64 = 4_000;
         if self.counted || !tokens::ready() || self.wanted_estimator() == Estimator::Chars {
             return;
@@ -250,20 +251,19 @@ impl State {
         }
     }
 
-    /// By what a decision estimates; counting may be needed first.
+    /// Estimator of a decision. Counting may be necessary first.
     #[must_use]
     pub fn wanted_estimator(&self) -> Estimator {
         self.sourced.settings.tokens.estimator.into()
     }
 
-    /// By what the session estimates now: by characters until all its entries were counted once, then by the tokenizer for
-    /// good.
+    /// Estimator of the session: characters until all entries were counted once, then the tokenizer for good.
     #[must_use]
     pub fn estimator(&self) -> Estimator {
         if self.counted { self.wanted_estimator() } else { Estimator::Chars }
     }
 
-    /// The settings that are stored with the session and are not used as they stand.
+    /// Faults of the settings that are stored with the session.
     #[must_use]
     pub fn invalid_settings(&self) -> Vec<Repair> {
         let data = self.path().session_data().and_then(|value| SessionData::deserialize(value).ok());
@@ -275,34 +275,34 @@ impl State {
         problems.unwrap_or_default().into_iter().map(repair).collect()
     }
 
-    /// What is stored with the session, as far as it has no entry of its own.
+    /// Data of the session that no entry stores.
     #[must_use]
     pub fn data(&self) -> &SessionData {
         &self.data
     }
 
-    /// The system prompt and the tools in force.
+    /// System prompt and tools in force.
     #[must_use]
     pub fn instructions(&self) -> &Arc<Instructions> {
         &self.instructions
     }
 
-    /// The first line of its file.
+    /// Header line of the file.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The folder it is about.
+    /// Working folder.
     #[must_use]
     pub fn cwd(&self) -> &str {
         &self.header.cwd
     }
 
-    /// Lays its own settings over new layers; what is in force now, where that is anything else than before.
+    /// Applies the session's settings over new layers. Returns the settings in force, if they changed.
     ///
     /// # Errors
-    /// When its own settings are wrong over them; then the old ones stay.
+    /// When the session's settings are invalid over them. The old settings stay then.
     pub fn relayer(&mut self, layers: Layers) -> Result<Option<&Sourced>, Problem> {
         if layers == self.layers {
             return Ok(None);
@@ -310,13 +310,13 @@ impl State {
         let sourced = layers.with_session(self.data.settings.as_ref())?;
         self.layers = layers;
         let before = std::mem::replace(&mut self.sourced, Arc::new(sourced));
-        // Prompts are not told: only what is made from here on is another.
+        // Prompts are not sent. The next summaries use them.
         let same = before.tells_the_same(&self.sourced);
         self.forget_sums();
         Ok((!same).then_some(&self.sourced))
     }
 
-    /// The settings in force.
+    /// Settings in force.
     #[must_use]
     pub fn settings(&self) -> &Arc<Sourced> {
         &self.sourced
@@ -328,13 +328,13 @@ impl State {
         self.history.path()
     }
 
-    /// The leaf as clients see it.
+    /// Leaf that clients see.
     #[must_use]
     pub fn visible_leaf(&self) -> Option<EntryId> {
         self.path().visible_leaf().cloned()
     }
 
-    /// What a path is looked at with, to be taken away from the session.
+    /// The view on the path, for work outside of the session.
     #[must_use]
     pub fn view(&self) -> View {
         let text = |key: &str| self.header.rest.get(key)?.as_str().map(str::to_owned);
@@ -353,13 +353,13 @@ impl State {
         }
     }
 
-    /// The model of a path.
+    /// Model of a path.
     #[must_use]
     pub fn model(&self, path: &Path) -> Option<ModelRef> {
         self.view().model(path)
     }
 
-    /// How full the context is. Costs what came since it was last asked.
+    /// Fullness of the context. The cost depends on the entries since the last call.
     #[must_use]
     pub fn measure(&self) -> Fullness {
         let path = self.path();
@@ -372,26 +372,26 @@ impl State {
         self.measure_with(meter.as_ref().expect("it was made above"))
     }
 
-    /// The sums of the path by an estimator. With `Tiktoken` this counts the entries that were not counted before.
+    /// Sums of the path by an estimator. With `Tiktoken` this counts the uncounted entries.
     #[must_use]
     pub fn meter(&self, estimator: Estimator) -> Meter {
         Meter::of(self.path(), &self.sourced.prompts, estimator)
     }
 
-    /// How full the context is by these sums.
+    /// Fullness of the context by these sums.
     #[must_use]
     pub fn measure_with(&self, meter: &Meter) -> Fullness {
         let model = self.model(self.path());
         gauge(&self.sourced.settings, &self.instructions, &self.learned, model.as_ref()).measure(meter)
     }
 
-    /// The fullness of the context as clients see it.
+    /// Fullness of the context as the protocol has it.
     #[must_use]
     pub fn usage(&self) -> Usage {
         Usage::from(&self.measure())
     }
 
-    /// Whether the context is what it was when `expected` was the leaf.
+    /// Whether the context is the one that it was when `expected` was the leaf.
     #[must_use]
     pub fn unchanged_since(&self, expected: &EntryId) -> bool {
         let path = self.path();
@@ -401,7 +401,7 @@ impl State {
         path[place + 1..].iter().all(|entry| !entry.in_context() && !entry.rewrites())
     }
 
-    /// Its name.
+    /// Title.
     #[must_use]
     pub fn title(&self) -> Option<String> {
         let indexed = self.history.index().and_then(|index| index.title()).map(str::to_owned);
@@ -409,7 +409,7 @@ impl State {
         said.filter(|title| !title.is_empty())
     }
 
-    /// The session as clients see it.
+    /// The session as the protocol has it.
     #[must_use]
     pub fn info(&self, status: Status) -> SessionInfo {
         let path = self.path();
@@ -431,7 +431,7 @@ impl State {
         }
     }
 
-    /// What was odd about its file, as clients see it.
+    /// Faults of the file as the protocol has them.
     #[must_use]
     pub fn repairs(&self) -> Vec<types::Repair> {
         self.repairs.iter().map(types::Repair::from).collect()
@@ -439,13 +439,13 @@ impl State {
 }
 
 impl View {
-    /// The prompts in force.
+    /// Prompts in force.
     #[must_use]
     pub fn prompts(&self) -> &Prompts {
         &self.sourced.prompts
     }
 
-    /// The model of a path: what the client said, else what the path says last, else the default.
+    /// Model of a path: the client's choice, else the last one on the path, else the default.
     #[must_use]
     pub fn model(&self, path: &Path) -> Option<ModelRef> {
         let own = self.model.clone().or_else(|| path.model()).or_else(|| self.model_in_header.clone());
@@ -457,38 +457,38 @@ impl View {
         }
     }
 
-    /// How much the model of a path thinks.
+    /// Thinking level of a path.
     #[must_use]
     pub fn thinking_level(&self, path: &Path) -> String {
         path.thinking_level().or_else(|| self.thinking_in_header.clone()).unwrap_or_else(|| "off".to_owned())
     }
 
-    /// Images that are kept beside the session's file.
+    /// Images beside the session's file.
     #[must_use]
     pub fn blobs(&self) -> Option<&Blobs> {
         self.blobs.as_ref()
     }
 
-    /// The settings in force.
+    /// Settings in force.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.sourced.settings
     }
 
-    /// The system prompt and the tools.
+    /// System prompt and tools.
     #[must_use]
     pub fn instructions(&self) -> &Instructions {
         &self.instructions
     }
 
-    /// The view of another path of the session: it may say other things of the system prompt and the tools.
+    /// The view on another path of the session, which may have another system prompt and other tools.
     #[must_use]
     pub fn of(self, path: &Path) -> Self {
         let data = self.given.clone().over(stored(path, self.trust));
         Self { instructions: Arc::new(data.instructions(path)), ..self }
     }
 
-    /// How full a path is. With the tokenizer this may count for a while.
+    /// Fullness of a path. With the tokenizer this may count for a while.
     #[must_use]
     pub fn measure(&self, path: &Path) -> Fullness {
         let meter = Meter::of(path, &self.sourced.prompts, self.estimator);
@@ -512,7 +512,7 @@ impl From<&Repair> for types::Repair {
     }
 }
 
-/// A file of somebody else must not be able to send a conversation, or a key, elsewhere.
+/// A foreign file must not send a conversation or a key to another address.
 fn usable(settings: &Value, trust: Trust) -> (Value, Vec<Problem>) {
     let Checked { value, mut problems } = check(&settings.to_string(), None);
     let settings = value.unwrap_or_else(|| Value::Object(Map::new()));

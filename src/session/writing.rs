@@ -1,4 +1,4 @@
-//! Everything a session writes: handed to the disk, and told when it is there.
+//! Writes of a session: to the disk, and announced afterwards.
 
 use super::{
     Append, Done, Ending, Input, Session, Write, Writer,
@@ -29,7 +29,7 @@ use std::{
     sync::Arc,
 };
 
-/// A larger entry is announced by its id and type alone, in bytes.
+/// Size above which an entry is announced by its id and type alone, in bytes.
 const LARGEST_ANNOUNCED: usize = 48 * 1024;
 
 impl Write {
@@ -45,7 +45,7 @@ impl Write {
     }
 }
 
-/// A path with what its context needs from before it, as far as that can be looked up.
+/// A path with the values from before its first entry, as far as an index knows them.
 pub(super) fn with_its_past(mut path: Path, library: Option<&Library>) -> Path {
     if let Some(library) = library {
         library.look_into_the_past(&mut path);
@@ -54,7 +54,7 @@ pub(super) fn with_its_past(mut path: Path, library: Option<&Library>) -> Path {
 }
 
 impl Session {
-    /// Does something with the file that may take a while; the session looks at no command meanwhile.
+    /// Runs work on the log away from the session. No command is handled meanwhile.
     pub(super) fn with_log(&mut self, work: impl FnOnce(&mut dyn Log) -> Done + Send + 'static) {
         let end = match &self.writer {
             Writer::Ready(log) => log.end(),
@@ -85,7 +85,7 @@ impl Session {
         }
     }
 
-    /// Hands entries to the disk; the result comes back as an input.
+    /// Writes entries; the result comes back as an input.
     pub(super) fn write(&mut self, what: Write) {
         if let Write::Edit { staged: edit::Staged { undoing: Some(_), .. }, .. } = &what {
             return self.write_undo(what);
@@ -106,7 +106,7 @@ impl Session {
                 _ => None,
             };
             if counted {
-                // Here it costs nobody's time but the writer's, and every answer has counts instead of guesses.
+                // The time of the count is the writer's, and every answer has counts in the place of estimates.
                 entries.iter().for_each(|entry| entry.count());
                 if let Some(Ok(path)) = &path {
                     path[path.first_kept()..].iter().for_each(|entry| entry.count());
@@ -116,7 +116,7 @@ impl Session {
         });
     }
 
-    /// Hands an undo to the disk: its entries depend on the path without the compaction, which is read first.
+    /// Writes an undo. Its entries depend on the path without the compaction, which is read first.
     fn write_undo(&mut self, mut what: Write) {
         let Write::Edit { staged, .. } = &mut what else { return };
         let Some(undoing) = staged.undoing.take() else { return };
@@ -138,7 +138,7 @@ impl Session {
         });
     }
 
-    /// The file is back.
+    /// The log is back.
     pub(super) fn back(&mut self, log: Box<dyn Log>, done: Done) {
         self.writer = Writer::Ready(log);
         self.record_running();
@@ -152,7 +152,7 @@ impl Session {
         }
     }
 
-    /// A defect took the file with it: the session ends, and whoever waits is told.
+    /// A panic has lost the log: the session ends, and waiting requests are answered.
     pub(super) fn lost(&mut self) {
         self.writer = Writer::Ready(Box::new(Ephemeral));
         self.stop_running(None);
@@ -164,7 +164,7 @@ impl Session {
     fn wrote(&mut self, appended: Result<Appended, StoreError>, path: Option<Result<Path, StoreError>>, what: Write) {
         let at = match appended {
             Ok(Appended::Written { at, others }) => {
-                // They came in between, on branches of their own now.
+                // These entries came in between and are on branches of their own.
                 self.state.change(|history| {
                     others.iter().for_each(|(entry, spot)| history.push(entry.clone(), Some(*spot)));
                 });
@@ -173,7 +173,7 @@ impl Session {
                 at
             }
             Ok(Appended::Behind(grown)) => {
-                // Another program was faster: what it wrote is taken in, then ours is tried again on top of it.
+                // Another program was faster. Its entries are added, and the write is tried again behind them.
                 self.take_in(grown);
                 return self.again(what);
             }
@@ -206,7 +206,7 @@ impl Session {
         }
     }
 
-    /// Tells of messages that another program wrote while a write of ours was on its way: they follow the same entry.
+    /// Reports messages of another program that arrived while a write was on its way: both follow the same entry.
     fn warn_of_branch(&self, others: &[Placed]) {
         let messages = others.iter().filter(|(entry, _)| entry.in_context()).count();
         if let (true, Some((last, _))) = (messages > 0, others.last()) {
@@ -265,7 +265,7 @@ impl Session {
         self.tell_usage(usage);
     }
 
-    /// A failed answer may say how large the model's window really is.
+    /// The error of a failed answer may state the model's window.
     fn learn_from(&self, entries: &[Arc<Entry>]) {
         if !self.state.settings().settings.tokens.learn_window {
             return;
@@ -282,7 +282,7 @@ impl Session {
         }
     }
 
-    /// Makes the entries of a request and hands them to the disk. A request without entries is answered immediately.
+    /// Makes the entries of a request and writes them. A request without entries is answered immediately.
     pub(super) fn edit(&mut self, edit: Box<dyn Edit>, reply: Reply) {
         if reply.cancelled() {
             return reply.fail(&Failure::Cancelled);

@@ -173,7 +173,7 @@ enum How {
     Unasked,
 }
 
-/// What happens to the operations. A number picks one of those that are held.
+/// A step of a history. A number selects one of the held operations.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Open(Sort, Where, How),

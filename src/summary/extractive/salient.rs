@@ -1,6 +1,6 @@
 //! The lines of a conversation that are worth most for what comes next, chosen under a budget.
 //!
-//! What an agent needs later are names – paths, identifiers, versions, hashes – in the line they stood in: a name alone
+//! An agent later needs names (paths, identifiers, versions, hashes) in the line in which they stood: a name alone
 //! says nothing. A name is worth more when it is rare, when it came up more than once, and when it came up late. Lines
 //! are taken greedily by the worth of the names that no line before has brought, for their length.
 
@@ -32,7 +32,7 @@ const SHORTEST: usize = 12;
 const MOST_NAMES: usize = 12;
 /// Characters a token takes at the least in transcripts with code: a cautious price.
 const CHARS_PER_TOKEN: f64 = 3.2;
-/// What a line costs beside its text: a bullet and its share of the label above it, in tokens.
+/// Cost of a line beside its text, in tokens: a bullet and its share of the label above.
 const LINE_OVERHEAD: f64 = 6.0;
 
 /// The best lines of the conversation within about `tokens`, in the order they were said. Lines with a word of `focus`

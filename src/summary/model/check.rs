@@ -31,17 +31,17 @@ impl Accepted {
     }
 }
 
-/// What a summary must be.
+/// Requirements on a summary.
 pub struct Expected<'a> {
     /// Which part.
     pub part: Part,
     /// The prompt it answers: its headings are those that are looked for.
     pub prompt: &'a str,
-    /// What it replaces, in tokens: it has to be smaller.
+    /// Size of the replaced part, in tokens. The summary has to be smaller.
     pub replaces: u64,
     /// The most it may have, in tokens.
     pub cap: u64,
-    /// What the user writes in, if it is clear.
+    /// Language of the user, if it is clear.
     pub script: Option<Script>,
     /// Whether secrets are looked for.
     pub redact: bool,
@@ -349,7 +349,7 @@ fn nothing_said(lines: &[&str]) -> bool {
         || SENTENCES.iter().any(|sentence| first.starts_with(sentence) || whole.len() < 200 && whole.contains(sentence))
 }
 
-/// What stands under the headings, line by line, without marks and in small letters.
+/// Lines under the headings, without marks and in lower case.
 fn contents<'a>(lines: &'a [&str]) -> impl Iterator<Item = String> + 'a {
     let content = |line: &&&str| !(line.starts_with('#') || line.starts_with("**") && line.ends_with("**"));
     lines.iter().filter(content).map(|line| {

@@ -28,7 +28,7 @@ pub(super) struct Summarizer<'a> {
     scale: Scale,
 }
 
-/// What a request that was too long says of the window.
+/// Meaning of a request that was too long for the window.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Clue {
     /// Nothing but that.
