@@ -12,7 +12,7 @@ use crate::{
         path::{Path, Revision},
         tokens::{Estimator, calibration::Basis},
     },
-    ids::ModelRef,
+    ids::{CallId, ModelRef},
     prompts::Prompts,
 };
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub struct Meter {
     pins: u64,
     calibrations: Calibrations,
     announced: Announced,
+    /// The calls of failed answers. No request contains their results.
+    failed_calls: Vec<CallId>,
 }
 
 /// A count of the path up to some entry.
@@ -80,6 +82,7 @@ impl Meter {
             pins: pinned(path),
             calibrations: Calibrations::new(estimator),
             announced: Announced::default(),
+            failed_calls: Vec::new(),
         };
         let last_rewrite = path.last_rewrite();
         // A path in memory may begin earlier than the same path read from its file. Only the entries of both count.
@@ -153,7 +156,7 @@ impl Meter {
 
     fn add(&mut self, entry: &Entry, basis: Basis) {
         self.announce(entry);
-        let tokens = sent(entry, self.estimator);
+        let tokens = if self.answers_a_failed_call(entry) { 0 } else { sent(entry, self.estimator) };
         if let Body::ModelChange { provider, model } = &entry.body {
             self.calibrations.choose(&ModelRef { provider: provider.clone(), id: model.clone() });
         }
@@ -173,6 +176,16 @@ impl Meter {
         self.calibrations.report(estimated, reported, basis);
         self.sent += tokens;
         self.since = Since::the(Anchor::Report(usage.context_tokens()));
+    }
+
+    /// Takes the calls of an answer. Returns whether an entry is the result of a call of a failed answer.
+    fn answers_a_failed_call(&mut self, entry: &Entry) -> bool {
+        let Some(outline) = entry.outline() else { return false };
+        self.failed_calls.retain(|id| !outline.calls.iter().any(|call| call.id == *id));
+        if outline.failed {
+            self.failed_calls.extend(outline.calls.iter().map(|call| call.id.clone()));
+        }
+        outline.answers.as_ref().is_some_and(|call| self.failed_calls.contains(call))
     }
 
     /// Takes the instructions that an entry announces. Nothing is counted where no earlier count depends on them.
@@ -285,5 +298,20 @@ mod tests {
         let meter = Meter::of(&path(&lines), &Prompts::default(), Estimator::Chars);
         let fit = meter.calibrations().fit(Expected { factor: 1.0, announced: 0, most: 50_000.0 });
         assert!((fit.factor - 1.0).abs() < 0.02, "{fit:?}");
+    }
+
+    #[test]
+    fn the_result_of_a_failed_call_is_not_in_the_size_of_later_requests() {
+        let answer = |stop: &str| {
+            json!({"type": "message", "message": {"role": "assistant", "stopReason": stop,
+            "content": [{"type": "toolCall", "id": "x", "name": "read", "arguments": {}}]}})
+        };
+        let result = json!({"type": "message", "message": {"role": "toolResult", "toolCallId": "x", "toolName": "read",
+            "content": [{"type": "text", "text": "abc ".repeat(1_000)}]}});
+        for stop in ["error", "toolUse"] {
+            let path = path(&[user(100), answer(stop), result.clone(), user(100)]);
+            let meter = Meter::of(&path, &Prompts::default(), Estimator::Chars);
+            assert_eq!(meter.sent(), context::build(&path, &Prompts::default()).tokens(Estimator::Chars), "{stop}");
+        }
     }
 }
