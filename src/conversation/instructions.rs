@@ -133,12 +133,22 @@ impl Announced {
         if let Some(message) = &compaction.system_message {
             self.declared.apply(message);
         }
+        // The entries before the compaction are not always in memory.
+        self.instructions = Arc::default();
         self.renew();
     }
 
+    /// Reads the instructions again. Returns those before.
     fn renew(&mut self) -> Arc<Instructions> {
-        let now = Arc::new(Instructions::new(self.given.clone(), &self.declared));
-        std::mem::replace(&mut self.instructions, now)
+        let mut now = Instructions::new(self.given.clone(), &self.declared);
+        // A part that was announced and then cleared is known to be empty: later reports do not contain it.
+        if self.instructions.system_prompt.is_some() {
+            now.system_prompt.get_or_insert_default();
+        }
+        if self.instructions.tools.is_some() {
+            now.tools.get_or_insert_default();
+        }
+        std::mem::replace(&mut self.instructions, Arc::new(now))
     }
 
     /// The instructions up to the last entry.

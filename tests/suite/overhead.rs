@@ -605,6 +605,24 @@ fn the_first_announcement_of_a_system_prompt_counts_what_the_reports_do_not_cont
 }
 
 #[test]
+fn a_system_prompt_that_was_cleared_counts_whole_when_it_is_announced_again() {
+    let mut world = reported(1.3, 6_000, Announced::Stored);
+    let prompt = world.prompt.clone().expect("a prompt");
+    let size = world.provider.tokenizer.count(&prompt) as u64;
+    let cleared = json!({"systemPrompt": null});
+    world.fields("custom", &[("customType", json!("abridged.session")), ("data", cleared)]);
+    world.provider.overhead -= size;
+    (0..3).for_each(|at| world.turn(100 + at, 400, Report::Right));
+    let before = world.usage().context_tokens;
+    world.store(prompt);
+    world.provider.overhead += size;
+    let grown = world.usage().context_tokens as i64 - before as i64;
+    assert!(near(grown, size as i64, 250), "{grown} of {size}");
+    world.turn(100, 400, Report::Right);
+    world.compact(500);
+}
+
+#[test]
 fn a_small_difference_of_the_instructions_counts_after_a_compaction() {
     let overhead = 1_000;
     let provider = Provider { tokenizer: Tokenizer::Ours(1.3), overhead, window: 64_000, announced: Announced::AtLoad };
