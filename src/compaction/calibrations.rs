@@ -100,7 +100,7 @@ impl Calibrations {
 
     /// Takes other instructions, which every later request contains. `before` is the estimated size of the earlier ones.
     /// Returns the growth of a request in estimated tokens. A part that was not announced before may have been in earlier
-    /// reports; only its excess over the unannounced overhead is growth.
+    /// reports: its excess over the unannounced overhead is growth, and the next report decides about the rest.
     pub fn announce(&mut self, difference: Difference, before: u64) -> i64 {
         let current = self.learners.iter().rev().find(|(model, _)| *model == self.model);
         let taught = |learner: &&Learner| learner.calibration().knows_the_overhead();
@@ -115,8 +115,9 @@ impl Calibrations {
             },
         };
         let unannounced = (line.overhead / line.factor - before as f64).max(0.0);
-        let growth = difference.growth as f64 + (difference.added as f64 - unannounced).max(0.0);
-        self.learners.iter_mut().for_each(|(_, learner)| learner.grow(growth));
+        let excess = (difference.added as f64 - unannounced).max(0.0);
+        let (growth, old) = (difference.growth as f64 + excess, difference.added as f64 - excess);
+        self.learners.iter_mut().for_each(|(_, learner)| learner.grow(growth, old));
         self.carried_overhead = self.carried_overhead.map(|overhead| (overhead + line.factor * growth).max(0.0));
         growth.round() as i64
     }

@@ -623,6 +623,26 @@ fn a_system_prompt_that_was_cleared_counts_whole_when_it_is_announced_again() {
 }
 
 #[test]
+fn the_next_report_tells_whether_an_announced_system_prompt_is_new() {
+    for (words, new) in [(2_500, true), (2_500, false), (400, true)] {
+        for reports in [1, 2, 4] {
+            let mut world = reported(1.3, 4_500, Announced::Never);
+            let prompt = text(words, 5);
+            let size = world.provider.tokenizer.count(&prompt) as u64;
+            if new {
+                world.provider.overhead += size;
+            }
+            world.store(prompt);
+            (0..reports).for_each(|at| world.turn(100 + at, 400, Report::Right));
+            let system = world.usage().breakdown.system as i64;
+            let wanted = world.provider.overhead as i64;
+            assert!(near(system, wanted, wanted / 10), "{words} {new} {reports}: {system} of {wanted}");
+            world.compact(500);
+        }
+    }
+}
+
+#[test]
 fn a_small_difference_of_the_instructions_counts_after_a_compaction() {
     let overhead = 1_000;
     let provider = Provider { tokenizer: Tokenizer::Ours(1.3), overhead, window: 64_000, announced: Announced::AtLoad };

@@ -38,6 +38,17 @@ pub struct Calibration {
     /// The sums over growths between two reports, which do not depend on the overhead.
     growth_squared: f64,
     growth_product: f64,
+    /// Tokens of announced instructions that the line takes for a part of the earlier reports. The next report decides.
+    #[serde(skip_serializing_if = "is_zero")]
+    taken_for_old: f64,
+    /// Tokens of announced instructions that the line takes for new. The next report decides.
+    #[serde(skip_serializing_if = "is_zero")]
+    taken_for_new: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
 }
 
 /// The expected line before the first report.
@@ -89,7 +100,7 @@ impl Calibration {
     }
 
     fn fade(&mut self) {
-        let Self { weight, estimated, reported, estimated_squared, product, growth_squared, growth_product } = self;
+        let Self { weight, estimated, reported, estimated_squared, product, growth_squared, growth_product, .. } = self;
         for sum in [weight, estimated, reported, estimated_squared, product, growth_squared, growth_product] {
             *sum *= FADE;
         }
@@ -135,10 +146,12 @@ impl Calibration {
 
     /// Whether reports can make these sums. A file may contain sums of another program.
     fn is_sane(&self) -> bool {
-        let Self { weight, estimated, reported, estimated_squared, product, growth_squared, growth_product } = *self;
-        let sums = [weight, estimated, reported, estimated_squared, product, growth_squared, growth_product];
+        let Self { weight, estimated, reported, estimated_squared, product, .. } = *self;
+        let Self { growth_squared, growth_product, taken_for_old, taken_for_new, .. } = *self;
+        let growths = [growth_squared, growth_product, taken_for_old, taken_for_new];
+        let mut sums = [weight, estimated, reported, estimated_squared, product].into_iter().chain(growths);
         // Cauchy-Schwarz holds for sums of reports. It keeps the determinant positive.
-        sums.iter().all(|sum| sum.is_finite() && *sum >= 0.0)
+        sums.all(|sum| sum.is_finite() && sum >= 0.0)
             && weight * estimated_squared >= estimated * estimated * (1.0 - 1e-6)
     }
 }
@@ -186,12 +199,35 @@ impl Learner {
         &self.calibration
     }
 
-    /// Takes a growth of every later request, in estimated tokens. It may be negative.
-    pub fn grow(&mut self, estimated: f64) {
-        let by = self.line().factor * estimated;
+    /// Takes a growth of every later request, in estimated tokens. It may be negative. `old` is the size of announced
+    /// instructions that the overhead of the earlier reports is taken to contain.
+    pub fn grow(&mut self, estimated: f64, old: f64) {
+        let factor = self.line().factor;
+        self.shift(factor * estimated);
+        if self.calibration.knows_the_overhead() {
+            self.calibration.taken_for_old += factor * old;
+            self.calibration.taken_for_new += factor * estimated.max(0.0);
+        }
+    }
+
+    /// Moves the line and the reports that later ones are compared with, by a number of reported tokens.
+    fn shift(&mut self, by: f64) {
         self.calibration.shift(by);
         for (_, reported) in self.before.iter_mut().chain(&mut self.doubted) {
             *reported = reported.saturating_add_signed(by.round() as i64);
+        }
+    }
+
+    /// Decides by a report whether instructions that were announced since the last one are old or new: by the possibility
+    /// that is nearest to the report. A report that is far from each of them decides nothing.
+    fn settle_instructions(&mut self, report: (u64, u64)) {
+        let old = std::mem::take(&mut self.calibration.taken_for_old);
+        let new = std::mem::take(&mut self.calibration.taken_for_new);
+        let above = self.off_the_line(report);
+        let distance = |by: &f64| (above - by).abs();
+        let nearest = [0.0, old, -new, old - new].into_iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        if let Some(by) = nearest.filter(|by| distance(by) <= NOISE_TOKENS + 0.15 * report.1 as f64) {
+            self.shift(by);
         }
     }
 
@@ -209,6 +245,9 @@ impl Learner {
             return;
         }
         let cut = basis == Basis::Whole && estimated >= Self::SMALLEST && reported * 10 < estimated * 6;
+        if basis == Basis::Whole && !cut {
+            self.settle_instructions((estimated, reported));
+        }
         let stalled = self.before.is_some_and(|before| Self::stalls(before, (estimated, reported)));
         if cut || stalled && basis == Basis::Since {
             return;
