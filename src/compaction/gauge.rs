@@ -92,6 +92,7 @@ impl Gauge<'_> {
             Anchor::Compaction { tokens, overhead, same_estimator } => {
                 let now = match same_estimator {
                     true => system + tools,
+                    false if self.instructions.are_the_same_as(meter.instructions()) => grown(overhead),
                     false => without_noise(grown(overhead), system + tools),
                 };
                 (tokens.saturating_sub(overhead) + now + size(messages), Source::Estimate)

@@ -7,7 +7,7 @@ use crate::{
     conversation::{
         context,
         entry::{Body, Entry},
-        instructions::{Announced, Difference},
+        instructions::{Announced, Difference, Instructions},
         message::outline::Role,
         path::{Path, Revision},
         tokens::{Estimator, calibration::Basis},
@@ -205,6 +205,12 @@ impl Meter {
     #[must_use]
     pub fn calibrations(&self) -> &Calibrations {
         &self.calibrations
+    }
+
+    /// The instructions that the path announces.
+    #[must_use]
+    pub fn instructions(&self) -> &Instructions {
+        self.announced.instructions()
     }
 
     /// The estimator of its sums.

@@ -83,6 +83,13 @@ impl Instructions {
         (u64::from(system), u64::from(tools))
     }
 
+    /// Whether both have the same texts.
+    #[must_use]
+    pub fn are_the_same_as(&self, other: &Self) -> bool {
+        self.system_prompt().unwrap_or_default() == other.system_prompt().unwrap_or_default()
+            && self.tools().unwrap_or_default() == other.tools().unwrap_or_default()
+    }
+
     /// The difference to earlier instructions.
     #[must_use]
     pub fn difference(&self, earlier: &Self, estimator: Estimator) -> Difference {

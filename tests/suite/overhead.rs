@@ -643,6 +643,19 @@ fn the_next_report_tells_whether_an_announced_system_prompt_is_new() {
 }
 
 #[test]
+fn instructions_that_did_not_change_have_one_size_by_every_estimator() {
+    let overhead = 960;
+    let provider = Provider { tokenizer: Tokenizer::Ours(0.7), overhead, window: 32_000, announced: Announced::Never };
+    let mut world = World::new(provider);
+    (0..5).for_each(|_| world.turn(40, 160, Report::Right));
+    world.turn(20, 235, Report::Right);
+    world.take(&Step::Configure { words: 1_297 });
+    world.compact(0);
+    world.turn(20, 50, Report::Right);
+    world.compact(800);
+}
+
+#[test]
 fn a_small_difference_of_the_instructions_counts_after_a_compaction() {
     let overhead = 1_000;
     let provider = Provider { tokenizer: Tokenizer::Ours(1.3), overhead, window: 64_000, announced: Announced::AtLoad };
