@@ -175,6 +175,14 @@ fn flatten(tree: &syn::UseTree, before: &mut Vec<String>, leaves: &mut Vec<(Stri
     }
 }
 
+/// Every path that a text names outside of tests, from `use` items and from code, such as `std::fs::read`. A name that a
+/// `use` brings in is there as that `use`.
+pub fn paths(text: &str) -> Vec<String> {
+    let mut reader = Reader { paths: Vec::new() };
+    reader.visit_file(&syn::parse_file(text).expect("a Rust file"));
+    reader.paths.iter().map(|path| path.join("::")).collect()
+}
+
 /// Collects every path of a file, from `use` items and from code.
 struct Reader {
     paths: Vec<Vec<String>>,
@@ -339,6 +347,13 @@ mod tests {
         ] {
             assert_eq!(from_a_b(text).join(", "), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_group_names_its_paths_whole() {
+        let text =
+            "use std::{thread, process::Command}; fn f() { tokio::spawn(g()) } #[cfg(test)] mod tests { use std::fs; }";
+        assert_eq!(paths(text), ["std::thread", "std::process::Command", "tokio::spawn"]);
     }
 
     #[test]
