@@ -60,7 +60,10 @@ struct Content {
     /// Durable lines behind the header, with their entries.
     entries: Vec<Arc<Entry>>,
     running: Vec<Unfinished>,
-    owned: bool,
+    /// Number of the log that owns the file, from 1.
+    owner: Option<u64>,
+    /// Logs that were opened so far.
+    opened: u64,
     full: bool,
 }
 
@@ -74,7 +77,14 @@ impl Disk {
     /// When a line is not an entry.
     pub fn new(header: Header, lines: &[String]) -> Result<Self, StoreError> {
         let entries = parsed(lines)?;
-        Ok(Self(Arc::new(Mutex::new(Content { header, entries, running: Vec::new(), owned: false, full: false }))))
+        Ok(Self(Arc::new(Mutex::new(Content {
+            header,
+            entries,
+            running: Vec::new(),
+            owner: None,
+            opened: 0,
+            full: false,
+        }))))
     }
 
     /// Opens the file for reading and appending.
@@ -83,17 +93,19 @@ impl Disk {
     /// `Locked` while another log owns it.
     pub fn open(&self) -> Result<Opened, StoreError> {
         let mut content = self.content();
-        if content.owned {
+        if content.owner.is_some() {
             return Err(StoreError::Locked { pid: None });
         }
-        content.owned = true;
+        content.opened += 1;
+        let owner = content.opened;
+        content.owner = Some(owner);
         Ok(Opened {
             header: content.header.clone(),
             title: None,
             history: History::in_memory(content.entries.clone()),
             repairs: Vec::new(),
             left_behind: content.running.clone(),
-            log: Box::new(Memory { known: content.entries.len(), disk: self.clone(), stats: Stats::default() }),
+            log: Box::new(Memory { owner, known: content.entries.len(), disk: self.clone(), stats: Stats::default() }),
         })
     }
 
@@ -112,9 +124,10 @@ impl Disk {
         self.content().full = full;
     }
 
-    /// Ends the owner without a word, like a kill: the lock is free, and its record stays.
+    /// Ends the owner without a word, like a kill: the lock is free, and its record stays. The log of the owner changes
+    /// nothing from here on.
     pub fn crash(&self) {
-        self.content().owned = false;
+        self.content().owner = None;
     }
 
     /// Ids of the durable entries, in file order.
@@ -132,6 +145,8 @@ impl Disk {
 #[derive(Debug)]
 struct Memory {
     disk: Disk,
+    /// Its number as an owner.
+    owner: u64,
     /// Number of entries that the session knows.
     known: usize,
     stats: Stats,
@@ -155,6 +170,9 @@ impl Log for Memory {
     fn append(&mut self, lines: &[String], leaf: Option<&EntryId>) -> Result<Appended, StoreError> {
         let disk = self.disk.clone();
         let mut content = disk.content();
+        if content.owner != Some(self.owner) {
+            return Err(StoreError::ReadOnly { path: NAME.into(), why: "its owner has crashed".to_owned() });
+        }
         if content.entries.len() > self.known {
             let grown = self.grown(&content, leaf);
             self.known = content.entries.len();
@@ -192,7 +210,10 @@ impl Log for Memory {
     }
 
     fn record(&mut self, running: Vec<Unfinished>) {
-        self.disk.content().running = running;
+        let mut content = self.disk.content();
+        if content.owner == Some(self.owner) {
+            content.running = running;
+        }
     }
 
     fn stats(&self) -> Stats {
@@ -202,7 +223,10 @@ impl Log for Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        self.disk.content().owned = false;
+        let mut content = self.disk.content();
+        if content.owner == Some(self.owner) {
+            content.owner = None;
+        }
     }
 }
 

@@ -210,6 +210,21 @@ fn an_operation_that_runs_is_known_to_the_next_owner() {
 }
 
 #[test]
+fn a_crashed_log_changes_nothing_of_the_next_owner() {
+    let disk = Disk::new(header(), &[]).expect("a disk");
+    let mut crashed = disk.open().expect("it opens");
+    disk.crash();
+    let next = disk.open().expect("it opens after the crash");
+    crashed.log.record(vec![serde_json::from_value(running()).expect("an operation")]);
+    assert!(crashed.log.append(&[line("a", None)], None).is_err());
+    drop(crashed);
+    assert!(matches!(disk.open(), Err(StoreError::Locked { .. })), "the crashed log released the lock of the next");
+    drop(next);
+    assert!(disk.open().expect("it opens again").left_behind.is_empty());
+    assert!(disk.ids().is_empty());
+}
+
+#[test]
 fn a_failed_append_leaves_nothing_behind() {
     let disk = Disk::new(header(), &[]).expect("a disk");
     let mut session = Session::open(&disk);
