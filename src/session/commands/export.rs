@@ -55,7 +55,7 @@ impl Job {
     /// An export of these: `path` from root to leaf, `whole` every entry.
     fn new(state: &State, params: ExportParams, path: Wanted, whole: Wanted) -> Result<Self, Failure> {
         if params.path.is_empty() {
-            return Err(Failure::params("path", "give the file it is written to"));
+            return Err(Failure::params("path", "the path is empty; name the file to write"));
         }
         let header = Header { version: VERSION, ..state.header().clone() };
         Ok(Self {

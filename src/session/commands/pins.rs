@@ -35,7 +35,13 @@ impl EditMethod for SessionPin {
                         let found = state.history().look_up(id).map_err(Failure::from)?;
                         found.ok_or_else(|| Failure::no_entry(id))?
                     }
-                    None => return Err(Failure::params("entryId", "the entry is on a branch that was left").into()),
+                    None => {
+                        return Err(Failure::params(
+                            "entryId",
+                            "the entry is not on the active path; session/entries lists those that are",
+                        )
+                        .into());
+                    }
                 };
                 if !entry.in_context() || entry.outline().is_some_and(|outline| outline.failed) {
                     let what = "only messages that are sent to a model can be pinned";

@@ -29,10 +29,13 @@ const AROUND: usize = 60;
 impl SessionMethod for SessionSearch {
     fn handle(session: &mut Session, params: SearchParams, reply: Reply) {
         if params.query.trim().is_empty() {
-            return reply.fail(&Failure::params("query", "there is nothing to look for"));
+            return reply.fail(&Failure::params(
+                "query",
+                "the text to find is empty; send at least one character that is not a blank",
+            ));
         }
         let Some(search) = Search::new(&params) else {
-            return reply.fail(&Failure::params("query", "the text is too long to be looked for"));
+            return reply.fail(&Failure::params("query", "the text to find is too long; search for a part of it"));
         };
         let end = match &session.writer {
             Writer::Ready(log) => log.end(),
