@@ -71,7 +71,7 @@ enum Input {
     Indexed(Result<Option<Indexed>, StoreError>),
     /// A plan was made, or cannot be made.
     Planned { id: OperationId, result: Result<Planned, Failure> },
-    /// A step of a draft in the making.
+    /// A report on a draft in the making.
     Told { id: OperationId, step: Step },
     /// A draft was made, or cannot be made.
     Drafted { id: OperationId, result: Result<Draft, Failure> },
@@ -114,6 +114,7 @@ struct Append {
     staged: Staged,
     reply: Reply,
 }
+
 /// Sends the events of one session.
 #[derive(Clone)]
 pub struct Emitter {
@@ -152,12 +153,12 @@ enum Writer {
     },
 }
 
-/// Requests that only read. Each runs on the blocking pool and answers by itself.
+/// Requests that only read. Each runs on the blocking pool and sends its own answer.
 #[derive(Default)]
 struct Reads {
     /// The number of them that run.
     running: usize,
-    /// Ends them early.
+    /// Stops them.
     stop: Stop,
 }
 

@@ -33,17 +33,17 @@ impl Accepted {
 
 /// Requirements on a summary.
 pub struct Expected<'a> {
-    /// Which part.
+    /// Part of the compaction.
     pub part: Part,
-    /// The prompt it answers: its headings are those that are looked for.
+    /// Prompt of the summary. The summary must have its headings.
     pub prompt: &'a str,
     /// Size of the replaced part, in tokens. The summary has to be smaller.
     pub replaces: u64,
-    /// The most it may have, in tokens.
+    /// Largest size, in tokens.
     pub cap: u64,
     /// Language of the user, if it is clear.
     pub script: Option<Script>,
-    /// Whether secrets are looked for.
+    /// Whether a secret in the summary is an error.
     pub redact: bool,
     /// The size of a text in tokens.
     pub measure: &'a dyn Fn(&str) -> u64,

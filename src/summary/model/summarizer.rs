@@ -31,7 +31,7 @@ pub(super) struct Summarizer<'a> {
 /// Meaning of a request that was too long for the window.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Clue {
-    /// Nothing but that.
+    /// The request did not fit; the window is unknown.
     None,
     /// The provider states its size, in tokens.
     Stated(u64),
