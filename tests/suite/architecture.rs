@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::Path,
+    sync::LazyLock,
 };
 use syn::visit::{self, Visit};
 
@@ -127,15 +128,15 @@ const KNOWN_CIRCLES: &[&[&str]] = &[];
 /// Folders that still use each other, as above.
 const KNOWN_MUTUAL_FOLDERS: &[(&str, &str)] = &[];
 
-fn imports_of_the_project() -> Imports {
-    Sources::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).imports()
-}
+/// The imports of the sources. Reading them takes a second, so the tests share them.
+static IMPORTS: LazyLock<Imports> =
+    LazyLock::new(|| Sources::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).imports());
 
 #[test]
 fn an_import_goes_down() {
     let mut upward = BTreeSet::new();
-    for (from, to) in imports_of_the_project() {
-        let (from, to) = (imports::name(&from), imports::name(&to));
+    for (from, to) in &*IMPORTS {
+        let (from, to) = (imports::name(from), imports::name(to));
         if folder(&from) != folder(&to) && floor(&to) >= floor(&from) {
             assert!(
                 KNOWN_UPWARD.contains(&(folder(&from), folder(&to))),
@@ -150,14 +151,14 @@ fn an_import_goes_down() {
 
 #[test]
 fn files_do_not_use_each_other_in_a_circle() {
-    let found = imports::circles(&imports_of_the_project());
+    let found = imports::circles(&IMPORTS);
     let found: Vec<Vec<String>> = found.iter().map(|circle| circle.iter().map(imports::name).collect()).collect();
     assert_eq!(found, KNOWN_CIRCLES, "left: the circles of the sources; right: those that are known");
 }
 
 #[test]
 fn folders_do_not_use_each_other() {
-    let found = imports::mutual_folders(&imports_of_the_project());
+    let found = imports::mutual_folders(&IMPORTS);
     let known = KNOWN_MUTUAL_FOLDERS.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
     assert_eq!(found, known, "left: the folders of the sources; right: those that are known");
 }
