@@ -1,4 +1,4 @@
-//! The time of the system's clock, whatever it says.
+//! The time of the system's clock, as it is.
 
 #![expect(clippy::disallowed_methods, reason = "the clock of the system")]
 

@@ -59,7 +59,7 @@ impl SaidBy {
 }
 
 /// The window of a model: configured, else learned from its provider, else known, else the default. What was learned
-/// counts for more than a setting that says more: a server may serve less than somebody thinks.
+/// limits a larger setting: a server may serve a smaller window than it was set up for.
 #[must_use]
 pub fn window(settings: &Settings, learned: Option<u64>, model: Option<&ModelRef>) -> Window {
     let set = model.and_then(|model| settings.model(model)).and_then(|model| model.context_window);

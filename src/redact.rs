@@ -212,7 +212,7 @@ fn replacement(rule: &Rule, found: &Captures<'_>) -> String {
     }
 }
 
-/// The pairs of a cookie, without the values that make somebody be somebody.
+/// The pairs of a cookie, without the values that authenticate a user.
 fn pairs<'a>(text: &'a str, kind: &str) -> Cow<'a, str> {
     static PAIR: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = r"(?P<name>[A-Za-z0-9_.%$-]+)=(?P<value>[^;\s\x22'\\,]+)";

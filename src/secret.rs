@@ -7,7 +7,7 @@ use std::fmt;
 /// Text shown in the place of a secret.
 const MASK: &str = "***";
 
-/// A text that is told to nobody: as JSON and in a log it is `***`.
+/// A secret text: as JSON and in a log it is `***`.
 #[derive(Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(transparent)]
 pub struct Secret(String);

@@ -21,8 +21,8 @@ use std::{
 /// The session, bundled: retries for a program that sends webhooks.
 const SESSION: &str = include_str!("../../demo/session.jsonl");
 
-/// The window of the demo's model is small, so that a short session is over its threshold. Whoever writes the summary is
-/// known by what the user's own settings say; nothing else of them holds in the demo.
+/// The window of the demo's model is small, so that a short session is over its threshold. The user's own
+/// settings name the models that write the summary; no other setting of theirs applies.
 fn settings(chosen: Option<&Chosen>) -> Value {
     let own = json!({ "provider": "demo", "id": "demo-24k", "contextWindow": 24_576 });
     let models: Vec<Value> = chosen.and_then(|it| it.models.first().cloned()).into_iter().chain([own]).collect();

@@ -254,7 +254,7 @@ fn name_of(model: &ListedModel) -> String {
     format!("{}/{}", model.provider, model.id)
 }
 
-/// Every value that is not a default. Models are told as `models/list` tells them, without secrets.
+/// Every value that is not a default. Models are shown as `models/list` returns them, without secrets.
 fn values(sourced: &Sourced, models: &[Model]) -> Vec<Setting> {
     let settings = serde_json::to_value(&sourced.settings).unwrap_or_default();
     let configured = |model: &&Model| sourced.settings.model(&model.listed.model()).is_some();

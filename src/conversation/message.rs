@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// Stands for the API, provider or model of an answer where nobody named one. Readers of the format need a text there.
+/// API, provider or model of an answer that names none. Readers of the format need a text there.
 pub const NO_MODEL: &str = "unknown";
 
 /// A message by its role.
@@ -291,7 +291,7 @@ fn in_plain_words(problem: String) -> String {
     }
 }
 
-/// serde's " at line 1 column 7" means nothing to somebody who sent one line.
+/// An error text of serde without its position: " at line 1 column 7" does not help a client that sent one line.
 pub(crate) fn without_position(text: &str) -> String {
     match text.rfind(" at line ") {
         Some(at) => text[..at].to_owned(),

@@ -183,7 +183,7 @@ impl LiveSettings {
         }
     }
 
-    /// Watches the files and reads them again when one changes. `told` is called with each path that changed.
+    /// Watches the files and reads them again when one changes. Calls `told` with each path that changed.
     pub(super) fn watch(&self, told: impl Fn(PathBuf) + Send + 'static) {
         if self.watcher.set(Watcher::new(told)).is_ok() {
             let mut files = lock(&self.files);

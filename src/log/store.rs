@@ -100,10 +100,10 @@ pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Box<dyn
     Ok((Box::new(log), source))
 }
 
-/// Deletes a session file with what we put beside it. Nobody may have it open.
+/// Deletes a session file that is not open, with the files that belong to it.
 ///
 /// # Errors
-/// When somebody has, or the operating system refuses.
+/// `Locked` while a process has it open, `Missing` without a file, `Io` when the operating system refuses.
 pub fn delete(path: &Path) -> Result<(), StoreError> {
     let _lock = Lock::take(path)?;
     let failed = || StoreError::io(path, "cannot be deleted");

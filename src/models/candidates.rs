@@ -14,7 +14,7 @@ pub struct Candidate {
     pub model: ModelRef,
     /// Its window, in tokens.
     pub window: u64,
-    /// The most it answers, in tokens, where somebody said.
+    /// Largest answer, in tokens, where it is known.
     pub output: Option<u64>,
     /// Whether it thinks first.
     pub thinks: bool,

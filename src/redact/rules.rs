@@ -75,7 +75,7 @@ pub(super) fn password_of_url(found: &Captures<'_>) -> bool {
     !only_port && !secret.contains("://") && !is_reference(secret)
 }
 
-/// Whether a pair of a cookie makes somebody be somebody, rather than choose a language.
+/// Whether a pair of a cookie authenticates a user, rather than choosing a language.
 pub(super) fn is_cookie(name: &str, value: &str) -> bool {
     const SESSIONS: [&str; 9] = ["sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "remember", "login"];
     const ATTRIBUTES: [&str; 8] =

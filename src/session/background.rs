@@ -37,7 +37,7 @@ pub(super) struct IndexWait {
 pub(super) struct FileChanges {
     /// The file was touched and not read since.
     pub pending: bool,
-    /// The client was told that the file was changed and not only appended to.
+    /// The client knows that bytes of the file were changed, beyond appends.
     pub reported: bool,
 }
 

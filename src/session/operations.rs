@@ -205,7 +205,7 @@ struct Closed<K: Kind, W> {
 /// The operations that a cancel ends.
 #[derive(Debug)]
 pub struct Cancelling {
-    /// The operations as the client is told of them, inner ones first.
+    /// The operations as the answer names them, inner ones first.
     pub named: Vec<Cancelled>,
     keys: Vec<Key>,
 }
@@ -241,8 +241,7 @@ pub fn idle() -> Status {
 
 impl<K: Kind, W> Operations<K, W> {
     /// Starts an operation. Operations that give way to it are cancelled first; the session does not settle in between.
-    /// One whose parent has ended or was cancelled
-    /// is cancelled at once: it has a start and an end all the same.
+    /// An operation whose parent has ended or was cancelled has its start and is cancelled at once.
     pub fn start(&mut self, opening: Opening<K, W>) -> (Key, OperationId, Steps<K, W>) {
         let Opening { kind, place, asked, usage, stop, started, started_at } = opening;
         let key = Key(self.next);

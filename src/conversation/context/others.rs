@@ -81,7 +81,7 @@ fn shown(path: &Path) -> &[Arc<Entry>] {
     &path[kept.unwrap_or(place)..]
 }
 
-/// The edits that pi applies to them: the latest for each target, whoever wrote it.
+/// The edits that pi applies to them: the latest for each target, of any program.
 fn seen_edits(shown: &[Arc<Entry>]) -> HashMap<EntryId, Option<Replacement>> {
     let edit = |entry: &Arc<Entry>| match &entry.body {
         Body::ContextEdit(edit) | Body::Mirror(Mirror::Edit { edit, .. }) => {

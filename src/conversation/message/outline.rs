@@ -1,6 +1,6 @@
 //! A message without its texts: enough to pair calls with results, to measure a context and to
-//! plan a cut. A session of a hundred megabytes is worked with by outlines; a message is read whole when somebody reads
-//! what it says.
+//! plan a cut. A session of a hundred megabytes is held as outlines; a message is read whole when its text
+//! is needed.
 
 use super::{Block, Message, NO_MODEL, NotAMessage, StopReason, Usage, WireUsage, system};
 use crate::{

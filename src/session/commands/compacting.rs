@@ -1,4 +1,4 @@
-//! A compaction in a session: asked for, planned, drafted, written, told.
+//! A compaction in a session: request, plan, draft, write, result.
 
 use crate::{
     ask::{

@@ -24,7 +24,7 @@ impl Accepted {
         (measure(summary) <= cap).then(|| Self(summary.to_owned()))
     }
 
-    /// It.
+    /// Text of the summary.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0
