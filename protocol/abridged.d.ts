@@ -1470,7 +1470,7 @@ export interface ModelSettings {
   compaction: CompactionSettings | null;
 }
 
-/** A text that is told to nobody: as JSON and in a log it is `***`. */
+/** A secret text: as JSON and in a log it is `***`. */
 export type Secret = string;
 
 /** Compaction of sessions. */
