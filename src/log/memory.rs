@@ -119,9 +119,14 @@ impl Disk {
         Ok(())
     }
 
-    /// Lets every append fail, as on a full disk, or succeed again.
-    pub fn set_full(&self, full: bool) {
-        self.content().full = full;
+    /// Fills the disk: every append fails from here on.
+    pub fn fill(&self) {
+        self.content().full = true;
+    }
+
+    /// Makes room again after `fill`.
+    pub fn make_room(&self) {
+        self.content().full = false;
     }
 
     /// Ends the owner without a word, like a kill: the lock is free, and its record stays. The log of the owner changes

@@ -229,10 +229,10 @@ fn a_failed_append_leaves_nothing_behind() {
     let disk = Disk::new(header(), &[]).expect("a disk");
     let mut session = Session::open(&disk);
     session.append("a", None);
-    disk.set_full(true);
+    disk.fill();
     let leaf = session.leaf();
     assert!(session.log.append(&[line("b", Some("a"))], leaf.as_ref()).is_err());
-    disk.set_full(false);
+    disk.make_room();
     session.append("c", None);
     assert_eq!(disk.ids().iter().map(EntryId::as_str).collect::<Vec<_>>(), ["a", "c"]);
 }
