@@ -92,7 +92,7 @@ pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Box<dyn
     let mut log = Writer::new(file, source.clone(), 0, Unfinished::Nothing, lock)?;
     let lines: Vec<String> = std::iter::once(line).chain(first.iter().cloned()).collect();
     if let Err(error) = log.append(&lines, None) {
-        // Nobody was told of it yet, and an empty file is no session.
+        // The session was not announced yet, and a file without its header is no session.
         let _ = fs::remove_file(path);
         return Err(error);
     }

@@ -219,14 +219,16 @@ impl Learner {
     }
 
     /// Decides by a report whether instructions that were announced since the last one are old or new: by the possibility
-    /// that is nearest to the report. A report that is far from each of them decides nothing.
+    /// that is nearest to the report. A report that is far from each of them leaves the line where it is.
     fn settle_instructions(&mut self, report: (u64, u64)) {
+        /// The largest relative distance of a report from its possibility: the accuracy that sizes promise.
+        const NEAR: f64 = 0.15;
         let old = std::mem::take(&mut self.calibration.taken_for_old);
         let new = std::mem::take(&mut self.calibration.taken_for_new);
         let above = self.off_the_line(report);
         let distance = |by: &f64| (above - by).abs();
         let nearest = [0.0, old, -new, old - new].into_iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
-        if let Some(by) = nearest.filter(|by| distance(by) <= NOISE_TOKENS + 0.15 * report.1 as f64) {
+        if let Some(by) = nearest.filter(|by| distance(by) <= NOISE_TOKENS + NEAR * report.1 as f64) {
             self.shift(by);
         }
     }
