@@ -14,20 +14,27 @@ use std::{
 const LARGEST: u64 = 1 << 20;
 
 /// The windows that providers taught, with the file that keeps them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Windows {
     learned: Learned,
-    file: PathBuf,
+    /// None: nothing is written.
+    file: Option<PathBuf>,
 }
 
 impl Windows {
+    /// No windows, and no file.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::default()
+    }
+
     /// Reads the file in `data`. A missing or invalid file holds no windows. Blocks.
     #[must_use]
     pub fn read(data: &Path) -> Self {
         let file = data.join("learned-windows.json");
         let text = regular::read(&file, LARGEST).ok();
         let windows: Option<BTreeMap<String, u64>> = text.and_then(|text| serde_json::from_slice(&text).ok());
-        Self { learned: Learned::of(windows.unwrap_or_default()), file }
+        Self { learned: Learned::of(windows.unwrap_or_default()), file: Some(file) }
     }
 
     /// The windows. A clone of them learns what this learns.
@@ -42,21 +49,24 @@ impl Windows {
         self.learned.window(model)
     }
 
-    /// Learns a window and writes the file in the background. A window that cannot be written is learned again.
+    /// Learns a window and writes the file, if there is one, in the background. A window that cannot be written is learned
+    /// again.
     pub fn learn(&self, model: &ModelRef, window: u64) {
-        if self.learned.learn(model, window) {
-            let windows = self.clone();
-            tokio::task::spawn_blocking(move || windows.write());
+        if self.learned.learn(model, window)
+            && let Some(file) = self.file.clone()
+        {
+            let learned = self.learned.clone();
+            tokio::task::spawn_blocking(move || write(&learned, &file));
         }
     }
+}
 
-    fn write(&self) {
-        let text = serde_json::to_string_pretty(&self.learned.all()).unwrap_or_default();
-        let written = self.file.parent().map_or(Ok(()), fs::create_dir_all);
-        let written = written.and_then(|()| regular::replace(&self.file, text.as_bytes()));
-        if let Err(error) = written {
-            tracing::debug!(%error, "learned windows are not written");
-        }
+fn write(learned: &Learned, file: &Path) {
+    let text = serde_json::to_string_pretty(&learned.all()).unwrap_or_default();
+    let written = file.parent().map_or(Ok(()), fs::create_dir_all);
+    let written = written.and_then(|()| regular::replace(file, text.as_bytes()));
+    if let Err(error) = written {
+        tracing::debug!(%error, "learned windows are not written");
     }
 }
 
@@ -72,9 +82,17 @@ mod tests {
         let windows = Windows::read(&data);
         assert_eq!(windows.window(&model), None);
         assert!(windows.learned().learn(&model, 8_192));
-        windows.write();
+        write(windows.learned(), &data.join("learned-windows.json"));
         assert_eq!(Windows::read(&data).window(&model), Some(8_192));
         fs::write(data.join("learned-windows.json"), "{").expect("a file");
         assert_eq!(Windows::read(&data).window(&model), None, "an invalid file holds none");
+    }
+
+    #[test]
+    fn windows_in_memory_need_neither_a_file_nor_a_runtime() {
+        let windows = Windows::in_memory();
+        let model = ModelRef::parse("local/m").expect("a model");
+        windows.learn(&model, 8_192);
+        assert_eq!(windows.clone().window(&model), Some(8_192));
     }
 }

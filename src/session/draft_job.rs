@@ -3,7 +3,7 @@
 
 use super::stop::Stop;
 use crate::{
-    ask::{access::ModelAccess, request::Origin},
+    ask::{Pending, access::ModelAccess, request::Origin},
     compaction::{draft::Draft, ladder, plan::Plan},
     models::candidates::{Candidate, Unfit},
     protocol::errors::Failure,
@@ -20,8 +20,14 @@ use crate::{
         },
     },
 };
-use std::{sync::Arc, time::Duration};
-use tokio::task::JoinSet;
+use std::{
+    future,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::Poll,
+    time::Duration,
+};
 
 /// A job: the plan, and everything that its draft depends on.
 pub struct DraftJob {
@@ -44,31 +50,27 @@ pub struct DraftJob {
 }
 
 /// Receives the steps of a draft.
-type Tell = Arc<dyn Fn(Step) + Send + Sync>;
+pub type Tell<'a> = &'a (dyn Fn(Step) + Send + Sync);
 
-/// A report of a job.
-pub enum Report {
-    /// A step of the summary by a model.
-    Step(Step),
-    /// The result.
-    Drafted(Box<Result<Draft, Failure>>),
+/// Work that blocks: it counts tokens and reads long texts.
+pub type Blocking = Box<dyn FnOnce() + Send>;
+
+/// Runs work that blocks, apart from the tasks that wait.
+pub trait Pool: Send + Sync {
+    /// Runs `work` and waits for its end. A pool that shuts down may drop it. It does not panic.
+    fn run(&self, work: Blocking) -> Pending<'_, ()>;
 }
 
-/// Starts a job. A panic ends only the job.
-pub fn spawn(job: DraftJob, report: impl Fn(Report) + Send + Sync + Clone + 'static) {
-    tokio::spawn(async move {
-        let tell = report.clone();
-        let tell: Tell = Arc::new(move |step| tell(Report::Step(step)));
-        let work = tokio::spawn(draft(job, tell));
-        report(Report::Drafted(Box::new(work.await.unwrap_or_else(|_| Err(defect())))));
-    });
-}
-
-/// Makes the draft of a job.
+/// Makes the draft of a job. It needs no runtime: time and requests come from the job's access to models. A panic is an
+/// error of the job. Dropping the future cancels its requests.
 ///
 /// # Errors
 /// When the job is cancelled, or no draft fits the window.
-async fn draft(job: DraftJob, tell: Tell) -> Result<Draft, Failure> {
+pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
+    caught(drafted(job, pool, tell)).await.unwrap_or_else(|| Err(defect()))
+}
+
+async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
     let DraftJob { origin, plan, instructions, candidates, settings, deadline, access, stop } = job;
     let scale = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
@@ -84,7 +86,7 @@ async fn draft(job: DraftJob, tell: Tell) -> Result<Draft, Failure> {
             .then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, settings, scale, &stop));
         Ok((floor, material))
     };
-    let (floor, material) = blocking(floor).await??;
+    let (floor, material) = blocking(pool, floor).await?;
     let Some(material) = material else { return Ok(floor) };
     let brief = Brief {
         prompts: (*settings.prompts).clone(),
@@ -93,37 +95,51 @@ async fn draft(job: DraftJob, tell: Tell) -> Result<Draft, Failure> {
         language: material.language,
     };
     let job = SummaryJob { origin, material, brief, reserve, candidates, settings, scale, deadline, access };
-    let (written, made) = tokio::select! { biased;
-        () = stop.wait() => return Err(Failure::Cancelled),
-        made = apart(job, tell) => made,
+    let Some((written, made)) = stop.unless_requested(by_models(&job, tell)).await else {
+        return Err(Failure::Cancelled);
     };
     match written {
-        Some(Written { text, short }) => blocking(move || Ok(floor.with_summary(text, short, made))).await?,
+        Some(Written { text, short }) => blocking(pool, move || Ok(floor.with_summary(text, short, made))).await,
         None => Ok(Draft { made, ..floor }),
     }
 }
 
-/// Asks the models in a task of its own, which ends with this one. A panic costs only their summary.
-async fn apart(job: SummaryJob, tell: Tell) -> (Option<Written>, Made) {
-    let mut task = JoinSet::new();
-    task.spawn(async move { summarize(&job, &*tell).await });
-    match task.join_next().await {
-        Some(Ok(made)) => made,
-        _ => {
-            let why = defect().to_string();
-            (None, Made { by: None, rejected: vec![Rejected { model: None, why, error: None }] })
-        }
-    }
+/// Asks the models. A panic costs only their summary.
+async fn by_models(job: &SummaryJob, tell: Tell<'_>) -> (Option<Written>, Made) {
+    caught(summarize(job, tell)).await.unwrap_or_else(|| {
+        let why = defect().to_string();
+        (None, Made { by: None, rejected: vec![Rejected { model: None, why, error: None }] })
+    })
 }
 
 /// Least room for a summary by a model, in tokens. A smaller one is extracted.
 const LEAST_SUMMARY: u64 = 200;
 
-/// Runs work on the blocking pool. A panic is an error of the work.
+/// The result of work in the pool. A panic is an error of the work.
 async fn blocking<T: Send + 'static>(
+    pool: &dyn Pool,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<Result<T, Failure>, Failure> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| defect())
+) -> Result<T, Failure> {
+    let done = Arc::new(Mutex::new(None));
+    let result = done.clone();
+    let work = move || {
+        let worked = catch_unwind(AssertUnwindSafe(work)).ok();
+        *result.lock().unwrap_or_else(PoisonError::into_inner) = worked;
+    };
+    pool.run(Box::new(work)).await;
+    let done = done.lock().unwrap_or_else(PoisonError::into_inner).take();
+    done.unwrap_or_else(|| Err(defect()))
+}
+
+/// The result of `work`. None where it panics, and then it is not polled again.
+async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(done)) => Poll::Ready(Some(done)),
+        Err(_) => Poll::Ready(None),
+    })
+    .await
 }
 
 fn defect() -> Failure {
@@ -143,4 +159,47 @@ pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced) -> usize
     let material = Material::of(plan.span(), &files, cap, &settings.settings, scale, &|| false);
     let brief = Brief { prompts: (*settings.prompts).clone(), ..Brief::default() };
     planned(&material, &brief, candidate, plan.demand.budget.reserve, scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::{Context, Waker};
+
+    /// Runs work where it is started, or drops it.
+    #[derive(Clone, Copy)]
+    enum TestPool {
+        Inline,
+        ShutDown,
+    }
+
+    impl Pool for TestPool {
+        fn run(&self, work: Blocking) -> Pending<'_, ()> {
+            if matches!(self, Self::Inline) {
+                work();
+            }
+            Box::pin(future::ready(()))
+        }
+    }
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
+        match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(done) => done,
+            Poll::Pending => panic!("it waits"),
+        }
+    }
+
+    #[test]
+    fn work_in_a_pool_has_its_result_or_a_defect() {
+        assert!(matches!(run(blocking(&TestPool::Inline, || Ok(7))), Ok(7)));
+        let panicked = run(blocking(&TestPool::Inline, || -> Result<(), _> { panic!("a planted panic") }));
+        assert!(matches!(panicked, Err(Failure::Internal(_))));
+        assert!(matches!(run(blocking(&TestPool::ShutDown, || Ok(7))), Err(Failure::Internal(_))));
+    }
+
+    #[test]
+    fn a_panic_ends_a_future_without_a_result() {
+        assert_eq!(run(caught(future::ready(7))), Some(7));
+        assert_eq!(run(caught(async { panic!("a planted panic") })), None::<()>);
+    }
 }

@@ -37,7 +37,7 @@ const SHELL: &[&str] = &[
     "provider/http",
     "provider/keys",
     "wire/caller",
-    "session/draft_job",
+    "session/pool",
     "ask/clock",
     "summary/model/writer",
     "ask/slots",

@@ -28,11 +28,12 @@ use crate::{
         Input, Session, Write,
         command::{Command, CommandMethod},
         costs::CostEntries,
-        draft_job::{self, DraftJob, Report},
+        draft_job::{self, DraftJob},
         handle::Urgent,
         kind::OperationKind,
         operation::Operation,
         operations::{Asked, End, Kind as _, Opening, Place},
+        pool::{self, Report},
         result::sent,
         stop::Stop,
         work::{Request, Work},
@@ -193,7 +194,7 @@ impl Session {
             stop,
         };
         let inputs = self.inputs.clone();
-        draft_job::spawn(job, move |what| {
+        pool::spawn(job, move |what| {
             // The session is gone only when the daemon ends; then nobody wants to know.
             let _ = inputs.send(Box::new(match what {
                 Report::Step(step) => Input::Told { id: id.clone(), step },

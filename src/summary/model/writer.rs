@@ -535,8 +535,7 @@ mod tests {
             settings,
             scale,
             deadline: Some(deadline),
-            // Nothing is learned, so nothing is written there.
-            access: ModelAccess::of(routes, Windows::read(std::path::Path::new("/nonexistent"))),
+            access: ModelAccess::of(routes, Windows::in_memory()),
         }
     }
 
