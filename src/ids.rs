@@ -79,18 +79,24 @@ impl SessionId {
 }
 
 impl EntryId {
-    /// A new id: 16 hex digits, random.
+    /// The id of a new entry: these bits as 16 hex digits.
     #[must_use]
-    pub fn fresh() -> Self {
-        format!("{:016x}", random_u64()).into()
+    pub fn of_bits(bits: u64) -> Self {
+        format!("{bits:016x}").into()
     }
 }
 
 impl OperationId {
+    /// The id of a new operation: `op-` and these bits as 16 hex digits.
+    #[must_use]
+    pub fn of_bits(bits: u64) -> Self {
+        format!("op-{bits:016x}").into()
+    }
+
     /// A new id, unique within the life of the daemon and beyond.
     #[must_use]
     pub fn fresh() -> Self {
-        format!("op-{:016x}", random_u64()).into()
+        Self::of_bits(random_u64())
     }
 }
 

@@ -2,7 +2,10 @@
 
 use super::purpose::Purpose;
 use crate::{
-    conversation::{entry, message::Usage},
+    conversation::{
+        entry::{self, Stamp},
+        message::Usage,
+    },
     ids::{EntryId, ModelRef, OperationId},
 };
 use serde_json::json;
@@ -21,7 +24,7 @@ pub struct Spent {
 impl Spent {
     /// The cost as an entry of the session.
     #[must_use]
-    pub fn line(&self, id: &EntryId, parent: Option<&EntryId>, operation: &OperationId) -> String {
+    pub fn line(&self, stamp: &Stamp, parent: Option<&EntryId>, operation: &OperationId) -> String {
         let Usage { input, output, cache_read, cache_write, .. } = self.usage;
         let usage = json!({
             "input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write,
@@ -31,7 +34,7 @@ impl Spent {
         });
         entry::line(
             "usage",
-            id,
+            stamp,
             parent,
             &[
                 ("kind", &entry::raw(&self.purpose)),

@@ -4,7 +4,7 @@ use super::plan::Plan;
 use crate::{
     conversation::{
         context::{self, Context},
-        entry::{self, CarriedCalibration, ContextEdit, Entry, Preserved},
+        entry::{self, CarriedCalibration, ContextEdit, Entry, Preserved, Stamp},
         path::Path,
     },
     ids::EntryId,
@@ -84,9 +84,10 @@ impl Draft {
     /// The resulting context.
     #[must_use]
     pub fn context(&self) -> Context {
-        let id: EntryId = "draft".into();
+        // The size of a context depends on neither.
+        let stamp = Stamp { id: "draft".into(), timestamp: String::new() };
         let path = self.plan.path();
-        let line = self.line(&id, path.last().map(|leaf| &leaf.id), path, None, 0);
+        let line = self.line(&stamp, path.last().map(|leaf| &leaf.id), path, None, 0);
         let entry = Entry::parse(line.into()).expect("we wrote this line ourselves");
         context::build(&self.plan.path().with(Arc::new(entry)), &self.plan.prompts)
     }
@@ -96,13 +97,13 @@ impl Draft {
     #[must_use]
     pub fn line(
         &self,
-        id: &EntryId,
+        stamp: &Stamp,
         parent: Option<&EntryId>,
         path: &Path,
         first_kept: Option<&EntryId>,
         tokens_after: u64,
     ) -> String {
-        let first_kept = self.plan.first_kept_id().or(first_kept).unwrap_or(id);
+        let first_kept = self.plan.first_kept_id().or(first_kept).unwrap_or(&stamp.id);
         let mut preserved = Preserved::of(path);
         preserved.newest_user_message = self.plan.carried();
         preserved.edits = self.edits.clone();
@@ -136,7 +137,7 @@ impl Draft {
         // pi reads here what its system messages before the compaction declared.
         let system = path.system_prompt().message().map(|message| ("systemMessage", entry::raw(&message)));
         let fields: Vec<_> = texts.iter().chain(&system).map(|(name, json)| (*name, &**json)).collect();
-        entry::line("compaction", id, parent, &fields)
+        entry::line("compaction", stamp, parent, &fields)
     }
 }
 
@@ -173,7 +174,8 @@ mod tests {
         let calibrations: Vec<CarriedCalibration> = vec![serde_json::from_value(calibration).expect("a calibration")];
         let other = draft.clone().with_overhead(budget(5_000), calibrations.clone());
         assert_eq!(other.tokens_after, draft.tokens_after + 4_000);
-        let line = other.line(&"c".into(), None, &path, None, other.tokens_after);
+        let stamp = Stamp { id: "c".into(), timestamp: String::new() };
+        let line = other.line(&stamp, None, &path, None, other.tokens_after);
         let entry = Entry::parse(line.into()).expect("an entry");
         let preserved = entry.compaction().and_then(|compaction| compaction.preserved()).expect("data");
         assert_eq!((preserved.overhead, &preserved.calibrations), (Some(5_000), &calibrations));

@@ -8,6 +8,8 @@ mod header;
 mod mirror;
 mod place;
 mod preserved;
+mod stamps;
+mod system;
 mod writing;
 
 pub use compaction::Compaction;
@@ -16,7 +18,8 @@ pub use header::{Header, HeaderKind};
 pub use mirror::{CARRIED, Mark, Mirror};
 pub use place::{Broken, PLACEHOLDER};
 pub use preserved::{CarriedCalibration, CarriedMessage, CarriedPin, Preserved};
-pub use writing::{line, milliseconds, now, one_line, raw};
+pub use stamps::{Stamp, Stamps, milliseconds, timestamp};
+pub use writing::{line, one_line, raw};
 
 use crate::{
     conversation::{

@@ -3,7 +3,7 @@
 use crate::{
     conversation::{
         context::others::{self, Lacking},
-        entry::{self, CARRIED, Entry, Mark},
+        entry::{self, CARRIED, Entry, Mark, Stamp, Stamps},
         path::Path,
     },
     ids::EntryId,
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The entries that other programs lack behind the end of a path, each the child of the one before.
 #[must_use]
-pub fn mirrors(path: &Path, prompts: &Prompts) -> Vec<Arc<Entry>> {
+pub fn mirrors(path: &Path, prompts: &Prompts, stamps: &mut Stamps) -> Vec<Arc<Entry>> {
     let mut parent = path.last().map(|leaf| leaf.id.clone());
     let mut entries = Vec::new();
     for lacking in others::lacking(path, prompts) {
@@ -38,7 +38,7 @@ pub fn mirrors(path: &Path, prompts: &Prompts) -> Vec<Arc<Entry>> {
             ),
         };
         // Our own lines are always entries; one that is none would only be missing for others.
-        let Some(entry) = entry_of(kind, parent.as_ref(), &fields) else { continue };
+        let Some(entry) = entry_of(kind, &stamps.stamp(), parent.as_ref(), &fields) else { continue };
         parent = Some(entry.id.clone());
         entries.push(entry);
     }
@@ -47,16 +47,16 @@ pub fn mirrors(path: &Path, prompts: &Prompts) -> Vec<Arc<Entry>> {
 
 /// Adds to entries that go behind a path those that other programs lack then.
 #[must_use]
-pub fn with_mirrors(path: &Path, entries: &[Arc<Entry>], prompts: &Prompts) -> Vec<Arc<Entry>> {
+pub fn with_mirrors(path: &Path, entries: &[Arc<Entry>], prompts: &Prompts, stamps: &mut Stamps) -> Vec<Arc<Entry>> {
     let mut grown = path.clone();
     entries.iter().for_each(|entry| grown.push(entry.clone()));
-    mirrors(&grown, prompts)
+    mirrors(&grown, prompts, stamps)
 }
 
 /// A new entry behind `parent`.
-pub fn entry_of(kind: &str, parent: Option<&EntryId>, fields: &[(&str, Value)]) -> Option<Arc<Entry>> {
+pub fn entry_of(kind: &str, stamp: &Stamp, parent: Option<&EntryId>, fields: &[(&str, Value)]) -> Option<Arc<Entry>> {
     let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
     let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
-    let line = entry::line(kind, &EntryId::fresh(), parent, &fields);
+    let line = entry::line(kind, stamp, parent, &fields);
     Entry::parse(line.into()).ok().map(Arc::new)
 }

@@ -10,11 +10,10 @@
 
 use crate::{
     conversation::{
-        entry::{self, Body, Entry},
+        entry::{Body, Entry, Stamp, Stamps},
         mirroring::{entry_of, mirrors},
         path::Path,
     },
-    ids::EntryId,
     prompts::Prompts,
 };
 use serde_json::{Value, json};
@@ -43,7 +42,7 @@ enum Followed {
 impl Undoing {
     /// The undo of the compaction in force; `None` without one.
     #[must_use]
-    pub fn of(path: &Path, prompts: &Arc<Prompts>) -> Option<Self> {
+    pub fn of(path: &Path, prompts: &Arc<Prompts>, stamps: &mut Stamps) -> Option<Self> {
         let place = path.compaction()?;
         let (compaction, later) = (path[place].clone(), &path[place + 1..]);
         let followed = if later.iter().all(|entry| may_leave(entry)) { Followed::ByNothing } else { Followed::ByState };
@@ -53,7 +52,7 @@ impl Undoing {
         };
         let data = json!({ "compactionEntryId": compaction.id });
         let fields = [("customType", "abridged.undo".into()), ("data", data)];
-        let marker = entry_of("custom", parent.as_ref(), &fields)?;
+        let marker = entry_of("custom", &stamps.stamp(), parent.as_ref(), &fields)?;
         Some(Self { marker, compaction, followed, prompts: prompts.clone() })
     }
 
@@ -65,7 +64,7 @@ impl Undoing {
 
     /// Every entry of the undo, and the path that they make. `path` ends with the marker.
     #[must_use]
-    pub fn complete(&self, path: Path) -> (Vec<Arc<Entry>>, Path) {
+    pub fn complete(&self, path: Path, stamps: &mut Stamps) -> (Vec<Arc<Entry>>, Path) {
         let mut path = path;
         let mut entries = vec![self.marker.clone()];
         let mut add = |path: &mut Path, entry: Arc<Entry>| {
@@ -73,18 +72,18 @@ impl Undoing {
             entries.push(entry);
         };
         if self.followed == Followed::ByState
-            && let Some(entry) = self.restated(&path)
+            && let Some(entry) = self.restated(&path, stamps.stamp())
         {
             add(&mut path, entry);
         }
-        for entry in mirrors(&path, &self.prompts) {
+        for entry in mirrors(&path, &self.prompts, stamps) {
             add(&mut path, entry);
         }
         (entries, path)
     }
 
     /// A compaction line after which other programs have the context of this path.
-    fn restated(&self, path: &Path) -> Option<Arc<Entry>> {
+    fn restated(&self, path: &Path, stamp: Stamp) -> Option<Arc<Entry>> {
         let first = path.get(path.first_kept()).map(|entry| &entry.id);
         let mut line: Value = match path.compaction() {
             Some(place) => serde_json::from_str(path[place].line()).ok()?,
@@ -98,9 +97,9 @@ impl Undoing {
         // It was paid for once.
         ["usage", "keepLastMessages"].iter().for_each(|name| drop(fields.remove(*name)));
         let place = path.compaction().map(|place| path[place].id.clone());
-        fields.insert("id".into(), json!(EntryId::fresh()));
+        fields.insert("id".into(), json!(stamp.id));
         fields.insert("parentId".into(), json!(path.last().map(|leaf| &leaf.id)));
-        fields.insert("timestamp".into(), entry::now().into());
+        fields.insert("timestamp".into(), stamp.timestamp.into());
         fields.insert("firstKeptEntryId".into(), json!(first));
         // pi drops the system messages before a compaction and reads this one.
         match path.system_prompt().message() {
@@ -130,6 +129,7 @@ fn may_leave(entry: &Entry) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{conversation::entry::PLACEHOLDER, ids::EntryId};
 
     /// A path of these lines, each the child of the one before.
     fn path(lines: &[Value]) -> Path {
@@ -140,6 +140,10 @@ mod tests {
             Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
         };
         Path::of(&lines.iter().map(&mut entry).collect::<Vec<_>>())
+    }
+
+    fn stamps() -> Stamps {
+        Stamps::seeded(0, jiff::Timestamp::UNIX_EPOCH)
     }
 
     fn message(id: &str, role: &str, content: &str) -> Value {
@@ -154,10 +158,32 @@ mod tests {
     fn restated(lines: &[Value]) -> Value {
         let later = [message("u8", "user", "more"), compaction("second"), message("u9", "user", "last")];
         let whole = path(&[lines, &later].concat());
-        let undoing = Undoing::of(&whole, &Arc::default()).expect("a compaction");
-        let (entries, _) = undoing.complete(whole.with(undoing.marker().clone()));
+        let mut stamps = stamps();
+        let undoing = Undoing::of(&whole, &Arc::default(), &mut stamps).expect("a compaction");
+        let (entries, _) = undoing.complete(whole.with(undoing.marker().clone()), &mut stamps);
         let mut lines = entries.iter().filter(|entry| entry.kind == "compaction").map(|entry| entry.line());
         serde_json::from_str(lines.next().expect("a compaction line")).expect("JSON")
+    }
+
+    #[test]
+    fn a_seed_repeats_every_line_of_an_undo() {
+        let later = [message("u2", "user", "b"), compaction("second"), message("u3", "user", "c")];
+        let first = json!({"type": "compaction", "id": "first", "summary": "s", "firstKeptEntryId": "u1",
+            "preserveData": {"abridged": {"edits": [{"targetId": "u1", "replacement": {"content": "short"}}]}}});
+        let whole = path(&[&[message("u1", "user", "a"), first][..], &later].concat());
+        let lines = |seed: u64| -> Vec<String> {
+            let mut stamps = Stamps::seeded(seed, jiff::Timestamp::UNIX_EPOCH);
+            let undoing = Undoing::of(&whole, &Arc::default(), &mut stamps).expect("a compaction");
+            let (entries, _) = undoing.complete(whole.with(undoing.marker().clone()), &mut stamps);
+            entries.iter().map(|entry| entry.line().to_owned()).collect()
+        };
+        let ids = |lines: &[String]| {
+            lines.iter().map(|line| Entry::parse(line.as_str().into()).expect("an entry").id).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(7), lines(7));
+        let mut expected = Stamps::seeded(7, jiff::Timestamp::UNIX_EPOCH);
+        assert_eq!(ids(&lines(7)), [expected.stamp().id, expected.stamp().id, expected.stamp().id]);
+        assert!(lines(7).iter().all(|line| line.contains(r#""timestamp":"1970-01-01T00:00:00.000Z""#)));
     }
 
     #[test]
@@ -200,12 +226,12 @@ mod tests {
         let parent = |last: Option<Value>| {
             let lines = [message("u1", "user", "a"), compaction("c")].into_iter().chain(last);
             let path = path(&lines.collect::<Vec<_>>());
-            Undoing::of(&path, &Arc::default()).expect("a compaction").marker().parent.clone()
+            Undoing::of(&path, &Arc::default(), &mut stamps()).expect("a compaction").marker().parent.clone()
         };
         let id = |id: &str| Some(EntryId::from(id));
         assert_eq!(parent(None), id("u1"));
         assert_eq!(parent(Some(json!({"type": "usage", "id": "n"}))), id("u1"));
-        let broken = json!({"type": "custom", "id": "broken", "customType": entry::PLACEHOLDER, "data": {}});
+        let broken = json!({"type": "custom", "id": "broken", "customType": PLACEHOLDER, "data": {}});
         assert_eq!(parent(Some(broken)), id("broken"));
     }
 }

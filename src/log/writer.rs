@@ -17,7 +17,7 @@ use super::{
     names::names_beside,
 };
 use crate::{
-    conversation::entry::{self, Head},
+    conversation::entry::{self, Head, Stamps},
     ids::EntryId,
     log::source::{Placed, Source},
     regular,
@@ -159,7 +159,7 @@ impl Writer {
             return Ok(None);
         }
         let custom_type = entry::raw(&"abridged.gap");
-        Ok(Some(entry::line("custom", &EntryId::fresh(), Some(leaf), &[("customType", &custom_type)])))
+        Ok(Some(entry::line("custom", &Stamps::system().stamp(), Some(leaf), &[("customType", &custom_type)])))
     }
 
     /// Where our bytes are. Nearly always right behind what we knew; but another program may have been faster by less

@@ -2,7 +2,7 @@
 
 use crate::{
     ask::spent::Spent,
-    conversation::entry::Entry,
+    conversation::entry::{Entry, Stamps},
     ids::{EntryId, OperationId},
 };
 use std::sync::Arc;
@@ -35,10 +35,10 @@ impl Costs {
         let mut entries = Vec::new();
         let costs = std::mem::take(&mut self.0);
         for (operation, spent) in &costs {
-            let id = EntryId::fresh();
-            let line = spent.line(&id, parent.as_ref(), operation);
+            let stamp = Stamps::system().stamp();
+            let line = spent.line(&stamp, parent.as_ref(), operation);
             if let Ok(entry) = Entry::parse(line.into()) {
-                parent = Some(id);
+                parent = Some(stamp.id);
                 entries.push(Arc::new(entry));
             }
         }

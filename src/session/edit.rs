@@ -4,7 +4,7 @@
 use super::{Session, state::State};
 use crate::{
     conversation::{
-        entry::{self, Entry},
+        entry::{self, Entry, Stamps},
         mirroring,
         undo::Undoing,
     },
@@ -118,14 +118,14 @@ impl Staged {
     /// # Errors
     /// When the fields make no entry, which is a defect.
     pub fn add(&mut self, state: &State, kind: &str, fields: &[(&str, Value)]) -> Result<EntryId, Failure> {
-        let id = EntryId::fresh();
+        let stamp = Stamps::system().stamp();
         let parent = self.entries.last().or_else(|| state.path().last()).map(|entry| entry.id.clone());
         let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
         let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
-        let line = entry::line(kind, &id, parent.as_ref(), &fields);
+        let line = entry::line(kind, &stamp, parent.as_ref(), &fields);
         let entry = Entry::parse(line.into()).map_err(|error| Failure::Internal(error.to_string()))?;
         self.entries.push(Arc::new(entry));
-        Ok(id)
+        Ok(stamp.id)
     }
 
     /// Adds a `custom` entry of the type `abridged.NAME`.
@@ -138,7 +138,8 @@ impl Staged {
 
     /// Adds the entries that other programs lack behind those staged here.
     pub fn add_mirrors(&mut self, state: &State) {
-        let mirrors = mirroring::with_mirrors(state.path(), &self.entries, &state.settings().prompts);
+        let mirrors =
+            mirroring::with_mirrors(state.path(), &self.entries, &state.settings().prompts, &mut Stamps::system());
         self.entries.extend(mirrors);
     }
 

@@ -4,7 +4,7 @@
 
 use super::state::{SessionData, State};
 use crate::{
-    conversation::entry::{self, Entry, Header, HeaderKind, VERSION},
+    conversation::entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
     ids::{EntryId, SessionId},
     log::{Log, error::StoreError, header, history::History, lock::Unfinished, memory::Ephemeral, store},
     models::{ModelRef, learned::Learned},
@@ -49,7 +49,7 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
         kind: HeaderKind::Session,
         version: VERSION,
         id,
-        timestamp: entry::now(),
+        timestamp: entry::timestamp(crate::clock::now()),
         cwd: params.cwd,
         parent_session: params.parent_session,
         // oh-my-pi reads a title from no other place.
@@ -86,13 +86,13 @@ fn first_entries(
     thinking: Option<&str>,
 ) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut parent: Option<EntryId> = None;
+    let (mut parent, mut stamps): (Option<EntryId>, _) = (None, Stamps::system());
     let mut add = |kind: &str, fields: &[(&str, Value)]| {
-        let id = EntryId::fresh();
+        let stamp = stamps.stamp();
         let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
         let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
-        lines.push(entry::line(kind, &id, parent.as_ref(), &fields));
-        parent = Some(id);
+        lines.push(entry::line(kind, &stamp, parent.as_ref(), &fields));
+        parent = Some(stamp.id);
     };
     if let Some(model) = model {
         let fields = model_fields(model);

@@ -149,7 +149,8 @@ impl<K, W> Opening<K, W> {
     /// An operation that starts now.
     #[must_use]
     pub fn now(kind: K, place: Place, asked: Asked<W>, usage: Usage, stop: Stop) -> Self {
-        Self { kind, place, asked, usage, stop, started: Instant::now(), started_at: entry::now() }
+        let started_at = entry::timestamp(crate::clock::now());
+        Self { kind, place, asked, usage, stop, started: Instant::now(), started_at }
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     conversation::{
         context::others,
-        entry::Entry,
+        entry::{Entry, Stamps},
         mirroring,
         path::Path,
         tokens::{self, Estimator},
@@ -79,7 +79,7 @@ impl Session {
         if !path.continues_with_all(&staged) {
             return;
         }
-        let mirrors = mirroring::with_mirrors(path, &staged, prompts);
+        let mirrors = mirroring::with_mirrors(path, &staged, prompts, &mut Stamps::system());
         if let Some(last) = appends.last_mut() {
             last.staged.entries.extend(mirrors);
         }
@@ -126,7 +126,7 @@ impl Session {
         self.with_log(move |log| {
             let marker = undoing.marker().clone();
             let (entries, path) = match reader.path_behind(marker, log.end()) {
-                Ok(path) => undoing.complete(with_its_past(path, library.as_ref())),
+                Ok(path) => undoing.complete(with_its_past(path, library.as_ref()), &mut Stamps::system()),
                 Err(error) => return Done::Wrote { appended: Err(error), path: None, what: Box::new(what) },
             };
             let lines: Vec<String> = entries.iter().map(|entry| entry.line().to_owned()).collect();

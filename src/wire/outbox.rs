@@ -252,7 +252,7 @@ impl Outbox {
     /// Puts an event into the queue and gives it its number.
     pub fn event(&self, session: &SessionId, about: &About, event: &Event) {
         let payload = crate::conversation::entry::raw(event);
-        let ts = crate::conversation::entry::now();
+        let ts = crate::conversation::entry::timestamp(crate::clock::now());
         let mut state = self.lock();
         if state.opted_out.contains(event.kind()) {
             return;

@@ -9,7 +9,7 @@ use abridged::{
     },
     conversation::{
         context::{self, check::violations},
-        entry::Entry,
+        entry::{Entry, Stamp},
         message::Message,
         path::Path,
         tokens::{Estimator, Scale},
@@ -230,7 +230,8 @@ impl World {
         }
         self.count += 1;
         let id: EntryId = format!("c{}", self.count).into();
-        let line = draft.line(&id, path.last().map(|leaf| &leaf.id), &path, None, draft.tokens_after);
+        let stamp = Stamp { id: id.clone(), timestamp: String::new() };
+        let line = draft.line(&stamp, path.last().map(|leaf| &leaf.id), &path, None, draft.tokens_after);
         self.push(&line);
         self.covered.insert(id, covered);
         self.compactions += 1;

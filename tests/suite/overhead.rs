@@ -11,13 +11,13 @@ use abridged::{
     },
     conversation::{
         context,
-        entry::{self, Entry},
+        entry::{self, Entry, Stamp},
         instructions::{Given, Instructions},
         message::{Block, Message},
         path::Path,
         tokens::{self, Estimator},
     },
-    ids::{EntryId, ModelRef},
+    ids::ModelRef,
     protocol::types::{Initiator, Usage, UsageSource},
     settings::{Layers, Sourced, layers::Source},
 };
@@ -325,11 +325,11 @@ impl World {
 
     /// Writes an entry of these fields behind the leaf.
     fn fields(&mut self, kind: &str, fields: &[(&str, Value)]) {
-        let id: EntryId = format!("e{}", self.entries.len()).into();
+        let stamp = Stamp { id: format!("e{}", self.entries.len()).into(), timestamp: String::new() };
         let parent = self.path.last().map(|leaf| leaf.id.clone());
         let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
         let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
-        self.push(entry::line(kind, &id, parent.as_ref(), &fields));
+        self.push(entry::line(kind, &stamp, parent.as_ref(), &fields));
     }
 
     /// The provider's count of a request for this path.
@@ -486,9 +486,9 @@ impl World {
     }
 
     fn write(&mut self, draft: &Draft) {
-        let id: EntryId = format!("e{}", self.entries.len()).into();
+        let stamp = Stamp { id: format!("e{}", self.entries.len()).into(), timestamp: String::new() };
         let parent = self.path.last().map(|leaf| leaf.id.clone());
-        self.push(draft.line(&id, parent.as_ref(), &self.path.clone(), None, draft.tokens_after));
+        self.push(draft.line(&stamp, parent.as_ref(), &self.path.clone(), None, draft.tokens_after));
     }
 }
 

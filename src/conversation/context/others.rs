@@ -182,17 +182,17 @@ pub fn may_lack_texts(path: &Path, prompts: &Prompts) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::{context, mirroring};
+    use crate::conversation::{context, entry::Stamps, mirroring};
     use serde_json::json;
 
     #[test]
     fn an_edit_that_restores_a_pinned_entry_holds_until_the_entry_is_unpinned() {
         let prompts = Prompts::default();
-        let mut path = Path::default();
+        let (mut path, mut stamps) = (Path::default(), Stamps::seeded(0, jiff::Timestamp::UNIX_EPOCH));
         // Adds a line and the lines that other programs lack then. Returns those lines and the context.
         let mut add = |line: Value| {
             path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
-            let mirrors = mirroring::mirrors(&path, &prompts);
+            let mirrors = mirroring::mirrors(&path, &prompts, &mut stamps);
             let lines =
                 mirrors.iter().map(|entry| serde_json::from_str(entry.line()).expect("JSON")).collect::<Vec<Value>>();
             mirrors.into_iter().for_each(|entry| path.push(entry));

@@ -1,5 +1,6 @@
 //! Lines as they are written to a session file.
 
+use super::stamps::Stamp;
 use crate::ids::EntryId;
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
@@ -7,14 +8,14 @@ use std::borrow::Cow;
 
 /// A line to be written: the base fields of every entry around what is special to it.
 #[must_use]
-pub fn line(kind: &str, id: &EntryId, parent: Option<&EntryId>, fields: &[(&str, &RawValue)]) -> String {
+pub fn line(kind: &str, stamp: &Stamp, parent: Option<&EntryId>, fields: &[(&str, &RawValue)]) -> String {
     let text = |value: &str| Value::from(value).to_string();
     let mut line = format!(
         r#"{{"type":{},"id":{},"parentId":{},"timestamp":{}"#,
         text(kind),
-        text(id.as_str()),
+        text(stamp.id.as_str()),
         parent.map_or_else(|| "null".to_owned(), |parent| text(parent.as_str())),
-        text(&now()),
+        text(&stamp.timestamp),
     );
     for (name, value) in fields {
         line.push_str(&format!(",{}:{}", text(name), one_line(value.get())));
@@ -33,16 +34,4 @@ pub fn raw(value: &impl Serialize) -> Box<RawValue> {
 #[must_use]
 pub fn one_line(json: &str) -> Cow<'_, str> {
     if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ").into() } else { json.into() }
-}
-
-/// The time as RFC 3339 with milliseconds, as pi writes it.
-#[must_use]
-pub fn now() -> String {
-    crate::clock::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
-}
-
-/// Milliseconds since 1970 of an RFC 3339 time; zero where it is not one.
-#[must_use]
-pub fn milliseconds(timestamp: &str) -> i64 {
-    timestamp.parse::<jiff::Timestamp>().map(jiff::Timestamp::as_millisecond).unwrap_or_default()
 }

@@ -4,7 +4,7 @@ mod fields;
 
 use crate::{
     conversation::{
-        entry::{self, Body, Entry},
+        entry::{self, Body, Entry, Stamps},
         message::{Assistant, Message},
     },
     ids::{CallId, EntryId, ModelRef},
@@ -82,7 +82,8 @@ pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Re
     let mut staged = Staged::default();
     let model = state.model(state.path());
     let api_of = |model: &ModelRef| api_of(state, model);
-    let now = crate::clock::now().as_millisecond();
+    let mut stamps = Stamps::system();
+    let now = stamps.now().as_millisecond();
     for (at, message) in params.messages.iter().enumerate() {
         let tool_of = |call: &CallId| tool_of(call, staged.entries.iter().rev().chain(state.path().iter().rev()));
         let missing = Missing { model: model.clone(), api_of: &api_of, tool_of: &tool_of, now };
@@ -93,11 +94,11 @@ pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Re
             };
             Failure::InvalidParams { path, what }
         })?;
-        let id = EntryId::fresh();
-        let line = entry::line("message", &id, parent.as_ref(), &[("message", &json)]);
+        let stamp = stamps.stamp();
+        let line = entry::line("message", &stamp, parent.as_ref(), &[("message", &json)]);
         let entry = Entry::parse(line.into()).map_err(|error| Failure::Internal(error.to_string()))?;
         staged.entries.push(Arc::new(entry));
-        parent = Some(id);
+        parent = Some(stamp.id);
     }
     Ok(staged)
 }

@@ -11,7 +11,10 @@ use crate::{
         preview::Preview,
         request::{PlanRequest, Planned},
     },
-    conversation::{entry::Entry, mirroring},
+    conversation::{
+        entry::{Entry, Stamps},
+        mirroring,
+    },
     ids::{EntryId, OperationId},
     log::history::History,
     models::candidates::{self, Candidate, Situation, Unfit},
@@ -255,7 +258,7 @@ impl Session {
             return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
         }
         operation.progress(Stage::Writing, 0, 1);
-        let id = EntryId::fresh();
+        let stamp = Stamps::system().stamp();
         // Entries that came after the plan are kept as they are.
         let newer = &path[covered.len()..];
         let scale = draft.plan.demand.scale;
@@ -274,14 +277,14 @@ impl Session {
         let (path, first_newer) = (path.clone(), first_newer.cloned());
         let costs = self.take_costs();
         let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
-        let line = draft.line(&id, parent, &path, first_newer.as_ref(), tokens_after);
+        let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after);
         match Entry::parse(line.into()) {
             Ok(entry) => {
                 operation.commits();
                 self.work = Work::Committing(operation);
                 let entry = Arc::new(entry);
                 let written = [costs.entries.as_slice(), std::slice::from_ref(&entry)].concat();
-                let mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts);
+                let mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut Stamps::system());
                 self.write(Write::Compaction { costs, entry, mirrors, draft: Box::new(draft) });
             }
             Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),

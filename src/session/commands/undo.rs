@@ -1,7 +1,7 @@
 //! `session/undo_compaction`.
 
 use crate::{
-    conversation::undo::Undoing,
+    conversation::{entry::Stamps, undo::Undoing},
     protocol::{
         SessionUndoCompaction,
         errors::Failure,
@@ -16,7 +16,7 @@ use crate::{
 
 impl EditMethod for SessionUndoCompaction {
     fn stage(state: &State, _: &SessionParams) -> Result<Staged, NotStaged> {
-        let Some(undoing) = Undoing::of(state.path(), &state.settings().prompts) else {
+        let Some(undoing) = Undoing::of(state.path(), &state.settings().prompts, &mut Stamps::system()) else {
             let what = "there is no compaction on this branch that could be undone".to_owned();
             return Err(Failure::NotFound { kind: "compaction", what }.into());
         };
