@@ -3,7 +3,9 @@
 //! A session knows its file as a `Log`. `store` opens and creates the files of a data folder; `memory` has a disk for tests.
 
 pub mod blobs;
+pub mod bytes;
 pub mod error;
+pub mod file;
 pub mod follower;
 pub mod header;
 pub mod history;

@@ -1,15 +1,13 @@
 //! A session file that is read only, and the entries that other programs append to it.
 
-#![expect(clippy::disallowed_methods, reason = "follows a session file")]
-
 use super::{
     Access, Appended, Grown, Log, Stats,
+    bytes::Standing,
     error::StoreError,
     lock::Unfinished,
     source::{Source, Tail},
 };
 use crate::ids::EntryId;
-use std::fs;
 
 /// A file that is read only, and the offset up to which it was read.
 #[derive(Debug)]
@@ -45,25 +43,22 @@ impl Log for Follower {
 
     fn catch_up(&mut self, leaf: Option<&EntryId>) -> Result<Grown, StoreError> {
         let path = self.source.path();
-        let now = fs::metadata(path).map_err(StoreError::io(path, "cannot be looked at"))?;
-        let then = self.source.file().metadata().map_err(StoreError::io(path, "cannot be looked at"))?;
-        let replaced = {
-            use std::os::unix::fs::MetadataExt;
-            (now.dev(), now.ino()) != (then.dev(), then.ino())
+        let looked = self.source.bytes().standing(path);
+        let changed = |what: &str| Err(StoreError::Changed { path: path.to_owned(), what: what.to_owned() });
+        let length = match looked.map_err(StoreError::io(path, "cannot be looked at"))? {
+            Standing::Same(length) if length < self.durable => return changed("it became shorter"),
+            Standing::Same(length) => length,
+            Standing::Replaced => return changed("it was replaced by another file"),
+            Standing::Gone(error) => return Err(StoreError::io(path, "cannot be looked at")(error)),
         };
-        if replaced || now.len() < self.durable {
-            let what = if replaced { "it was replaced by another file" } else { "it became shorter" };
-            return Err(StoreError::Changed { path: path.to_owned(), what: what.to_owned() });
-        }
-        if now.len() == self.durable {
+        if length == self.durable {
             return Ok(Grown::default());
         }
         if self.old {
-            let what = "it was written to in its old version".to_owned();
-            return Err(StoreError::Changed { path: path.to_owned(), what });
+            return changed("it was written to in its old version");
         }
         self.source.is_what_it_was(self.durable, &self.ending)?;
-        let (entries, durable) = self.source.entries_between(self.durable, now.len())?;
+        let (entries, durable) = self.source.entries_between(self.durable, length)?;
         self.durable = durable;
         self.ending = self.source.ending(durable)?;
         self.source.grown(entries, leaf, durable)

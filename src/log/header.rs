@@ -2,16 +2,16 @@
 
 #![expect(clippy::disallowed_methods, reason = "reads a session file")]
 
+use super::bytes::Bytes;
 use crate::{conversation::entry::Header, log::error::StoreError, regular};
 use serde_json::Value;
-use std::{
-    fs,
-    io::{self, Read},
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
 /// As much of a file is looked at for its header as pi looks at, in bytes.
-const LONGEST: u64 = 1 << 20;
+const LONGEST: usize = 1 << 20;
+
+/// How much is read at first, in bytes.
+const FIRST_BLOCK: usize = 4 << 10;
 
 /// A header and where it stands.
 #[derive(Debug)]
@@ -42,20 +42,24 @@ pub fn peek(path: &Path) -> Result<Found, StoreError> {
     if !metadata.is_file() {
         return Err(StoreError::Foreign { path: path.to_owned(), what: "it is a device or a pipe".to_owned() });
     }
-    let mut file = regular::open(path, regular::Links::Followed).map_err(StoreError::io(path, "cannot be read"))?;
-    let mut head = Vec::new();
+    let file = regular::open(path, regular::Links::Followed).map_err(StoreError::io(path, "cannot be read"))?;
+    of(path, &file.into())
+}
+
+/// Reads the header of an open file and nothing else.
+///
+/// # Errors
+/// When the file cannot be read, or is no session.
+pub fn of(path: &Path, bytes: &Bytes) -> Result<Found, StoreError> {
+    let read = |most| bytes.beginning(most).map_err(StoreError::io(path, "cannot be read"));
     // Nearly every header is in the first four kilobytes.
-    for most in [4 << 10, LONGEST] {
-        let more = most - head.len() as u64;
-        head.reserve(usize::try_from(more).unwrap_or_default());
-        file.by_ref().take(more).read_to_end(&mut head).map_err(StoreError::io(path, "cannot be read"))?;
-        match find(path, &head) {
-            Ok(found) if found.end <= head.len() as u64 => return Ok(found),
-            Ok(found) if (head.len() as u64) < most => return Ok(found),
-            _ => {}
-        }
+    let head = read(FIRST_BLOCK)?;
+    let found = find(path, &head);
+    match &found {
+        Ok(there) if there.end <= head.len() as u64 => found,
+        _ if head.len() < FIRST_BLOCK => found,
+        _ => find(path, &read(LONGEST)?),
     }
-    find(path, &head)
 }
 
 /// The header in the beginning of a file, behind oh-my-pi's title line where there is one.

@@ -74,7 +74,7 @@ impl Source {
             self.add_line(&mut index, &line, number, &mut |repair| repairs.add(repair));
             ControlFlow::Continue(())
         };
-        lines::forwards(self.file(), self.floor(), end, each).map_err(self.failed())?;
+        lines::forwards(self.bytes(), self.floor(), end, each).map_err(self.failed())?;
         index.shrink();
         Ok((!over).then(|| Made { index, repairs: repairs.list(), lines: number }))
     }
@@ -88,7 +88,7 @@ impl Source {
             self.add_line(index, &line, 0, &mut drop);
             ControlFlow::Continue(())
         };
-        lines::forwards(self.file(), from, to, each).map_err(self.failed())
+        lines::forwards(self.bytes(), from, to, each).map_err(self.failed())
     }
 
     /// The numbers of the lines of these spots, from one, in one reading of the file.
@@ -109,7 +109,7 @@ impl Source {
             }
             ControlFlow::Continue(())
         };
-        lines::forwards(self.file(), self.floor(), last + 1, each).map_err(self.failed())?;
+        lines::forwards(self.bytes(), self.floor(), last + 1, each).map_err(self.failed())?;
         Ok(numbers)
     }
 
@@ -119,7 +119,7 @@ impl Source {
         const LARGEST: u64 = 64 << 10;
         let length = gap.end.saturating_sub(gap.start);
         let spot = Spot { offset: gap.start, length: length.min(LARGEST) as u32 };
-        length <= LARGEST && lines::at(self.file(), spot).is_ok_and(|bytes| bytes.iter().all(u8::is_ascii_whitespace))
+        length <= LARGEST && lines::at(self.bytes(), spot).is_ok_and(|bytes| bytes.iter().all(u8::is_ascii_whitespace))
     }
 
     /// Adds the entries of a line.

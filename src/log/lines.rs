@@ -1,11 +1,10 @@
 //! The lines of a session file, forwards in chunks or backwards from the end: never the whole file at once.
 
+use super::bytes::Bytes;
 use crate::log::index::Spot;
 use std::{
-    fs::File,
-    io,
+    io::Error,
     ops::{ControlFlow, Range},
-    os::unix::fs::FileExt,
 };
 
 /// The longest line that is read, in bytes without its newline: twice the largest frame that a client may send, and so
@@ -70,17 +69,17 @@ const LIMIT: Limit = Limit { longest: LONGEST as usize, beginning: BEGINNING };
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn forwards(file: &File, from: u64, to: u64, each: impl FnMut(Line<'_>) -> ControlFlow<()>) -> io::Result<()> {
+pub fn forwards(file: &Bytes, from: u64, to: u64, each: impl FnMut(Line<'_>) -> ControlFlow<()>) -> Result<(), Error> {
     forwards_within(LIMIT, file, from, to, each)
 }
 
 fn forwards_within(
     limit: Limit,
-    file: &File,
+    file: &Bytes,
     from: u64,
     to: u64,
     mut each: impl FnMut(Line<'_>) -> ControlFlow<()>,
-) -> io::Result<()> {
+) -> Result<(), Error> {
     let mut buffer = Vec::new();
     let mut start = from;
     let mut read_to = from;
@@ -98,7 +97,7 @@ fn forwards_within(
         let more = usize::try_from(to - read_to).unwrap_or(usize::MAX).min(CHUNK.max(known)).min(room);
         buffer.reserve_exact(more);
         buffer.resize(known + more, 0);
-        let got = read_at(file, &mut buffer[known..], read_to)?;
+        let got = file.read_at(&mut buffer[known..], read_to)?;
         buffer.truncate(known + got);
         let before = read_to;
         read_to = if got == 0 { to } else { read_to + got as u64 };
@@ -140,20 +139,11 @@ fn forwards_within(
     Ok(())
 }
 
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    loop {
-        match file.read_at(buffer, offset) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
-    }
-}
-
 /// The line of a spot.
 ///
 /// # Errors
 /// When it cannot be read, or the file is shorter than that.
-pub fn at(file: &File, spot: Spot) -> io::Result<Vec<u8>> {
+pub fn at(file: &Bytes, spot: Spot) -> Result<Vec<u8>, Error> {
     let mut bytes = vec![0; spot.length as usize];
     file.read_exact_at(&mut bytes, spot.offset)?;
     Ok(bytes)
@@ -161,7 +151,7 @@ pub fn at(file: &File, spot: Spot) -> io::Result<Vec<u8>> {
 
 /// Lines from the end of a file towards its beginning.
 pub struct Backwards<'f> {
-    file: &'f File,
+    file: &'f Bytes,
     /// Nothing before this is read: the header stands there.
     floor: u64,
     /// Where the buffer begins in the file.
@@ -181,11 +171,11 @@ pub struct Backwards<'f> {
 impl<'f> Backwards<'f> {
     /// The lines between two offsets, the last one first.
     #[must_use]
-    pub fn new(file: &'f File, floor: u64, end: u64) -> Self {
+    pub fn new(file: &'f Bytes, floor: u64, end: u64) -> Self {
         Self::within(LIMIT, file, floor, end)
     }
 
-    fn within(limit: Limit, file: &'f File, floor: u64, end: u64) -> Self {
+    fn within(limit: Limit, file: &'f Bytes, floor: u64, end: u64) -> Self {
         Self {
             limit,
             file,
@@ -204,7 +194,7 @@ impl<'f> Backwards<'f> {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn before(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub fn before(&mut self) -> Result<Option<Line<'_>>, Error> {
         self.before_where(|_| true)
     }
 
@@ -212,7 +202,7 @@ impl<'f> Backwards<'f> {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn before_where(&mut self, wanted: impl Fn(Line<'_>) -> bool) -> io::Result<Option<Line<'_>>> {
+    pub fn before_where(&mut self, wanted: impl Fn(Line<'_>) -> bool) -> Result<Option<Line<'_>>, Error> {
         while !self.over {
             match memchr::memrchr(b'\n', &self.buffer[..self.end - self.searched]) {
                 Some(newline) if newline + 1 == self.end && !self.ended => {
@@ -258,7 +248,7 @@ impl<'f> Backwards<'f> {
 
     /// Goes back to the beginning of a line over the limit, which is all that is kept of it. Gives its offset, that of
     /// the next line, and whether a newline follows.
-    fn skip_long_line(&mut self) -> io::Result<(u64, u64, bool)> {
+    fn skip_long_line(&mut self) -> Result<(u64, u64, bool), Error> {
         let next = self.start + self.end as u64 + u64::from(self.ended);
         let ended = std::mem::replace(&mut self.ended, true);
         let mut offset = self.start;
@@ -284,7 +274,7 @@ impl<'f> Backwards<'f> {
         Ok((offset, next, ended))
     }
 
-    fn read_block(&mut self) -> io::Result<()> {
+    fn read_block(&mut self) -> Result<(), Error> {
         let left = usize::try_from(self.start - self.floor).unwrap_or(usize::MAX);
         // A line longer than a block must not be copied once for each of them.
         let room = self.limit.longest + LARGEST_BLOCK - self.end;
@@ -316,16 +306,23 @@ mod tests {
     fn both_within(limit: Limit, bytes: &[u8], floor: u64) -> (Seen, Seen) {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(bytes).expect("it is written");
-        let end = bytes.len() as u64;
+        let in_memory = both_of(limit, &Bytes::Memory(bytes.to_vec().into()), floor);
+        let in_file = both_of(limit, &file.into(), floor);
+        assert_eq!(in_memory, in_file);
+        in_file
+    }
+
+    fn both_of(limit: Limit, file: &Bytes, floor: u64) -> (Seen, Seen) {
+        let end = file.length().expect("a length");
         let seen = |line: Line<'_>| (line.bytes.to_vec(), line.offset, line.next, line.ended, line.too_long);
         let mut there = Vec::new();
-        forwards_within(limit, &file, floor, end, |line| {
+        forwards_within(limit, file, floor, end, |line| {
             there.push(seen(line));
             ControlFlow::Continue(())
         })
         .expect("it is read");
         let mut back = Vec::new();
-        let mut lines = Backwards::within(limit, &file, floor, end);
+        let mut lines = Backwards::within(limit, file, floor, end);
         while let Some(line) = lines.before().expect("it is read") {
             back.push(seen(line));
         }

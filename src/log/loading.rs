@@ -16,9 +16,6 @@ use crate::{
     ids::EntryId,
 };
 
-/// Files up to this size are indexed before they are answered for, in bytes: it takes a few milliseconds.
-const INDEXED_AT_ONCE: u64 = 16 << 20;
-
 /// A session file that was read.
 pub struct Loaded {
     /// The entries.
@@ -32,14 +29,15 @@ pub struct Loaded {
 }
 
 impl Source {
-    /// Reads the file so that the session can be worked with.
+    /// Reads the file so that the session can be worked with, with its index where its lines end within `indexed_at_once`
+    /// bytes.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn load(self, found: &Found) -> Result<Loaded, StoreError> {
+    pub fn load(self, found: &Found, indexed_at_once: u64) -> Result<Loaded, StoreError> {
         let length = self.length().map_err(self.failed())?;
         if found.header.version < VERSION {
-            let (entries, repairs) = migrate::read(self.file(), found, length).map_err(self.failed())?;
+            let (entries, repairs) = migrate::read(self.bytes(), found, length).map_err(self.failed())?;
             let tail = Tail::Old { entries: entries.len() };
             let (history, oddities) = History::of_old_file(entries);
             let repairs = repairs.into_iter().chain(oddities).collect();
@@ -49,7 +47,7 @@ impl Source {
         let mut repairs = Vec::new();
         let mut index = None;
         let mut torn_line = None;
-        if durable <= INDEXED_AT_ONCE
+        if durable <= indexed_at_once
             && let Some(made) = self.index(durable, &|| false)?
         {
             torn_line = Some(made.lines + usize::from(self.ends_line(durable)?));

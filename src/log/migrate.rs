@@ -4,6 +4,7 @@
 //! opened twice without being written says the same twice.
 
 use super::{
+    bytes::Bytes,
     header::Found,
     indexing::{ZEROS, glued, glued_to_header, unreadable},
     lines,
@@ -16,13 +17,13 @@ use crate::{
 };
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use std::{fs::File, io, ops::ControlFlow, sync::Arc};
+use std::{io::Error, ops::ControlFlow, sync::Arc};
 
 /// Reads an old file whole: what a line of it means depends on all before it.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn read(file: &File, found: &Found, length: u64) -> io::Result<(Vec<Arc<Entry>>, Vec<Repair>)> {
+pub fn read(file: &Bytes, found: &Found, length: u64) -> Result<(Vec<Arc<Entry>>, Vec<Repair>), Error> {
     let mut old = Vec::new();
     let mut repairs = Vec::new();
     let mut number = found.lines;
@@ -230,9 +231,7 @@ mod tests {
 
     /// The id that the last compaction of a file keeps first, as a place among its entries.
     fn first_kept(text: &str) -> Option<usize> {
-        use std::io::Write;
-        let mut file = tempfile::tempfile().expect("a file");
-        file.write_all(text.as_bytes()).expect("it is written");
+        let file = Bytes::Memory(text.as_bytes().to_vec().into());
         let found = crate::log::header::find(std::path::Path::new("old.jsonl"), text.as_bytes()).expect("a header");
         let (entries, _) = read(&file, &found, text.len() as u64).expect("it is read");
         let compaction = entries.iter().rev().find_map(|entry| entry.compaction()).expect("a compaction");

@@ -1,6 +1,7 @@
 //! A session file that is read: its lines and entries by their offsets.
 
 use super::{
+    bytes::Bytes,
     error::StoreError,
     header::Found,
     index::Spot,
@@ -8,7 +9,7 @@ use super::{
     pieces::{self, Form, Piece},
 };
 use crate::{conversation::entry::Entry, regular};
-use std::{fs::File, io, ops::ControlFlow, path::PathBuf, sync::Arc};
+use std::{io::Error, ops::ControlFlow, path::PathBuf, sync::Arc};
 
 /// An entry and its place in the file.
 pub type Placed = (Arc<Entry>, Spot);
@@ -17,7 +18,7 @@ pub type Placed = (Arc<Entry>, Spot);
 #[derive(Debug, Clone)]
 pub struct Source {
     path: PathBuf,
-    file: Arc<File>,
+    bytes: Bytes,
     /// Offset of the first entry, in bytes.
     floor: u64,
     /// Number of lines before the first entry.
@@ -46,13 +47,13 @@ impl Source {
     /// When it cannot be opened.
     pub fn open(path: PathBuf, header: &Found) -> Result<Self, StoreError> {
         let file = regular::open(&path, regular::Links::Followed).map_err(StoreError::io(&path, "cannot be read"))?;
-        Ok(Self::of(path, Arc::new(file), header))
+        Ok(Self::of(path, file.into(), header))
     }
 
     /// An open file whose entries begin behind this header.
     #[must_use]
-    pub fn of(path: PathBuf, file: Arc<File>, header: &Found) -> Self {
-        Self { path, file, floor: header.end, header_lines: header.lines }
+    pub fn of(path: PathBuf, bytes: Bytes, header: &Found) -> Self {
+        Self { path, bytes, floor: header.end, header_lines: header.lines }
     }
 
     /// Path of the file.
@@ -61,10 +62,16 @@ impl Source {
         &self.path
     }
 
-    /// The file.
+    /// The bytes of the file.
     #[must_use]
-    pub fn file(&self) -> &File {
-        &self.file
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The lines before an offset, the last one first, down to the first entry.
+    #[must_use]
+    pub fn backwards(&self, end: u64) -> Backwards<'_> {
+        Backwards::new(&self.bytes, self.floor, end)
     }
 
     /// Offset of the first entry, in bytes.
@@ -77,8 +84,8 @@ impl Source {
     ///
     /// # Errors
     /// When the file cannot be looked at.
-    pub fn length(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
+    pub fn length(&self) -> Result<u64, Error> {
+        self.bytes.length()
     }
 
     /// Number of lines before the first entry.
@@ -87,7 +94,7 @@ impl Source {
     }
 
     /// Wraps an error of reading the file.
-    pub fn failed(&self) -> impl FnOnce(io::Error) -> StoreError {
+    pub fn failed(&self) -> impl FnOnce(Error) -> StoreError {
         StoreError::io(&self.path, "cannot be read")
     }
 
@@ -96,7 +103,7 @@ impl Source {
     /// # Errors
     /// When the file cannot be read.
     pub fn end(&self, length: u64) -> Result<(u64, Tail), StoreError> {
-        let mut lines = Backwards::new(&self.file, self.floor, length);
+        let mut lines = self.backwards(length);
         let Some(line) = lines.before().map_err(self.failed())? else {
             return Ok((length, if self.floor > length { Tail::NoNewline } else { Tail::Whole }));
         };
@@ -121,7 +128,7 @@ impl Source {
             return Ok(true);
         }
         let spot = Spot { offset: at - 1, length: 1 };
-        Ok(lines::at(&self.file, spot).map_err(self.failed())? == b"\n")
+        Ok(lines::at(&self.bytes, spot).map_err(self.failed())? == b"\n")
     }
 
     /// Whether what stands behind `from` ends with a whole entry, though no newline follows it.
@@ -129,7 +136,7 @@ impl Source {
     /// # Errors
     /// When the file cannot be read.
     pub fn ends_with_entry(&self, from: u64, length: u64) -> Result<bool, StoreError> {
-        let mut lines = Backwards::new(&self.file, from, length);
+        let mut lines = Backwards::new(&self.bytes, from, length);
         let last = lines.before().map_err(self.failed())?;
         Ok(last
             .is_some_and(|line| !line.ended && matches!(pieces::of(&line, Form::Today).last(), Some(Piece::Entry(..)))))
@@ -140,7 +147,7 @@ impl Source {
     /// # Errors
     /// When the file cannot be read.
     pub fn ends_with_id(&self, length: u64) -> Result<bool, StoreError> {
-        let mut lines = Backwards::new(&self.file, self.floor, length);
+        let mut lines = self.backwards(length);
         let Some(line) = lines.before().map_err(self.failed())? else { return Ok(true) };
         if line.is_blank() {
             return Ok(false);
@@ -173,7 +180,7 @@ impl Source {
             }
             ControlFlow::Continue(())
         };
-        lines::forwards(&self.file, from, to, each).map_err(self.failed())?;
+        lines::forwards(&self.bytes, from, to, each).map_err(self.failed())?;
         match too_long {
             Some(offset) => Err(self.too_long(offset)),
             None => Ok((entries, end)),
@@ -190,7 +197,7 @@ impl Source {
     /// # Errors
     /// When the file cannot be read, or no entry stands there.
     pub fn read(&self, spot: Spot) -> Result<Arc<Entry>, StoreError> {
-        let bytes = lines::at(&self.file, spot).map_err(self.failed())?;
+        let bytes = lines::at(&self.bytes, spot).map_err(self.failed())?;
         pieces::entry(&bytes).or_else(|what| {
             let changed = || StoreError::Changed { path: self.path.clone(), what };
             pieces::placeholder(&bytes, spot).ok_or_else(changed)
@@ -207,7 +214,7 @@ impl Source {
             return Ok(Vec::new());
         }
         let spot = Spot { offset: at - length, length: length as u32 };
-        lines::at(self.file(), spot).map_err(StoreError::io(self.path(), "cannot be read"))
+        lines::at(&self.bytes, spot).map_err(StoreError::io(self.path(), "cannot be read"))
     }
 
     /// A file that was cut and then grew again is another one, though it is longer than before.

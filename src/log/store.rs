@@ -4,13 +4,15 @@
 
 use super::{
     Log,
+    bytes::Bytes,
     error::StoreError,
+    file::{SessionFile, sync_folder},
     follower::Follower,
-    header::{self, header_line},
+    header::{self, Found, header_line},
     history::History,
     lock::{Lock, Unfinished as LeftBehind},
     repair::Repair,
-    writer::{Unfinished, Writer, sync_folder},
+    writer::{Medium, Unfinished, Writer},
 };
 use crate::{
     conversation::entry::Header,
@@ -21,6 +23,9 @@ use crate::{
     regular,
 };
 use std::{fs, io, path::Path, sync::Arc};
+
+/// Files up to this size are indexed before they are answered for, in bytes: it takes a few milliseconds.
+const INDEXED_AT_ONCE: u64 = 16 << 20;
 
 /// A session file that was opened.
 pub struct Opened {
@@ -52,8 +57,23 @@ pub fn open(path: &Path) -> Result<Opened, StoreError> {
     let file = Arc::new(file);
     // Once more, now that nobody can replace it any more.
     let found = header::peek(path)?;
-    let source = Source::of(path.to_owned(), file.clone(), &found);
-    let Loaded { history, repairs, durable, tail } = source.clone().load(&found)?;
+    let source = Source::of(path.to_owned(), Bytes::File(file.clone()), &found);
+    let medium = SessionFile::new(path.to_owned(), file, lock);
+    load(source, found, INDEXED_AT_ONCE, medium, left_behind)
+}
+
+/// Reads a file whose lock is held, with its index where the file is no larger than `indexed_at_once`, in bytes.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn load(
+    source: Source,
+    found: Found,
+    indexed_at_once: u64,
+    medium: impl Medium + 'static,
+    left_behind: Vec<LeftBehind>,
+) -> Result<Opened, StoreError> {
+    let Loaded { history, repairs, durable, tail } = source.clone().load(&found, indexed_at_once)?;
     let unfinished = match tail {
         Tail::Old { entries } => Unfinished::Old { known: entries },
         Tail::Whole => Unfinished::Nothing,
@@ -61,7 +81,7 @@ pub fn open(path: &Path) -> Result<Opened, StoreError> {
         Tail::TooLong => return Err(source.too_long(durable)),
         Tail::NoNewline => Unfinished::NoNewline,
     };
-    let log = Box::new(Writer::new(file, source, durable, unfinished, lock)?);
+    let log = Box::new(Writer::new(medium, source, durable, unfinished)?);
     Ok(Opened { header: found.header, title: found.title, history, repairs, left_behind, log })
 }
 
@@ -71,8 +91,15 @@ pub fn open(path: &Path) -> Result<Opened, StoreError> {
 /// When it is missing, no session, or the operating system refuses.
 pub fn open_read_only(path: &Path) -> Result<Opened, StoreError> {
     let found = header::peek(path)?;
-    let source = Source::open(path.to_owned(), &found)?;
-    let Loaded { history, repairs, durable, tail } = source.clone().load(&found)?;
+    follow(Source::open(path.to_owned(), &found)?, found, INDEXED_AT_ONCE)
+}
+
+/// Reads a file that is only read, with its index where the file is no larger than `indexed_at_once`, in bytes.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn follow(source: Source, found: Found, indexed_at_once: u64) -> Result<Opened, StoreError> {
+    let Loaded { history, repairs, durable, tail } = source.clone().load(&found, indexed_at_once)?;
     let log = Box::new(Follower::new(source, durable, tail)?);
     Ok(Opened { header: found.header, title: found.title, history, repairs, left_behind: Vec::new(), log })
 }
@@ -87,9 +114,10 @@ pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Box<dyn
     let lock = Lock::take(path)?;
     let file = Arc::new(regular::make(path).map_err(StoreError::io(path, "cannot be made"))?);
     let line = header_line(header);
-    let found = header::Found { header: header.clone(), title: None, end: line.len() as u64 + 1, lines: 1 };
-    let source = Source::of(path.to_owned(), file.clone(), &found);
-    let mut log = Writer::new(file, source.clone(), 0, Unfinished::Nothing, lock)?;
+    let found = Found { header: header.clone(), title: None, end: line.len() as u64 + 1, lines: 1 };
+    let source = Source::of(path.to_owned(), Bytes::File(file.clone()), &found);
+    let medium = SessionFile::new(path.to_owned(), file, lock);
+    let mut log = Writer::new(medium, source.clone(), 0, Unfinished::Nothing)?;
     let lines: Vec<String> = std::iter::once(line).chain(first.iter().cloned()).collect();
     if let Err(error) = log.append(&lines, None) {
         // The session was not announced yet, and a file without its header is no session.

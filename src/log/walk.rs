@@ -61,7 +61,7 @@ impl<'s> Walk<'s> {
     pub fn new(source: &'s Source, end: u64) -> Self {
         Self {
             source,
-            lines: Backwards::new(source.file(), source.floor(), end),
+            lines: source.backwards(end),
             passed: VecDeque::new(),
             at: Spot { offset: end, length: 0 },
             left: 0,

@@ -2,39 +2,82 @@
 //!
 //! `append` returns after the fsync, and the rest of a failed write is cut off again. Bytes of the file are never changed:
 //! a torn last line is moved aside, and an old version is replaced by its new form with the old file kept, both right before
-//! the first write.
-
-#![expect(clippy::disallowed_methods, reason = "writes session files")]
+//! the first write. A `Medium` does the writing: a file on disk, or one in memory.
 
 use super::{
     Access, Appended, Grown, Log, Stats,
+    bytes::{Bytes, Standing},
     error::StoreError,
     header::{self, header_line},
     index::Spot,
     lines,
-    lock::{Lock, Unfinished as Operation},
+    lock::Unfinished as Operation,
     migrate,
-    names::names_beside,
 };
 use crate::{
-    conversation::entry::{self, Head, Stamps},
+    conversation::entry::{self, Head, Stamp},
     ids::EntryId,
     log::source::{Placed, Source},
-    regular,
 };
 use std::{
-    fs::{self, File},
-    io::{self, Write},
+    fmt,
+    io::Error,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-/// The right to append to one session file, held with its lock.
+/// The operations of a writer on its file, on the files beside it and on its lock. The lock is released with it.
+pub trait Medium: fmt::Debug + Send {
+    /// Appends bytes. After an error any part of them may be there.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Makes the appended bytes durable.
+    ///
+    /// # Errors
+    /// Those of the operating system. The last bytes may then be durable or not.
+    fn sync(&mut self) -> Result<(), Error>;
+
+    /// Cuts off the bytes behind a length.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn cut(&mut self, length: u64) -> Result<(), Error>;
+
+    /// Keeps a piece of a line in a new file beside this one.
+    ///
+    /// # Errors
+    /// Those of the operating system. Nothing is kept then.
+    fn keep_torn(&mut self, piece: &[u8]) -> Result<PathBuf, Error>;
+
+    /// Removes a piece that was kept.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn remove_torn(&mut self, torn: &Path) -> Result<(), Error>;
+
+    /// Puts a new file in the place of this one, which is kept beside it under the name of its version.
+    ///
+    /// # Errors
+    /// Those of the operating system. The old file is then in its place.
+    fn replace(&mut self, bytes: &[u8], version: &str) -> Result<Bytes, Error>;
+
+    /// Gives another program a moment to finish its line.
+    fn wait_for_others(&mut self);
+
+    /// The stamp of an entry that the writer adds.
+    fn stamp(&mut self) -> Stamp;
+
+    /// Records the open operations in the lock.
+    fn record(&mut self, operations: Vec<Operation>);
+}
+
+/// The right to append to one session file.
 #[derive(Debug)]
-pub struct Writer {
+pub struct Writer<M> {
     path: PathBuf,
-    /// The descriptor that `source` reads with too.
-    file: Arc<File>,
+    medium: M,
     source: Source,
     /// Everything before this is on disk and ends with a newline, unless `unfinished` says otherwise.
     durable: u64,
@@ -44,7 +87,6 @@ pub struct Writer {
     /// Writing is over, and why: after a failed fsync nobody knows what is on disk.
     broken: Option<String>,
     stats: Stats,
-    lock: Lock,
 }
 
 /// State of the file's end, which the first write puts in order.
@@ -61,7 +103,7 @@ pub enum Unfinished {
     },
 }
 
-impl Log for Writer {
+impl<M: Medium> Log for Writer<M> {
     fn access(&self) -> Access {
         Access::Write
     }
@@ -92,13 +134,13 @@ impl Log for Writer {
             bytes.extend_from_slice(line.as_bytes());
             bytes.push(b'\n');
         }
-        if let Err(error) = (&*self.file).write_all(&bytes) {
+        if let Err(error) = self.medium.append(&bytes) {
             self.take_back(&bytes);
             let what = "could not be written; nothing was changed. Make room, then try again";
             return Err(StoreError::io(&self.path, what)(error));
         }
         self.stats.writes += 1;
-        if let Err(error) = self.file.sync_data() {
+        if let Err(error) = self.medium.sync() {
             self.broken = Some(format!("the disk did not confirm a write ({error})"));
             let what = "the disk did not confirm the write; check the disk, then load the session again";
             return Err(StoreError::io(&self.path, what)(error));
@@ -125,7 +167,7 @@ impl Log for Writer {
     }
 
     fn record(&mut self, operations: Vec<Operation>) {
-        self.lock.record(operations);
+        self.medium.record(operations);
     }
 
     fn stats(&self) -> Stats {
@@ -133,33 +175,27 @@ impl Log for Writer {
     }
 }
 
-impl Writer {
+impl<M: Medium> Writer<M> {
     /// The writer of a file that was read up to `durable`, in bytes.
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn new(
-        file: Arc<File>,
-        source: Source,
-        durable: u64,
-        unfinished: Unfinished,
-        lock: Lock,
-    ) -> Result<Self, StoreError> {
+    pub fn new(medium: M, source: Source, durable: u64, unfinished: Unfinished) -> Result<Self, StoreError> {
         let ending = source.ending(durable)?;
         let path = source.path().to_owned();
-        Ok(Self { path, file, source, durable, ending, unfinished, broken: None, stats: Stats::default(), lock })
+        Ok(Self { path, medium, source, durable, ending, unfinished, broken: None, stats: Stats::default() })
     }
 
     /// A line that adds nothing, behind `leaf`, where the lines to be appended begin a branch and the file does not end with
     /// an entry. Right behind an entry a parent is found at any distance, and else nearby only.
-    fn marker_before(&self, lines: &[String], leaf: Option<&EntryId>) -> Result<Option<String>, StoreError> {
+    fn marker_before(&mut self, lines: &[String], leaf: Option<&EntryId>) -> Result<Option<String>, StoreError> {
         let parent = lines.first().and_then(|line| Head::read(line).ok()?.parent());
         let (Some(parent), Some(leaf)) = (parent, leaf) else { return Ok(None) };
         if parent == leaf.as_str() || self.source.ends_with_id(self.length()?)? {
             return Ok(None);
         }
         let custom_type = entry::raw(&"abridged.gap");
-        Ok(Some(entry::line("custom", &Stamps::system().stamp(), Some(leaf), &[("customType", &custom_type)])))
+        Ok(Some(entry::line("custom", &self.medium.stamp(), Some(leaf), &[("customType", &custom_type)])))
     }
 
     /// Where our bytes are. Nearly always right behind what we knew; but another program may have been faster by less
@@ -179,7 +215,7 @@ impl Writer {
         self.broken = Some("another program wrote into a line of ours; load the session again".to_owned());
         let again = [b"\n", ours].concat();
         let failed = StoreError::io(&self.path, "another program wrote into a line of ours; load it again");
-        (&*self.file).write_all(&again).and_then(|()| self.file.sync_data()).map_err(failed)?;
+        self.medium.append(&again).and_then(|()| self.medium.sync()).map_err(failed)?;
         self.broken = None;
         let behind = self.behind(self.length()?)?;
         match memchr::memmem::rfind(&behind, ours).filter(|at| *at > 0 && behind[at - 1] == b'\n') {
@@ -206,7 +242,7 @@ impl Writer {
             return Err(self.source.too_long(self.durable));
         };
         let spot = Spot { offset: self.durable, length };
-        lines::at(self.source.file(), spot).map_err(StoreError::io(&self.path, "cannot be read"))
+        lines::at(self.source.bytes(), spot).map_err(StoreError::io(&self.path, "cannot be read"))
     }
 
     /// The file is known up to here.
@@ -223,7 +259,7 @@ impl Writer {
                 let what = "another program wrote to it while a write failed".to_owned();
                 return Err(StoreError::Changed { path: self.path.clone(), what });
             }
-            self.file.set_len(self.durable).map_err(StoreError::io(&self.path, "cannot be cut"))
+            self.medium.cut(self.durable).map_err(StoreError::io(&self.path, "cannot be cut"))
         });
         if let Err(error) = taken {
             self.broken = Some(format!("a failed write could not be taken back ({error})"));
@@ -233,12 +269,11 @@ impl Writer {
     /// Whether the file we write is still the one that others find: a write to one that was deleted or replaced would be
     /// lost.
     fn is_still_there(&mut self) -> Result<(), StoreError> {
-        use std::os::unix::fs::MetadataExt;
-        let ours = self.file.metadata().map_err(StoreError::io(&self.path, "cannot be looked at"))?;
-        let what = match fs::metadata(&self.path) {
-            Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => return Ok(()),
-            Ok(_) => "it was replaced by another file",
-            Err(_) => "it was deleted or moved",
+        let looked = self.source.bytes().standing(&self.path);
+        let what = match looked.map_err(StoreError::io(&self.path, "cannot be looked at"))? {
+            Standing::Same(_) => return Ok(()),
+            Standing::Replaced => "it was replaced by another file",
+            Standing::Gone(_) => "it was deleted or moved",
         };
         Err(StoreError::Changed { path: self.path.clone(), what: what.to_owned() })
     }
@@ -278,7 +313,7 @@ impl Writer {
             if self.length()? <= self.durable {
                 break;
             }
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            self.medium.wait_for_others();
             let entries = self.read_on()?;
             if !entries.is_empty() {
                 return Ok(entries);
@@ -287,9 +322,8 @@ impl Writer {
         // Some programs write the newline before a line and not behind it.
         let length = self.length()?;
         if length > self.durable && self.source.ends_with_entry(self.durable, length)? {
-            (&*self.file)
-                .write_all(b"\n")
-                .map_err(StoreError::io(&self.path, "could not be written; nothing was changed"))?;
+            let failed = StoreError::io(&self.path, "could not be written; nothing was changed");
+            self.medium.append(b"\n").map_err(failed)?;
             return self.read_on();
         }
         Ok(Vec::new())
@@ -311,21 +345,17 @@ impl Writer {
     /// The piece of a line at the end goes to a `.torn` file.
     fn move_aside(&mut self, piece: &[u8]) -> Result<(), StoreError> {
         let failed = "its incomplete last line could not be kept in a .torn file; nothing was changed. Make room, then try again";
-        let kept = regular::make_first_free(names_beside(&self.path, "torn")).and_then(|(torn, mut file)| {
-            let written = file.write_all(piece).and_then(|()| file.sync_all());
-            written.inspect_err(|_| drop(fs::remove_file(&torn)))?;
-            Ok(torn)
-        });
-        let torn = kept.map_err(StoreError::io(&self.path, failed))?;
+        let torn = self.medium.keep_torn(piece).map_err(StoreError::io(&self.path, failed))?;
         // Whoever wrote it may be there yet and have gone on.
         if self.behind(self.length()?)? != piece {
-            return fs::remove_file(&torn).map_err(StoreError::io(&torn, "cannot be removed"));
+            return self.medium.remove_torn(&torn).map_err(StoreError::io(&torn, "cannot be removed"));
         }
-        self.file.set_len(self.durable).map_err(StoreError::io(&self.path, "could not be cut to its last whole line"))
+        let failed = StoreError::io(&self.path, "could not be cut to its last whole line");
+        self.medium.cut(self.durable).map_err(failed)
     }
 
     fn length(&self) -> Result<u64, StoreError> {
-        Ok(self.file.metadata().map_err(StoreError::io(&self.path, "cannot be looked at"))?.len())
+        self.source.length().map_err(StoreError::io(&self.path, "cannot be looked at"))
     }
 
     /// Repairs of the file's end, once before the first write.
@@ -357,9 +387,8 @@ impl Writer {
             // Another program has written on; whether its newline is there is seen when that is read.
             return Ok(());
         }
-        (&*self.file)
-            .write_all(b"\n")
-            .map_err(StoreError::io(&self.path, "could not be written; nothing was changed"))?;
+        let failed = StoreError::io(&self.path, "could not be written; nothing was changed");
+        self.medium.append(b"\n").map_err(failed)?;
         self.reached(self.durable + 1)
     }
 
@@ -368,11 +397,10 @@ impl Writer {
     /// the new one too; that comes back.
     fn replace_old(&mut self, known: usize) -> Result<Vec<Placed>, StoreError> {
         let failed = "could not be written in its new form; nothing was changed";
-        let found = header::peek(&self.path)?;
-        let old = Source::open(self.path.clone(), &found)?;
-        let length = old.file().metadata().map_err(StoreError::io(&self.path, "cannot be looked at"))?.len();
-        let (entries, _) =
-            migrate::read(old.file(), &found, length).map_err(StoreError::io(&self.path, "cannot be read"))?;
+        let old = self.source.bytes();
+        let found = header::of(&self.path, old)?;
+        let read = migrate::read(old, &found, self.length()?);
+        let (entries, _) = read.map_err(StoreError::io(&self.path, "cannot be read"))?;
         let version = format!("v{}", found.header.version);
         let header = migrate::to_header(&found.header);
         let mut bytes = header_line(&header);
@@ -382,49 +410,11 @@ impl Writer {
             bytes.push_str(entry.line());
             bytes.push('\n');
         }
-        let failed = StoreError::io(&self.path, failed);
-        let made = regular::make_first_free(names_beside(&self.path, "new")).and_then(|(new, mut file)| {
-            let mut write_new = || -> io::Result<()> {
-                // It takes the place of the old file, for the same readers.
-                file.set_permissions(self.file.metadata()?.permissions())?;
-                file.write_all(bytes.as_bytes())?;
-                file.sync_all()?;
-                keep_old(&self.path, &version)?;
-                fs::rename(&new, &self.path)
-            };
-            write_new().inspect_err(|_| drop(fs::remove_file(&new)))?;
-            Ok(file)
-        });
-        self.file = Arc::new(made.map_err(failed)?);
-        sync_folder(self.path.parent().unwrap_or(Path::new(".")));
-        self.source = Source::of(self.path.clone(), self.file.clone(), &found);
+        let new = self.medium.replace(bytes.as_bytes(), &version).map_err(StoreError::io(&self.path, failed))?;
+        self.source = Source::of(self.path.clone(), new, &found);
         self.reached(bytes.len() as u64)?;
         // The session keeps the entries of an old file in memory, so that nobody asks for their places.
         let nowhere = Spot { offset: 0, length: 0 };
         Ok(entries.into_iter().skip(known).map(|entry| (entry, nowhere)).collect())
-    }
-}
-
-/// Keeps the bytes of a file that is to be replaced under the first free name with this suffix.
-fn keep_old(path: &Path, suffix: &str) -> io::Result<()> {
-    for kept in names_beside(path, suffix) {
-        // A hard link keeps them also where the process dies between this step and the next.
-        match fs::hard_link(path, &kept) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Ok(()) => return Ok(()),
-            // Not every file system has hard links.
-            Err(_) => break,
-        }
-    }
-    let mut old = regular::open(path, regular::Links::Refused)?;
-    let (_, mut kept) = regular::make_first_free(names_beside(path, suffix))?;
-    io::copy(&mut old, &mut kept)?;
-    kept.sync_all()
-}
-
-/// A new name is only sure when its folder is on disk too. Not every file system can do it; the data is safe anyway.
-pub fn sync_folder(folder: &Path) {
-    if let Err(error) = File::open(folder).and_then(|folder| folder.sync_all()) {
-        tracing::debug!(%error, "the folder could not be synced");
     }
 }

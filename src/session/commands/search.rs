@@ -6,7 +6,7 @@ use crate::{
     log::{
         error::StoreError,
         history::Wanted,
-        lines::{Backwards, Line},
+        lines::Line,
         pieces::{self, Form},
     },
     protocol::{
@@ -74,7 +74,7 @@ impl Search {
     /// Searches a file from its end.
     fn file(&self, source: &crate::log::source::Source, end: u64) -> Result<SearchAnswer, StoreError> {
         let mut matches = Vec::new();
-        let mut lines = Backwards::new(source.file(), source.floor(), end);
+        let mut lines = source.backwards(end);
         let failed = |error| StoreError::io(source.path(), "cannot be read")(error);
         while matches.len() < self.limit {
             let hit = |line: Line<'_>| self.in_line.is_match(line.bytes);
