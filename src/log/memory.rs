@@ -1,20 +1,23 @@
 //! Logs without a file: the one of an ephemeral session, and a disk in memory for tests and simulations.
 
 use super::{
-    Access, Appended, Grown, Log, Stats, continue_behind, error::StoreError, history::History, index::Spot,
-    lock::Unfinished, store::Opened,
+    Access, Appended, Grown, Log, Stats,
+    bytes::{Bytes, Shared},
+    error::StoreError,
+    header::{self, header_line},
+    lock::Unfinished,
+    source::Source,
+    store::{self, Opened},
+    writer::Medium,
 };
 use crate::{
-    conversation::{
-        entry::{Entry, Header},
-        path::Path,
-    },
+    conversation::entry::{Entry, Header, Stamp, timestamp},
     ids::EntryId,
-    log::source::Placed,
 };
+use jiff::Timestamp;
 use std::{
-    io,
-    path::PathBuf,
+    io, mem,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -50,63 +53,124 @@ impl Log for Ephemeral {
     }
 }
 
-/// One session file in memory. It outlives its logs, so that a test can crash one and open the next.
+/// One session file in memory with its lock. It outlives its logs, so that a test can crash one and open the next. It is
+/// read and written by the code of a file on disk, and nothing of it depends on the time or on chance.
 #[derive(Debug, Clone)]
 pub struct Disk(Arc<Mutex<Content>>);
 
 #[derive(Debug)]
 struct Content {
-    header: Header,
-    /// Durable lines behind the header, with their entries.
-    entries: Vec<Arc<Entry>>,
+    bytes: Shared,
+    /// Number of the bytes that were made durable.
+    synced: usize,
+    /// Operations of the lock's record.
     running: Vec<Unfinished>,
     /// Number of the log that owns the file, from 1.
     owner: Option<u64>,
     /// Logs that were opened so far.
     opened: u64,
-    full: bool,
+    /// Files up to this size are indexed when they are opened, in bytes.
+    indexed_at_once: u64,
+    faults: Faults,
+    /// Bytes of another program that come right before the next append.
+    racing: Vec<u8>,
+    /// Bytes of another program that come while the owner waits for them.
+    on_their_way: Vec<u8>,
+    /// Pieces of lines that were moved aside.
+    torn: Vec<Vec<u8>>,
+    /// Files of an older version that were replaced.
+    kept: Vec<Vec<u8>>,
+}
+
+/// Faults that are still to come.
+#[derive(Debug, Default)]
+struct Faults {
+    /// Bytes that the disk has room for; any number without a value.
+    room: Option<usize>,
+    /// The next fsync fails.
+    sync: Option<Unconfirmed>,
+    /// The owner is gone when the next append has left this number of its bytes.
+    torn_after: Option<usize>,
+}
+
+/// The bytes behind the last fsync when an fsync fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unconfirmed {
+    /// They are there.
+    Kept,
+    /// They are gone.
+    Lost,
 }
 
 /// Name of the file in errors.
 const NAME: &str = "memory.jsonl";
 
 impl Disk {
-    /// A file with these first lines.
+    /// A file with this header and these lines.
     ///
     /// # Errors
     /// When a line is not an entry.
     pub fn new(header: Header, lines: &[String]) -> Result<Self, StoreError> {
-        let entries = parsed(lines)?;
-        Ok(Self(Arc::new(Mutex::new(Content {
-            header,
-            entries,
+        lines.iter().try_for_each(|line| is_entry(line))?;
+        let header = header_line(&header);
+        let lines = std::iter::once(header.as_str()).chain(lines.iter().map(String::as_str));
+        Ok(Self::of(lines.flat_map(|line| [line, "\n"]).collect::<String>().into_bytes()))
+    }
+
+    /// A file of these bytes, whatever they are.
+    #[must_use]
+    pub fn of(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(Mutex::new(Content {
+            synced: bytes.len(),
+            bytes: bytes.into(),
             running: Vec::new(),
             owner: None,
             opened: 0,
-            full: false,
-        }))))
+            indexed_at_once: 0,
+            faults: Faults::default(),
+            racing: Vec::new(),
+            on_their_way: Vec::new(),
+            torn: Vec::new(),
+            kept: Vec::new(),
+        })))
     }
 
-    /// Opens the file for reading and appending.
+    /// Opens the file for reading and appending, like a large file without its index.
     ///
     /// # Errors
-    /// `Locked` while another log owns it.
+    /// `Locked` while another log owns it; those of a file on disk.
     pub fn open(&self) -> Result<Opened, StoreError> {
-        let mut content = self.content();
-        if content.owner.is_some() {
-            return Err(StoreError::Locked { pid: None });
-        }
-        content.opened += 1;
-        let owner = content.opened;
-        content.owner = Some(owner);
-        Ok(Opened {
-            header: content.header.clone(),
-            title: None,
-            history: History::in_memory(content.entries.clone()),
-            repairs: Vec::new(),
-            left_behind: content.running.clone(),
-            log: Box::new(Memory { owner, known: content.entries.len(), disk: self.clone(), stats: Stats::default() }),
-        })
+        let (owner, indexed_at_once, left_behind) = {
+            let mut content = self.content();
+            if content.owner.is_some() {
+                return Err(StoreError::Locked { pid: None });
+            }
+            content.opened += 1;
+            content.owner = Some(content.opened);
+            (content.opened, content.indexed_at_once, content.running.clone())
+        };
+        // The lock is released with it, also on an error.
+        let medium = Owner { disk: self.clone(), number: owner };
+        let bytes = self.shared();
+        let found = header::of(Path::new(NAME), &bytes)?;
+        let source = Source::of(NAME.into(), bytes, &found);
+        store::load(source, found, indexed_at_once, medium, left_behind)
+    }
+
+    /// Opens the file for reading only.
+    ///
+    /// # Errors
+    /// Those of a file on disk.
+    pub fn open_read_only(&self) -> Result<Opened, StoreError> {
+        let indexed_at_once = self.content().indexed_at_once;
+        let bytes = self.shared();
+        let found = header::of(Path::new(NAME), &bytes)?;
+        store::follow(Source::of(NAME.into(), bytes, &found), found, indexed_at_once)
+    }
+
+    /// Files up to this size have their index when they are opened, in bytes. It is zero at first.
+    pub fn index_at_once(&self, largest: u64) {
+        self.content().indexed_at_once = largest;
     }
 
     /// Appends a line like a program that knows no lock.
@@ -114,19 +178,44 @@ impl Disk {
     /// # Errors
     /// When the line is not an entry.
     pub fn append_as_another(&self, line: &str) -> Result<(), StoreError> {
-        let entries = parsed(&[line.to_owned()])?;
-        self.content().entries.extend(entries);
+        is_entry(line)?;
+        self.write_as_another(format!("{line}\n").as_bytes());
         Ok(())
     }
 
-    /// Fills the disk: every append fails from here on.
-    pub fn fill(&self) {
-        self.content().full = true;
+    /// Appends bytes like a program that knows no lock, for example half a line. They are durable.
+    pub fn write_as_another(&self, bytes: &[u8]) {
+        self.content().write_as_another(bytes);
     }
 
-    /// Makes room again after `fill`.
+    /// Appends bytes like another program, right before the next append of the owner: when the owner has looked already.
+    pub fn race(&self, bytes: &[u8]) {
+        self.content().racing.extend_from_slice(bytes);
+    }
+
+    /// Appends bytes like another program when the owner waits for the rest of a line.
+    pub fn send_when_awaited(&self, bytes: &[u8]) {
+        self.content().on_their_way.extend_from_slice(bytes);
+    }
+
+    /// Fills the disk: every append fails from here on, and nothing of it is written.
+    pub fn fill(&self) {
+        self.leave_room(0);
+    }
+
+    /// Leaves room for a number of bytes: an append that needs more is written in part, fails, and is cut off again.
+    pub fn leave_room(&self, bytes: usize) {
+        self.content().faults.room = Some(bytes);
+    }
+
+    /// Makes room again.
     pub fn make_room(&self) {
-        self.content().full = false;
+        self.content().faults.room = None;
+    }
+
+    /// Lets the next fsync fail. The log is read-only from then on.
+    pub fn fail_sync_once(&self, unconfirmed: Unconfirmed) {
+        self.content().faults.sync = Some(unconfirmed);
     }
 
     /// Ends the owner without a word, like a kill: the lock is free, and its record stays. The log of the owner changes
@@ -135,10 +224,44 @@ impl Disk {
         self.content().owner = None;
     }
 
-    /// Ids of the durable entries, in file order.
+    /// Ends the owner during its next append, which leaves this number of its bytes. With as many as the append has, the
+    /// lines are durable, and the answer is lost.
+    pub fn crash_torn(&self, bytes: usize) {
+        self.content().faults.torn_after = Some(bytes);
+    }
+
+    /// The whole file.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        self.content().bytes.to_vec()
+    }
+
+    /// Operations of the lock's record, outer ones first: those that the next owner finds.
+    #[must_use]
+    pub fn running(&self) -> Vec<Unfinished> {
+        self.content().running.clone()
+    }
+
+    /// Ids of the entries on whole lines, in file order. None where the file is no session.
     #[must_use]
     pub fn ids(&self) -> Vec<EntryId> {
-        self.content().entries.iter().map(|entry| entry.id.clone()).collect()
+        let bytes = self.shared();
+        let entries = header::of(Path::new(NAME), &bytes).and_then(|found| {
+            let source = Source::of(NAME.into(), bytes, &found);
+            let length = source.length().map_err(source.failed())?;
+            source.entries_between(source.floor(), length)
+        });
+        entries.map(|(entries, _)| entries.iter().map(|(entry, _)| entry.id.clone()).collect()).unwrap_or_default()
+    }
+
+    /// Pieces of lines that were moved aside, in their order.
+    #[must_use]
+    pub fn torn(&self) -> Vec<Vec<u8>> {
+        self.content().torn.clone()
+    }
+
+    fn shared(&self) -> Bytes {
+        Bytes::Memory(self.content().bytes.clone())
     }
 
     fn content(&self) -> MutexGuard<'_, Content> {
@@ -146,98 +269,122 @@ impl Disk {
     }
 }
 
-/// The log of a `Disk`.
+impl Content {
+    fn write_as_another(&mut self, bytes: &[u8]) {
+        self.bytes.append(bytes);
+        self.synced = self.bytes.length();
+    }
+}
+
+/// The log that owns a `Disk`, until it crashes or ends.
 #[derive(Debug)]
-struct Memory {
+struct Owner {
     disk: Disk,
-    /// Its number as an owner.
-    owner: u64,
-    /// Number of entries that the session knows.
-    known: usize,
-    stats: Stats,
+    number: u64,
 }
 
-impl Memory {
-    fn grown(&self, content: &Content, leaf: Option<&EntryId>) -> Grown {
-        // A place in memory has no bytes; `History` counts entries itself.
-        let nowhere = Spot { offset: 0, length: 0 };
-        let entries: Vec<Placed> = content.entries[self.known..].iter().map(|entry| (entry.clone(), nowhere)).collect();
-        let path = (!continue_behind(&entries, leaf)).then(|| Path::of(&content.entries));
-        Grown { entries, path }
+impl Owner {
+    /// The content, while the lock is held.
+    fn content(&self) -> Result<MutexGuard<'_, Content>, io::Error> {
+        let content = self.disk.content();
+        if content.owner == Some(self.number) { Ok(content) } else { Err(io::Error::other("its owner has crashed")) }
     }
 }
 
-impl Log for Memory {
-    fn access(&self) -> Access {
-        Access::Write
-    }
-
-    fn append(&mut self, lines: &[String], leaf: Option<&EntryId>) -> Result<Appended, StoreError> {
-        let disk = self.disk.clone();
-        let mut content = disk.content();
-        if content.owner != Some(self.owner) {
-            return Err(StoreError::ReadOnly { path: NAME.into(), why: "its owner has crashed".to_owned() });
+impl Medium for Owner {
+    fn append(&mut self, bytes: &[u8]) -> Result<(), io::Error> {
+        let mut content = self.content()?;
+        let racing = mem::take(&mut content.racing);
+        if !racing.is_empty() {
+            content.write_as_another(&racing);
         }
-        if content.entries.len() > self.known {
-            let grown = self.grown(&content, leaf);
-            self.known = content.entries.len();
-            return Ok(Appended::Behind(grown));
+        if let Some(left) = content.faults.torn_after.take() {
+            content.write_as_another(&bytes[..left.min(bytes.len())]);
+            content.owner = None;
+            return Err(io::Error::other("its owner has crashed"));
         }
-        if content.full {
-            let full = io::Error::from(io::ErrorKind::StorageFull);
-            return Err(StoreError::Io {
-                path: NAME.into(),
-                what: "could not be written; nothing was changed",
-                source: full,
-            });
+        let room = content.faults.room.unwrap_or(usize::MAX).min(bytes.len());
+        content.bytes.append(&bytes[..room]);
+        content.faults.room = content.faults.room.map(|left| left - room);
+        if room == bytes.len() { Ok(()) } else { Err(io::ErrorKind::StorageFull.into()) }
+    }
+
+    fn sync(&mut self) -> Result<(), io::Error> {
+        let mut content = self.content()?;
+        let failed = content.faults.sync.take();
+        if failed == Some(Unconfirmed::Lost) {
+            content.bytes.cut(content.synced);
         }
-        content.entries.extend(parsed(lines)?);
-        self.known = content.entries.len();
-        self.stats.writes += 1;
-        self.stats.fsyncs += 1;
-        Ok(Appended::Written { at: 0, others: Vec::new() })
+        content.synced = content.bytes.length();
+        if failed.is_some() { Err(io::Error::other("the disk failed")) } else { Ok(()) }
     }
 
-    fn catch_up(&mut self, leaf: Option<&EntryId>) -> Result<Grown, StoreError> {
-        let disk = self.disk.clone();
-        let content = disk.content();
-        let grown = self.grown(&content, leaf);
-        self.known = content.entries.len();
-        Ok(grown)
+    fn cut(&mut self, length: u64) -> Result<(), io::Error> {
+        let mut content = self.content()?;
+        let before = content.bytes.length();
+        content.bytes.cut(usize::try_from(length).unwrap_or(usize::MAX));
+        let freed = before - content.bytes.length();
+        content.faults.room = content.faults.room.map(|room| room + freed);
+        content.synced = content.synced.min(content.bytes.length());
+        Ok(())
     }
 
-    fn may_have_grown(&self) -> bool {
-        self.disk.content().entries.len() > self.known
+    fn keep_torn(&mut self, piece: &[u8]) -> Result<PathBuf, io::Error> {
+        let mut content = self.content()?;
+        if content.faults.room.is_some_and(|room| room < piece.len()) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        content.torn.push(piece.to_vec());
+        Ok(format!("{NAME}.torn").into())
     }
 
-    fn end(&self) -> u64 {
-        self.known as u64
+    fn remove_torn(&mut self, _: &Path) -> Result<(), io::Error> {
+        self.content()?.torn.pop();
+        Ok(())
     }
 
-    fn record(&mut self, running: Vec<Unfinished>) {
+    fn replace(&mut self, bytes: &[u8], _: &str) -> Result<Bytes, io::Error> {
+        let mut content = self.content()?;
+        if content.faults.room.is_some_and(|room| room < bytes.len()) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let old = mem::replace(&mut content.bytes, bytes.to_vec().into());
+        old.replace();
+        content.kept.push(old.to_vec());
+        content.synced = bytes.len();
+        Ok(Bytes::Memory(content.bytes.clone()))
+    }
+
+    fn wait_for_others(&mut self) {
         let mut content = self.disk.content();
-        if content.owner == Some(self.owner) {
-            content.running = running;
+        let sent = mem::take(&mut content.on_their_way);
+        if !sent.is_empty() {
+            content.write_as_another(&sent);
         }
     }
 
-    fn stats(&self) -> Stats {
-        self.stats
+    fn stamp(&mut self) -> Stamp {
+        // No entry before it stands at the same place.
+        let place = self.disk.content().bytes.length();
+        Stamp { id: EntryId::of_bits(place as u64), timestamp: timestamp(Timestamp::UNIX_EPOCH) }
+    }
+
+    fn record(&mut self, operations: Vec<Unfinished>) {
+        if let Ok(mut content) = self.content() {
+            content.running = operations;
+        }
     }
 }
 
-impl Drop for Memory {
+impl Drop for Owner {
     fn drop(&mut self) {
-        let mut content = self.disk.content();
-        if content.owner == Some(self.owner) {
+        if let Ok(mut content) = self.content() {
             content.owner = None;
         }
     }
 }
 
-fn parsed(lines: &[String]) -> Result<Vec<Arc<Entry>>, StoreError> {
-    let entries = lines.iter().map(|line| Entry::parse(line.as_str().into()).map(Arc::new));
-    entries
-        .collect::<Result<_, _>>()
-        .map_err(|error| StoreError::Foreign { path: PathBuf::from(NAME), what: error.to_string() })
+fn is_entry(line: &str) -> Result<(), StoreError> {
+    let parsed = Entry::parse(line.into());
+    parsed.map(drop).map_err(|error| StoreError::Foreign { path: NAME.into(), what: error.to_string() })
 }

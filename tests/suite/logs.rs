@@ -4,16 +4,28 @@
 use abridged::{
     conversation::{entry::Header, path::Path},
     ids::EntryId,
-    log::{Access, Appended, Grown, Log, error::StoreError, history::History, memory::Disk, store},
+    log::{
+        Access, Appended, Grown, Log,
+        error::StoreError,
+        history::History,
+        memory::{Disk, Unconfirmed},
+        store,
+    },
 };
 use proptest::{prelude::*, sample};
 use serde_json::{Value, json};
-use std::{fs, io::Write as _, path::PathBuf};
+use std::{collections::BTreeMap, fs, io::Write as _, path::PathBuf};
 
 /// A file that outlives its logs.
 trait Medium {
     fn open(&self) -> Result<store::Opened, StoreError>;
-    fn append_as_another(&self, line: &str);
+    fn open_read_only(&self) -> Result<store::Opened, StoreError>;
+    fn write_as_another(&self, bytes: &[u8]);
+    fn bytes(&self) -> Vec<u8>;
+
+    fn append_as_another(&self, line: &str) {
+        self.write_as_another(format!("{line}\n").as_bytes());
+    }
 }
 
 struct File {
@@ -26,15 +38,35 @@ impl Medium for File {
         store::open(&self.path)
     }
 
-    fn append_as_another(&self, line: &str) {
+    fn open_read_only(&self) -> Result<store::Opened, StoreError> {
+        store::open_read_only(&self.path)
+    }
+
+    fn write_as_another(&self, bytes: &[u8]) {
         let mut file = fs::OpenOptions::new().append(true).open(&self.path).expect("a file");
-        file.write_all(format!("{line}\n").as_bytes()).expect("a write");
+        file.write_all(bytes).expect("a write");
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(&self.path).expect("a file")
     }
 }
 
 impl Medium for Disk {
     fn open(&self) -> Result<store::Opened, StoreError> {
         Self::open(self)
+    }
+
+    fn open_read_only(&self) -> Result<store::Opened, StoreError> {
+        Self::open_read_only(self)
+    }
+
+    fn write_as_another(&self, bytes: &[u8]) {
+        Self::write_as_another(self, bytes);
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        Self::bytes(self)
     }
 
     fn append_as_another(&self, line: &str) {
@@ -47,11 +79,19 @@ fn header() -> Header {
         .expect("a header")
 }
 
-fn media() -> [Box<dyn Medium>; 2] {
+/// A file of these bytes, a disk in memory, and one that is opened with its index, as the small file is.
+fn media_of(bytes: &[u8]) -> [Box<dyn Medium>; 3] {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("s.jsonl");
-    drop(store::create(&path, &header(), &[]).expect("a file"));
-    [Box::new(File { path, _folder: folder }), Box::new(Disk::new(header(), &[]).expect("a disk"))]
+    fs::write(&path, bytes).expect("a file");
+    let indexed = Disk::of(bytes.to_vec());
+    indexed.index_at_once(u64::MAX);
+    [Box::new(File { path, _folder: folder }), Box::new(Disk::of(bytes.to_vec())), Box::new(indexed)]
+}
+
+fn media() -> [Box<dyn Medium>; 3] {
+    let disk = Disk::new(header(), &[]).expect("a disk");
+    media_of(&disk.bytes())
 }
 
 fn line(id: &str, parent: Option<&str>) -> String {
@@ -88,12 +128,29 @@ impl Session {
     }
 
     fn catch_up(&mut self) {
+        self.wake();
         let grown = self.log.catch_up(self.leaf().as_ref()).expect("it can be read");
         self.take_in(grown);
     }
 
+    /// Reads the path again where its entries were let go of.
+    fn wake(&mut self) {
+        if let (true, Some(source)) = (self.history.is_asleep(), self.history.source()) {
+            let path = source.path_from(self.log.end()).expect("it can be read");
+            self.history.wake(path);
+        }
+    }
+
+    /// Builds the index up to the end that is known now.
+    fn index(&mut self) {
+        let Some(indexing) = self.history.indexing(self.log.end()) else { return };
+        let indexed = indexing.run(&|| false).expect("it can be read").expect("it is not stopped");
+        self.history.set_index(indexed, self.log.end()).expect("it can be read");
+    }
+
     /// Appends a line until no entry of another program is before it. Its parent is the leaf, or an entry of the path.
     fn append(&mut self, id: &str, parent: Option<&sample::Index>) {
+        self.wake();
         loop {
             let parent = match parent.filter(|_| !self.history.path().is_empty()) {
                 Some(index) => Some(index.get(self.history.path()).id.clone()),
@@ -103,10 +160,10 @@ impl Session {
             match self.log.append(std::slice::from_ref(&line), self.leaf().as_ref()).expect("a write") {
                 Appended::Behind(grown) => self.take_in(grown),
                 Appended::Written { at, others } => {
-                    assert!(others.is_empty(), "nobody else writes at this moment");
+                    let elsewhere = parent != self.leaf() || !others.is_empty();
+                    others.into_iter().for_each(|(entry, spot)| self.history.push(entry, Some(spot)));
                     let entry = abridged::conversation::entry::Entry::parse(line.as_str().into()).expect("an entry");
                     let spot = abridged::log::index::Spot { offset: at, length: line.len() as u32 };
-                    let elsewhere = parent != self.leaf();
                     self.history.push(entry.into(), Some(spot));
                     if let (true, Some(source)) = (elsewhere, self.history.source().cloned()) {
                         self.history.set_path(source.path_from(self.log.end()).expect("it can be read"));
@@ -119,7 +176,23 @@ impl Session {
 }
 
 fn ids(path: &Path) -> Vec<String> {
-    path.iter().map(|entry| entry.id.to_string()).collect()
+    path.iter().map(|entry| known(&entry.id)).collect()
+}
+
+/// An id, and one word for that of a marker, which the two media make in different ways.
+fn known(id: &EntryId) -> String {
+    if id.as_str().len() < 16 { id.to_string() } else { "marker".to_owned() }
+}
+
+/// The paths to all entries, by the index, without those to markers.
+fn tree(session: &mut Session) -> BTreeMap<String, Vec<String>> {
+    session.index();
+    let library = session.history.library().expect("an index");
+    let index = library.index();
+    let entries = session.history.wanted(index.after(None)).read().map(|entry| entry.expect("it can be read"));
+    let paths = entries
+        .map(|entry| (known(&entry.id), library.path_to(&entry.id).expect("it can be read").expect("it is there")));
+    paths.map(|(id, path)| (id, ids(&path))).filter(|(id, _)| id != "marker").collect()
 }
 
 #[derive(Debug, Clone)]
@@ -130,8 +203,14 @@ enum Step {
     Branch(sample::Index),
     /// Another program appends behind an entry of the path.
     Other(sample::Index),
+    /// Another program appends a line in two pieces, the second one after the session has looked.
+    InPieces(sample::Index),
     CatchUp,
+    Index,
+    Sleep,
     Reopen,
+    /// A crash leaves a piece of a line, and the session is opened again.
+    Torn(sample::Index),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -139,42 +218,82 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => Just(Step::Append),
         2 => any::<sample::Index>().prop_map(Step::Branch),
         3 => any::<sample::Index>().prop_map(Step::Other),
+        2 => any::<sample::Index>().prop_map(Step::InPieces),
         1 => Just(Step::CatchUp),
+        1 => Just(Step::Index),
+        1 => Just(Step::Sleep),
         1 => Just(Step::Reopen),
+        1 => any::<sample::Index>().prop_map(Step::Torn),
     ];
     prop::collection::vec(step, 1..25)
 }
 
-/// The path and its length after each step.
-fn play(medium: &dyn Medium, steps: &[Step]) -> Vec<Vec<String>> {
+/// The path after each step, the paths to all entries at the end, and the ids of a second reader's path.
+type Played = (Vec<Vec<String>>, BTreeMap<String, Vec<String>>, Vec<String>);
+
+fn play(medium: &dyn Medium, steps: &[Step]) -> Played {
     let mut session = Session::open(medium);
+    let mut reader = medium.open_read_only().expect("it opens");
     let mut paths = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         let id = format!("e{number:07}");
+        let other = |session: &mut Session, parent: &sample::Index| {
+            session.wake();
+            let path = session.history.path();
+            let parent = (!path.is_empty()).then(|| parent.get(path).id.to_string());
+            line(&id, parent.as_deref())
+        };
         match step {
             Step::Append => session.append(&id, None),
             Step::Branch(parent) => session.append(&id, Some(parent)),
             Step::Other(parent) => {
-                let path = session.history.path();
-                let parent = (!path.is_empty()).then(|| parent.get(path).id.to_string());
-                medium.append_as_another(&line(&id, parent.as_deref()));
+                let line = other(&mut session, parent);
+                medium.append_as_another(&line);
                 assert!(session.log.may_have_grown(), "a line of another program can be seen");
             }
+            Step::InPieces(at) => {
+                let line = other(&mut session, at);
+                let (first, second) = line.split_at(1 + at.index(line.len() - 1));
+                medium.write_as_another(first.as_bytes());
+                session.catch_up();
+                assert!(session.log.may_have_grown(), "half a line can be seen");
+                medium.write_as_another(format!("{second}\n").as_bytes());
+            }
             Step::CatchUp => session.catch_up(),
+            Step::Index => session.index(),
+            Step::Sleep => session.history.sleep(),
             Step::Reopen => {
                 drop(session);
                 session = Session::open(medium);
             }
+            Step::Torn(at) => {
+                let line = other(&mut session, at);
+                drop(session);
+                medium.write_as_another(&line.as_bytes()[..1 + at.index(line.len() - 1)]);
+                session = Session::open(medium);
+            }
         }
-        paths.push(ids(session.history.path()));
+        let asleep = session.history.is_asleep();
+        paths.push(if asleep { vec!["asleep".to_owned()] } else { ids(session.history.path()) });
     }
     session.catch_up();
     let live = ids(session.history.path());
+    // A torn tail stays until the next write.
+    session.append("e-end", None);
     assert!(!session.log.may_have_grown(), "everything was read");
+    paths.extend([live, ids(session.history.path())]);
+    let tree = tree(&mut session);
+    let ending = paths.last().cloned();
     drop(session);
-    assert_eq!(ids(Session::open(medium).history.path()), live, "an opened session has the path of the live one");
-    paths.push(live);
-    paths
+    let mut opened = Session::open(medium);
+    assert_eq!(Some(ids(opened.history.path())), ending, "an opened session has the path of the live one");
+    assert_eq!(self::tree(&mut opened), tree, "an index that grew is the one of the whole file");
+    let leaf = reader.history.path().last().map(|leaf| leaf.id.clone());
+    let seen = match reader.log.catch_up(leaf.as_ref()) {
+        Ok(grown) => grown.entries.iter().map(|(entry, _)| known(&entry.id)).collect(),
+        Err(error) => vec![error.to_string().split(" (").last().unwrap_or_default().to_owned()],
+    };
+    (paths, tree, seen)
 }
 
 proptest! {
@@ -182,8 +301,9 @@ proptest! {
 
     #[test]
     fn the_file_and_the_disk_in_memory_agree(steps in steps()) {
-        let [file, memory] = media();
-        prop_assert_eq!(play(&*file, &steps), play(&*memory, &steps));
+        let [file, memory, indexed] = media().map(|medium| play(&*medium, &steps));
+        prop_assert_eq!(&file, &memory);
+        prop_assert_eq!(&file, &indexed);
     }
 }
 
@@ -235,6 +355,201 @@ fn a_failed_append_leaves_nothing_behind() {
     disk.make_room();
     session.append("c", None);
     assert_eq!(disk.ids().iter().map(EntryId::as_str).collect::<Vec<_>>(), ["a", "c"]);
+}
+
+/// The bytes of a file in which the session `e1`, `e2` was written.
+fn two_entries() -> Disk {
+    Disk::new(header(), &[line("e1", None), line("e2", Some("e1"))]).expect("a disk")
+}
+
+#[test]
+fn a_disk_in_memory_is_opened_without_an_index_and_small_ones_with_it_on_request() {
+    let disk = two_entries();
+    let mut session = Session::open(&disk);
+    assert!(session.history.library().is_none() && session.history.entry_count().is_none());
+    session.append("e3", None);
+    session.index();
+    assert_eq!(session.history.entry_count(), Some(3));
+    assert_eq!(tree(&mut session)["e3"], ["e1", "e2", "e3"]);
+    drop(session);
+    disk.index_at_once(u64::MAX);
+    assert_eq!(Session::open(&disk).history.entry_count(), Some(3));
+}
+
+#[test]
+fn a_session_on_a_disk_in_memory_sleeps_and_wakes() {
+    let disk = two_entries();
+    let mut session = Session::open(&disk);
+    session.history.sleep();
+    assert!(session.history.is_asleep() && session.history.path().is_empty());
+    session.append("e3", None);
+    assert_eq!(ids(session.history.path()), ["e1", "e2", "e3"]);
+}
+
+/// Half a line at the end: by whom, and the ids after the next append. Both media end with the same bytes.
+#[test]
+fn half_a_line_of_another_program_is_waited_for_and_then_stays_a_line_of_its_own() {
+    let half = &line("other", Some("e2"))[..20];
+    let whole_without_newline = line("e3", Some("e2"));
+    let rows: [(&str, &[&str]); 3] = [
+        ("never finished", &["e1", "e2", "e9"]),
+        ("whole but for its newline", &["e1", "e2", "e3", "e9"]),
+        ("a torn line of the last owner", &["e1", "e2", "e9"]),
+    ];
+    for (row, expected) in rows {
+        let mut endings = Vec::new();
+        for medium in media_of(&two_entries().bytes()) {
+            let mut session = (!row.contains("torn")).then(|| Session::open(&*medium));
+            let text = if row.contains("newline") { whole_without_newline.as_str() } else { half };
+            medium.write_as_another(text.as_bytes());
+            let mut session = session.take().unwrap_or_else(|| Session::open(&*medium));
+            session.append("e9", None);
+            assert_eq!(ids(session.history.path()), expected, "{row}");
+            drop(session);
+            assert_eq!(ids(Session::open(&*medium).history.path()), expected, "{row}");
+            endings.push(String::from_utf8(medium.bytes()).expect("text"));
+        }
+        assert!(endings.iter().all(|ending| *ending == endings[0]), "{row}: {endings:#?}");
+    }
+}
+
+#[test]
+fn a_line_that_is_finished_while_the_owner_waits_comes_first() {
+    let disk = two_entries();
+    let mut session = Session::open(&disk);
+    let other = line("e3", Some("e2"));
+    disk.write_as_another(&other.as_bytes()[..20]);
+    disk.send_when_awaited(&[&other.as_bytes()[20..], b"\n"].concat());
+    session.append("e4", None);
+    assert_eq!(ids(session.history.path()), ["e1", "e2", "e3", "e4"]);
+}
+
+#[test]
+fn a_line_that_comes_between_a_look_and_the_write_is_before_ours() {
+    let disk = two_entries();
+    let mut session = Session::open(&disk);
+    disk.race(format!("{}\n", line("e3", Some("e2"))).as_bytes());
+    let appended = session.log.append(&[line("e4", Some("e2"))], Some(&"e2".into())).expect("a write");
+    let Appended::Written { at, others } = appended else { panic!("{appended:?}") };
+    assert_eq!(others.iter().map(|(entry, _)| entry.id.as_str()).collect::<Vec<_>>(), ["e3"]);
+    assert_eq!(&disk.bytes()[at as usize..], format!("{}\n", line("e4", Some("e2"))).as_bytes());
+}
+
+#[test]
+fn lines_that_glue_to_half_a_line_of_another_program_are_written_once_more() {
+    let disk = two_entries();
+    let mut session = Session::open(&disk);
+    disk.race(b"{\"type\":");
+    session.append("e3", None);
+    assert_eq!(ids(session.history.path()), ["e1", "e2", "e3"]);
+    assert!(String::from_utf8(disk.bytes()).expect("text").ends_with(&format!("\n{}\n", line("e3", Some("e2")))));
+    drop(session);
+    assert_eq!(ids(Session::open(&disk).history.path()), ["e1", "e2", "e3"]);
+}
+
+#[test]
+fn a_write_that_fits_in_part_is_cut_off_again() {
+    let disk = two_entries();
+    let before = disk.bytes();
+    let mut session = Session::open(&disk);
+    for room in [0, 1, 50] {
+        disk.leave_room(room);
+        for _ in 0..2 {
+            let error = session.log.append(&[line("e3", Some("e2"))], None).expect_err("the disk is full");
+            assert!(matches!(error, StoreError::Io { .. }), "{error}");
+            assert_eq!(disk.bytes(), before);
+        }
+    }
+    disk.make_room();
+    session.append("e4", None);
+    assert_eq!(ids(Session::open(&Disk::of(disk.bytes())).history.path()), ["e1", "e2", "e4"]);
+}
+
+#[test]
+fn after_a_failed_fsync_the_log_is_read_only_and_the_lines_are_there_or_not() {
+    for (unconfirmed, expected) in [(Unconfirmed::Kept, vec!["e1", "e2", "e3"]), (Unconfirmed::Lost, vec!["e1", "e2"])]
+    {
+        let disk = two_entries();
+        let mut session = Session::open(&disk);
+        disk.fail_sync_once(unconfirmed);
+        let lines = [line("e3", Some("e2"))];
+        let error = session.log.append(&lines, session.leaf().as_ref()).expect_err("it is not confirmed");
+        assert!(matches!(error, StoreError::Io { .. }), "{error}");
+        for _ in 0..2 {
+            let error = session.log.append(&lines, session.leaf().as_ref()).expect_err("writing is over");
+            assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+        }
+        assert!(session.log.catch_up(session.leaf().as_ref()).expect("it is read").entries.is_empty());
+        drop(session);
+        let mut next = Session::open(&disk);
+        assert_eq!(ids(next.history.path()), expected, "{unconfirmed:?}");
+        next.append("e4", None);
+    }
+}
+
+/// Each length that a crash may leave of an append, also nothing and all of it. The file on disk that ends with the same
+/// bytes is handled the same.
+#[test]
+fn a_crash_during_an_append_leaves_a_torn_tail_that_the_next_owner_moves_aside() {
+    let written = format!("{}\n", line("e3", Some("e2")));
+    for left in 0..=written.len() {
+        let disk = two_entries();
+        let before = disk.bytes();
+        let mut session = Session::open(&disk);
+        disk.crash_torn(left);
+        let lines = [written.trim_end().to_owned()];
+        session.log.append(&lines, session.leaf().as_ref()).expect_err("the owner is gone");
+        assert_eq!(disk.bytes(), [&before, &written.as_bytes()[..left]].concat());
+        assert!(session.log.append(&lines, session.leaf().as_ref()).is_err(), "a crashed log writes nothing");
+
+        let torn = disk.bytes();
+        let whole = left >= written.len() - 1;
+        let mut endings = Vec::new();
+        let [file, _, _] = media_of(&torn);
+        for medium in [&disk as &dyn Medium, &*file] {
+            let mut next = Session::open(medium);
+            next.append("e4", None);
+            endings.push(medium.bytes());
+            let expected: &[&str] = if whole { &["e1", "e2", "e3", "e4"] } else { &["e1", "e2", "e4"] };
+            assert_eq!(ids(next.history.path()), expected, "{left}");
+        }
+        assert_eq!(endings[0], endings[1], "{left}");
+        let aside = if whole || left == 0 { vec![] } else { vec![written.as_bytes()[..left].to_vec()] };
+        assert_eq!(disk.torn(), aside, "{left}");
+    }
+}
+
+#[test]
+fn an_old_version_in_memory_is_replaced_by_its_new_form_before_the_first_write() {
+    let old = json!({"type": "session", "id": "s", "timestamp": "", "cwd": "/"});
+    let message =
+        json!({"type": "message", "timestamp": "", "message": {"role": "user", "content": "x", "timestamp": 0}});
+    let bytes = format!("{old}\n{message}\n");
+    let mut endings = Vec::new();
+    for medium in media_of(bytes.as_bytes()) {
+        let mut session = Session::open(&*medium);
+        let leaf = session.leaf();
+        session.log.append(&[line("e2", leaf.as_ref().map(EntryId::as_str))], leaf.as_ref()).expect("a write");
+        endings.push(String::from_utf8(medium.bytes()).expect("text"));
+    }
+    assert!(endings[0].contains("\"version\":3") && endings[0].contains("e2"), "{}", endings[0]);
+    assert!(endings.iter().all(|ending| *ending == endings[0]), "{endings:#?}");
+}
+
+#[test]
+fn two_disks_with_the_same_steps_have_the_same_bytes() {
+    let play = || {
+        let disk = two_entries();
+        let mut session = Session::open(&disk);
+        // Unreadable bytes before a branch need a marker.
+        disk.write_as_another(b"nothing that can be read\n");
+        session.catch_up();
+        session.log.append(&[line("e3", Some("e1"))], Some(&"e2".into())).expect("a write");
+        disk.bytes()
+    };
+    let bytes = play();
+    assert!(String::from_utf8_lossy(&bytes).contains("abridged.gap"));
+    assert_eq!(bytes, play());
 }
 
 #[test]
