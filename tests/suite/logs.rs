@@ -460,9 +460,16 @@ fn a_write_that_fits_in_part_is_cut_off_again() {
             assert_eq!(disk.bytes(), before);
         }
     }
-    disk.make_room();
+    let short = line("e4", Some("e2"));
+    disk.leave_room(short.len() + 1);
+    let long = [short.clone(), short.clone()];
+    session.log.append(&long, session.leaf().as_ref()).expect_err("the disk is full");
+    // A part that was cut off leaves its room to the next append.
     session.append("e4", None);
-    assert_eq!(ids(Session::open(&Disk::of(disk.bytes())).history.path()), ["e1", "e2", "e4"]);
+    session.log.append(&[short], session.leaf().as_ref()).expect_err("the disk is full");
+    disk.make_room();
+    session.append("e5", None);
+    assert_eq!(ids(Session::open(&Disk::of(disk.bytes())).history.path()), ["e1", "e2", "e4", "e5"]);
 }
 
 #[test]
@@ -527,9 +534,13 @@ fn an_old_version_in_memory_is_replaced_by_its_new_form_before_the_first_write()
     let bytes = format!("{old}\n{message}\n");
     let mut endings = Vec::new();
     for medium in media_of(bytes.as_bytes()) {
+        let mut reader = medium.open_read_only().expect("it opens");
         let mut session = Session::open(&*medium);
         let leaf = session.leaf();
+        assert!(reader.log.catch_up(leaf.as_ref()).expect("it is what it was").entries.is_empty());
         session.log.append(&[line("e2", leaf.as_ref().map(EntryId::as_str))], leaf.as_ref()).expect("a write");
+        let replaced = reader.log.catch_up(leaf.as_ref()).expect_err("another file has its place");
+        assert!(matches!(replaced, StoreError::Changed { .. }), "{replaced}");
         endings.push(String::from_utf8(medium.bytes()).expect("text"));
     }
     assert!(endings[0].contains("\"version\":3") && endings[0].contains("e2"), "{}", endings[0]);
