@@ -16,9 +16,9 @@ pub mod slots;
 pub mod spent;
 
 #[cfg(test)]
-pub mod stepped;
-#[cfg(test)]
 mod tests;
+#[cfg(any(test, feature = "simulator"))]
+pub mod virtual_clock;
 
 use std::pin::Pin;
 

@@ -19,6 +19,8 @@ pub mod regular;
 pub mod secret;
 pub mod session;
 pub mod settings;
+#[cfg(any(test, feature = "simulator"))]
+pub mod simulator;
 pub mod summary;
 pub mod text;
 pub mod watch;

@@ -9,7 +9,7 @@ use super::{
     request::{Answered, Limits, Origin, Quota, Request, RetryOutcome, Update},
     retry::Policy,
     routes::{Provider, Routes},
-    stepped::SteppedClock,
+    virtual_clock::VirtualClock,
 };
 use crate::{
     conversation::message::Usage,
@@ -63,7 +63,7 @@ enum Reply {
 /// The world around the routes: a clock, a script, and a list of everything that happened.
 #[derive(Clone)]
 struct World {
-    clock: SteppedClock,
+    clock: VirtualClock,
     state: Arc<Mutex<State>>,
 }
 
@@ -75,7 +75,7 @@ struct State {
 impl World {
     fn new(script: impl IntoIterator<Item = Reply>) -> Self {
         let state = State { script: script.into_iter().collect(), seen: Vec::new() };
-        Self { clock: SteppedClock::default(), state: Arc::new(Mutex::new(state)) }
+        Self { clock: VirtualClock::default(), state: Arc::new(Mutex::new(state)) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -322,7 +322,7 @@ fn turns_and_tools_reach_the_client() {
     assert_eq!((sent.tools, sent.max_tokens, sent.model.to_string().as_str()), (tools, 4_000, "some/model"));
     assert_eq!((sent.system.as_deref(), sent.deadline), (Some("Be brief."), None));
     assert_eq!(sent.origin, Origin { session: "s".into(), operation: "o".into() });
-    let user = json!({"role": "user", "content": [{"type": "text", "text": "Hello."}], "timestamp": 7});
+    let user = json!({"role": "user", "content": [{"type": "text", "text": "Hello."}], "timestamp": world.clock.timestamp_ms()});
     assert_eq!(sent.messages, [user]);
     // An answer that comes whole is reported in pieces too, and the texts join to its text.
     let deltas: Vec<Delta> =

@@ -23,7 +23,7 @@ const FLOORS: &[&[&str]] = &[
     &["protocol"],
     &["wire"],
     &["session"],
-    &["daemon"],
+    &["daemon", "simulator"],
     &["cli"],
 ];
 
@@ -39,6 +39,7 @@ const SHELL: &[&str] = &[
     "wire/caller",
     "session/pool",
     "ask/clock",
+    "ask/virtual_clock",
     "summary/model/writer",
     "ask/slots",
     "models/windows",

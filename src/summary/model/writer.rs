@@ -475,7 +475,7 @@ mod tests {
             Pending,
             client::{Client, Completion, Unanswered},
             routes::Routes,
-            stepped::SteppedClock,
+            virtual_clock::VirtualClock,
         },
         conversation::{entry::Entry, tokens::Estimator},
         models::windows::Windows,
@@ -509,7 +509,7 @@ mod tests {
     }
 
     /// A conversation that only a client can summarize.
-    fn job(clock: &SteppedClock, client: Arc<Silent>, deadline: Duration) -> SummaryJob {
+    fn job(clock: &VirtualClock, client: Arc<Silent>, deadline: Duration) -> SummaryJob {
         let line = |at: usize| {
             let parent = if at == 0 { Value::Null } else { json!(format!("e{}", at - 1)) };
             let line = json!({
@@ -541,7 +541,7 @@ mod tests {
 
     #[test]
     fn the_time_for_a_maintenance_ends_whatever_is_asked() {
-        let (clock, client) = (SteppedClock::default(), Arc::new(Silent::default()));
+        let (clock, client) = (VirtualClock::default(), Arc::new(Silent::default()));
         let deadline = Duration::from_secs(60);
         let (written, made) = clock.run(summarize(&job(&clock, client.clone(), deadline), &|_| {}));
         assert!(written.is_none() && made.by.is_none());

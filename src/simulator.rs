@@ -1,0 +1,13 @@
+//! Sessions on virtual time, with models that follow a script. Everything repeats with its seed.
+//!
+//! Built for tests, or with the feature `simulator`. Time is in [`crate::ask::virtual_clock`], because requests to models are
+//! tested on it too.
+
+pub mod models;
+pub mod pool;
+pub mod script;
+pub mod tasks;
+mod texts;
+
+#[cfg(test)]
+mod tests;
