@@ -1,7 +1,7 @@
 //! Numbers that repeat with their seed.
 
-/// The generator of Steele, Lea and Flood (2014), with the constants of its reference implementation. It is for choices that
-/// have to repeat, not for secrets.
+/// The generator of Steele, Lea and Flood (2014), with the constants of its reference implementation. A number repeats only
+/// after all 2^64. The sequence never changes: the ids of a recorded session depend on it. It is no source of secrets.
 #[derive(Debug, Clone)]
 pub struct SplitMix64(u64);
 

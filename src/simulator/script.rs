@@ -1,8 +1,8 @@
 //! The script of the models: the answer of each to each request, as data. A script is written to a file with a failing run.
 
 use crate::{
-    provider::{Trouble, TroubleKind, overflow::Overflow},
     ids::random::SplitMix64,
+    provider::{Trouble, TroubleKind, overflow::Overflow},
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};

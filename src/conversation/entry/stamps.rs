@@ -1,6 +1,6 @@
 //! Ids and timestamps of new entries, repeatable from a seed.
 
-use crate::ids::{EntryId, OperationId};
+use crate::ids::{EntryId, OperationId, random::SplitMix64};
 use jiff::Timestamp;
 
 /// The id and the timestamp of a new entry.
@@ -23,7 +23,7 @@ impl Stamps {
     /// A source with this seed, at this time.
     #[must_use]
     pub fn seeded(seed: u64, now: Timestamp) -> Self {
-        Self { random: SplitMix64(seed), now }
+        Self { random: SplitMix64::new(seed), now }
     }
 
     /// Sets the time of the stamps that follow.
@@ -40,33 +40,19 @@ impl Stamps {
     /// The stamp of a new entry.
     #[must_use]
     pub fn stamp(&mut self) -> Stamp {
-        Stamp { id: EntryId::of_bits(self.random.next()), timestamp: timestamp(self.now) }
+        Stamp { id: EntryId::of_bits(self.random.draw()), timestamp: timestamp(self.now) }
     }
 
     /// The id of a new operation.
     #[must_use]
     pub fn operation(&mut self) -> OperationId {
-        OperationId::of_bits(self.random.next())
+        OperationId::of_bits(self.random.draw())
     }
 
     /// A source with ids of its own, for a job that makes entries beside the session. It keeps the time of this moment.
     #[must_use]
     pub fn fork(&mut self) -> Self {
-        Self::seeded(self.random.next(), self.now)
-    }
-}
-
-/// The generator of Steele, Lea and Flood (2014), with the constants of its reference implementation. A number repeats only
-/// after all 2^64. The sequence never changes: the ids of a recorded session depend on it.
-#[derive(Debug, Clone)]
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let bits = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+        Self::seeded(self.random.draw(), self.now)
     }
 }
 
