@@ -377,6 +377,12 @@ impl Entry {
         }
     }
 
+    /// Whether it is a line for other programs that stands right behind `parent`.
+    #[must_use]
+    pub fn is_mirror_behind(&self, parent: &EntryId) -> bool {
+        matches!(self.body, Body::Mirror(_)) && self.parent.as_ref() == Some(parent)
+    }
+
     /// A line that only this program reads: never a leaf on the wire, never "the last entry".
     #[must_use]
     pub fn is_marker(&self) -> bool {

@@ -3,7 +3,10 @@
 use super::Daemon;
 use crate::{
     protocol::{self, Method, with_methods},
-    session::command::{Command, CommandMethod},
+    session::{
+        command::{Command, CommandMethod},
+        handle::Mail,
+    },
     wire::rpc::{Reply, Service},
 };
 use std::sync::Arc;
@@ -28,14 +31,19 @@ macro_rules! routes {
     };
     (@ daemon $method:ty) => { <$method as DaemonMethod>::handle };
     (@ session $method:ty) => {
-        |daemon, params, reply| daemon.send(&params.session_id.clone(), Command::call::<$method>(params, reply))
+        |daemon, params, reply| {
+            daemon.send(&params.session_id.clone(), Mail::Command(Command::call::<$method>(params), reply))
+        }
     };
     (@ edit $method:ty) => {
-        |daemon, params, reply| daemon.send(&params.session_id.clone(), Command::edit::<$method>(params, reply))
+        |daemon, params, reply| {
+            daemon.send(&params.session_id.clone(), Mail::Command(Command::edit::<$method>(params), reply))
+        }
     };
     (@ command $method:ty) => {
         |daemon, params, reply| {
-            daemon.send(&params.session_id.clone(), <$method as CommandMethod>::command(params, reply))
+            let id = params.session_id.clone();
+            daemon.send(&id, Mail::Command(<$method as CommandMethod>::command(params), reply))
         }
     };
 }

@@ -8,6 +8,7 @@ use super::{
     routes::DaemonMethod,
 };
 use crate::{
+    conversation::tokens,
     ids::SessionId,
     log::{header, store},
     protocol::{
@@ -18,11 +19,10 @@ use crate::{
         },
     },
     session::{
-        self, Emitter,
-        command::Command,
-        handle::{self, Handle, Inbox, Urgent},
-        idle,
+        commands::status,
+        handle::{self, Handle, Inbox, Mail, Urgent},
         open::{self, Opened},
+        shell,
     },
     wire::rpc::Reply,
 };
@@ -42,7 +42,7 @@ const LONGEST_HOLD: Duration = Duration::from_secs(5);
 const TRY_AGAIN: u64 = 50;
 
 /// The sessions of the daemon, for the registry.
-pub(super) struct Doors(pub(super) idle::Shared);
+pub(super) struct Doors(pub(super) shell::Shared);
 
 /// A request that opens a session.
 pub(super) struct Load {
@@ -58,7 +58,7 @@ enum From {
 impl World for Doors {
     type Door = Handle;
     type Inbox = Inbox;
-    type Command = Command;
+    type Command = Mail;
     type Load = Load;
     type Delete = Reply;
 
@@ -66,20 +66,20 @@ impl World for Doors {
         handle::mailbox(self.0.clone())
     }
 
-    fn send(&self, door: &Handle, id: &SessionId, command: Command) -> bool {
-        door.send(id, command)
+    fn send(&self, door: &Handle, id: &SessionId, mail: Mail) -> bool {
+        door.send(id, mail)
     }
 
     fn is_open(&self, door: &Handle) -> bool {
         door.is_open()
     }
 
-    fn closes(&self, command: &Command) -> bool {
-        command.closes()
+    fn closes(&self, mail: &Mail) -> bool {
+        mail.closes()
     }
 
-    fn can_be_cancelled(&self, command: &Command) -> bool {
-        command.can_be_cancelled()
+    fn can_be_cancelled(&self, mail: &Mail) -> bool {
+        mail.can_be_cancelled()
     }
 
     fn knows_its_file(&self, load: &Load) -> bool {
@@ -89,19 +89,16 @@ impl World for Doors {
         }
     }
 
-    fn describe(&self, Load { from, reply }: Load) -> Command {
+    fn describe(&self, Load { from, reply }: Load) -> Mail {
         match from {
-            From::Load(params) => Command::with(reply, |session, reply| {
-                let described = session.describe(*params);
-                reply.with(described);
-            }),
+            From::Load(params) => Mail::Describe(params, reply),
             // No other session has a fresh id.
-            From::New(_) => Command::with(reply, |session, reply| reply.ok(&session.status_answer())),
+            From::New(_) => Mail::Command(status::command(), reply),
         }
     }
 
-    fn leave(&self) -> Command {
-        Command::Leave
+    fn leave(&self) -> Mail {
+        Mail::Leave
     }
 }
 
@@ -186,7 +183,7 @@ impl DaemonMethod for SessionCancel {
 
 impl Daemon {
     /// Sends a command to a session.
-    pub(super) fn send(self: &Arc<Self>, id: &SessionId, command: Command) {
+    pub(super) fn send(self: &Arc<Self>, id: &SessionId, command: Mail) {
         let mut registry = lock(&self.registry);
         let steps = registry.command(id, command);
         self.perform(steps, &Failure::no_session(id.as_str()));
@@ -334,8 +331,7 @@ impl Daemon {
                 daemon.perform(steps, &tenancy.failure);
             }
             daemon.finish_if_finishing();
-            let emitter = Emitter::new(daemon.outbox.clone(), id.clone(), inbox.status.clone());
-            session::run(opened, inbox, emitter).await;
+            shell::run(opened, inbox, daemon.outbox.clone()).await;
         };
         self.tasks.spawn_on(session, &self.runtime);
     }
@@ -362,7 +358,7 @@ impl Daemon {
                 opened
             }
         };
-        Ok(opened.knowing(self.access.windows.learned()))
+        Ok(opened.knowing(self.access.windows.learned(), tokens::ready()))
     }
 
     fn start_delete(

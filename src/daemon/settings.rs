@@ -14,9 +14,9 @@ use crate::{
         types::{ModelsListAnswer, ModelsListParams, Scope, SettingsGetParams, SettingsSetParams},
     },
     session::{
-        Session,
         command::Command,
-        handle::{Handle, Urgent},
+        commands::settings,
+        handle::{Handle, Mail, Urgent},
         relayer::wrong_patch,
         state::State,
     },
@@ -265,7 +265,7 @@ impl LiveSettings {
 impl DaemonMethod for ModelsList {
     fn handle(daemon: &Arc<Daemon>, params: ModelsListParams, reply: Reply) {
         match params.session_id {
-            Some(id) => daemon.send(&id, Command::with(reply, |session, reply| reply.ok(&session.models()))),
+            Some(id) => daemon.send(&id, Mail::Command(settings::models(), reply)),
             None => reply.ok(&ModelsListAnswer {
                 models: catalog(&daemon.settings.general(), &|model| daemon.access.windows.window(model), None),
             }),
@@ -282,8 +282,8 @@ impl DaemonMethod for SettingsGet {
     }
 }
 
-fn settings_of_session(reply: Reply) -> Command {
-    Command::with(reply, |session, reply| reply.ok(session.settings()))
+fn settings_of_session(reply: Reply) -> Mail {
+    Mail::Command(settings::settings(), reply)
 }
 
 /// The file is written on the blocking pool. The answer has the settings in force then.
@@ -294,13 +294,13 @@ impl DaemonMethod for SettingsSet {
             (Scope::Global | Scope::Project, Some(id)) => {
                 let (changing, session) = (daemon.clone(), id.clone());
                 let SettingsSetParams { scope, patch, .. } = params;
-                let change = move |open: &mut Session, reply| {
-                    let project = (scope == Scope::Project).then(|| PathBuf::from(open.cwd()));
+                let change = move |cwd: &str, reply| {
+                    let project = (scope == Scope::Project).then(|| PathBuf::from(cwd));
                     changing.change_settings(project, Value::Object(patch.0), Some(session), reply);
                 };
-                daemon.send(&id, Command::with(reply, change));
+                daemon.send(&id, Mail::HandOver(Box::new(change), reply));
             }
-            (Scope::Session, Some(id)) => daemon.send(&id, Command::edit::<Self>(params, reply)),
+            (Scope::Session, Some(id)) => daemon.send(&id, Mail::Command(Command::edit::<Self>(params), reply)),
             (Scope::Project | Scope::Session, None) => {
                 reply.fail(&Failure::params("sessionId", "settings of this scope belong to a session; say which"));
             }

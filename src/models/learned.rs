@@ -1,43 +1,40 @@
-//! Windows as providers taught them: what an error says of a limit, and where a prompt was cut without a word. Shared by
-//! all sessions; what is known of a model is known of it everywhere.
+//! Windows as providers taught them: from limits in errors, and from prompts that were cut without an error. A value: each
+//! session has a copy, and `windows.rs` has the one that all sessions learn into.
 
 use super::ModelRef;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-/// The windows that were learned. Cheap to clone; every clone learns what one does.
-#[derive(Debug, Clone, Default)]
-pub struct Learned(Arc<Mutex<BTreeMap<String, u64>>>);
+/// The windows that were learned. Cheap to clone. A clone stays as it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Learned(Arc<BTreeMap<String, u64>>);
 
 impl Learned {
     /// The windows that were learned before.
     #[must_use]
     pub fn of(mut windows: BTreeMap<String, u64>) -> Self {
         windows.retain(|_, window| plausible(*window));
-        Self(Arc::new(Mutex::new(windows)))
+        Self(Arc::new(windows))
     }
 
     /// The window of a model, in tokens.
     #[must_use]
     pub fn window(&self, model: &ModelRef) -> Option<u64> {
-        self.windows().get(&model.to_string()).copied()
+        self.0.get(&model.to_string()).copied()
     }
 
-    /// Learns a window. Whether that is news; what can be no window is none.
-    pub fn learn(&self, model: &ModelRef, window: u64) -> bool {
-        plausible(window) && self.windows().insert(model.to_string(), window) != Some(window)
+    /// Learns a window. Returns true if it is new. A number that can be no window is ignored.
+    pub fn learn(&mut self, model: &ModelRef, window: u64) -> bool {
+        let new = plausible(window) && self.window(model) != Some(window);
+        if new {
+            Arc::make_mut(&mut self.0).insert(model.to_string(), window);
+        }
+        new
     }
 
     /// All of them, by `"provider/id"`.
     #[must_use]
-    pub fn all(&self) -> BTreeMap<String, u64> {
-        self.windows().clone()
-    }
-
-    fn windows(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn all(&self) -> &BTreeMap<String, u64> {
+        &self.0
     }
 }
 

@@ -8,6 +8,10 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// Largest file that is read, in bytes. A window takes less than a hundred.
@@ -16,7 +20,9 @@ const LARGEST: u64 = 1 << 20;
 /// The windows that providers taught, with the file that keeps them.
 #[derive(Debug, Clone, Default)]
 pub struct Windows {
-    learned: Learned,
+    learned: Arc<Mutex<Learned>>,
+    /// Grows with each window that is learned.
+    version: Arc<AtomicU64>,
     /// None: nothing is written.
     file: Option<PathBuf>,
 }
@@ -34,35 +40,48 @@ impl Windows {
         let file = data.join("learned-windows.json");
         let text = regular::read(&file, LARGEST).ok();
         let windows: Option<BTreeMap<String, u64>> = text.and_then(|text| serde_json::from_slice(&text).ok());
-        Self { learned: Learned::of(windows.unwrap_or_default()), file: Some(file) }
+        let learned = Arc::new(Mutex::new(Learned::of(windows.unwrap_or_default())));
+        Self { learned, version: Arc::default(), file: Some(file) }
     }
 
-    /// The windows. A clone of them learns what this learns.
+    /// The windows now.
     #[must_use]
-    pub fn learned(&self) -> &Learned {
-        &self.learned
+    pub fn learned(&self) -> Learned {
+        self.lock().clone()
+    }
+
+    /// A number that grows with each window that is learned. It costs less than a look at the windows.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Learned> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The window of a model, in tokens.
     #[must_use]
     pub fn window(&self, model: &ModelRef) -> Option<u64> {
-        self.learned.window(model)
+        self.lock().window(model)
     }
 
     /// Learns a window and writes the file, if there is one, in the background. A window that cannot be written is learned
     /// again.
     pub fn learn(&self, model: &ModelRef, window: u64) {
-        if self.learned.learn(model, window)
-            && let Some(file) = self.file.clone()
-        {
-            let learned = self.learned.clone();
-            tokio::task::spawn_blocking(move || write(&learned, &file));
+        if !self.lock().learn(model, window) {
+            return;
+        }
+        self.version.fetch_add(1, Ordering::Release);
+        if let Some(file) = self.file.clone() {
+            let windows = self.clone();
+            tokio::task::spawn_blocking(move || write(&windows.learned(), &file));
         }
     }
 }
 
 fn write(learned: &Learned, file: &Path) {
-    let text = serde_json::to_string_pretty(&learned.all()).unwrap_or_default();
+    let text = serde_json::to_string_pretty(learned.all()).unwrap_or_default();
     let written = file.parent().map_or(Ok(()), fs::create_dir_all);
     let written = written.and_then(|()| regular::replace(file, text.as_bytes()));
     if let Err(error) = written {
@@ -81,8 +100,8 @@ mod tests {
         let model = ModelRef::parse("local/m").expect("a model");
         let windows = Windows::read(&data);
         assert_eq!(windows.window(&model), None);
-        assert!(windows.learned().learn(&model, 8_192));
-        write(windows.learned(), &data.join("learned-windows.json"));
+        assert!(windows.lock().learn(&model, 8_192));
+        write(&windows.learned(), &data.join("learned-windows.json"));
         assert_eq!(Windows::read(&data).window(&model), Some(8_192));
         fs::write(data.join("learned-windows.json"), "{").expect("a file");
         assert_eq!(Windows::read(&data).window(&model), None, "an invalid file holds none");

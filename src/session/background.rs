@@ -2,17 +2,18 @@
 //! read again.
 
 use super::{
-    Done, Ending, Input, Session, Writer, command::Command, idle::IdleWork, kind::OperationKind,
-    operations::interrupted, writing::with_its_past,
+    command::Command,
+    core::{Core, LogState},
+    effects::{Effect, Ticket},
+    jobs::Job,
+    kind::OperationKind,
+    log_work::LogWork,
+    operations::interrupted,
+    queue,
 };
 use crate::{
     ids::EntryId,
-    log::{
-        Access, Grown,
-        error::StoreError,
-        history::{History, Indexed},
-        lock::Unfinished,
-    },
+    log::{Access, Grown, error::StoreError, history::Indexed, lock::Unfinished},
     protocol::{
         errors::Failure,
         events::{Event, Severity},
@@ -29,7 +30,7 @@ pub(super) struct IndexWait {
     /// The index is being built.
     pub building: bool,
     /// Commands that wait for it.
-    pub commands: Vec<Command>,
+    pub commands: Vec<(Command, Ticket)>,
 }
 
 /// Changes of the file that other programs made.
@@ -41,45 +42,21 @@ pub(super) struct FileChanges {
     pub reported: bool,
 }
 
-impl Session {
-    /// The next work of an idle session.
-    pub(super) fn next_idle_work(&mut self) -> Option<IdleWork> {
-        let quiet = self.listens() && self.work.is_none() && self.reads.running == 0;
-        if !quiet || self.state.history().source().is_none() || !matches!(self.ending, Ending::No) {
-            return None;
-        }
-        if self.state.history().index().is_none() {
-            return (!self.index.building).then_some(IdleWork::Index(self.idle.indexes_at()));
-        }
-        if self.state.history().is_asleep() || self.counting {
-            return None;
-        }
-        self.idle.share(self.state.path().bytes());
-        Some(IdleWork::Sleep(self.idle.sleeps_at()))
-    }
-
-    /// Performs the work.
-    pub(super) fn do_idle_work(&mut self) {
-        if self.state.history().index().is_none() {
-            self.start_indexing();
-        } else {
-            self.state.change(History::sleep);
-            self.idle.share(0);
-        }
-    }
-
+impl Core {
     /// Holds a command until the index is built.
-    pub(super) fn await_index(&mut self, command: Command) {
-        self.index.commands.push(command);
+    pub(super) fn await_index(&mut self, command: Command, ticket: Ticket) {
+        if self.index.commands.len() >= queue::FULL {
+            return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
+        }
+        self.index.commands.push((command, ticket));
         self.start_indexing();
     }
 
     pub(super) fn start_indexing(&mut self) {
-        let Writer::Ready(log) = &self.writer else { return };
-        let Some(work) = self.state.history().indexing(log.end()).filter(|_| !self.index.building) else { return };
+        let LogState::Ready(log) = &self.log else { return };
+        let Some(work) = self.state.history().indexing(log.end).filter(|_| !self.index.building) else { return };
         self.index.building = true;
-        let stop = self.reads.stop.clone();
-        self.spawn(move || Input::Indexed(work.run(&|| stop.requested())));
+        self.start(Job::Index(work, self.reads.stop.clone()));
     }
 
     pub(super) fn indexed(&mut self, result: Result<Option<Indexed>, StoreError>) {
@@ -87,15 +64,12 @@ impl Session {
         let failure = match result {
             Ok(Some(indexed)) => {
                 // Entries of a write that is out are added when it comes back.
-                let end = match &self.writer {
-                    Writer::Ready(log) => log.end(),
-                    Writer::Away { end } => *end,
-                };
+                let end = self.log_facts().end;
                 let repairs: Vec<Repair> = indexed.repairs.iter().map(Repair::from).collect();
                 self.state.repairs.extend(indexed.repairs.iter().cloned());
                 match self.state.change(|history| history.set_index(indexed, end)) {
                     Ok(()) => {
-                        self.tell_index(repairs);
+                        self.send_index(repairs);
                         None
                     }
                     Err(error) => Some(Failure::from(error)),
@@ -105,18 +79,18 @@ impl Session {
             Err(error) => Some(Failure::from(error)),
         };
         if failure.is_some() {
-            self.idle.postpone();
+            self.idle.postpone(self.now);
         }
         // In the order of their arrival, before later commands.
-        for command in std::mem::take(&mut self.index.commands).into_iter().rev() {
+        for (command, ticket) in std::mem::take(&mut self.index.commands).into_iter().rev() {
             match &failure {
-                Some(failure) if !command.closes() => command.refuse(failure),
-                _ => self.commands.push_front(command),
+                Some(failure) if !command.closes() => ticket.fail(failure),
+                _ => self.queue.put_back(command, ticket),
             }
         }
     }
 
-    fn tell_index(&mut self, mut repairs: Vec<Repair>) {
+    fn send_index(&mut self, mut repairs: Vec<Repair>) {
         if repairs.len() > MOST_REPAIRS {
             let detail = format!("{} more are not listed", repairs.len() - MOST_REPAIRS);
             repairs.truncate(MOST_REPAIRS);
@@ -127,20 +101,18 @@ impl Session {
             title: self.state.title(),
             repairs,
         };
-        self.emitter.emit(About::default(), &event);
+        self.emit(About::default(), event);
         if self.work.is_none() && !self.state.history().is_asleep() {
-            self.tell_usage(self.state.usage());
+            self.send_usage(self.state.usage());
         }
     }
 
     /// Reads the path again.
     pub(super) fn wake(&mut self) {
-        let source = self.state.history().source().cloned();
+        // Only the entries of a file sleep.
+        let Some(source) = self.state.history().source().cloned() else { return };
         let library = self.state.history().library();
-        self.with_log(move |log| {
-            let source = source.expect("only what is in a file sleeps");
-            Done::Woke(source.path_from(log.end()).map(|path| with_its_past(path, library.as_ref())))
-        });
+        self.log_out(LogWork::Wake(source, library), None);
     }
 
     pub(super) fn woke(&mut self, path: Result<crate::conversation::path::Path, StoreError>) {
@@ -151,34 +123,20 @@ impl Session {
             }
             Err(error) => {
                 let failure = Failure::from(error);
-                for command in std::mem::take(&mut self.commands) {
-                    // A close needs no path.
-                    if command.closes() { self.commands.push_back(command) } else { command.refuse(&failure) }
+                // A close needs no path.
+                for (_, ticket) in self.queue.take_out(|command| !command.closes()) {
+                    ticket.fail(&failure);
                 }
             }
         }
     }
 
-    /// Looks for entries of other programs. Returns false if there is nothing to look for.
-    pub(super) fn catches_up(&mut self) -> bool {
-        if !std::mem::take(&mut self.changes.pending) {
-            return false;
-        }
-        match &self.writer {
-            // Most changes are the session's own writes.
-            Writer::Ready(log) if log.may_have_grown() => {}
-            Writer::Ready(_) | Writer::Away { .. } => return false,
-        }
+    /// Looks for entries of other programs.
+    pub(super) fn catch_up(&mut self) {
+        self.changes.pending = false;
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
         let library = self.state.history().library();
-        self.with_log(move |log| {
-            let grown = log.catch_up(leaf.as_ref());
-            Done::CaughtUp(
-                grown
-                    .map(|grown| Grown { path: grown.path.map(|path| with_its_past(path, library.as_ref())), ..grown }),
-            )
-        });
-        true
+        self.log_out(LogWork::CatchUp(leaf, library), None);
     }
 
     pub(super) fn caught_up(&mut self, grown: Result<Grown, StoreError>) {
@@ -189,7 +147,7 @@ impl Session {
             Err(error) => {
                 self.changes.reported = true;
                 let (title, detail) = ("The session's file was changed".to_owned(), Some(error.to_string()));
-                self.emitter.emit(About::default(), &Event::Notice { severity: Severity::Error, title, detail });
+                self.emit(About::default(), Event::Notice { severity: Severity::Error, title, detail });
             }
         }
     }
@@ -214,7 +172,7 @@ impl Session {
             self.announce(entry, None);
         }
         if !self.state.history().is_asleep() {
-            self.tell_usage(self.state.usage());
+            self.send_usage(self.state.usage());
         }
         if let Some((messages, leaf)) = left {
             self.warn(
@@ -231,7 +189,7 @@ impl Session {
     /// Number of messages that left the path because another program continued from an earlier entry, and the last of
     /// their branch.
     fn left_by(&self, grown: &Grown) -> Option<(usize, EntryId)> {
-        let ours = matches!(&self.writer, Writer::Ready(log) if log.access() == Access::Write);
+        let ours = self.log_facts().access == Access::Write;
         let path = self.state.path();
         let mut base = grown.entries.last()?.0.parent.clone();
         for (entry, _) in grown.entries.iter().rev() {
@@ -251,7 +209,7 @@ impl Session {
     /// Sends a warning.
     pub(super) fn warn(&self, title: &str, detail: String) {
         let event = Event::Notice { severity: Severity::Warning, title: title.to_owned(), detail: Some(detail) };
-        self.emitter.emit(About::default(), &event);
+        self.emit(About::default(), event);
     }
 
     /// Sends the ends of operations whose process died before it ended them.
@@ -259,8 +217,8 @@ impl Session {
         if left_behind.is_empty() {
             return;
         }
-        for (operation, event) in interrupted::<OperationKind>(left_behind, &self.told) {
-            self.emitter.emit(About { entry: None, operation: Some(operation) }, &event);
+        for (operation, event) in interrupted::<OperationKind>(left_behind, &self.sent_usage) {
+            self.emit(About { entry: None, operation: Some(operation) }, event);
         }
         self.record_running();
     }
@@ -273,8 +231,8 @@ impl Session {
 
     /// Records these operations in the lock.
     pub(super) fn record(&mut self, operations: Vec<Unfinished>) {
-        if let Writer::Ready(log) = &mut self.writer {
-            log.record(operations);
+        if self.listens() {
+            self.effects.push(Effect::Record(operations));
         }
     }
 }

@@ -30,15 +30,16 @@ impl Costs {
     }
 
     /// Takes all costs, as entries behind `leaf`.
-    pub fn take(&mut self, leaf: Option<&EntryId>) -> CostEntries {
+    pub fn take(&mut self, leaf: Option<&EntryId>, stamps: &mut Stamps) -> CostEntries {
         let mut parent = leaf.cloned();
         let mut entries = Vec::new();
         let costs = std::mem::take(&mut self.0);
         for (operation, spent) in &costs {
-            let stamp = Stamps::system().stamp();
+            let stamp = stamps.stamp();
+            let id = stamp.id.clone();
             let line = spent.line(&stamp, parent.as_ref(), operation);
             if let Ok(entry) = Entry::parse(line.into()) {
-                parent = Some(stamp.id);
+                parent = Some(id);
                 entries.push(Arc::new(entry));
             }
         }

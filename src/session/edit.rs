@@ -1,7 +1,7 @@
 //! Requests that write entries which are neither messages nor compactions: pins, labels, undone compactions,
 //! configuration. A request becomes entries, and an answer when they are on disk.
 
-use super::{Session, state::State};
+use super::{core::Core, effects::Answer, log_work::Fetch, state::State};
 use crate::{
     conversation::{
         entry::{self, Entry, Stamps},
@@ -10,7 +10,6 @@ use crate::{
     },
     ids::EntryId,
     protocol::{Method, errors::Failure, events::Event, types::EntryIdAnswer},
-    wire::rpc::Reply,
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -25,13 +24,13 @@ pub trait EditMethod: Method + 'static {
     ///
     /// # Errors
     /// When the request is invalid, or needs the index and there is none.
-    fn stage(state: &State, params: &Self::Params) -> Result<Staged, NotStaged>;
+    fn stage(state: &State, params: &Self::Params, stamps: &mut Stamps) -> Result<Staged, NotStaged>;
 
     /// The result, when the entries are on disk.
     ///
     /// # Errors
     /// When a defect left nothing to answer with.
-    fn answer(session: &Session, staged: &Staged) -> Result<Self::Answer, Failure>;
+    fn answer(core: &Core, staged: &Staged) -> Result<Self::Answer, Failure>;
 
     /// The event that follows those of the entries.
     fn event(_state: &State, _staged: &Staged) -> Option<Event> {
@@ -51,9 +50,9 @@ pub trait Edit: Send {
     ///
     /// # Errors
     /// Those of the method.
-    fn stage(&self, state: &State) -> Result<Staged, NotStaged>;
-    /// Answers with [`EditMethod::answer`].
-    fn answer(&self, session: &Session, staged: &Staged, reply: Reply);
+    fn stage(&self, state: &State, stamps: &mut Stamps) -> Result<Staged, NotStaged>;
+    /// [`EditMethod::answer`].
+    fn answer(&self, core: &Core, staged: &Staged) -> Answer;
     /// [`EditMethod::event`].
     fn event(&self, state: &State, staged: &Staged) -> Option<Event>;
     /// [`EditMethod::rewrites_context`].
@@ -68,12 +67,12 @@ pub(in crate::session) fn request<M: EditMethod>(params: M::Params) -> Box<dyn E
 }
 
 impl<M: EditMethod> Edit for Request<M> {
-    fn stage(&self, state: &State) -> Result<Staged, NotStaged> {
-        M::stage(state, &self.0)
+    fn stage(&self, state: &State, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
+        M::stage(state, &self.0, stamps)
     }
 
-    fn answer(&self, session: &Session, staged: &Staged, reply: Reply) {
-        reply.with(M::answer(session, staged));
+    fn answer(&self, core: &Core, staged: &Staged) -> Answer {
+        M::answer(core, staged).into()
     }
 
     fn event(&self, state: &State, staged: &Staged) -> Option<Event> {
@@ -102,6 +101,8 @@ pub struct Staged {
 pub enum NotStaged {
     /// The request names an entry that is not on the path, and there is no index.
     NeedsIndex,
+    /// The request is about entries that are not in memory.
+    NeedsEntries(Fetch),
     /// The request is invalid.
     Failed(Failure),
 }
@@ -117,8 +118,14 @@ impl Staged {
     ///
     /// # Errors
     /// When the fields make no entry, which is a defect.
-    pub fn add(&mut self, state: &State, kind: &str, fields: &[(&str, Value)]) -> Result<EntryId, Failure> {
-        let stamp = Stamps::system().stamp();
+    pub fn add(
+        &mut self,
+        state: &State,
+        stamps: &mut Stamps,
+        kind: &str,
+        fields: &[(&str, Value)],
+    ) -> Result<EntryId, Failure> {
+        let stamp = stamps.stamp();
         let parent = self.entries.last().or_else(|| state.path().last()).map(|entry| entry.id.clone());
         let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
         let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
@@ -132,14 +139,19 @@ impl Staged {
     ///
     /// # Errors
     /// As [`Staged::add`].
-    pub fn add_custom(&mut self, state: &State, name: &str, data: Value) -> Result<EntryId, Failure> {
-        self.add(state, "custom", &[("customType", format!("abridged.{name}").into()), ("data", data)])
+    pub fn add_custom(
+        &mut self,
+        state: &State,
+        stamps: &mut Stamps,
+        name: &str,
+        data: Value,
+    ) -> Result<EntryId, Failure> {
+        self.add(state, stamps, "custom", &[("customType", format!("abridged.{name}").into()), ("data", data)])
     }
 
     /// Adds the entries that other programs lack behind those staged here.
-    pub fn add_mirrors(&mut self, state: &State) {
-        let mirrors =
-            mirroring::with_mirrors(state.path(), &self.entries, &state.settings().prompts, &mut Stamps::system());
+    pub fn add_mirrors(&mut self, state: &State, stamps: &mut Stamps) {
+        let mirrors = mirroring::with_mirrors(state.path(), &self.entries, &state.settings().prompts, stamps);
         self.entries.extend(mirrors);
     }
 

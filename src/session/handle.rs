@@ -1,11 +1,16 @@
 //! The ways to reach a session: a mailbox in the order of the wire, and an urgent channel that bypasses it.
 
-use super::{command::Command, idle::Shared};
+use super::{
+    command::Command,
+    effects::{Answer, TicketNumber},
+    queue::{FULL, TRY_AGAIN},
+    shell::Shared,
+};
 use crate::{
     ids::{OperationId, SessionId},
     protocol::{
         errors::Failure,
-        types::{CancelAnswer, Cancelled, Status, StatusKind},
+        types::{CancelAnswer, Cancelled, LoadParams, Status, StatusKind},
     },
     settings::Layers,
     wire::rpc::Reply,
@@ -13,8 +18,49 @@ use crate::{
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
-/// Most commands that wait for a session. More are refused.
-const MAILBOX: usize = 1_024;
+/// The most commands that wait for a session. More are refused.
+const MAILBOX: usize = FULL;
+
+/// A request that waits for its turn in a session.
+pub enum Mail {
+    /// A command.
+    Command(Command, Reply),
+    /// `session/load` of a session that is open.
+    Describe(Box<LoadParams>, Reply),
+    /// A request of which the daemon does the work, when those before it are done.
+    HandOver(HandOver, Reply),
+    /// A close that has no answer.
+    Leave,
+}
+
+/// Work of the daemon for a session with this working folder.
+pub type HandOver = Box<dyn FnOnce(&str, Reply) + Send>;
+
+impl Mail {
+    /// Whether the session ends with it.
+    #[must_use]
+    pub fn closes(&self) -> bool {
+        match self {
+            Self::Command(command, _) => command.closes(),
+            Self::Leave => true,
+            Self::Describe(..) | Self::HandOver(..) => false,
+        }
+    }
+
+    /// Whether a cancel stops it before it begins.
+    #[must_use]
+    pub fn can_be_cancelled(&self) -> bool {
+        matches!(self, Self::Command(command, _) if command.can_be_cancelled())
+    }
+
+    /// Answers it with an error.
+    pub fn refuse(self, failure: &Failure) {
+        match self {
+            Self::Command(_, reply) | Self::Describe(_, reply) | Self::HandOver(_, reply) => reply.fail(failure),
+            Self::Leave => {}
+        }
+    }
+}
 
 /// A message that bypasses the mailbox.
 pub enum Urgent {
@@ -22,8 +68,8 @@ pub enum Urgent {
     Cancel(Option<OperationId>, CancelReply),
     /// The settings below the session's own changed.
     Layers(Layers),
-    /// A client cancelled a request that waits here.
-    TakenBack,
+    /// A client cancelled the request with this ticket.
+    RequestCancelled(TicketNumber),
     /// The session's file was touched.
     FileTouched,
     /// The session ends when no operation runs.
@@ -42,9 +88,11 @@ impl From<Reply> for CancelReply {
 }
 
 impl CancelReply {
-    /// Answers with the cancelled operations.
-    pub fn answer(mut self, cancelled: Vec<Cancelled>) {
-        self.send(cancelled);
+    /// Answers.
+    pub(super) fn answer(mut self, answer: Answer) {
+        if let Some(reply) = self.0.take() {
+            answer.send(reply);
+        }
     }
 
     fn send(&mut self, cancelled: Vec<Cancelled>) {
@@ -64,7 +112,7 @@ impl Drop for CancelReply {
 #[derive(Clone)]
 pub struct Handle {
     // Boxed: a channel has room for 32 at once, and most sessions have nothing to do.
-    mailbox: mpsc::Sender<Box<Command>>,
+    mailbox: mpsc::Sender<Box<Mail>>,
     urgent: mpsc::UnboundedSender<Box<Urgent>>,
     /// The status that clients were sent last.
     pub status: SharedStatus,
@@ -88,7 +136,7 @@ impl SharedStatus {
 
 /// The receiving ends of a handle.
 pub struct Inbox {
-    pub(super) mailbox: mpsc::Receiver<Box<Command>>,
+    pub(super) mailbox: mpsc::Receiver<Box<Mail>>,
     pub(super) urgent: mpsc::UnboundedReceiver<Box<Urgent>>,
     pub(super) urgent_sender: mpsc::UnboundedSender<Box<Urgent>>,
     pub(super) shared: Shared,
@@ -109,20 +157,20 @@ pub fn mailbox(shared: Shared) -> (Handle, Inbox) {
 }
 
 impl Handle {
-    /// Sends a command. Commands begin in the order in which they were sent. Returns false for a command that was
-    /// refused, which is answered.
-    pub fn send(&self, id: &SessionId, command: Command) -> bool {
+    /// Sends a request. Requests begin in the order in which they were sent. Returns false for a request that was refused,
+    /// which is answered.
+    pub fn send(&self, id: &SessionId, mail: Mail) -> bool {
         use mpsc::error::TrySendError::{Closed, Full};
-        let (command, failure) = match self.mailbox.try_send(Box::new(command)) {
+        let (mail, failure) = match self.mailbox.try_send(Box::new(mail)) {
             Ok(()) => return true,
-            Err(Full(command)) => {
+            Err(Full(mail)) => {
                 // A notification would be gone without a word.
                 tracing::warn!(session = %id, "too many commands wait; one was refused");
-                (command, Failure::Overloaded { retry_after_ms: 50 })
+                (mail, Failure::Overloaded { retry_after_ms: TRY_AGAIN })
             }
-            Err(Closed(command)) => (command, Failure::no_session(id.as_str())),
+            Err(Closed(mail)) => (mail, Failure::no_session(id.as_str())),
         };
-        command.refuse(&failure);
+        mail.refuse(&failure);
         false
     }
 

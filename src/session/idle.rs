@@ -1,19 +1,8 @@
-//! The idle time of a session, and its share of the memory that all sessions keep.
+//! The idle time of a session, and the work for which it waits.
 
-#![expect(clippy::disallowed_methods, reason = "waits for idle sessions")]
-
-use crate::ask::access::ModelAccess;
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::Instant,
-};
+use super::core::{Core, Ending, Moment};
+use crate::log::history::History;
+use std::time::{Duration, Instant};
 
 /// An idle session drops the bodies of its entries after this time.
 const SLEEPS_AFTER: Duration = Duration::from_secs(60);
@@ -34,103 +23,95 @@ const INDEXES_AFTER: Duration = Duration::from_millis(50);
 /// Time between a failed index and the next try: a disk may come back.
 const RETRIES_AFTER: Duration = Duration::from_secs(10);
 
-/// State that the sessions of a daemon share.
-#[derive(Clone)]
-pub struct Shared {
-    /// Bytes of lines that all sessions keep in memory.
-    awake: Arc<AtomicU64>,
-    /// One session at a time counts tokens.
-    counting: Arc<Semaphore>,
-    /// The ways to ask a model.
-    pub access: Arc<ModelAccess>,
-}
-
-impl Shared {
-    /// State for the sessions of a daemon.
-    #[must_use]
-    pub fn new(access: Arc<ModelAccess>) -> Self {
-        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)), access }
-    }
-}
-
-/// The idle time of a session and its share of the memory.
-pub(in crate::session) struct Idle {
+/// The idle time of a session.
+pub(super) struct Idle {
     since: Instant,
     /// Whether the session had a request since it was opened.
     used: bool,
-    shared: Shared,
-    share: u64,
+    /// Bytes of lines that the session keeps in memory, as it said last.
+    shared: u64,
 }
 
 /// Work for an idle session, with its time.
-#[derive(Clone, Copy)]
-pub(in crate::session) enum IdleWork {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IdleWork {
     Index(Instant),
     Sleep(Instant),
 }
 
 impl Idle {
-    pub(in crate::session) fn new(shared: Shared) -> Self {
-        Self { since: Instant::now(), used: false, shared, share: 0 }
-    }
-
-    /// Waits until no other session counts. The turn lasts as long as the value is kept.
-    pub(in crate::session) fn turn_to_count(&self) -> impl Future<Output = Option<OwnedSemaphorePermit>> + use<> {
-        let counting = self.shared.counting.clone();
-        async move { counting.acquire_owned().await.ok() }
-    }
-
-    /// The ways to ask a model.
-    pub(in crate::session) fn access(&self) -> Arc<ModelAccess> {
-        self.shared.access.clone()
+    /// An idle time that begins at the opening of a session.
+    pub fn new(now: Instant) -> Self {
+        Self { since: now, used: false, shared: 0 }
     }
 
     /// Starts the idle time anew.
-    pub(in crate::session) fn touch(&mut self) {
-        self.since = Instant::now();
+    pub fn touch(&mut self, now: Instant) {
+        self.since = now;
         self.used = true;
     }
 
     /// Delays the next work after a failure, so that it is not tried in a loop.
-    pub(in crate::session) fn postpone(&mut self) {
-        self.since = Instant::now() + RETRIES_AFTER;
-    }
-
-    /// The time at which a session without an index builds it.
-    pub(in crate::session) fn indexes_at(&self) -> Instant {
-        self.since + INDEXES_AFTER
+    pub fn postpone(&mut self, now: Instant) {
+        self.since = now + RETRIES_AFTER;
     }
 
     /// The time at which the bodies are dropped.
-    pub(in crate::session) fn sleeps_at(&self) -> Instant {
-        let others = self.shared.awake.load(Ordering::Relaxed).saturating_sub(self.share);
+    fn sleeps_at(&self, awake_elsewhere: u64) -> Instant {
         self.since
             + match self.used {
-                false if others > MANY_AWAKE => UNUSED_SLEEPS_AFTER,
-                true if others > TOO_MANY_AWAKE => USED_SLEEPS_AFTER,
+                false if awake_elsewhere > MANY_AWAKE => UNUSED_SLEEPS_AFTER,
+                true if awake_elsewhere > TOO_MANY_AWAKE => USED_SLEEPS_AFTER,
                 _ => SLEEPS_AFTER,
             }
     }
-
-    /// Sets the bytes that this session keeps in memory.
-    pub(in crate::session) fn share(&mut self, bytes: u64) {
-        let all = &self.shared.awake;
-        all.fetch_add(bytes, Ordering::Relaxed);
-        all.fetch_sub(self.share, Ordering::Relaxed);
-        self.share = bytes;
-    }
-
-    /// Waits for the time of the work; forever without work.
-    pub(in crate::session) async fn over(work: Option<IdleWork>) {
-        match work {
-            Some(IdleWork::Index(at) | IdleWork::Sleep(at)) => tokio::time::sleep_until(at).await,
-            None => std::future::pending().await,
-        }
-    }
 }
 
-impl Drop for Idle {
-    fn drop(&mut self) {
-        self.share(0);
+impl Core {
+    /// The time of the next work of an idle session. `awake_elsewhere`: bytes that the other sessions keep in memory.
+    #[must_use]
+    pub fn wake_at(&self, awake_elsewhere: u64) -> Option<Instant> {
+        match self.idle_work(awake_elsewhere)? {
+            IdleWork::Index(at) | IdleWork::Sleep(at) => Some(at),
+        }
+    }
+
+    /// Performs the work of an idle session, if it is time.
+    pub(super) fn tick(&mut self, at: &Moment) {
+        match self.idle_work(at.awake_elsewhere) {
+            Some(IdleWork::Index(due)) if due <= at.now => self.start_indexing(),
+            Some(IdleWork::Sleep(due)) if due <= at.now => {
+                self.state.change(History::sleep);
+                self.share(0);
+            }
+            _ => {}
+        }
+    }
+
+    /// The next work of an idle session.
+    fn idle_work(&self, awake_elsewhere: u64) -> Option<IdleWork> {
+        let history = self.state.history();
+        if !self.is_quiet() || history.source().is_none() || !matches!(self.ending, Ending::No) {
+            return None;
+        }
+        if history.index().is_none() {
+            return (!self.index.building).then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
+        }
+        let counts = history.is_asleep() || self.counting.runs();
+        (!counts).then(|| IdleWork::Sleep(self.idle.sleeps_at(awake_elsewhere)))
+    }
+
+    /// Says how much memory a session takes that may sleep.
+    pub(super) fn share_memory(&mut self) {
+        if matches!(self.idle_work(0), Some(IdleWork::Sleep(_))) {
+            self.share(self.state.path().bytes());
+        }
+    }
+
+    fn share(&mut self, bytes: u64) {
+        if bytes != self.idle.shared {
+            self.idle.shared = bytes;
+            self.effects.push(super::effects::Effect::Share(bytes));
+        }
     }
 }

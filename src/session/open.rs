@@ -16,6 +16,7 @@ use crate::{
 };
 use serde_json::Value;
 use std::{
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -32,10 +33,13 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The session with the windows learned from providers.
+    /// The session with the windows learned from providers. A short session uses the tokenizer from the beginning, where
+    /// its tables are loaded.
     #[must_use]
-    pub fn knowing(mut self, learned: &Learned) -> Self {
-        self.state.learned = learned.clone();
+    pub fn knowing(mut self, learned: Learned, tokenizer: bool) -> Self {
+        self.state.learned = learned;
+        self.state.tokenizer_is(tokenizer);
+        self.state.settle_estimator(&HashSet::new());
         self
     }
 }

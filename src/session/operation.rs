@@ -1,16 +1,13 @@
 //! An open operation, as the code holds it that runs it. It is made by sending the start, and it sends the end when it is
 //! finished or dropped, so a start has an end on every path, a panic included.
 
-#![expect(clippy::disallowed_methods, reason = "the duration of an operation")]
-
 use super::{
-    Emitter,
+    effects::{Effect, Effects, Ticket},
     kind::OperationKind,
     operations::{self, Asked, Cancelling, End, Key, Kind, Opening, Operations, Place, Step},
     stop::Stop,
 };
 use crate::{
-    conversation::entry,
     ids::OperationId,
     log::lock::Unfinished,
     protocol::{
@@ -18,7 +15,7 @@ use crate::{
         events::{ChunkSource, Event, RetrySource, Stage},
         types::{RunningOperation, Status, Usage},
     },
-    wire::{outbox::About, rpc::Reply},
+    wire::outbox::About,
 };
 use serde::Serialize;
 use std::{
@@ -39,22 +36,28 @@ pub trait Outlet<K: Kind>: Clone {
     fn perform(&self, step: Step<Self::Request, K::Answer>);
 }
 
-impl<K: Kind<Answer: Serialize>> Outlet<K> for Emitter {
-    type Request = Reply;
+impl<K: Kind<Answer: Serialize>> Outlet<K> for Effects {
+    type Request = Ticket;
 
-    fn perform(&self, step: Step<Reply, K::Answer>) {
+    fn perform(&self, step: Step<Ticket, K::Answer>) {
         match step {
-            Step::Publish(status) => self.becomes(&status),
-            Step::Emit(operation, event) => self.emit(About { entry: None, operation }, &event),
-            Step::Answer(reply, answer) => reply.ok(&answer),
+            Step::Publish(status) => self.push(Effect::Publish(status)),
+            Step::Emit(operation, event) => self.emit(About { entry: None, operation }, event),
+            Step::Answer(ticket, answer) => ticket.ok(&answer),
         }
     }
 }
 
 /// The open operations of a session, shared by the session and the operations themselves: dropping one needs them.
-pub struct OpenOperations<K: Kind = OperationKind, O: Outlet<K> = Emitter> {
-    operations: Arc<Mutex<Operations<K, O::Request>>>,
+pub struct OpenOperations<K: Kind = OperationKind, O: Outlet<K> = Effects> {
+    operations: Arc<Mutex<Timed<K, O>>>,
     outlet: O,
+}
+
+/// Operations with the time of the input that is handled.
+struct Timed<K: Kind, O: Outlet<K>> {
+    operations: Operations<K, O::Request>,
+    now: Instant,
 }
 
 impl<K: Kind, O: Outlet<K>> Clone for OpenOperations<K, O> {
@@ -64,13 +67,18 @@ impl<K: Kind, O: Outlet<K>> Clone for OpenOperations<K, O> {
 }
 
 impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
-    /// No operations, whose steps go to `outlet`.
+    /// No operations, whose steps go to `outlet`. The time is `now`.
     #[must_use]
-    pub fn new(outlet: O) -> Self {
-        Self { operations: Arc::default(), outlet }
+    pub fn new(outlet: O, now: Instant) -> Self {
+        Self { operations: Arc::new(Mutex::new(Timed { operations: Operations::default(), now })), outlet }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Operations<K, O::Request>> {
+    /// Sets the time.
+    pub fn set_time(&self, now: Instant) {
+        self.lock().now = now;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Timed<K, O>> {
         self.operations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -81,7 +89,7 @@ impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
     /// Starts an operation.
     pub fn start(&self, opening: Opening<K, O::Request>) -> Operation<K, O> {
         let (kind, stop) = (opening.kind.clone(), opening.stop.clone());
-        let (key, id, steps) = self.lock().start(opening);
+        let (key, id, steps) = self.lock().operations.start(opening);
         self.perform(steps);
         Operation { id, kind, stop, key, operations: self.clone(), attempts: HashMap::new() }
     }
@@ -89,39 +97,42 @@ impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
     /// Selects the operations that a cancel ends, and publishes the status as it will be.
     #[must_use]
     pub fn cancel(&self, which: Option<&OperationId>) -> Cancelling {
-        let (cancelling, steps) = self.lock().cancel(which);
+        let (cancelling, steps) = self.lock().operations.cancel(which);
         self.perform(steps);
         cancelling
     }
 
     /// Ends the operations that a cancel selected.
     pub fn end_cancelled(&self, cancelling: Cancelling, usage: &Usage) {
-        let steps = self.lock().end_cancelled(cancelling, usage, Instant::now());
+        let steps = {
+            let Timed { operations, now } = &mut *self.lock();
+            operations.end_cancelled(cancelling, usage, *now)
+        };
         self.perform(steps);
     }
 
     /// The status of the session.
     #[must_use]
     pub fn status(&self) -> Status {
-        self.lock().status()
+        self.lock().operations.status()
     }
 
     /// As `session/status` lists them.
     #[must_use]
     pub fn list(&self) -> Vec<RunningOperation> {
-        self.lock().list()
+        self.lock().operations.list()
     }
 
     /// As the lock lists them.
     #[must_use]
     pub fn unfinished(&self) -> Vec<Unfinished> {
-        self.lock().unfinished()
+        self.lock().operations.unfinished()
     }
 
     /// As the lock lists them, with one that is about to start.
     #[must_use]
     pub fn unfinished_with(&self, opening: &Opening<K, O::Request>) -> Vec<Unfinished> {
-        self.lock().unfinished_with(opening)
+        self.lock().operations.unfinished_with(opening)
     }
 
     /// Refuses what changes the context while an operation in the foreground runs.
@@ -129,7 +140,7 @@ impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
     /// # Errors
     /// `Busy`, with the operation.
     pub fn idle(&self) -> Result<(), Failure> {
-        refuse(self.lock().busy())
+        refuse(self.lock().operations.busy())
     }
 
     /// Refuses an operation that has to wait for another one.
@@ -137,7 +148,7 @@ impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
     /// # Errors
     /// `Busy`, with the other one.
     pub fn room_for(&self, kind: &K) -> Result<(), Failure> {
-        refuse(self.lock().blocking(kind))
+        refuse(self.lock().operations.blocking(kind))
     }
 }
 
@@ -145,30 +156,21 @@ fn refuse(busy: Option<(&OperationId, &'static str)>) -> Result<(), Failure> {
     busy.map_or(Ok(()), |(id, kind)| Err(Failure::Busy { operation_id: id.clone(), kind }))
 }
 
-impl<K, W> Opening<K, W> {
-    /// An operation that starts now.
-    #[must_use]
-    pub fn now(kind: K, place: Place, asked: Asked<W>, usage: Usage, stop: Stop) -> Self {
-        let started_at = entry::timestamp(crate::clock::now());
-        Self { kind, place, asked, usage, stop, started: Instant::now(), started_at }
-    }
-}
-
-impl Asked<Reply> {
+impl Asked<Ticket> {
     /// A request of a client, with its `wait`.
     #[must_use]
-    pub fn by(reply: Reply, wait: Option<bool>) -> Self {
+    pub fn by(ticket: Ticket, wait: Option<bool>) -> Self {
         match wait {
-            Some(true) => Self::Waits(reply),
-            _ if reply.in_batch() => Self::Batched(reply),
-            _ => Self::Answered(reply),
+            Some(true) => Self::Waits(ticket),
+            _ if ticket.in_batch() => Self::Batched(ticket),
+            _ => Self::Answered(ticket),
         }
     }
 }
 
 /// An operation that has started. Its end is sent when it is finished or dropped, if not before: an operation around it
 /// that ends, ends it too.
-pub struct Operation<K: Kind = OperationKind, O: Outlet<K> = Emitter> {
+pub struct Operation<K: Kind = OperationKind, O: Outlet<K> = Effects> {
     /// Its id.
     pub id: OperationId,
     /// Its kind and cause.
@@ -185,29 +187,29 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
     /// Whether its end was not sent.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.operations.lock().is_open(self.key)
+        self.operations.lock().operations.is_open(self.key)
     }
 
     /// A place inside of it, for an operation with an id of its own.
     #[must_use]
-    pub fn inside(&self) -> Place {
-        Place::Inside(self.key, OperationId::fresh())
+    pub fn inside(&self, id: OperationId) -> Place {
+        Place::Inside(self.key, id)
     }
 
-    /// A place for a part of it.
+    /// A place for a part of it. The id is used where it has ended.
     #[must_use]
-    pub fn part(&self) -> Place {
-        Place::PartOf(self.key)
+    pub fn part(&self, spare: OperationId) -> Place {
+        Place::PartOf(self.key, spare)
     }
 
     /// Its result is being written: a cancel does not end it any more.
     pub fn commits(&self) {
-        self.operations.lock().commits(self.key);
+        self.operations.lock().operations.commits(self.key);
     }
 
     /// The write has to be repeated: until then a cancel ends it.
     pub fn commits_no_more(&self) {
-        self.operations.lock().commits_no_more(self.key);
+        self.operations.lock().operations.commits_no_more(self.key);
     }
 
     /// Sends an event of this operation, unless it has ended.
@@ -229,7 +231,7 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
 
     /// Sends that a request is repeated after `delay`.
     pub fn retry_starts(&self, source: RetrySource, attempt: u32, most: u32, delay: Duration, failure: &Failure) {
-        if self.operations.lock().retry_starts(self.key, source, attempt) {
+        if self.operations.lock().operations.retry_starts(self.key, source, attempt) {
             self.emit(Event::RetryStart {
                 source,
                 attempt,
@@ -243,7 +245,7 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
 
     /// Sends the outcome of a repeated request.
     pub fn retry_ends(&self, source: RetrySource, attempt: u32, failure: Option<&Failure>) {
-        if self.operations.lock().retry_ends(self.key, source, attempt) {
+        if self.operations.lock().operations.retry_ends(self.key, source, attempt) {
             self.emit(operations::retry_end(source, attempt, failure));
         }
     }
@@ -265,7 +267,10 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
 
     /// Ends it. `notices` are a title and a detail each.
     pub fn finish(self, end: End<K::Product>, usage: &Usage, notices: Vec<(String, String)>) {
-        let steps = self.operations.lock().end(self.key, end, Some(usage), notices, Instant::now());
+        let steps = {
+            let Timed { operations, now } = &mut *self.operations.lock();
+            operations.end(self.key, end, Some(usage), notices, *now)
+        };
         self.operations.perform(steps);
     }
 }
@@ -274,21 +279,22 @@ impl Operation {
     /// Whether the client cancelled a request that waits for the end.
     #[must_use]
     pub fn request_cancelled(&self) -> bool {
-        self.operations.lock().waiting(self.key).iter().any(Reply::cancelled)
+        self.operations.lock().operations.waiting(self.key).iter().any(Ticket::cancelled)
     }
 }
 
 impl<K: Kind, O: Outlet<K>> Drop for Operation<K, O> {
     fn drop(&mut self) {
-        let mut operations = self.operations.lock();
+        let mut timed = self.operations.lock();
+        let Timed { operations, now } = &mut *timed;
         if operations.is_open(self.key) {
             let what = format!(
                 "the {} ended unexpectedly, which is a defect of abridged; nothing was changed",
                 self.kind.name()
             );
             let end = End::Failed(Failure::Internal(what));
-            let steps = operations.end(self.key, end, None, Vec::new(), Instant::now());
-            drop(operations);
+            let steps = operations.end(self.key, end, None, Vec::new(), *now);
+            drop(timed);
             self.operations.perform(steps);
         }
     }

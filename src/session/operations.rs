@@ -108,8 +108,9 @@ pub enum Place {
     Top(OperationId),
     /// Inside another operation, with an id of its own.
     Inside(Key, OperationId),
-    /// A part of another operation: it has the id and the status of the whole.
-    PartOf(Key),
+    /// A part of another operation: it has the id and the status of the whole. The id here is used where the whole has
+    /// ended.
+    PartOf(Key, OperationId),
 }
 
 /// The request for an operation, and whether its answer introduces the id to the client.
@@ -248,15 +249,15 @@ impl<K: Kind, W> Operations<K, W> {
         self.next += 1;
         let wanted = match &place {
             Place::Top(_) => None,
-            Place::Inside(parent, _) | Place::PartOf(parent) => Some(*parent),
+            Place::Inside(parent, _) | Place::PartOf(parent, _) => Some(*parent),
         };
         let parent = wanted.filter(|parent| self.is_open(*parent));
         let too_late = parent != wanted || parent.is_some_and(|parent| self.is_stopping(parent));
         let (id, part) = match place {
             Place::Top(id) | Place::Inside(_, id) => (id, Part::Whole),
-            Place::PartOf(whole) => match self.find(whole) {
+            Place::PartOf(whole, spare) => match self.find(whole) {
                 Some(whole) => (whole.id.clone(), Part::OfParent),
-                None => (OperationId::fresh(), Part::Whole),
+                None => (spare, Part::Whole),
             },
         };
         let gone: Vec<_> = self.giving_way(&kind, parent).into_iter().map(|key| (key, End::Cancelled)).collect();
@@ -421,7 +422,7 @@ impl<K: Kind, W> Operations<K, W> {
     pub fn unfinished_with(&self, opening: &Opening<K, W>) -> Vec<Unfinished> {
         let operation_id = match &opening.place {
             Place::Top(id) | Place::Inside(_, id) => Some(id.clone()),
-            Place::PartOf(whole) => self.find(*whole).map(|whole| whole.id.clone()),
+            Place::PartOf(whole, _) => self.find(*whole).map(|whole| whole.id.clone()),
         };
         let about = operation_id.map(|operation_id| Unfinished {
             operation_id,

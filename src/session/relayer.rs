@@ -1,6 +1,6 @@
 //! The settings of a session as others ask for and change them.
 
-use super::{Session, state::SessionData};
+use super::{core::Core, state::SessionData};
 use crate::{
     protocol::{
         errors::Failure,
@@ -29,7 +29,7 @@ impl SessionData {
     }
 }
 
-impl Session {
+impl Core {
     /// Takes new layers from here on. What runs goes on with what it began with.
     pub(super) fn relayer(&mut self, layers: Layers) {
         let event = match self.state.relayer(layers) {
@@ -44,13 +44,13 @@ impl Session {
                 detail: Some(problem.to_string()),
             },
         };
-        self.emitter.emit(About::default(), &event);
+        self.emit(About::default(), event);
         if self.state.history().is_asleep() {
             return;
         }
         self.count();
         if self.work.is_none() {
-            self.tell_usage(self.state.usage());
+            self.send_usage(self.state.usage());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! State of a session apart from its operations: entries, settings, model, instructions, and the values that follow
 //! from them.
 
+use super::log_work::Fetched;
 use crate::{
     compaction::{
         gauge::{Fullness, Gauge},
@@ -10,7 +11,7 @@ use crate::{
         entry::Header,
         instructions::{Given, Instructions},
         path::{Path, Revision},
-        tokens::{self, Estimator},
+        tokens::Estimator,
     },
     ids::{EntryId, SessionId},
     log::{Stats, blobs::Blobs, history::History, repair::Repair},
@@ -29,6 +30,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
+    collections::HashSet,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -113,6 +115,8 @@ pub struct State {
     looked_at: Revision,
     /// Sums of the path, after their first use.
     meter: Mutex<Option<Meter>>,
+    /// Whether the tables of the tokenizer are loaded.
+    tokenizer: bool,
     /// Whether the tokenizer has counted every entry of the context. It stays true.
     counted: bool,
     model: Option<ModelRef>,
@@ -120,6 +124,8 @@ pub struct State {
     sourced: Arc<Sourced>,
     /// Windows learned from providers.
     pub learned: Learned,
+    /// Entries that were fetched for the request that is handled next.
+    pub fetched: Option<Fetched>,
     /// Whether the settings of the file apply without limits.
     trust: Trust,
 }
@@ -142,7 +148,7 @@ impl State {
     ) -> Result<Self, Problem> {
         let data = Arc::new(given.clone().over(stored(history.path(), trust)));
         let sourced = Arc::new(layers.with_session(data.settings.as_ref())?);
-        let mut state = Self {
+        Ok(Self {
             layers: layers.clone(),
             id: header.id.clone(),
             blobs: file.as_deref().and_then(Blobs::beside),
@@ -150,6 +156,7 @@ impl State {
             looked_at: history.path().revision(),
             instructions: Arc::new(data.instructions(history.path())),
             meter: Mutex::new(None),
+            tokenizer: false,
             counted: false,
             history,
             repairs: Vec::new(),
@@ -161,10 +168,9 @@ impl State {
             model,
             sourced,
             learned: Learned::default(),
+            fetched: None,
             trust,
-        };
-        state.settle_estimator();
-        Ok(state)
+        })
     }
 
     /// Replaces the data of the client.
@@ -235,20 +241,33 @@ impl State {
         *self.meter.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Moves to the tokenizer for good, if its tables are loaded and few tokens are left to count.
-    pub fn settle_estimator(&mut self) {
+    /// Records whether the tables of the tokenizer are loaded.
+    pub fn tokenizer_is(&mut self, loaded: bool) {
+        self.tokenizer = loaded;
+    }
+
+    /// The estimator that a write counts its entries with, where its tables are loaded.
+    #[must_use]
+    pub fn counts_with(&self) -> Option<Estimator> {
+        Some(self.wanted_estimator()).filter(|estimator| self.tokenizer && *estimator == Estimator::Tiktoken)
+    }
+
+    /// Moves to the tokenizer for good, if its tables are loaded and few tokens are left to count. `done` entries are
+    /// counted already. Returns whether the session uses the tokenizer. Entries that other work has counted meanwhile
+    /// make no difference, so that the same inputs give the same estimator.
+    pub fn settle_estimator(&mut self, done: &HashSet<EntryId>) -> bool {
         /// Largest number of uncounted tokens that are counted here: about a millisecond.
         const COUNTED_AT_ONCE: u64 = 4_000;
-        if self.counted || !tokens::ready() || self.wanted_estimator() == Estimator::Chars {
-            return;
+        if self.counted || !self.tokenizer || self.wanted_estimator() == Estimator::Chars {
+            return self.counted;
         }
         let path = self.history.path();
-        let kept = &path[path.first_kept()..];
-        let uncounted = || kept.iter().filter(|entry| entry.tokens_known(Estimator::Tiktoken).is_none());
-        if uncounted().map(|entry| u64::from(entry.tokens(Estimator::Chars))).sum::<u64>() <= COUNTED_AT_ONCE {
-            uncounted().for_each(|entry| entry.count());
+        let left = || path[path.first_kept()..].iter().filter(|entry| !done.contains(&entry.id));
+        if left().map(|entry| u64::from(entry.tokens(Estimator::Chars))).sum::<u64>() <= COUNTED_AT_ONCE {
+            left().for_each(|entry| entry.count());
             self.counted = true;
         }
+        self.counted
     }
 
     /// Estimator of a decision. Counting may be necessary first.

@@ -1,12 +1,11 @@
 //! The compaction of a session, by its phase. Each phase holds the values that belong to it, so a plan without a request
 //! or a draft without an operation cannot exist.
 
-use super::{kind::OperationKind, operation::Operation, stop::Stop};
+use super::{effects::Ticket, jobs::PlanMade, kind::OperationKind, operation::Operation, stop::Stop};
 use crate::{
-    compaction::{draft::Draft, request::Planned},
+    compaction::draft::Draft,
     ids::OperationId,
     protocol::{errors::Failure, types::CompactParams},
-    wire::rpc::Reply,
 };
 
 /// A request for a compaction whose start event was not sent yet.
@@ -17,8 +16,8 @@ pub(super) struct Request {
     pub kind: OperationKind,
     /// Its params.
     pub params: CompactParams,
-    /// Its answer.
-    pub reply: Reply,
+    /// Its ticket.
+    pub ticket: Ticket,
     /// Stops the planning, and later the drafting.
     pub stop: Stop,
 }
@@ -32,7 +31,7 @@ pub(super) enum Work {
     /// A plan is being made. No start event was sent.
     Planning(Request),
     /// A plan waits until the write before it is done, because its start is recorded in the lock, which is with the writer.
-    Planned(Request, Box<Result<Planned, Failure>>),
+    Planned(Request, Box<Result<PlanMade, Failure>>),
     /// A draft is being made.
     Drafting(Operation),
     /// A draft waits until the write before it is done.
@@ -104,7 +103,7 @@ impl Work {
     pub fn request_cancelled(&self) -> bool {
         match self {
             Self::None | Self::Committing(_) => false,
-            Self::Planning(request) | Self::Planned(request, _) => request.reply.cancelled(),
+            Self::Planning(request) | Self::Planned(request, _) => request.ticket.cancelled(),
             Self::Drafting(operation) | Self::Drafted(operation, _) => operation.request_cancelled(),
         }
     }

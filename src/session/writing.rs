@@ -1,20 +1,16 @@
 //! Writes of a session: to the disk, and announced afterwards.
 
 use super::{
-    Append, Done, Ending, Input, Session, Write, Writer,
     command::Command,
+    core::{Append, Core, LogState, Write},
     edit::{self, Edit},
+    effects::{Effect, Ticket},
+    log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork},
 };
 use crate::{
-    conversation::{
-        context::others,
-        entry::{Entry, Stamps},
-        mirroring,
-        path::Path,
-        tokens::{self, Estimator},
-    },
+    conversation::{context::others, entry::Entry, mirroring, path::Path},
     ids::OperationId,
-    log::{Appended, Log, error::StoreError, history::Library, index::Spot, memory::Ephemeral, source::Placed},
+    log::{Appended, error::StoreError, index::Spot, source::Placed},
     protocol::{
         errors::Failure,
         events::Event,
@@ -22,12 +18,9 @@ use crate::{
     },
     provider::overflow::{self, Meaning, Overflow},
     session::commands::{append, entries},
-    wire::{outbox::About, rpc::Reply, transport},
+    wire::{outbox::About, transport},
 };
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 /// Size above which an entry is announced by its id and type alone, in bytes.
 const LARGEST_ANNOUNCED: usize = 48 * 1024;
@@ -45,32 +38,10 @@ impl Write {
     }
 }
 
-/// A path with the values from before its first entry, as far as an index knows them.
-pub(super) fn with_its_past(mut path: Path, library: Option<&Library>) -> Path {
-    if let Some(library) = library {
-        library.look_into_the_past(&mut path);
-    }
-    path
-}
-
-impl Session {
-    /// Runs work on the log away from the session. No command is handled meanwhile.
-    pub(super) fn with_log(&mut self, work: impl FnOnce(&mut dyn Log) -> Done + Send + 'static) {
-        let end = match &self.writer {
-            Writer::Ready(log) => log.end(),
-            Writer::Away { .. } => unreachable!("commands and drafts wait while a write is out"),
-        };
-        let Writer::Ready(mut log) = std::mem::replace(&mut self.writer, Writer::Away { end }) else { return };
-        self.state.stats = log.stats();
-        self.spawn(move || match catch_unwind(AssertUnwindSafe(|| work(&mut *log))) {
-            Ok(done) => Input::Back { log, done },
-            Err(_) => Input::Lost,
-        });
-    }
-
+impl Core {
     /// Adds the texts that other programs lack since a compaction between a call and its result. Entries on another branch
     /// get none, because these texts belong to the current path.
-    pub(super) fn add_texts_held_back(&self, appends: &mut [Append]) {
+    pub(super) fn add_texts_held_back(&mut self, appends: &mut [Append]) {
         let (path, prompts) = (self.state.path(), &self.state.settings().prompts);
         if !others::may_lack_texts(path, prompts) {
             return;
@@ -79,73 +50,59 @@ impl Session {
         if !path.continues_with_all(&staged) {
             return;
         }
-        let mirrors = mirroring::with_mirrors(path, &staged, prompts, &mut Stamps::system());
+        let mirrors = mirroring::with_mirrors(path, &staged, prompts, &mut self.stamps);
         if let Some(last) = appends.last_mut() {
             last.staged.entries.extend(mirrors);
         }
     }
 
-    /// Writes entries; the result comes back as an input.
-    pub(super) fn write(&mut self, what: Write) {
-        if let Write::Edit { staged: edit::Staged { undoing: Some(_), .. }, .. } = &what {
-            return self.write_undo(what);
-        }
-        let entries = what.entries();
-        let lines: Vec<String> = entries.iter().map(|entry| entry.line().to_owned()).collect();
-        let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
-        let goes_on = self.state.path().continues_with_all(&entries);
-        let source = self.state.history().source().cloned();
-        let library = self.state.history().library();
-        let counted = tokens::ready() && self.state.wanted_estimator() == Estimator::Tiktoken;
-        self.with_log(move |log| {
-            let appended = log.append(&lines, leaf.as_ref());
-            let path = match (&appended, source) {
-                (Ok(Appended::Written { others, .. }), Some(source)) if !goes_on || !others.is_empty() => {
-                    Some(source.path_from(log.end()).map(|path| with_its_past(path, library.as_ref())))
-                }
-                _ => None,
-            };
-            if counted {
-                // The time of the count is the writer's, and every answer has counts in the place of estimates.
-                entries.iter().for_each(|entry| entry.count());
-                if let Some(Ok(path)) = &path {
-                    path[path.first_kept()..].iter().for_each(|entry| entry.count());
-                }
-            }
-            Done::Wrote { appended, path, what: Box::new(what) }
-        });
+    /// Writes entries. The result comes back as an input.
+    pub(super) fn write(&mut self, mut write: Write) {
+        let work = match &mut write {
+            Write::Edit { staged, .. } if staged.undoing.is_some() => self.undo_work(staged),
+            write => self.append_work(write),
+        };
+        self.log_out(work, Some(write));
     }
 
-    /// Writes an undo. Its entries depend on the path without the compaction, which is read first.
-    fn write_undo(&mut self, mut what: Write) {
-        let Write::Edit { staged, .. } = &mut what else { return };
-        let Some(undoing) = staged.undoing.take() else { return };
-        let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
-        let library = self.state.history().library();
-        let reader = self.state.history().reader();
-        self.with_log(move |log| {
-            let marker = undoing.marker().clone();
-            let (entries, path) = match reader.path_behind(marker, log.end()) {
-                Ok(path) => undoing.complete(with_its_past(path, library.as_ref()), &mut Stamps::system()),
-                Err(error) => return Done::Wrote { appended: Err(error), path: None, what: Box::new(what) },
-            };
-            let lines: Vec<String> = entries.iter().map(|entry| entry.line().to_owned()).collect();
-            let appended = log.append(&lines, leaf.as_ref());
-            if let Write::Edit { staged, .. } = &mut what {
-                staged.entries = entries;
-            }
-            Done::Wrote { appended, path: Some(Ok(path)), what: Box::new(what) }
-        });
+    fn append_work(&self, write: &Write) -> LogWork {
+        let entries = write.entries();
+        LogWork::Append(AppendWork {
+            leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
+            continues: self.state.path().continues_with_all(&entries),
+            source: self.state.history().source().cloned(),
+            library: self.state.history().library(),
+            count: self.state.counts_with(),
+            entries,
+        })
+    }
+
+    /// An undo. Its entries depend on the path without the compaction, which is read first.
+    fn undo_work(&mut self, staged: &mut edit::Staged) -> LogWork {
+        let Some(undoing) = staged.undoing.take() else { unreachable!("an undo is staged") };
+        LogWork::Undo(Box::new(UndoWork {
+            undoing: *undoing,
+            leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
+            reader: self.state.history().reader(),
+            library: self.state.history().library(),
+            stamps: self.stamps.fork(),
+        }))
     }
 
     /// The log is back.
-    pub(super) fn back(&mut self, log: Box<dyn Log>, done: Done) {
-        self.writer = Writer::Ready(log);
+    pub(super) fn log_is_back(&mut self, done: Option<LogDone>, facts: LogFacts) {
+        let write = match std::mem::replace(&mut self.log, LogState::Ready(facts)) {
+            LogState::Writing(_, write) => Some(write),
+            LogState::Reading(_) | LogState::Ready(_) => None,
+        };
+        let Some(done) = done else { return self.log_is_lost() };
         self.record_running();
-        match done {
-            Done::Wrote { appended, path, what } => self.wrote(appended, path, *what),
-            Done::Woke(path) => self.woke(path),
-            Done::CaughtUp(grown) => self.caught_up(grown),
+        match (done, write) {
+            (LogDone::Wrote { appended, path, undone }, Some(write)) => self.wrote(appended, path, undone, write),
+            (LogDone::Woke(path), None) => self.woke(path),
+            (LogDone::CaughtUp(grown), None) => self.caught_up(grown),
+            (LogDone::Fetched(fetched), None) => self.fetched(fetched),
+            _ => tracing::error!("a result of the log belongs to no work"),
         }
         if !self.index.commands.is_empty() {
             self.start_indexing();
@@ -153,15 +110,21 @@ impl Session {
     }
 
     /// A panic has lost the log: the session ends, and waiting requests are answered.
-    pub(super) fn lost(&mut self) {
-        self.writer = Writer::Ready(Box::new(Ephemeral));
+    fn log_is_lost(&mut self) {
         self.stop_running(None);
-        if !matches!(self.ending, Ending::Now(_)) {
-            self.ending = Ending::Now(Vec::new());
-        }
+        self.end_now();
     }
 
-    fn wrote(&mut self, appended: Result<Appended, StoreError>, path: Option<Result<Path, StoreError>>, what: Write) {
+    fn wrote(
+        &mut self,
+        appended: Result<Appended, StoreError>,
+        path: Option<Result<Path, StoreError>>,
+        undone: Option<Vec<Arc<Entry>>>,
+        mut write: Write,
+    ) {
+        if let (Write::Edit { staged, .. }, Some(undone)) = (&mut write, undone) {
+            staged.entries = undone;
+        }
         let at = match appended {
             Ok(Appended::Written { at, others }) => {
                 // These entries came in between and are on branches of their own.
@@ -175,13 +138,13 @@ impl Session {
             Ok(Appended::Behind(grown)) => {
                 // Another program was faster. Its entries are added, and the write is tried again behind them.
                 self.take_in(grown);
-                return self.again(what);
+                return self.again(write);
             }
-            Err(error) => return self.not_written(&Failure::from(error), what),
+            Err(error) => return self.not_written(&Failure::from(error), write),
         };
         self.state.change(|history| {
             let mut offset = at;
-            for entry in what.entries() {
+            for entry in write.entries() {
                 let spot = Spot { offset, length: entry.line().len() as u32 };
                 offset += u64::from(spot.length) + 1;
                 history.push(entry, Some(spot));
@@ -196,13 +159,13 @@ impl Session {
             }
             history.complete();
         });
-        match what {
+        match write {
             Write::Appends(appends) => appends.into_iter().for_each(|append| self.appended(append)),
             Write::Compaction { costs, entry, mirrors, draft } => {
                 self.compacted(&costs.entries, &entry, &mirrors, &draft.made, Ok(()));
             }
             Write::Costs(costs) => costs.entries.iter().for_each(|entry| self.announce(entry, None)),
-            Write::Edit { edit, staged, reply } => self.edited(&*edit, staged, reply),
+            Write::Edit { edit, staged, ticket } => self.edited(&*edit, staged, ticket),
         }
     }
 
@@ -222,22 +185,22 @@ impl Session {
         }
     }
 
-    fn not_written(&mut self, failure: &Failure, what: Write) {
-        match what {
-            Write::Appends(appends) => appends.into_iter().for_each(|append| append.reply.fail(failure)),
+    fn not_written(&mut self, failure: &Failure, write: Write) {
+        match write {
+            Write::Appends(appends) => appends.into_iter().for_each(|append| append.ticket.fail(failure)),
             Write::Compaction { entry, draft, .. } => {
                 self.compacted(&[], &entry, &[], &draft.made, Err(failure.clone()));
             }
             Write::Costs(_) => tracing::warn!(%failure, "costs of model requests could not be written"),
-            Write::Edit { reply, .. } => reply.fail(failure),
+            Write::Edit { ticket, .. } => ticket.fail(failure),
         }
     }
 
-    fn again(&mut self, what: Write) {
-        match what {
+    fn again(&mut self, write: Write) {
+        match write {
             Write::Appends(appends) => {
-                for Append { params, reply, .. } in appends.into_iter().rev() {
-                    self.commands.push_front(Command::Append(params, reply));
+                for Append { params, ticket, .. } in appends.into_iter().rev() {
+                    self.queue.put_back(Command::Append(params), ticket);
                 }
             }
             Write::Compaction { costs, draft, .. } => {
@@ -245,15 +208,15 @@ impl Session {
                 self.draft_again(draft);
             }
             Write::Costs(costs) => self.costs.put_back(costs),
-            Write::Edit { edit, reply, .. } => self.commands.push_front(Command::Edit(edit, reply)),
+            Write::Edit { edit, ticket, .. } => self.queue.put_back(Command::Edit(edit), ticket),
         }
     }
 
-    fn appended(&mut self, Append { staged, reply, .. }: Append) {
+    fn appended(&mut self, Append { staged, ticket, .. }: Append) {
         self.learn_from(&staged.entries);
         self.count();
         let usage = self.state.usage();
-        reply.ok(&AppendAnswer {
+        ticket.ok(&AppendAnswer {
             entry_ids: staged.entries.iter().filter(|entry| !entry.is_marker()).map(|entry| entry.id.clone()).collect(),
             leaf_entry_id: self.state.visible_leaf(),
             usage: usage.clone(),
@@ -262,11 +225,11 @@ impl Session {
         for entry in &staged.entries {
             self.announce(entry, None);
         }
-        self.tell_usage(usage);
+        self.send_usage(usage);
     }
 
     /// The error of a failed answer may state the model's window.
-    fn learn_from(&self, entries: &[Arc<Entry>]) {
+    fn learn_from(&mut self, entries: &[Arc<Entry>]) {
         if !self.state.settings().settings.tokens.learn_window {
             return;
         }
@@ -276,31 +239,51 @@ impl Session {
                 continue;
             };
             let model = failed.model.or_else(|| self.state.model(self.state.path()));
-            if let Some(model) = model {
-                self.idle.access().windows.learn(&model, window);
+            if let Some(model) = model
+                && self.state.learned.learn(&model, window)
+            {
+                self.effects.push(Effect::Learn(model, window));
+            }
+        }
+    }
+
+    /// Reads the entries that a command needs. The command is handled again behind the read, before all others.
+    pub(super) fn fetch(&mut self, fetch: Fetch, command: Command, ticket: Ticket) {
+        self.queue.put_back(command, ticket);
+        self.log_out(LogWork::Fetch(fetch), None);
+    }
+
+    fn fetched(&mut self, fetched: Result<Fetched, StoreError>) {
+        match fetched {
+            Ok(fetched) => self.state.fetched = Some(fetched),
+            Err(error) => {
+                if let Some((_, ticket)) = self.queue.next() {
+                    ticket.fail(&error.into());
+                }
             }
         }
     }
 
     /// Makes the entries of a request and writes them. A request without entries is answered immediately.
-    pub(super) fn edit(&mut self, edit: Box<dyn Edit>, reply: Reply) {
-        if reply.cancelled() {
-            return reply.fail(&Failure::Cancelled);
+    pub(super) fn edit(&mut self, edit: Box<dyn Edit>, ticket: Ticket) {
+        if ticket.cancelled() {
+            return ticket.fail(&Failure::Cancelled);
         }
         let busy = || if edit.rewrites_context() { self.free() } else { Ok(()) };
         if let Err(failure) = self.writable().and_then(|()| busy()) {
-            return reply.fail(&failure);
+            return ticket.fail(&failure);
         }
-        match edit.stage(&self.state) {
-            Ok(staged) if staged.entries.is_empty() => self.edited(&*edit, staged, reply),
-            Ok(staged) => self.write(Write::Edit { edit, staged, reply }),
-            Err(edit::NotStaged::NeedsIndex) => self.await_index(Command::Edit(edit, reply)),
-            Err(edit::NotStaged::Failed(failure)) => reply.fail(&failure),
+        match edit.stage(&self.state, &mut self.stamps) {
+            Ok(staged) if staged.entries.is_empty() => self.edited(&*edit, staged, ticket),
+            Ok(staged) => self.write(Write::Edit { edit, staged, ticket }),
+            Err(edit::NotStaged::NeedsIndex) => self.await_index(Command::Edit(edit), ticket),
+            Err(edit::NotStaged::NeedsEntries(fetch)) => self.fetch(fetch, Command::Edit(edit), ticket),
+            Err(edit::NotStaged::Failed(failure)) => ticket.fail(&failure),
         }
     }
 
     /// Answers a request whose entries are on disk, and sends its events.
-    fn edited(&mut self, edit: &dyn Edit, staged: edit::Staged, reply: Reply) {
+    fn edited(&mut self, edit: &dyn Edit, staged: edit::Staged, ticket: Ticket) {
         if staged.stores_model() {
             self.state.stored_model();
         }
@@ -308,16 +291,16 @@ impl Session {
             self.state.stored_data();
         }
         self.count();
-        edit.answer(self, &staged, reply);
+        ticket.answer(edit.answer(self, &staged));
         for entry in &staged.entries {
             self.announce(entry, None);
         }
         if !staged.entries.is_empty()
             && let Some(event) = edit.event(&self.state, &staged)
         {
-            self.emitter.emit(About::default(), &event);
+            self.emit(About::default(), event);
         }
-        self.tell_usage(self.state.usage());
+        self.send_usage(self.state.usage());
     }
 
     pub(super) fn announce(&self, entry: &Entry, operation: Option<OperationId>) {
@@ -326,6 +309,6 @@ impl Session {
             entry: whole.then(|| entries::wire(entry)),
             entry_type: (!whole).then(|| entry.kind.clone()),
         };
-        self.emitter.emit(About { entry: Some(entry.id.clone()), operation }, &event);
+        self.emit(About { entry: Some(entry.id.clone()), operation }, event);
     }
 }

@@ -12,41 +12,45 @@ use crate::{
     protocol::{SessionAppend, errors::Failure, types::AppendParams},
     provider::Api,
     session::{
-        Append, Session,
         command::{Command, CommandMethod},
+        core::{Append, Core},
+        edit::NotStaged,
+        effects::Ticket,
+        log_work::{Fetch, Fetched},
         state::State,
     },
-    wire::rpc::Reply,
 };
 use fields::Missing;
 use serde_json::{Value, value::RawValue};
 use std::sync::Arc;
 
 impl CommandMethod for SessionAppend {
-    fn command(params: AppendParams, reply: Reply) -> Command {
-        Command::Append(params, reply)
+    fn command(params: AppendParams) -> Command {
+        Command::Append(params)
     }
 }
 
-impl Session {
+impl Core {
     /// Makes the entries of an append behind those before it, or refuses it.
-    pub(in crate::session) fn stage(&mut self, params: AppendParams, reply: Reply, appends: &mut Vec<Append>) {
-        if reply.cancelled() {
-            return reply.fail(&Failure::Cancelled);
+    pub(in crate::session) fn stage(&mut self, params: AppendParams, ticket: Ticket, appends: &mut Vec<Append>) {
+        if ticket.cancelled() {
+            return ticket.fail(&Failure::Cancelled);
         }
         if let Err(failure) = self.writable() {
-            return reply.fail(&failure);
+            return ticket.fail(&failure);
         }
         if params.parent_entry_id.as_ref().is_some_and(|parent| self.state.path().position(parent).is_none())
             && self.state.history().index().is_none()
         {
-            return self.await_index(Command::Append(params, reply));
+            return self.await_index(Command::Append(params), ticket);
         }
         let before = appends.last().and_then(|append| append.staged.entries.last());
         let leaf = before.or_else(|| self.state.path().last()).map(|entry| entry.id.clone());
-        match stage(&self.state, leaf.as_ref(), &params) {
-            Ok(staged) => appends.push(Append { params, staged, reply }),
-            Err(failure) => reply.fail(&failure),
+        match stage(&self.state, leaf.as_ref(), &params, &mut self.stamps) {
+            Ok(staged) => appends.push(Append { params, staged, ticket }),
+            Err(NotStaged::NeedsIndex) => self.await_index(Command::Append(params), ticket),
+            Err(NotStaged::NeedsEntries(fetch)) => self.fetch(fetch, Command::Append(params), ticket),
+            Err(NotStaged::Failed(failure)) => ticket.fail(&failure),
         }
     }
 }
@@ -62,27 +66,31 @@ pub struct Staged {
 ///
 /// # Errors
 /// When a message is not one, or the client's picture of the session is not how it is.
-pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Result<Staged, Failure> {
+pub fn stage(
+    state: &State,
+    leaf: Option<&EntryId>,
+    params: &AppendParams,
+    stamps: &mut Stamps,
+) -> Result<Staged, NotStaged> {
     if let Some(expected) = &params.expected_leaf_id
         && !state.unchanged_since(expected)
     {
-        return Err(Failure::ContentModified { leaf: state.visible_leaf() });
+        return Err(Failure::ContentModified { leaf: state.visible_leaf() }.into());
     }
     if let Some(parent) = &params.parent_entry_id
         && state.path().position(parent).is_none()
         && state.history().index().is_none_or(|index| index.find(parent).is_none())
     {
-        return Err(Failure::no_entry(parent));
+        return Err(Failure::no_entry(parent).into());
     }
     if params.messages.is_empty() {
-        return Err(Failure::params("messages", "at least one message is needed"));
+        return Err(Failure::params("messages", "at least one message is needed").into());
     }
     let branch = params.parent_entry_id.as_ref().map(|parent| behind_mirrors(state, parent)).transpose()?;
     let mut parent = branch.or_else(|| leaf.cloned());
     let mut staged = Staged::default();
     let model = state.model(state.path());
     let api_of = |model: &ModelRef| api_of(state, model);
-    let mut stamps = Stamps::system();
     let now = stamps.now().as_millisecond();
     for (at, message) in params.messages.iter().enumerate() {
         let tool_of = |call: &CallId| tool_of(call, staged.entries.iter().rev().chain(state.path().iter().rev()));
@@ -105,7 +113,7 @@ pub fn stage(state: &State, leaf: Option<&EntryId>, params: &AppendParams) -> Re
 
 /// The last of the lines for other programs that belong to an entry, where there are any: what goes on behind the entry
 /// goes on behind them. Behind the leaf as clients see it these are all markers.
-fn behind_mirrors(state: &State, parent: &EntryId) -> Result<EntryId, Failure> {
+fn behind_mirrors(state: &State, parent: &EntryId) -> Result<EntryId, NotStaged> {
     let (path, history) = (state.path(), state.history());
     if path.visible_leaf() == Some(parent)
         && let Some(leaf) = path.last()
@@ -113,8 +121,6 @@ fn behind_mirrors(state: &State, parent: &EntryId) -> Result<EntryId, Failure> {
         return Ok(leaf.id.clone());
     }
     let mut last = parent.clone();
-    let belongs =
-        |entry: &Entry, last: &EntryId| matches!(entry.body, Body::Mirror(_)) && entry.parent.as_ref() == Some(last);
     if let Some(place) = path.position(parent) {
         for entry in path[place + 1..].iter().take_while(|entry| matches!(entry.body, Body::Mirror(_))) {
             last = entry.id.clone();
@@ -122,10 +128,11 @@ fn behind_mirrors(state: &State, parent: &EntryId) -> Result<EntryId, Failure> {
     } else if let Some(index) = history.index()
         && let Some(place) = index.find(parent)
     {
-        for entry in history.wanted(index.after(Some(place))).read() {
-            match entry? {
-                entry if belongs(&entry, &last) => last = entry.id.clone(),
-                _ => break,
+        match &state.fetched {
+            Some(Fetched::Mirrors(of, found)) if of == parent => last = found.clone(),
+            _ => {
+                let wanted = history.wanted(index.after(Some(place)));
+                return Err(NotStaged::NeedsEntries(Fetch::Mirrors(parent.clone(), wanted)));
             }
         }
     }

@@ -4,20 +4,20 @@ use crate::{
     ids::OperationId,
     protocol::{errors::Failure, types::Cancelled},
     session::{
-        Session,
         command::Command,
         commands::compacting::BY_CLIENT,
-        handle::CancelReply,
-        operations::{Asked, Cancelling, End, Kind as _, Opening, Place},
+        core::Core,
+        effects::{Ticket, TicketNumber},
+        operations::{Asked, Cancelling, End, Kind as _, Place},
         stop::Stop,
         work::{Request, Work},
     },
 };
 
-impl Session {
+impl Core {
     /// Cancels the operation with this id, or without one all that runs and the compactions that wait for their turn. The
     /// answer goes out before the end events.
-    pub(in crate::session) fn cancel(&mut self, which: Option<&OperationId>, reply: CancelReply) {
+    pub(in crate::session) fn cancel(&mut self, which: Option<&OperationId>, ticket: Ticket) {
         let cancelling = self.operations.cancel(which);
         let mut unstarted: Vec<Request> = self.work.take_unstarted(which).into_iter().collect();
         if which.is_none() {
@@ -25,7 +25,7 @@ impl Session {
         }
         let named =
             |request: &Request| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
-        reply.answer(cancelling.named.iter().cloned().chain(unstarted.iter().map(named)).collect());
+        ticket.cancelled_these(cancelling.named.iter().cloned().chain(unstarted.iter().map(named)).collect());
         self.end_cancelled(cancelling);
         unstarted.into_iter().for_each(|request| self.begin_cancelled(request));
     }
@@ -43,52 +43,47 @@ impl Session {
         if cancelling.ends_nothing() {
             return;
         }
-        self.operations.end_cancelled(cancelling, &self.told);
+        self.operations.end_cancelled(cancelling, &self.sent_usage);
         if self.work.operation().is_some_and(|operation| !operation.is_open()) {
             self.work = Work::None;
         }
         self.record_running();
-        self.answer_waiting();
+        self.answer_held();
     }
 
     /// Takes out the compactions that were sent before a cancel and have not been handled.
     fn take_waiting_compactions(&mut self) -> Vec<Request> {
-        let mut taken = Vec::new();
-        for command in std::mem::take(&mut self.commands) {
-            match command {
-                Command::Compact(params, reply) if params.dry_run != Some(true) => {
-                    taken.push(Request {
-                        id: OperationId::fresh(),
-                        kind: BY_CLIENT,
-                        params,
-                        reply,
-                        stop: Stop::default(),
-                    });
-                }
-                command => self.commands.push_back(command),
+        let waiting = self.queue.take_out(Command::can_be_cancelled);
+        let request = |(command, ticket)| match command {
+            Command::Compact(params) => {
+                let id = self.stamps.operation();
+                Some(Request { id, kind: BY_CLIENT, params, ticket, stop: Stop::default() })
             }
-        }
-        taken
+            _ => None,
+        };
+        waiting.into_iter().filter_map(request).collect()
     }
 
     /// Starts and ends a compaction that was cancelled before its start was sent.
     fn begin_cancelled(&mut self, request: Request) {
-        let Request { id, kind, params, reply, stop } = request;
+        let Request { id, kind, params, ticket, stop } = request;
         stop.request();
         if !self.work.is_none() {
-            return reply.fail(&Failure::Cancelled);
+            return ticket.fail(&Failure::Cancelled);
         }
         let usage = self.state.usage();
-        let opening = Opening::now(kind, Place::Top(id), Asked::by(reply, params.wait), usage, stop);
+        let opening = self.opening(kind, Place::Top(id), Asked::by(ticket, params.wait), usage, stop);
         let operation = self.operations.start(opening);
         self.finish(operation, End::Cancelled);
     }
 
-    /// Answers the waiting requests that the client cancelled. A compaction ends with its request.
-    pub(in crate::session) fn end_cancelled_requests(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        for (params, reply) in waiting {
-            if reply.cancelled() { reply.fail(&Failure::Cancelled) } else { self.waiting.push((params, reply)) }
+    /// Answers a waiting request that the client cancelled. A compaction ends with its request. A command that waits for
+    /// its turn is answered then.
+    pub(in crate::session) fn request_cancelled(&mut self, request: TicketNumber) {
+        self.effects.cancel(request);
+        let held = std::mem::take(&mut self.held);
+        for (params, ticket) in held {
+            if ticket.cancelled() { ticket.fail(&Failure::Cancelled) } else { self.held.push((params, ticket)) }
         }
         if self.work.request_cancelled() {
             let id = self.work.id().cloned();

@@ -3,28 +3,28 @@
 use crate::{
     protocol::{SessionClose, types::SessionParams},
     session::{
-        Ending, Session,
         command::{Command, CommandMethod},
+        core::{Core, Ending},
+        effects::Ticket,
     },
-    wire::rpc::Reply,
 };
 
 /// A close waits for nothing but the requests before it.
 impl CommandMethod for SessionClose {
-    fn command(_: SessionParams, reply: Reply) -> Command {
-        Command::Close(reply)
+    fn command(_: SessionParams) -> Command {
+        Command::Close
     }
 }
 
-impl Session {
-    /// Ends the session. Running work is cancelled. `reply` is answered when the file is closed.
-    pub(in crate::session) fn leave(&mut self, reply: Option<Reply>) {
-        let mut replies: Vec<Reply> = reply.into_iter().collect();
+impl Core {
+    /// Ends the session. Running work is cancelled. The ticket is answered when the file is closed.
+    pub(in crate::session) fn leave(&mut self, ticket: Ticket) {
+        let mut tickets = vec![ticket];
         if let Ending::Now(before) = &mut self.ending {
-            replies.append(before);
+            tickets.append(before);
         }
         self.stop_running(None);
         self.reads.stop.request();
-        self.ending = Ending::Now(replies);
+        self.ending = Ending::Now(tickets);
     }
 }

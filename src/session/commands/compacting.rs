@@ -2,104 +2,76 @@
 
 use crate::{
     ask::{
+        access::ModelAccess,
         purpose::Purpose,
-        request::{Origin, RetryOutcome, Update},
+        request::{RetryOutcome, Update},
     },
     compaction::{
         draft::Draft,
         meter,
-        preview::Preview,
         request::{PlanRequest, Planned},
     },
     conversation::{
-        entry::{Entry, Stamps},
+        entry::{self, Entry},
         mirroring,
     },
     ids::{EntryId, OperationId},
     log::history::History,
-    models::candidates::{self, Candidate, Situation, Unfit},
     protocol::{
         SessionCompact,
         errors::Failure,
         events::{ChunkSource, Event, Reason, Stage},
-        types::{
-            CompactAnswer, CompactMethod, CompactParams, CompactionResult, Initiator, Preparation, SummaryMethod, Usage,
-        },
+        types::{CompactParams, CompactionResult, Initiator, SummaryMethod, Usage},
     },
-    provider::{Delta, keys},
+    provider::Delta,
     session::{
-        Input, Session, Write,
         command::{Command, CommandMethod},
+        core::{Core, Write},
         costs::CostEntries,
-        draft_job::{self, DraftJob},
-        handle::Urgent,
+        effects::{Answer, Ticket},
+        jobs::{self, DraftOrder, Job, PlanMade, PlanOrder, defect},
         kind::OperationKind,
         operation::Operation,
         operations::{Asked, End, Kind as _, Opening, Place},
-        pool::{self, Report},
         result::sent,
         stop::Stop,
         work::{Request, Work},
     },
     summary::{SPLIT_TURN, made::Made, model::writer::Step},
-    wire::rpc::Reply,
 };
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 /// The kind of a compaction that a client asks for.
 pub const BY_CLIENT: OperationKind = OperationKind::Compaction(Reason::Manual);
 
 impl CommandMethod for SessionCompact {
-    fn command(params: CompactParams, reply: Reply) -> Command {
-        Command::Compact(params, reply)
+    fn command(params: CompactParams) -> Command {
+        Command::Compact(params)
     }
 }
 
-impl Session {
-    pub(in crate::session) fn compact(&mut self, params: CompactParams, reply: Reply) {
-        if reply.cancelled() {
-            return reply.fail(&Failure::Cancelled);
+impl Core {
+    pub(in crate::session) fn compact(&mut self, params: CompactParams, ticket: Ticket) {
+        if ticket.cancelled() {
+            return ticket.fail(&Failure::Cancelled);
         }
         let dry_run = params.dry_run == Some(true);
         if let Err(failure) = self.may_compact(&params, dry_run) {
-            return reply.fail(&failure);
+            return ticket.fail(&failure);
         }
-        let id = OperationId::fresh();
-        let stop = if dry_run { self.reads.stop.clone() } else { Stop::default() };
-        let plan = self.plan_request(&params);
+        let request = self.plan_request(&params);
+        let method = params.method;
         if dry_run {
-            let settings = self.state.settings().clone();
-            let candidates = self.candidates(params.method);
-            return self.spawn_read(move || {
-                let result = guarded(|| Ok(plan.plan(&|| stop.requested())?)).map(|planned| {
-                    let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
-                    let requests = summarizer.map(|it| draft_job::requests(&planned.plan, it, &settings));
-                    let summarizer = summarizer.map(|it| it.model.clone());
-                    let preview = Preview::of(&planned.plan, &settings.settings);
-                    let preparation = Preparation::of(&planned.plan, preview, summarizer, requests.unwrap_or(0));
-                    CompactAnswer::DryRun { preparation }
-                });
-                reply.with(result);
-            });
+            let stop = self.reads.stop.clone();
+            let read = move |access: &ModelAccess| Answer::from(jobs::dry_run(request, method, access, &stop));
+            return self.spawn_read_with(ticket, Box::new(read));
         }
-        let urgent = self.urgent.clone();
-        reply.on_cancel(move || drop(urgent.send(Box::new(Urgent::TakenBack))));
-        let stopped = stop.clone();
-        self.work = Work::Planning(Request { id: id.clone(), kind: BY_CLIENT, params, reply, stop });
-        self.spawn(move || Input::Planned { id, result: guarded(|| Ok(plan.plan(&|| stopped.requested())?)) });
+        let (id, stop) = (self.stamps.operation(), Stop::default());
+        self.start(Job::Plan(PlanOrder { id: id.clone(), request, method, stop: stop.clone() }));
+        self.work = Work::Planning(Request { id, kind: BY_CLIENT, params, ticket, stop });
     }
 
     fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
-        if params.method == Some(CompactMethod::Llm) && self.candidates(params.method).is_empty() {
-            let what = "there is no model to ask: name one in `models` or `defaultModel` of the settings, set the key of \
-                        the session's model in the environment, or declare `llm` at initialize; without `method` the \
-                        summary is made by what there is";
-            return Err(Failure::params("method", what));
-        }
         if let Some(expected) = &params.expected_leaf_id
             && !self.state.unchanged_since(expected)
         {
@@ -111,22 +83,6 @@ impl Session {
         self.writable()?;
         self.nothing_planned()?;
         self.operations.room_for(&BY_CLIENT)
-    }
-
-    /// The models that may write a summary, in order.
-    fn candidates(&self, method: Option<CompactMethod>) -> Vec<Result<Candidate, Unfit>> {
-        if method == Some(CompactMethod::Extractive) {
-            return Vec::new();
-        }
-        let model = self.state.model(self.state.path());
-        let access = self.idle.access();
-        candidates::candidates(&Situation {
-            settings: &self.state.settings().settings,
-            session: model.as_ref(),
-            client_runs_models: access.client_runs_models(),
-            is_set: &keys::is_set,
-            learned: &|model| access.windows.window(model),
-        })
     }
 
     /// Refuses a request that changes the context while an operation runs or is planned.
@@ -156,8 +112,8 @@ impl Session {
         }
     }
 
-    /// Takes a plan. Its operation begins when the writer is here, because the lock records a start before it is sent.
-    pub(in crate::session) fn planned(&mut self, id: &OperationId, result: Result<Planned, Failure>) {
+    /// Takes a plan. Its operation begins when the log is here, because the lock records a start before it is sent.
+    pub(in crate::session) fn planned(&mut self, id: &OperationId, result: Result<PlanMade, Failure>) {
         match self.work.take() {
             Work::Planning(request) if request.id == *id && self.listens() => self.begin(request, result),
             Work::Planning(request) if request.id == *id => self.work = Work::Planned(request, Box::new(result)),
@@ -166,18 +122,17 @@ impl Session {
     }
 
     /// Begins the compaction that was planned, or answers why there is no plan.
-    pub(in crate::session) fn begin(&mut self, request: Request, result: Result<Planned, Failure>) {
-        let Request { id, kind, params, reply, stop } = request;
-        let Planned { plan, fullness } = match result {
-            Ok(planned) => planned,
+    pub(in crate::session) fn begin(&mut self, request: Request, result: Result<PlanMade, Failure>) {
+        let Request { id, kind, params, ticket, stop } = request;
+        let PlanMade { planned: Planned { plan, fullness }, candidates } = match result {
+            Ok(made) => made,
             Err(failure) => {
-                reply.fail(&failure);
-                return self.answer_waiting();
+                ticket.fail(&failure);
+                return self.answer_held();
             }
         };
-        let asked = Asked::by(reply, params.wait);
-        let usage = Usage::from(&fullness);
-        let opening = Opening::now(kind, Place::Top(id.clone()), asked, usage, stop.clone());
+        let asked = Asked::by(ticket, params.wait);
+        let opening = self.opening(kind, Place::Top(id.clone()), asked, Usage::from(&fullness), stop.clone());
         // A start is recorded before it is sent.
         self.record(self.operations.unfinished_with(&opening));
         let operation = self.operations.start(opening);
@@ -186,24 +141,20 @@ impl Session {
         let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
         let deadline = kind.is_automatic().then_some(deadline);
         self.work = Work::Drafting(operation);
-        let job = DraftJob {
-            origin: Origin { session: self.state.id.clone(), operation: id.clone() },
-            plan,
-            candidates: self.candidates(params.method),
-            instructions: params.instructions,
-            settings: self.state.settings().clone(),
-            deadline,
-            access: self.idle.access(),
-            stop,
-        };
-        let inputs = self.inputs.clone();
-        pool::spawn(job, move |what| {
-            // The session is gone only when the daemon ends; then nobody wants to know.
-            let _ = inputs.send(Box::new(match what {
-                Report::Step(step) => Input::Told { id: id.clone(), step },
-                Report::Drafted(result) => Input::Drafted { id: id.clone(), result: *result },
-            }));
-        });
+        let (settings, instructions) = (self.state.settings().clone(), params.instructions);
+        self.start(Job::Draft(DraftOrder { id, plan, candidates, instructions, settings, deadline, stop }));
+    }
+
+    /// An operation that starts now.
+    pub(in crate::session) fn opening(
+        &self,
+        kind: OperationKind,
+        place: Place,
+        asked: Asked<Ticket>,
+        usage: Usage,
+        stop: Stop,
+    ) -> Opening<OperationKind, Ticket> {
+        Opening { kind, place, asked, usage, stop, started: self.now, started_at: entry::timestamp(self.stamps.now()) }
     }
 
     pub(in crate::session) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, Failure>) {
@@ -232,7 +183,7 @@ impl Session {
     }
 
     /// Sends a step of a draft in the making. A cancelled draft sends nothing; its cost is still recorded.
-    pub(in crate::session) fn told(&mut self, id: &OperationId, step: Step) {
+    pub(in crate::session) fn reported(&mut self, id: &OperationId, step: Step) {
         match (step, self.work.drafting(id)) {
             (Step::Request(_, Update::Spent(spent)), _) => self.costs.add(id.clone(), spent),
             (_, None) => {}
@@ -243,7 +194,8 @@ impl Session {
 
     /// Takes the costs that are not written yet, as entries behind the leaf.
     pub(in crate::session) fn take_costs(&mut self) -> CostEntries {
-        self.costs.take(self.state.path().last().map(|leaf| &leaf.id))
+        let leaf = self.state.path().last().map(|leaf| &leaf.id);
+        self.costs.take(leaf, &mut self.stamps)
     }
 
     /// Writes a draft, if the entries that it covers did not change.
@@ -258,7 +210,7 @@ impl Session {
             return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
         }
         operation.progress(Stage::Writing, 0, 1);
-        let stamp = Stamps::system().stamp();
+        let stamp = self.stamps.stamp();
         // Entries that came after the plan are kept as they are.
         let newer = &path[covered.len()..];
         let scale = draft.plan.demand.scale;
@@ -284,7 +236,7 @@ impl Session {
                 self.work = Work::Committing(operation);
                 let entry = Arc::new(entry);
                 let written = [costs.entries.as_slice(), std::slice::from_ref(&entry)].concat();
-                let mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut Stamps::system());
+                let mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut self.stamps);
                 self.write(Write::Compaction { costs, entry, mirrors, draft: Box::new(draft) });
             }
             Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
@@ -315,8 +267,8 @@ impl Session {
         for entry in costs.iter().chain([entry]).chain(mirrors) {
             self.announce(entry, Some(operation.id.clone()));
         }
-        self.told = self.state.usage();
-        operation.emit(Event::UsageUpdated { usage: self.told.clone() });
+        self.sent_usage = self.state.usage();
+        operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });
         let end = match sent(entry, made) {
             Some(result) => End::Completed(result),
             None => End::Failed(defect()),
@@ -355,14 +307,14 @@ impl Session {
             );
             notices.push(("The summary of a summary of a summary".to_owned(), detail));
         }
-        operation.finish(end, &self.told, notices);
+        operation.finish(end, &self.sent_usage, notices);
         self.record_running();
-        self.answer_waiting();
+        self.answer_held();
     }
 
-    pub(in crate::session) fn answer_waiting(&mut self) {
-        for (params, reply) in std::mem::take(&mut self.waiting) {
-            self.answer_context(params, reply);
+    pub(in crate::session) fn answer_held(&mut self) {
+        for (params, ticket) in std::mem::take(&mut self.held) {
+            self.answer_context(params, ticket);
         }
     }
 }
@@ -383,7 +335,6 @@ fn tell_chunks(operation: &mut Operation, draft: &Draft) {
         None => operation.chunks(ChunkSource::History, text),
     }
 }
-/// A panic in work becomes an error of that work.
 /// Sends a report on a request to a model.
 fn send_update(operation: &mut Operation, purpose: Purpose, update: Update) {
     match (update, ChunkSource::of(purpose)) {
@@ -402,12 +353,4 @@ fn send_update(operation: &mut Operation, purpose: Purpose, update: Update) {
         }
         (Update::Begins | Update::Delta(_) | Update::Complete | Update::Spent(_), _) => {}
     }
-}
-
-fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(defect()))
-}
-
-fn defect() -> Failure {
-    Failure::Internal("a defect of abridged ended this work; nothing was changed".to_owned())
 }

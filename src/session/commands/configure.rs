@@ -1,13 +1,14 @@
 //! `session/configure`: the values that are stored with a session.
 
 use crate::{
+    conversation::entry::Stamps,
     protocol::{
         SessionConfigure,
         errors::Failure,
         types::{ConfigureAnswer, ConfigureParams, Next},
     },
     session::{
-        Session,
+        core::Core,
         edit::{EditMethod, NotStaged, Staged},
         open::model_fields,
         state::State,
@@ -15,21 +16,21 @@ use crate::{
 };
 
 impl EditMethod for SessionConfigure {
-    fn stage(state: &State, params: &ConfigureParams) -> Result<Staged, NotStaged> {
+    fn stage(state: &State, params: &ConfigureParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
         let mut staged = Staged::default();
         if let Some(model) = &params.model {
             let Some(model) = model else {
                 let what = "a model cannot be taken away, only another one chosen";
                 return Err(Failure::params("model", what).into());
             };
-            staged.add(state, "model_change", &model_fields(model))?;
+            staged.add(state, stamps, "model_change", &model_fields(model))?;
         }
         if let Some(level) = &params.thinking_level {
             let level = level.as_deref().unwrap_or("off");
-            staged.add(state, "thinking_level_change", &[("thinkingLevel", level.into())])?;
+            staged.add(state, stamps, "thinking_level_change", &[("thinkingLevel", level.into())])?;
         }
         if let Some(title) = &params.title {
-            staged.add(state, "session_info", &[("name", title.as_deref().unwrap_or_default().into())])?;
+            staged.add(state, stamps, "session_info", &[("name", title.as_deref().unwrap_or_default().into())])?;
         }
         if params.system_prompt.is_some() || params.tools.is_some() {
             let mut data = state.data().clone();
@@ -39,12 +40,12 @@ impl EditMethod for SessionConfigure {
             if let Some(tools) = &params.tools {
                 data.tools.clone_from(tools);
             }
-            staged.add_custom(state, "session", serde_json::to_value(data).unwrap_or_default())?;
+            staged.add_custom(state, stamps, "session", serde_json::to_value(data).unwrap_or_default())?;
         }
         Ok(staged)
     }
 
-    fn answer(session: &Session, _: &Staged) -> Result<ConfigureAnswer, Failure> {
-        Ok(ConfigureAnswer { session: session.state.info(session.status()), next: Next::None })
+    fn answer(core: &Core, _: &Staged) -> Result<ConfigureAnswer, Failure> {
+        Ok(ConfigureAnswer { session: core.state.info(core.status()), next: Next::None })
     }
 }

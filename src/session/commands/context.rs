@@ -12,35 +12,34 @@ use crate::{
         types::{ContextParams, Usage},
     },
     session::{
-        Session,
         command::{Command, SessionMethod},
-        handle::Urgent,
+        core::Core,
+        effects::{Answer, Ticket},
+        queue,
         state::View,
     },
-    wire::{rpc::Reply, transport::Piece},
+    wire::transport::Piece,
 };
 use serde_json::Value;
 
 impl SessionMethod for SessionContext {
-    fn handle(session: &mut Session, params: ContextParams, reply: Reply) {
-        if reply.cancelled() {
-            return reply.fail(&Failure::Cancelled);
+    fn handle(core: &mut Core, params: ContextParams, ticket: Ticket) {
+        if ticket.cancelled() {
+            return ticket.fail(&Failure::Cancelled);
         }
-        if params.wait == Some(true) && !session.work.is_none() {
-            let urgent = session.urgent.clone();
-            session.waiting.push((params, reply));
-            if let Some((_, reply)) = session.waiting.last() {
-                reply.on_cancel(move || drop(urgent.send(Box::new(Urgent::TakenBack))));
-            }
-            return;
+        if params.wait != Some(true) || core.work.is_none() {
+            return core.answer_context(params, ticket);
         }
-        session.answer_context(params, reply);
+        if core.held.len() >= queue::FULL {
+            return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
+        }
+        core.held.push((params, ticket));
     }
 }
 
-impl Session {
+impl Core {
     /// Answers with the context of any entry.
-    pub(in crate::session) fn answer_context(&mut self, params: ContextParams, reply: Reply) {
+    pub(in crate::session) fn answer_context(&mut self, params: ContextParams, ticket: Ticket) {
         let here = match &params.leaf_entry_id {
             None => Some(self.state.path().clone()),
             Some(leaf) => self.state.path().up_to(leaf),
@@ -52,24 +51,24 @@ impl Session {
                 None => self.state.view(),
             };
             return match api {
-                None if view.blobs().is_none() => reply.pieces(Context::new(&view, &path).pieces()),
+                None if view.blobs().is_none() => ticket.answer(Context::new(&view, &path).answer()),
                 // Images are read from files of their own.
-                None => self.spawn_read(move || reply.pieces(Context::new(&view, &path).pieces())),
+                None => self.spawn_read(ticket, move || Context::new(&view, &path).answer()),
                 Some(api) => {
                     let session = self.state.id.clone();
-                    self.spawn_read(move || body::answer(&view, &path, &session, api, reply));
+                    self.spawn_read(ticket, move || body::answer(&view, &path, &session, api));
                 }
             };
         }
         let (Some(library), Some(leaf)) = (self.state.history().library(), params.leaf_entry_id.clone()) else {
-            return self.await_index(Command::call::<SessionContext>(params, reply));
+            return self.await_index(Command::call::<SessionContext>(params), ticket);
         };
         let (view, session) = (self.state.view(), self.state.id.clone());
-        self.spawn_read(move || match (library.path_to(&leaf), api) {
-            (Ok(Some(path)), None) => reply.pieces(Context::new(&view.of(&path), &path).pieces()),
-            (Ok(Some(path)), Some(api)) => body::answer(&view.of(&path), &path, &session, api, reply),
-            (Ok(None), _) => reply.fail(&Failure::no_entry(&leaf)),
-            (Err(error), _) => reply.fail(&error.into()),
+        self.spawn_read(ticket, move || match (library.path_to(&leaf), api) {
+            (Ok(Some(path)), None) => Context::new(&view.of(&path), &path).answer(),
+            (Ok(Some(path)), Some(api)) => body::answer(&view.of(&path), &path, &session, api),
+            (Ok(None), _) => Answer::Failed(Failure::no_entry(&leaf)),
+            (Err(error), _) => Answer::Failed(error.into()),
         });
     }
 }
@@ -93,7 +92,7 @@ impl Context {
 
     /// The JSON of a `ContextAnswer`. The messages are JSON already and may have a hundred megabytes, so they are not
     /// copied.
-    fn pieces(&self) -> Vec<Piece> {
+    fn answer(&self) -> Answer {
         let messages = self.context.messages();
         let mut pieces = Vec::with_capacity(2 * messages.len() + 2);
         let mut images = Reading::of(self.blobs.as_ref());
@@ -119,6 +118,6 @@ impl Context {
         });
         let end = if messages.is_empty() { before } else { String::new() };
         pieces.push(Piece::Text(format!("{end}],{}", &rest.to_string()[1..])));
-        pieces
+        Answer::Pieces(pieces)
     }
 }

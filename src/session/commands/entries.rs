@@ -1,5 +1,5 @@
 //! `session/entries` and `session/entry`: entries in pages, and single ones. Entries of the path in memory are answered
-//! immediately. All others are found by the index and read from the file beside the session.
+//! immediately. All others are found by the index and read from the file beside the core.
 
 use crate::{
     conversation::{
@@ -14,11 +14,11 @@ use crate::{
         types::{self, Branch, EntriesAnswer, EntriesParams, EntryAnswer, EntryParams},
     },
     session::{
-        Session,
         command::{Command, SessionMethod},
+        core::Core,
+        effects::{Answer, Ticket},
         state::State,
     },
-    wire::rpc::Reply,
 };
 use serde_json::value::RawValue;
 
@@ -29,33 +29,33 @@ const PAGE: usize = 1_000;
 const PAGE_BYTES: usize = 1 << 20;
 
 impl SessionMethod for SessionEntries {
-    fn handle(session: &mut Session, params: EntriesParams, reply: Reply) {
-        match entries_in_memory(&session.state, &params) {
-            Some(answer) => reply.ok(&answer),
-            None => session.entries(params, reply),
+    fn handle(core: &mut Core, params: EntriesParams, ticket: Ticket) {
+        match entries_in_memory(&core.state, &params) {
+            Some(answer) => ticket.ok(&answer),
+            None => core.entries(params, ticket),
         }
     }
 }
 
 impl SessionMethod for SessionEntry {
-    fn handle(session: &mut Session, params: EntryParams, reply: Reply) {
-        match session.state.path().position(&params.entry_id) {
-            Some(place) => reply.ok(&EntryAnswer { entry: wire(&session.state.path()[place]) }),
-            None => session.entry(params, reply),
+    fn handle(core: &mut Core, params: EntryParams, ticket: Ticket) {
+        match core.state.path().position(&params.entry_id) {
+            Some(place) => ticket.ok(&EntryAnswer { entry: wire(&core.state.path()[place]) }),
+            None => core.entry(params, ticket),
         }
     }
 }
 
-impl Session {
-    fn entries(&mut self, params: EntriesParams, reply: Reply) {
+impl Core {
+    fn entries(&mut self, params: EntriesParams, ticket: Ticket) {
         let Some(library) = self.state.history().library() else {
-            return self.await_index(Command::call::<SessionEntries>(params, reply));
+            return self.await_index(Command::call::<SessionEntries>(params), ticket);
         };
         let index = library.index();
         let since = match &params.since {
             None => None,
             Some(cursor) => match index.find_cursor(cursor) {
-                None => return reply.fail(&Failure::no_entry(cursor)),
+                None => return ticket.fail(&Failure::no_entry(cursor)),
                 found => found,
             },
         };
@@ -71,35 +71,35 @@ impl Session {
         };
         let wanted = self.state.history().wanted(places.iter().copied());
         let leaf = self.state.visible_leaf();
-        self.spawn_read(move || {
+        self.spawn_read(ticket, move || {
             let mut page = Page::new(&params);
             for entry in wanted.read() {
                 match entry {
-                    Err(error) => return reply.fail(&error.into()),
+                    Err(error) => return Answer::Failed(error.into()),
                     Ok(entry) if !page.add(&entry) => break,
                     Ok(_) => {}
                 }
             }
             let next = page.ends_at().map(|last| library.index().cursor(places[last.number], &last.id));
-            reply.ok(&page.answer(leaf, next));
+            Answer::ok(&page.answer(leaf, next))
         });
     }
 
-    fn entry(&mut self, params: EntryParams, reply: Reply) {
+    fn entry(&mut self, params: EntryParams, ticket: Ticket) {
         let Some(index) = self.state.history().index() else {
-            return self.await_index(Command::call::<SessionEntry>(params, reply));
+            return self.await_index(Command::call::<SessionEntry>(params), ticket);
         };
         let Some(place) = index.find(&params.entry_id) else {
-            return reply.fail(&Failure::no_entry(&params.entry_id));
+            return ticket.fail(&Failure::no_entry(&params.entry_id));
         };
         let wanted = self.state.history().wanted([place]);
-        self.spawn_read(move || {
+        self.spawn_read(ticket, move || {
             let entry = wanted.read().next().unwrap_or_else(|| unreachable!("one was asked for"));
             let found = entry.map_err(Failure::from).and_then(|entry| {
                 let same = entry.id == params.entry_id;
                 same.then(|| EntryAnswer { entry: wire(&entry) }).ok_or(Failure::no_entry(&params.entry_id))
             });
-            reply.with(found);
+            Answer::from(found)
         });
     }
 }

@@ -15,11 +15,11 @@ use crate::{
     },
     regular,
     session::{
-        Session,
         command::{Command, SessionMethod},
+        core::Core,
+        effects::{Answer, Ticket},
         state::State,
     },
-    wire::rpc::Reply,
 };
 use std::{
     fs,
@@ -28,16 +28,16 @@ use std::{
 };
 
 impl SessionMethod for SessionExport {
-    fn handle(session: &mut Session, params: ExportParams, reply: Reply) {
-        let Some(index) = session.state.history().index() else {
-            return session.await_index(Command::call::<Self>(params, reply));
+    fn handle(core: &mut Core, params: ExportParams, ticket: Ticket) {
+        let Some(index) = core.state.history().index() else {
+            return core.await_index(Command::call::<Self>(params), ticket);
         };
-        let leaf = session.state.path().last().and_then(|leaf| index.find(&leaf.id));
-        let path = session.state.history().wanted(leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default());
-        let whole = session.state.history().wanted(index.after(None).collect::<Vec<_>>());
-        match Job::new(&session.state, params, path, whole) {
-            Ok(job) => session.spawn_read(move || reply.with(job.run())),
-            Err(failure) => reply.fail(&failure),
+        let leaf = core.state.path().last().and_then(|leaf| index.find(&leaf.id));
+        let path = core.state.history().wanted(leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default());
+        let whole = core.state.history().wanted(index.after(None).collect::<Vec<_>>());
+        match Job::new(&core.state, params, path, whole) {
+            Ok(job) => core.spawn_read(ticket, move || Answer::from(job.run())),
+            Err(failure) => ticket.fail(&failure),
         }
     }
 }

@@ -1,7 +1,11 @@
 //! `session/pin` and `session/unpin`: entries and texts that every compaction keeps verbatim.
 
 use crate::{
-    conversation::{entry::PINNED_TEXT, path::Pin, tokens::Estimator},
+    conversation::{
+        entry::{Entry, PINNED_TEXT, Stamps},
+        path::Pin,
+        tokens::Estimator,
+    },
     ids::EntryId,
     protocol::{
         SessionPin, SessionUnpin,
@@ -9,18 +13,20 @@ use crate::{
         types::{EntryIdAnswer, PinParams},
     },
     session::{
-        Session,
+        core::Core,
         edit::{EditMethod, NotStaged, Staged, known},
+        log_work::{Fetch, Fetched},
         state::State,
     },
 };
 use serde_json::json;
+use std::sync::Arc;
 
 /// The part of the window that pins may take, in percent: they are in every context.
 const MOST_PINNED_PERCENT: u64 = 10;
 
 impl EditMethod for SessionPin {
-    fn stage(state: &State, params: &PinParams) -> Result<Staged, NotStaged> {
+    fn stage(state: &State, params: &PinParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
         let mut staged = Staged::default();
         match (&params.entry_id, &params.text) {
             (Some(id), None) => {
@@ -31,10 +37,7 @@ impl EditMethod for SessionPin {
                 }
                 let entry = match state.path().position(id) {
                     Some(place) => state.path()[place].clone(),
-                    None if state.history().is_on_path(id) => {
-                        let found = state.history().look_up(id).map_err(Failure::from)?;
-                        found.ok_or_else(|| Failure::no_entry(id))?
-                    }
+                    None if state.history().is_on_path(id) => look_up(state, id)?,
                     None => {
                         return Err(Failure::params(
                             "entryId",
@@ -53,7 +56,7 @@ impl EditMethod for SessionPin {
                     data["before"] = json!(next_pin(state, id));
                 }
                 room_for(state, u64::from(entry.tokens(Estimator::Chars)), "entryId")?;
-                staged.add_custom(state, "pin", data)?;
+                staged.add_custom(state, stamps, "pin", data)?;
                 staged.about.push(id.clone());
             }
             (None, Some(text)) if text.trim().is_empty() => {
@@ -63,22 +66,22 @@ impl EditMethod for SessionPin {
                 room_for(state, Estimator::Chars.of_text(text), "text")?;
                 let fields =
                     [("customType", PINNED_TEXT.into()), ("content", text.as_str().into()), ("display", true.into())];
-                let id = staged.add(state, "custom_message", &fields)?;
+                let id = staged.add(state, stamps, "custom_message", &fields)?;
                 staged.about.push(id);
             }
             _ => return Err(Failure::params("entryId", "give either entryId or text").into()),
         }
-        staged.add_mirrors(state);
+        staged.add_mirrors(state, stamps);
         Ok(staged)
     }
 
-    fn answer(_: &Session, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
+    fn answer(_: &Core, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
         staged.entry_id()
     }
 }
 
 impl EditMethod for SessionUnpin {
-    fn stage(state: &State, params: &PinParams) -> Result<Staged, NotStaged> {
+    fn stage(state: &State, params: &PinParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
         let path = state.path();
         let pins = path.pins();
         let found = match (&params.entry_id, &params.text) {
@@ -94,15 +97,27 @@ impl EditMethod for SessionUnpin {
             return Err(Failure::NotFound { kind: "pin", what }.into());
         };
         let mut staged = Staged::default();
-        staged.add_custom(state, "unpin", json!({ "entryId": pin.entry }))?;
+        staged.add_custom(state, stamps, "unpin", json!({ "entryId": pin.entry }))?;
         staged.about.push(pin.entry.clone());
-        staged.add_mirrors(state);
+        staged.add_mirrors(state, stamps);
         Ok(staged)
     }
 
-    fn answer(_: &Session, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
+    fn answer(_: &Core, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
         staged.entry_id()
     }
+}
+
+/// An entry of the path that is not in memory.
+fn look_up(state: &State, id: &EntryId) -> Result<Arc<Entry>, NotStaged> {
+    if let Some(Fetched::Entry(fetched, entry)) = &state.fetched
+        && fetched == id
+    {
+        return entry.clone().ok_or_else(|| Failure::no_entry(id).into());
+    }
+    let index = state.history().index().ok_or(NotStaged::NeedsIndex)?;
+    let place = index.find(id).ok_or_else(|| Failure::no_entry(id))?;
+    Err(NotStaged::NeedsEntries(Fetch::Entry(id.clone(), state.history().wanted([place]))))
 }
 
 /// The next pin on the path behind an entry that was compacted away.

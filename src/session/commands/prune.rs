@@ -4,7 +4,7 @@ use crate::{
     compaction::prune,
     conversation::{
         context,
-        entry::{ContextEdit, Entry},
+        entry::{ContextEdit, Entry, Stamps},
     },
     protocol::{
         SessionPrune,
@@ -13,7 +13,7 @@ use crate::{
         types::{PruneAnswer, PruneParams},
     },
     session::{
-        Session,
+        core::Core,
         edit::{EditMethod, NotStaged, Staged},
         state::State,
     },
@@ -22,7 +22,7 @@ use crate::{
 use serde_json::json;
 
 impl EditMethod for SessionPrune {
-    fn stage(state: &State, params: &PruneParams) -> Result<Staged, NotStaged> {
+    fn stage(state: &State, params: &PruneParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
         let path = state.path();
         let settings = &state.settings().settings.prune;
         let settings = PruneSettings {
@@ -39,14 +39,14 @@ impl EditMethod for SessionPrune {
         for ContextEdit { target_id, replacement } in pruned.edits {
             if params.dry_run != Some(true) {
                 let fields = [("targetId", json!(target_id)), ("replacement", json!(replacement))];
-                staged.add(state, "context_edit", &fields)?;
+                staged.add(state, stamps, "context_edit", &fields)?;
             }
             staged.about.push(target_id);
         }
         Ok(staged)
     }
 
-    fn answer(_: &Session, staged: &Staged) -> Result<PruneAnswer, Failure> {
+    fn answer(_: &Core, staged: &Staged) -> Result<PruneAnswer, Failure> {
         Ok(PruneAnswer { entry_ids: staged.about.clone(), tokens_saved: staged.tokens_saved })
     }
 

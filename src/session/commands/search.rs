@@ -14,9 +14,12 @@ use crate::{
         errors::Failure,
         types::{SearchAnswer, SearchMatch, SearchParams},
     },
-    session::{Session, Writer, command::SessionMethod},
+    session::{
+        command::SessionMethod,
+        core::Core,
+        effects::{Answer, Ticket},
+    },
     text,
-    wire::rpc::Reply,
 };
 use regex::{Regex, bytes};
 
@@ -27,27 +30,26 @@ const LIMIT: usize = 50;
 const AROUND: usize = 60;
 
 impl SessionMethod for SessionSearch {
-    fn handle(session: &mut Session, params: SearchParams, reply: Reply) {
+    fn handle(core: &mut Core, params: SearchParams, ticket: Ticket) {
         if params.query.trim().is_empty() {
-            return reply.fail(&Failure::params(
+            return ticket.fail(&Failure::params(
                 "query",
                 "the text to find is empty; send at least one character that is not a blank",
             ));
         }
         let Some(search) = Search::new(&params) else {
-            return reply.fail(&Failure::params("query", "the text to find is too long; search for a part of it"));
+            return ticket.fail(&Failure::params("query", "the text to find is too long; search for a part of it"));
         };
-        let end = match &session.writer {
-            Writer::Ready(log) => log.end(),
-            Writer::Away { end } => *end,
-        };
-        match session.state.history().source().cloned() {
-            Some(source) => session.spawn_read(move || reply.with(search.file(&source, end).map_err(Failure::from))),
+        let end = core.log_facts().end;
+        match core.state.history().source().cloned() {
+            Some(source) => {
+                core.spawn_read(ticket, move || Answer::from(search.file(&source, end).map_err(Failure::from)));
+            }
             None => {
-                let index = session.state.history().index();
+                let index = core.state.history().index();
                 let places: Vec<_> = index.map(|index| index.after(None).rev().collect()).unwrap_or_default();
-                let wanted = session.state.history().wanted(places);
-                session.spawn_read(move || reply.with(search.entries(wanted).map_err(Failure::from)));
+                let wanted = core.state.history().wanted(places);
+                core.spawn_read(ticket, move || Answer::from(search.entries(wanted).map_err(Failure::from)));
             }
         }
     }

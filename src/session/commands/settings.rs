@@ -1,6 +1,7 @@
 //! `settings/get`, `settings/set` and `models/list` of a session.
 
 use crate::{
+    conversation::entry::Stamps,
     models::catalog::catalog,
     protocol::{
         SettingsSet,
@@ -9,7 +10,8 @@ use crate::{
         types::{ModelsListAnswer, SettingsSetParams},
     },
     session::{
-        Session,
+        command::Command,
+        core::Core,
         edit::{EditMethod, NotStaged, Staged},
         state::State,
     },
@@ -17,17 +19,23 @@ use crate::{
 };
 use serde_json::Value;
 
-impl Session {
+/// `settings/get` of a session.
+#[must_use]
+pub fn settings() -> Command {
+    Command::with(|core, ticket| ticket.ok(core.settings()))
+}
+
+/// `models/list` of a session.
+#[must_use]
+pub fn models() -> Command {
+    Command::with(|core, ticket| ticket.ok(&core.models()))
+}
+
+impl Core {
     /// The settings in force for the session.
     #[must_use]
     pub fn settings(&self) -> &Sourced {
         self.state.settings()
-    }
-
-    /// The working folder of the session.
-    #[must_use]
-    pub fn cwd(&self) -> &str {
-        self.state.cwd()
     }
 
     /// The models that the session may use.
@@ -42,17 +50,17 @@ impl Session {
 
 /// The scope `session`: the patch of the session's own settings is stored with it.
 impl EditMethod for SettingsSet {
-    fn stage(state: &State, params: &SettingsSetParams) -> Result<Staged, NotStaged> {
+    fn stage(state: &State, params: &SettingsSetParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
         let mut staged = Staged::default();
         let data = state.data().patched(&Value::Object(params.patch.0.clone()))?;
         if data.settings != state.data().settings {
-            staged.add_custom(state, "session", serde_json::to_value(data).unwrap_or_default())?;
+            staged.add_custom(state, stamps, "session", serde_json::to_value(data).unwrap_or_default())?;
         }
         Ok(staged)
     }
 
-    fn answer(session: &Session, _: &Staged) -> Result<Sourced, Failure> {
-        Ok(session.settings().clone())
+    fn answer(core: &Core, _: &Staged) -> Result<Sourced, Failure> {
+        Ok(core.settings().clone())
     }
 
     fn event(state: &State, _: &Staged) -> Option<Event> {

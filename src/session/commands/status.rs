@@ -1,7 +1,5 @@
 //! `session/status` and `session/clear_queue`, and the answer to `session/load` of a session that is open.
 
-#![expect(clippy::disallowed_methods, reason = "the time since the start")]
-
 use crate::{
     log::Access,
     protocol::{
@@ -9,25 +7,35 @@ use crate::{
         errors::Failure,
         types::{LoadAnswer, LoadParams, Queue, SessionParams, Status, StatusAnswer},
     },
-    session::{Session, Writer, command::SessionMethod, open},
-    wire::rpc::Reply,
+    session::{
+        command::{Command, SessionMethod},
+        core::Core,
+        effects::Ticket,
+        open,
+    },
 };
 use serde_json::json;
 use std::path::PathBuf;
 
 impl SessionMethod for SessionStatus {
-    fn handle(session: &mut Session, _: SessionParams, reply: Reply) {
-        reply.ok(&session.status_answer());
+    fn handle(core: &mut Core, _: SessionParams, ticket: Ticket) {
+        ticket.ok(&core.status_answer());
     }
+}
+
+/// `session/status` without its params.
+#[must_use]
+pub fn command() -> Command {
+    Command::with(|core, ticket| ticket.ok(&core.status_answer()))
 }
 
 impl SessionMethod for SessionClearQueue {
-    fn handle(_: &mut Session, _: SessionParams, reply: Reply) {
-        reply.ok(&Queue::default());
+    fn handle(_: &mut Core, _: SessionParams, ticket: Ticket) {
+        ticket.ok(&Queue::default());
     }
 }
 
-impl Session {
+impl Core {
     /// The status as clients see it.
     pub(in crate::session) fn status(&self) -> Status {
         self.operations.status()
@@ -36,10 +44,7 @@ impl Session {
     /// The result of `session/status`.
     #[must_use]
     pub fn status_answer(&self) -> StatusAnswer {
-        let stats = match &self.writer {
-            Writer::Ready(log) => log.stats(),
-            _ => self.state.stats,
-        };
+        let stats = self.log_facts().stats;
         StatusAnswer {
             session: self.state.info(self.status()),
             queue: Queue::default(),
@@ -49,19 +54,19 @@ impl Session {
     }
 
     /// The result of a `session/load` of this session. It takes over the model, the system prompt, the tools and the
-    /// settings of the params.
+    /// settings of the params. `asked` is the file of the params, without links and `..`.
     ///
     /// # Errors
     /// When the params name another file, or want to write to a session that is open to read.
-    pub fn describe(&mut self, params: LoadParams) -> Result<LoadAnswer, Failure> {
-        if let (Some(asked), Some(file)) = (&params.path, &self.state.file)
-            && PathBuf::from(asked).canonicalize().ok().as_ref() != Some(file)
+    pub fn describe(&mut self, params: LoadParams, asked: Option<PathBuf>) -> Result<LoadAnswer, Failure> {
+        if params.path.is_some()
+            && let Some(file) = &self.state.file
+            && asked.as_ref() != Some(file)
         {
             let what = format!("its session is open already, from {}; close that one first", file.display());
             return Err(Failure::params("path", what));
         }
-        if matches!(&self.writer, Writer::Ready(log) if log.access() == Access::Read) && params.read_only != Some(true)
-        {
+        if self.log_facts().access == Access::Read && params.read_only != Some(true) {
             let what =
                 "the session is open here to look at only; close it with session/close, then load it to write to it";
             return Err(Failure::params("readOnly", what));

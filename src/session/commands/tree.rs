@@ -9,11 +9,11 @@ use crate::{
         types::{TreeAnswer, TreeNode, TreeParams},
     },
     session::{
-        Session,
         command::{Command, SessionMethod},
+        core::Core,
+        effects::{Answer, Ticket},
     },
     text,
-    wire::rpc::Reply,
 };
 use std::sync::Arc;
 
@@ -24,15 +24,15 @@ const NODES: usize = 1_000;
 const PREVIEW: usize = 120;
 
 impl SessionMethod for SessionTree {
-    fn handle(session: &mut Session, params: TreeParams, reply: Reply) {
-        let Some(library) = session.state.history().library() else {
-            return session.await_index(Command::call::<Self>(params, reply));
+    fn handle(core: &mut Core, params: TreeParams, ticket: Ticket) {
+        let Some(library) = core.state.history().library() else {
+            return core.await_index(Command::call::<Self>(params), ticket);
         };
         let index = library.index();
         let after = match &params.cursor {
             None => None,
             Some(cursor) => match index.find_cursor(cursor) {
-                None => return reply.fail(&Failure::no_entry(cursor)),
+                None => return ticket.fail(&Failure::no_entry(cursor)),
                 found => found,
             },
         };
@@ -41,21 +41,21 @@ impl SessionMethod for SessionTree {
         let more = places.len() > limit;
         places.truncate(limit);
         let last = places.last().copied().filter(|_| more);
-        let wanted = session.state.history().wanted(places);
+        let wanted = core.state.history().wanted(places);
         let labels = index.labels();
-        let leaf = session.state.visible_leaf();
-        session.spawn_read(move || {
+        let leaf = core.state.visible_leaf();
+        core.spawn_read(ticket, move || {
             let nodes = wanted.read().map(|entry| {
                 let entry = entry?;
                 let label = labels.of(&entry.id).map(str::to_owned);
                 Ok(node(&entry, label))
             });
             let nodes: Result<Vec<TreeNode>, StoreError> = nodes.collect();
-            reply.with(nodes.map_err(Failure::from).map(|nodes| TreeAnswer {
+            Answer::from(nodes.map_err(Failure::from).map(|nodes| TreeAnswer {
                 next_cursor: last.zip(nodes.last()).map(|(place, node)| library.index().cursor(place, &node.id)),
                 nodes,
                 leaf_entry_id: leaf,
-            }));
+            }))
         });
     }
 }

@@ -8,15 +8,15 @@ use crate::{
         types::{SessionParams, UndoAnswer},
     },
     session::{
-        Session,
+        core::Core,
         edit::{EditMethod, NotStaged, Staged},
         state::State,
     },
 };
 
 impl EditMethod for SessionUndoCompaction {
-    fn stage(state: &State, _: &SessionParams) -> Result<Staged, NotStaged> {
-        let Some(undoing) = Undoing::of(state.path(), &state.settings().prompts, &mut Stamps::system()) else {
+    fn stage(state: &State, _: &SessionParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
+        let Some(undoing) = Undoing::of(state.path(), &state.settings().prompts, stamps) else {
             let what = "there is no compaction on this branch that could be undone".to_owned();
             return Err(Failure::NotFound { kind: "compaction", what }.into());
         };
@@ -24,8 +24,8 @@ impl EditMethod for SessionUndoCompaction {
         Ok(Staged { entries, undoing: Some(Box::new(undoing)), ..Staged::default() })
     }
 
-    fn answer(session: &Session, _: &Staged) -> Result<UndoAnswer, Failure> {
-        Ok(UndoAnswer { leaf_entry_id: session.state.visible_leaf(), usage: session.state.usage() })
+    fn answer(core: &Core, _: &Staged) -> Result<UndoAnswer, Failure> {
+        Ok(UndoAnswer { leaf_entry_id: core.state.visible_leaf(), usage: core.state.usage() })
     }
 
     fn rewrites_context(_: &SessionParams) -> bool {

@@ -7,19 +7,19 @@ use crate::{
         events::Event,
         types::{SessionParams, Thresholds, Usage, UsageAnswer},
     },
-    session::{Session, command::SessionMethod},
-    wire::{outbox::About, rpc::Reply},
+    session::{command::SessionMethod, core::Core, effects::Ticket},
+    wire::outbox::About,
 };
 
 impl SessionMethod for SessionUsage {
-    fn handle(session: &mut Session, _: SessionParams, reply: Reply) {
-        let fullness = session.state.measure();
-        let why = fullness.decision(session.state.path()).why().to_owned();
+    fn handle(core: &mut Core, _: SessionParams, ticket: Ticket) {
+        let fullness = core.state.measure();
+        let why = fullness.decision(core.state.path()).why().to_owned();
         let estimator = match fullness.scale.estimator() {
             Estimator::Tiktoken => "tiktoken",
             Estimator::Chars => "chars",
         };
-        reply.ok(&UsageAnswer {
+        ticket.ok(&UsageAnswer {
             thresholds: Thresholds {
                 threshold_tokens: fullness.budget.threshold,
                 target_tokens: fullness.budget.target(),
@@ -35,12 +35,12 @@ impl SessionMethod for SessionUsage {
     }
 }
 
-impl Session {
+impl Core {
     /// Sends the fullness of the context, if it changed since the last event.
-    pub(in crate::session) fn tell_usage(&mut self, usage: Usage) {
-        if usage != self.told {
-            self.told = usage.clone();
-            self.emitter.emit(About::default(), &Event::UsageUpdated { usage });
+    pub(in crate::session) fn send_usage(&mut self, usage: Usage) {
+        if usage != self.sent_usage {
+            self.sent_usage = usage.clone();
+            self.emit(About::default(), Event::UsageUpdated { usage });
         }
     }
 }

@@ -142,6 +142,10 @@ impl Outlet<Tested> for Wire {
 
 type Held = Operation<Tested, Wire>;
 
+fn opening(kind: Tested, place: Place, asked: Asked<usize>, usage: Usage, stop: Stop) -> Opening<Tested, usize> {
+    Opening { kind, place, asked, usage, stop, started: Instant::now(), started_at: String::new() }
+}
+
 fn usage() -> Usage {
     Usage {
         context_tokens: 1,
@@ -363,7 +367,7 @@ struct World {
 
 impl World {
     fn operations(&mut self) -> OpenOperations<Tested, Wire> {
-        self.operations.get_or_insert_with(|| OpenOperations::new(self.wire.clone())).clone()
+        self.operations.get_or_insert_with(|| OpenOperations::new(self.wire.clone(), Instant::now())).clone()
     }
 
     fn pick(&self, nth: usize) -> Option<usize> {
@@ -393,15 +397,16 @@ impl World {
             Where::Top => None,
             Where::Inside(nth) | Where::PartOf(nth) => self.pick(nth),
         };
+        let spare = OperationId::from(format!("spare-{number}"));
         let (place, parent) = match (place, picked) {
-            (Where::Inside(_), Some(at)) => (self.held[at].1.inside(), Some(self.held[at].0)),
-            (Where::PartOf(_), Some(at)) => (self.held[at].1.part(), Some(self.held[at].0)),
+            (Where::Inside(_), Some(at)) => (self.held[at].1.inside(spare), Some(self.held[at].0)),
+            (Where::PartOf(_), Some(at)) => (self.held[at].1.part(spare), Some(self.held[at].0)),
             _ => (Place::Top(format!("own-{number}").into()), None),
         };
         let too_late = parent.is_some_and(|parent| {
             !self.is_open(parent) || self.reader.lineage(parent).iter().any(|it| self.reader.facts[*it].stopping)
         });
-        let is_part = matches!(place, Place::PartOf(_));
+        let is_part = matches!(place, Place::PartOf(..));
         let parent = parent.filter(|parent| self.is_open(*parent));
         let around = parent.map(|parent| self.reader.lineage(parent)).unwrap_or_default();
         let in_background = sort == Sort::Speculation || parent.is_some_and(|parent| !self.reader.counts(parent));
@@ -422,7 +427,7 @@ impl World {
             How::Introduced => Asked::Introduced,
             How::Unasked => Asked::Unasked,
         };
-        let opening = Opening::now(kind, place, asked, usage(), Stop::default());
+        let opening = opening(kind, place, asked, usage(), Stop::default());
         let operations = self.operations();
         let announced = operations.unfinished_with(&opening);
         let held = operations.start(opening);
@@ -661,10 +666,10 @@ fn a_notice_about_an_unknown_kind_is_short() {
 #[test]
 fn one_operation_blocks_another_unless_it_gives_way() {
     let wire = Wire::default();
-    let operations = OpenOperations::<Tested, Wire>::new(wire);
+    let operations = OpenOperations::<Tested, Wire>::new(wire, Instant::now());
     let open = |sort, number| {
         let place = Place::Top(format!("own-{number}").into());
-        operations.start(Opening::now(Tested { sort, number }, place, Asked::Unasked, usage(), Stop::default()))
+        operations.start(opening(Tested { sort, number }, place, Asked::Unasked, usage(), Stop::default()))
     };
     let busy = |sort| match operations.room_for(&Tested { sort, number: 9 }) {
         Err(Failure::Busy { operation_id, kind }) => Some((operation_id.to_string(), kind)),
@@ -688,7 +693,7 @@ fn one_operation_blocks_another_unless_it_gives_way() {
 
     let turn = open(Sort::Turn, 3);
     let kind = Tested { sort: Sort::Maintenance, number: 4 };
-    let inner = operations.start(Opening::now(kind, turn.inside(), Asked::Unasked, usage(), Stop::default()));
+    let inner = operations.start(opening(kind, turn.inside("inner".into()), Asked::Unasked, usage(), Stop::default()));
     inner.commits();
     let recovery = open(Sort::Recovery, 5);
     assert!(turn.is_open() && inner.is_open(), "what is being written, and what it runs in, gives way to nothing");

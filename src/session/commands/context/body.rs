@@ -16,9 +16,9 @@ use crate::{
         Api, Cache, Delivery, Effort, Reasoning, Request, codec,
         turns::{Target, turns},
     },
-    session::state::View,
+    session::{effects::Answer, state::View},
     settings::Settings,
-    wire::{rpc::Reply, transport::Piece},
+    wire::transport::Piece,
 };
 use serde_json::json;
 
@@ -34,11 +34,11 @@ pub(super) fn api(format: ContextFormat) -> Option<Api> {
 }
 
 /// Answers with the request for a path, as a `ContextAnswer`.
-pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, reply: Reply) {
+pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api) -> Answer {
     let Some(model) = view.model(path) else {
         let what =
             "a request needs a model; give the session one by session/configure, or a defaultModel in the settings";
-        return reply.fail(&Failure::params("format", what));
+        return Answer::Failed(Failure::params("format", what));
     };
     let context = context::build(path, view.prompts());
     let usage = Usage::from(&view.measure(path));
@@ -51,11 +51,11 @@ pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, re
     let text = body.to_string();
     drop(body);
     let rest = json!({ "usage": usage, "compactionEntryId": compaction, "model": model }).to_string();
-    reply.pieces(vec![
+    Answer::Pieces(vec![
         Piece::Text("{\"body\":".to_owned()),
         Piece::Text(text),
         Piece::Text(format!(",{}", &rest[1..])),
-    ]);
+    ])
 }
 
 fn request(

@@ -1,0 +1,510 @@
+//! The core of one session: an input goes in, effects come out.
+//!
+//! The core knows no disk, no clock and no randomness. The time comes in with each input, new ids come from seeded stamps,
+//! and the file is a log that is here or out. The same inputs at the same times give the same effects. The shell performs
+//! the effects and is the only other place that knows a session.
+//!
+//! No command is handled while the log is out: an answer sees every append before it, and appends that arrive meanwhile
+//! become the next write together.
+
+use super::{
+    background::{FileChanges, IndexWait},
+    command::Command,
+    costs::{CostEntries, Costs},
+    counting::Counting,
+    edit::{self, Edit},
+    effects::{Effect, Effects, Read, Ticket, TicketNumber},
+    idle::Idle,
+    jobs::{Job, PlanMade},
+    log_work::{LogDone, LogFacts, LogWork},
+    open::Opened,
+    operation::OpenOperations,
+    queue::Queue,
+    state::State,
+    stop::Stop,
+    work::Work,
+};
+use crate::{
+    compaction::draft::Draft,
+    conversation::entry::{Entry, Stamps},
+    ids::{OperationId, SessionId},
+    log::{Access, error::StoreError, history::Indexed},
+    models::learned::Learned,
+    protocol::{
+        errors::Failure,
+        events::Event,
+        types::{AppendParams, ContextParams, Usage},
+    },
+    session::commands::append::Staged,
+    settings::Layers,
+    summary::model::writer::Step,
+    wire::outbox::About,
+};
+use jiff::Timestamp;
+use std::{sync::Arc, time::Instant};
+
+/// An input of a session.
+pub enum Input {
+    /// A request, which waits for its turn.
+    Command(Command, Ticket),
+    /// `session/cancel`, with the operation that it names. It waits for nothing.
+    Cancel(Option<OperationId>, Ticket),
+    /// The client cancelled a request.
+    RequestCancelled(TicketNumber),
+    /// The settings below the session's own changed.
+    Layers(Layers),
+    /// The windows that providers taught changed.
+    Windows(Learned),
+    /// The session's file was touched.
+    FileTouched,
+    /// The session ends when no operation runs.
+    Finish,
+    /// The session ends now. Running operations are cancelled.
+    Stop,
+    /// The next of what is due: a plan, a draft, costs, entries of other programs, or a command.
+    Turn,
+    /// The time of `wake_at` has come.
+    Tick,
+    /// Work on the log is done. Where it ended in a panic, the log is lost.
+    Log(Option<LogDone>, LogFacts),
+    /// A read was answered.
+    Answered,
+    /// The index was built; `None` if the work was stopped.
+    Indexed(Result<Option<Indexed>, StoreError>),
+    /// A plan was made, or cannot be made.
+    Planned(OperationId, Result<PlanMade, Failure>),
+    /// A report on a draft in the making.
+    Reported(OperationId, Step),
+    /// A draft was made, or cannot be made.
+    Drafted(OperationId, Result<Draft, Failure>),
+    /// Estimated entries were counted by the tokenizer.
+    Counted,
+}
+
+/// The time of an input, and the facts about the process that a session depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// The time of timers.
+    pub now: Instant,
+    /// The time of day.
+    pub wall: Timestamp,
+    /// Bytes that the other sessions keep in memory.
+    pub awake_elsewhere: u64,
+    /// Whether the tables of the tokenizer are loaded.
+    pub tokenizer: bool,
+}
+
+/// The log of a session, as far as the core knows it.
+pub(super) enum LogState {
+    /// It is here, and work may be given to it.
+    Ready(LogFacts),
+    /// It is out with a write.
+    Writing(LogFacts, Write),
+    /// It is out with a read.
+    Reading(LogFacts),
+}
+
+/// A write, with the requests that it answers.
+pub(super) enum Write {
+    Appends(Vec<Append>),
+    Compaction {
+        costs: CostEntries,
+        entry: Arc<Entry>,
+        /// Entries with which other programs read the data that the compaction carries.
+        mirrors: Vec<Arc<Entry>>,
+        draft: Box<Draft>,
+    },
+    /// Costs of model requests whose compaction was not written.
+    Costs(CostEntries),
+    Edit {
+        edit: Box<dyn Edit>,
+        staged: edit::Staged,
+        ticket: Ticket,
+    },
+}
+
+/// An append that is being written.
+pub(super) struct Append {
+    pub params: AppendParams,
+    pub staged: Staged,
+    pub ticket: Ticket,
+}
+
+/// Requests that only read. Each runs beside the session and has its own answer.
+#[derive(Default)]
+pub(super) struct Reads {
+    /// The number of them that run.
+    pub running: usize,
+    /// Stops them.
+    pub stop: Stop,
+}
+
+/// The most reads that run at the same time. A read beyond them is refused.
+const MOST_READS: usize = 1_024;
+
+/// Whether the session ends, and the requests that wait for the end.
+pub(super) enum Ending {
+    No,
+    WhenIdle,
+    Now(Vec<Ticket>),
+}
+
+/// Whether a session is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// It goes on.
+    No,
+    /// It ends if no command waits for it.
+    WithoutCommands,
+    /// It ends.
+    Yes,
+}
+
+/// One session.
+pub struct Core {
+    pub(super) state: State,
+    pub(super) log: LogState,
+    pub(super) work: Work,
+    pub(super) operations: OpenOperations,
+    pub(super) effects: Effects,
+    pub(super) queue: Queue,
+    pub(super) costs: Costs,
+    /// Requests for the context that wait for the end of the compaction.
+    pub(super) held: Vec<(ContextParams, Ticket)>,
+    pub(super) reads: Reads,
+    pub(super) index: IndexWait,
+    pub(super) changes: FileChanges,
+    pub(super) idle: Idle,
+    pub(super) counting: Counting,
+    pub(super) ending: Ending,
+    /// The usage that was sent last.
+    pub(super) sent_usage: Usage,
+    pub(super) stamps: Stamps,
+    pub(super) now: Instant,
+}
+
+/// A unit of due work.
+enum Unit {
+    Begin,
+    Commit,
+    WriteCosts,
+    CatchUp,
+    Command,
+}
+
+impl Core {
+    /// The core of an opened session. `seed` decides the ids of its entries and operations.
+    #[must_use]
+    pub fn new(opened: Opened, log: LogFacts, seed: u64, at: &Moment) -> Self {
+        let Opened { state, left_behind, .. } = opened;
+        let effects = Effects::default();
+        let mut core = Self {
+            sent_usage: state.usage(),
+            state,
+            log: LogState::Ready(log),
+            work: Work::None,
+            operations: OpenOperations::new(effects.clone(), at.now),
+            effects,
+            queue: Queue::default(),
+            costs: Costs::default(),
+            held: Vec::new(),
+            reads: Reads::default(),
+            index: IndexWait::default(),
+            changes: FileChanges::default(),
+            idle: Idle::new(at.now),
+            counting: Counting::default(),
+            ending: Ending::No,
+            stamps: Stamps::seeded(seed, at.wall),
+            now: at.now,
+        };
+        core.end_interrupted(left_behind);
+        core
+    }
+
+    /// The effects that were not performed yet.
+    #[must_use]
+    pub fn effects(&self) -> &Effects {
+        &self.effects
+    }
+
+    /// The id of the session.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.state.id
+    }
+
+    /// The state.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Handles an input. Its effects are added to the list.
+    pub fn on(&mut self, at: &Moment, input: Input) {
+        self.now = at.now;
+        self.stamps.set_time(at.wall);
+        self.operations.set_time(at.now);
+        self.state.tokenizer_is(at.tokenizer);
+        match input {
+            Input::Command(command, ticket) => self.queue.take_in(command, ticket),
+            Input::Cancel(which, ticket) => self.cancel(which.as_ref(), ticket),
+            Input::RequestCancelled(request) => self.request_cancelled(request),
+            Input::Layers(layers) => self.relayer(layers),
+            Input::Windows(learned) => self.state.learned = learned,
+            Input::FileTouched => self.changes.pending = true,
+            Input::Finish => {
+                if matches!(self.ending, Ending::No) {
+                    self.ending = Ending::WhenIdle;
+                }
+            }
+            Input::Stop => {
+                self.stop_running(None);
+                self.reads.stop.request();
+                for (_, ticket) in self.held.drain(..) {
+                    ticket.fail(&Failure::Cancelled);
+                }
+                self.end_now();
+            }
+            Input::Turn => self.turn(),
+            Input::Tick => self.tick(at),
+            Input::Log(done, facts) => self.log_is_back(done, facts),
+            Input::Answered => self.reads.running -= 1,
+            Input::Indexed(result) => self.indexed(result),
+            Input::Planned(id, result) => self.planned(&id, result),
+            Input::Reported(id, step) => self.reported(&id, step),
+            Input::Drafted(id, result) => self.drafted(&id, result),
+            Input::Counted => self.counted(),
+        }
+        self.share_memory();
+    }
+
+    /// Whether a `Turn` has something to do.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.unit().is_some()
+    }
+
+    /// Whether the session takes commands now. Until then they wait outside.
+    #[must_use]
+    pub fn takes_commands(&self) -> bool {
+        self.listens() && !matches!(self.ending, Ending::Now(_)) && self.queue.has_room()
+    }
+
+    /// Whether the session is over.
+    #[must_use]
+    pub fn over(&self) -> Over {
+        // Costs are recorded before the session ends.
+        if !self.costs.is_empty() && self.work.is_none() && self.writable().is_ok() {
+            return Over::No;
+        }
+        match self.ending {
+            Ending::WhenIdle if self.is_idle() => Over::WithoutCommands,
+            Ending::Now(_) if self.is_quiet() && !self.index.building && self.all_noted() => Over::Yes,
+            _ => Over::No,
+        }
+    }
+
+    /// Ends the session. Everything is on disk, and no work runs. The tickets are to be answered when the file is closed.
+    #[must_use]
+    pub fn end(mut self) -> Vec<Ticket> {
+        let gone = Failure::no_session(self.state.id.as_str());
+        for (command, ticket) in self.index.commands.drain(..).chain(self.queue.drain()) {
+            if command.closes() { ticket.ok(&()) } else { ticket.fail(&gone) }
+        }
+        for (_, ticket) in self.held.drain(..) {
+            ticket.fail(&gone);
+        }
+        match std::mem::replace(&mut self.ending, Ending::No) {
+            Ending::Now(tickets) => tickets,
+            Ending::No | Ending::WhenIdle => Vec::new(),
+        }
+    }
+
+    /// Whether the log is here.
+    pub(super) fn listens(&self) -> bool {
+        matches!(self.log, LogState::Ready(_))
+    }
+
+    /// The facts about the log, from before its work where it is out.
+    pub(super) fn log_facts(&self) -> &LogFacts {
+        match &self.log {
+            LogState::Ready(facts) | LogState::Writing(facts, _) | LogState::Reading(facts) => facts,
+        }
+    }
+
+    /// Whether no work, no write and no read runs.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.listens() && self.work.is_none() && self.reads.running == 0
+    }
+
+    fn is_idle(&self) -> bool {
+        self.is_quiet() && self.queue.is_empty() && self.index.commands.is_empty() && self.all_noted()
+    }
+
+    /// Whether the costs of model requests are in the file, as far as it can be written.
+    fn all_noted(&self) -> bool {
+        self.costs.is_empty() || self.writable().is_err()
+    }
+
+    pub(super) fn end_now(&mut self) {
+        if !matches!(self.ending, Ending::Now(_)) {
+            self.ending = Ending::Now(Vec::new());
+        }
+    }
+
+    fn unit(&self) -> Option<Unit> {
+        if !self.listens() {
+            return None;
+        }
+        match self.work {
+            Work::Planned(..) => return Some(Unit::Begin),
+            Work::Drafted(..) => return Some(Unit::Commit),
+            Work::None if !self.all_noted() => return Some(Unit::WriteCosts),
+            _ if matches!(self.ending, Ending::Now(_)) => return None,
+            _ => {}
+        }
+        if self.changes.pending {
+            return Some(Unit::CatchUp);
+        }
+        (!self.queue.is_empty()).then_some(Unit::Command)
+    }
+
+    /// Does the next unit of work.
+    fn turn(&mut self) {
+        match self.unit() {
+            None => {}
+            Some(Unit::Begin | Unit::Commit) => match self.work.take() {
+                Work::Planned(request, result) => self.begin(request, *result),
+                Work::Drafted(operation, draft) => self.commit(operation, *draft),
+                other => self.work = other,
+            },
+            Some(Unit::WriteCosts) => {
+                let costs = self.take_costs();
+                self.write(Write::Costs(costs));
+            }
+            Some(Unit::CatchUp) => self.catch_up(),
+            Some(Unit::Command) => {
+                if let Some((command, ticket)) = self.queue.next() {
+                    self.idle.touch(self.now);
+                    self.handle(command, ticket);
+                    // For this command alone: the next one may find another file.
+                    self.state.fetched = None;
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, command: Command, ticket: Ticket) {
+        match command {
+            command if self.waits_for_index(&command) => self.await_index(command, ticket),
+            command if self.state.history().is_asleep() && !command.closes() => {
+                self.queue.put_back(command, ticket);
+                self.wake();
+            }
+            Command::Append(params) => {
+                let mut appends = self.appends_in_a_row(params, ticket);
+                if !appends.is_empty() {
+                    self.add_texts_held_back(&mut appends);
+                    self.write(Write::Appends(appends));
+                }
+            }
+            Command::Edit(edit) => self.edit(edit, ticket),
+            Command::Compact(params) => {
+                self.compact(params, ticket);
+                self.count();
+            }
+            Command::Call(call) => {
+                call(self, ticket);
+                // Not at the opening: a client may open a thousand sessions and look at one.
+                self.count();
+            }
+            Command::HandOver => ticket.leave_to(Effect::HandOver),
+            Command::Close => self.leave(ticket),
+        }
+    }
+
+    /// Whether a command needs the index first. A write needs it to know its path. A later write and a close stay
+    /// behind.
+    fn waits_for_index(&self, command: &Command) -> bool {
+        if self.index.commands.iter().any(|(command, _)| command.writes()) {
+            return command.writes() || command.closes();
+        }
+        matches!(command, Command::Compact(_) | Command::Edit(_))
+            && self.state.history().index().is_none()
+            && self.state.path().lacks_its_past()
+    }
+
+    /// Consecutive appends become one write. An append with a condition has to see those before it, so it begins the
+    /// next write.
+    fn appends_in_a_row(&mut self, params: AppendParams, ticket: Ticket) -> Vec<Append> {
+        let mut appends = Vec::new();
+        self.stage(params, ticket, &mut appends);
+        loop {
+            match self.queue.next() {
+                Some((Command::Append(params), ticket))
+                    if params.parent_entry_id.is_none()
+                        && params.expected_leaf_id.is_none()
+                        && self.index.commands.is_empty() =>
+                {
+                    self.stage(params, ticket, &mut appends);
+                }
+                Some((command, ticket)) => {
+                    self.queue.put_back(command, ticket);
+                    return appends;
+                }
+                None => return appends,
+            }
+        }
+    }
+
+    pub(super) fn writable(&self) -> Result<(), Failure> {
+        match self.log_facts().access {
+            Access::Read => Err(Failure::Storage {
+                path: self.state.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
+                errno: None,
+                what: "the session was loaded with readOnly: true; close it, then load it without, to write to it"
+                    .to_owned(),
+            }),
+            Access::Write | Access::Ephemeral => Ok(()),
+        }
+    }
+
+    /// Sends an event of the session.
+    pub(super) fn emit(&self, about: About, event: Event) {
+        self.effects.emit(about, event);
+    }
+
+    /// Starts a job.
+    pub(super) fn start(&self, job: Job) {
+        self.effects.push(Effect::Start(Box::new(job)));
+    }
+
+    /// Gives work to the log, which is out from here on.
+    pub(super) fn log_out(&mut self, work: LogWork, write: Option<Write>) {
+        let facts = *self.log_facts();
+        self.state.stats = facts.stats;
+        self.log = match write {
+            Some(write) => LogState::Writing(facts, write),
+            None => LogState::Reading(facts),
+        };
+        self.effects.push(Effect::Log(work));
+    }
+
+    /// Runs a read beside the session, which answers its request.
+    pub(super) fn spawn_read(
+        &mut self,
+        ticket: Ticket,
+        read: impl FnOnce() -> super::effects::Answer + Send + 'static,
+    ) {
+        self.spawn_read_with(ticket, Box::new(move |_| read()));
+    }
+
+    /// Runs a read that asks for the access to models.
+    pub(super) fn spawn_read_with(&mut self, ticket: Ticket, read: Read) {
+        if self.reads.running >= MOST_READS {
+            return ticket.fail(&Failure::Overloaded { retry_after_ms: super::queue::TRY_AGAIN });
+        }
+        self.reads.running += 1;
+        ticket.leave_to(|number| Effect::Read(number, read));
+    }
+}

@@ -1,0 +1,148 @@
+//! Jobs beside a session: counting, indexing, planning and drafting. A job works on values that it owns and reports to the
+//! session by inputs.
+
+use super::{draft_job, stop::Stop};
+use crate::{
+    ask::access::ModelAccess,
+    compaction::{
+        plan::Plan,
+        preview::Preview,
+        request::{PlanRequest, Planned},
+    },
+    conversation::entry::Entry,
+    ids::OperationId,
+    log::history::Indexing,
+    models::candidates::{self, Candidate, Situation, Unfit},
+    protocol::{
+        errors::Failure,
+        types::{CompactAnswer, CompactMethod, Preparation},
+    },
+    provider::keys,
+    settings::Sourced,
+};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+/// A job.
+pub enum Job {
+    /// Counts the tokens of entries. Ends with `Input::Counted`.
+    Count(Vec<Arc<Entry>>),
+    /// Builds the index. Ends with `Input::Indexed`.
+    Index(Indexing, Stop),
+    /// Plans a compaction and looks for models that may write its summary. Ends with `Input::Planned`.
+    Plan(PlanOrder),
+    /// Makes a draft. Reports with `Input::Reported` and ends with `Input::Drafted`.
+    Draft(DraftOrder),
+}
+
+/// A compaction that is to be planned.
+pub struct PlanOrder {
+    /// Its operation.
+    pub id: OperationId,
+    /// The path and everything that the plan depends on.
+    pub request: PlanRequest,
+    /// The method that the client asks for.
+    pub method: Option<CompactMethod>,
+    /// Cancels the job.
+    pub stop: Stop,
+}
+
+/// A plan, with the models that may write the summary, in order. Without one the summary is extracted.
+pub struct PlanMade {
+    /// The plan and the fullness before it.
+    pub planned: Planned,
+    /// The models.
+    pub candidates: Vec<Result<Candidate, Unfit>>,
+}
+
+/// A draft that is to be made.
+pub struct DraftOrder {
+    /// Its operation.
+    pub id: OperationId,
+    /// The plan.
+    pub plan: Plan,
+    /// The topics that a person wants to be kept above all.
+    pub instructions: Option<String>,
+    /// The models that may write the summary, in order.
+    pub candidates: Vec<Result<Candidate, Unfit>>,
+    /// The settings in force.
+    pub settings: Arc<Sourced>,
+    /// The time for the models, if it is limited.
+    pub deadline: Option<Duration>,
+    /// Cancels the job.
+    pub stop: Stop,
+}
+
+/// Plans a compaction. Blocks.
+///
+/// # Errors
+/// When there is nothing to compact, no model can be asked though one has to be, or the job is cancelled.
+pub fn plan(order: PlanOrder, access: &ModelAccess) -> Result<PlanMade, Failure> {
+    let PlanOrder { request, method, stop, .. } = order;
+    guarded(|| {
+        let candidates = candidates(&request, method, access)?;
+        let planned = request.plan(&|| stop.requested())?;
+        Ok(PlanMade { planned, candidates })
+    })
+}
+
+/// Plans a compaction and says what it would do. Blocks.
+///
+/// # Errors
+/// As [`plan`].
+pub fn dry_run(
+    request: PlanRequest,
+    method: Option<CompactMethod>,
+    access: &ModelAccess,
+    stop: &Stop,
+) -> Result<CompactAnswer, Failure> {
+    guarded(|| {
+        let settings = request.settings.clone();
+        let candidates = candidates(&request, method, access)?;
+        let planned = request.plan(&|| stop.requested())?;
+        let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
+        let requests = summarizer.map(|it| draft_job::requests(&planned.plan, it, &settings));
+        let summarizer = summarizer.map(|it| it.model.clone());
+        let preview = Preview::of(&planned.plan, &settings.settings);
+        let preparation = Preparation::of(&planned.plan, preview, summarizer, requests.unwrap_or(0));
+        Ok(CompactAnswer::DryRun { preparation })
+    })
+}
+
+/// The models that may write a summary, in order.
+fn candidates(
+    request: &PlanRequest,
+    method: Option<CompactMethod>,
+    access: &ModelAccess,
+) -> Result<Vec<Result<Candidate, Unfit>>, Failure> {
+    if method == Some(CompactMethod::Extractive) {
+        return Ok(Vec::new());
+    }
+    let candidates = candidates::candidates(&Situation {
+        settings: &request.settings.settings,
+        session: request.model.as_ref(),
+        client_runs_models: access.client_runs_models(),
+        is_set: &keys::is_set,
+        learned: &|model| access.windows.window(model),
+    });
+    if method == Some(CompactMethod::Llm) && candidates.is_empty() {
+        let what = "there is no model to ask: name one in `models` or `defaultModel` of the settings, set the key of \
+                    the session's model in the environment, or declare `llm` at initialize; without `method` the \
+                    summary is made by what there is";
+        return Err(Failure::params("method", what));
+    }
+    Ok(candidates)
+}
+
+/// Runs work. A panic becomes its error.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(defect()))
+}
+
+/// The error of work that ended in a panic.
+pub fn defect() -> Failure {
+    Failure::Internal("a defect of abridged ended this work; nothing was changed".to_owned())
+}

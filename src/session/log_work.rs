@@ -1,0 +1,205 @@
+//! Work on the log of a session. It runs away from the session, one at a time, with the log in its hands.
+
+use crate::{
+    conversation::{
+        entry::{Entry, Stamps},
+        path::Path,
+        tokens::Estimator,
+        undo::Undoing,
+    },
+    ids::EntryId,
+    log::{
+        Access, Appended, Grown, Log, Stats,
+        error::StoreError,
+        history::{Library, Reader, Wanted},
+        source::Source,
+    },
+};
+use std::sync::Arc;
+
+/// Work on the log.
+pub enum LogWork {
+    /// Appends entries.
+    Append(AppendWork),
+    /// Reads the path without a compaction, and appends the entries that undo the compaction.
+    Undo(Box<UndoWork>),
+    /// Reads the path again.
+    Wake(Source, Option<Library>),
+    /// Reads the entries that other programs appended behind this leaf.
+    CatchUp(Option<EntryId>, Option<Library>),
+    /// Reads entries that a request is about.
+    Fetch(Fetch),
+}
+
+/// Entries that a request is about and that are not in memory.
+pub enum Fetch {
+    /// The entry with this id, which stands at this place.
+    Entry(EntryId, Wanted),
+    /// The lines for other programs that belong to an entry. They stand right behind it, before any other entry of these.
+    Mirrors(EntryId, Wanted),
+}
+
+/// Entries that were fetched.
+#[derive(Debug, Clone)]
+pub enum Fetched {
+    /// An entry; `None` where another one stands at its place.
+    Entry(EntryId, Option<Arc<Entry>>),
+    /// An entry, and the last line for other programs that belongs to it; itself where there is none.
+    Mirrors(EntryId, EntryId),
+}
+
+/// Entries that are to be appended.
+pub struct AppendWork {
+    /// The entries.
+    pub entries: Vec<Arc<Entry>>,
+    /// The leaf before them.
+    pub leaf: Option<EntryId>,
+    /// Whether they simply continue the path. If not, the path is read again behind them.
+    pub continues: bool,
+    /// The file, where there is one.
+    pub source: Option<Source>,
+    /// The index, where there is one.
+    pub library: Option<Library>,
+    /// The entries are counted by this estimator before the result goes back. The time is the writer's, and every answer
+    /// has counts in the place of estimates.
+    pub count: Option<Estimator>,
+}
+
+/// An undo that is to be written.
+pub struct UndoWork {
+    /// The undo.
+    pub undoing: Undoing,
+    /// The leaf before it.
+    pub leaf: Option<EntryId>,
+    /// The entries of the session.
+    pub reader: Reader,
+    /// The index, where there is one.
+    pub library: Option<Library>,
+    /// Makes the ids of its entries.
+    pub stamps: Stamps,
+}
+
+/// A result of work on the log.
+pub enum LogDone {
+    /// A write, with the new path where the entries do not continue the old one.
+    Wrote {
+        /// The result.
+        appended: Result<Appended, StoreError>,
+        /// The new path.
+        path: Option<Result<Path, StoreError>>,
+        /// The entries of an undo, which were made behind the path that it restores.
+        undone: Option<Vec<Arc<Entry>>>,
+    },
+    /// The path was read again.
+    Woke(Result<Path, StoreError>),
+    /// The entries of other programs were read.
+    CaughtUp(Result<Grown, StoreError>),
+    /// Entries were fetched.
+    Fetched(Result<Fetched, StoreError>),
+}
+
+/// The facts about a log that its session knows while the log is elsewhere.
+#[derive(Debug, Clone, Copy)]
+pub struct LogFacts {
+    /// The rights.
+    pub access: Access,
+    /// End of the whole lines that were read or written, in bytes.
+    pub end: u64,
+    /// Disk operations so far.
+    pub stats: Stats,
+}
+
+impl LogFacts {
+    /// The facts about a log.
+    #[must_use]
+    pub fn of(log: &dyn Log) -> Self {
+        Self { access: log.access(), end: log.end(), stats: log.stats() }
+    }
+}
+
+impl LogWork {
+    /// Performs the work. Blocks.
+    pub fn run(self, log: &mut dyn Log) -> LogDone {
+        match self {
+            Self::Append(work) => work.run(log),
+            Self::Undo(work) => work.run(log),
+            Self::Wake(source, library) => {
+                LogDone::Woke(source.path_from(log.end()).map(|path| with_its_past(path, library.as_ref())))
+            }
+            // Most changes are the session's own writes.
+            Self::CatchUp(..) if !log.may_have_grown() => LogDone::CaughtUp(Ok(Grown::default())),
+            Self::CatchUp(leaf, library) => LogDone::CaughtUp(
+                log.catch_up(leaf.as_ref())
+                    .map(|grown| Grown { path: grown.path.map(|path| with_its_past(path, library.as_ref())), ..grown }),
+            ),
+            Self::Fetch(fetch) => LogDone::Fetched(fetch.run()),
+        }
+    }
+}
+
+impl Fetch {
+    fn run(self) -> Result<Fetched, StoreError> {
+        match self {
+            Self::Entry(id, wanted) => {
+                let entry = wanted.read().next().transpose()?.filter(|entry| entry.id == id);
+                Ok(Fetched::Entry(id, entry))
+            }
+            Self::Mirrors(id, wanted) => {
+                let mut last = id.clone();
+                for entry in wanted.read() {
+                    match entry? {
+                        entry if entry.is_mirror_behind(&last) => last = entry.id.clone(),
+                        _ => break,
+                    }
+                }
+                Ok(Fetched::Mirrors(id, last))
+            }
+        }
+    }
+}
+
+impl AppendWork {
+    fn run(self, log: &mut dyn Log) -> LogDone {
+        let Self { entries, leaf, continues, source, library, count } = self;
+        let appended = log.append(&lines(&entries), leaf.as_ref());
+        let path = match (&appended, source) {
+            (Ok(Appended::Written { others, .. }), Some(source)) if !continues || !others.is_empty() => {
+                Some(source.path_from(log.end()).map(|path| with_its_past(path, library.as_ref())))
+            }
+            _ => None,
+        };
+        if count == Some(Estimator::Tiktoken) {
+            entries.iter().for_each(|entry| entry.count());
+            if let Some(Ok(path)) = &path {
+                path[path.first_kept()..].iter().for_each(|entry| entry.count());
+            }
+        }
+        LogDone::Wrote { appended, path, undone: None }
+    }
+}
+
+impl UndoWork {
+    fn run(self, log: &mut dyn Log) -> LogDone {
+        let Self { undoing, leaf, reader, library, mut stamps } = self;
+        match reader.path_behind(undoing.marker().clone(), log.end()) {
+            Ok(path) => {
+                let (entries, path) = undoing.complete(with_its_past(path, library.as_ref()), &mut stamps);
+                let appended = log.append(&lines(&entries), leaf.as_ref());
+                LogDone::Wrote { appended, path: Some(Ok(path)), undone: Some(entries) }
+            }
+            Err(error) => LogDone::Wrote { appended: Err(error), path: None, undone: None },
+        }
+    }
+}
+
+fn lines(entries: &[Arc<Entry>]) -> Vec<String> {
+    entries.iter().map(|entry| entry.line().to_owned()).collect()
+}
+
+/// A path with the values from before its first entry, as far as an index knows them.
+fn with_its_past(mut path: Path, library: Option<&Library>) -> Path {
+    if let Some(library) = library {
+        library.look_into_the_past(&mut path);
+    }
+    path
+}

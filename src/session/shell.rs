@@ -1,0 +1,468 @@
+//! The shell of a session: the one task that feeds its core and performs the effects.
+//!
+//! Requests arrive through a mailbox, results of work as messages, and cancels bypass both. The task waits for nothing but
+//! the next of these. Work that takes longer than a few milliseconds (opening, counting, planning, summarizing, writing)
+//! runs on the blocking pool.
+
+#![expect(clippy::disallowed_methods, reason = "the time and the seed of a session")]
+
+use super::{
+    command::Command,
+    core::{Core, Input, Moment, Over},
+    draft_job::DraftJob,
+    effects::{Answer, Effect, Effects, Read, Sent, Ticket, TicketNumber},
+    handle::{CancelReply, HandOver, Inbox, Mail, SharedStatus, Urgent},
+    jobs::{self, DraftOrder, Job},
+    log_work::{LogDone, LogFacts, LogWork},
+    open::Opened,
+    pool::{self, Report},
+};
+use crate::{
+    ask::{access::ModelAccess, request::Origin},
+    clock,
+    conversation::{entry::Entry, tokens},
+    ids::SessionId,
+    log::{Log, memory::Ephemeral},
+    protocol::types::{StatusAnswer, SubscribeAnswer, SubscribeParams, Subscription},
+    wire::{
+        outbox::{Missed, Outbox},
+        rpc::Reply,
+    },
+};
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+use tokio::sync::{Semaphore, mpsc};
+
+/// State that the sessions of a daemon share.
+#[derive(Clone)]
+pub struct Shared {
+    /// Bytes of lines that all sessions keep in memory.
+    awake: Arc<AtomicU64>,
+    /// One session at a time counts tokens.
+    counting: Arc<Semaphore>,
+    /// The ways to ask a model.
+    pub access: Arc<ModelAccess>,
+}
+
+impl Shared {
+    /// State for the sessions of a daemon.
+    #[must_use]
+    pub fn new(access: Arc<ModelAccess>) -> Self {
+        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)), access }
+    }
+}
+
+/// A message of the shell's own work.
+enum Message {
+    Input(Input),
+    /// The log is back. `None`: a panic has lost it.
+    Log(Option<(Box<dyn Log>, LogDone)>),
+}
+
+/// A request that waits for its answer.
+enum Waiting {
+    Reply(Reply),
+    Cancel(CancelReply),
+    HandOver(HandOver, Reply),
+}
+
+impl Answer {
+    /// Sends it.
+    pub(super) fn send(self, reply: Reply) {
+        match self {
+            Self::Result(result) => reply.ok(&result),
+            Self::Pieces(pieces) => reply.pieces(pieces),
+            Self::Failed(failure) => reply.fail(&failure),
+        }
+    }
+}
+
+/// A panic in the core. The session cannot go on.
+struct Defect;
+
+/// The parts of the shell that perform effects.
+struct Shell {
+    session: SessionId,
+    cwd: String,
+    /// `None` while work on the log runs.
+    log: Option<Box<dyn Log>>,
+    effects: Effects,
+    requests: HashMap<TicketNumber, Waiting>,
+    next_ticket: TicketNumber,
+    outbox: Arc<Outbox>,
+    status: SharedStatus,
+    shared: Shared,
+    /// Bytes that this session keeps in memory.
+    share: u64,
+    /// The version of the learned windows that the core knows.
+    windows: u64,
+    messages: mpsc::UnboundedSender<Message>,
+    urgent: mpsc::UnboundedSender<Box<Urgent>>,
+}
+
+/// Runs a session until it is closed.
+pub async fn run(mut opened: Opened, inbox: Inbox, outbox: Arc<Outbox>) {
+    let (messages, mut results) = mpsc::unbounded_channel();
+    let Inbox { mut mailbox, mut urgent, urgent_sender, shared, status } = inbox;
+    let session = opened.state.id.clone();
+    // Opening a session subscribes to its events.
+    outbox.wants(&session, true);
+    let windows = shared.access.windows.version();
+    let (id, cwd) = (session.clone(), opened.state.cwd().to_owned());
+    let log = std::mem::replace(&mut opened.log, Box::new(Ephemeral));
+    let facts = LogFacts::of(&*log);
+    let mut shell = Shell {
+        session,
+        cwd,
+        log: Some(log),
+        effects: Effects::default(),
+        requests: HashMap::new(),
+        next_ticket: 0,
+        outbox,
+        status,
+        shared,
+        share: 0,
+        windows,
+        messages,
+        urgent: urgent_sender,
+    };
+    let mut core = Core::new(opened, facts, seed(), &shell.moment());
+    shell.effects = core.effects().clone();
+    shell.perform();
+    let ended = loop {
+        match core.over() {
+            Over::Yes => break Ok(()),
+            Over::WithoutCommands if mailbox.is_empty() => break Ok(()),
+            Over::WithoutCommands | Over::No => {}
+        }
+        // One input at a time, so that a cancel waits behind at most one.
+        let fed = if let Ok(urgent) = urgent.try_recv() {
+            shell.on_urgent(&mut core, *urgent, &mut mailbox)
+        } else if let Ok(message) = results.try_recv() {
+            shell.on_message(&mut core, message)
+        } else if core.takes_commands()
+            && let Ok(mail) = mailbox.try_recv()
+        {
+            shell.deliver(&mut core, *mail)
+        } else if core.is_due() {
+            let fed = shell.feed(&mut core, Input::Turn);
+            tokio::task::yield_now().await;
+            fed
+        } else {
+            let wake_at = core.wake_at(shell.awake_elsewhere());
+            tokio::select! { biased;
+                Some(urgent) = urgent.recv() => shell.on_urgent(&mut core, *urgent, &mut mailbox),
+                Some(message) = results.recv() => shell.on_message(&mut core, message),
+                Some(mail) = mailbox.recv(), if core.takes_commands() => shell.deliver(&mut core, *mail),
+                () = until(wake_at) => shell.feed(&mut core, Input::Tick),
+                else => break Ok(()),
+            }
+        };
+        if let Err(defect) = fed {
+            break Err(defect);
+        }
+    };
+    mailbox.close();
+    if let Err(Defect) = ended {
+        tracing::error!(session = %id, "a defect of abridged ended the session");
+        // Dropping the core ends its operations and answers its requests.
+        drop(core);
+        return shell.perform();
+    }
+    while let Ok(mail) = mailbox.try_recv() {
+        let _ = shell.deliver(&mut core, *mail);
+    }
+    let tickets = core.end();
+    shell.perform();
+    // Closes the file.
+    shell.log = None;
+    for ticket in tickets {
+        ticket.ok(&());
+    }
+    shell.perform();
+}
+
+/// A seed for the ids of a session.
+fn seed() -> u64 {
+    uuid::Uuid::new_v4().as_u64_pair().0
+}
+
+/// Waits for a time; forever without one.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Shell {
+    fn moment(&self) -> Moment {
+        Moment {
+            now: Instant::now(),
+            wall: clock::now(),
+            awake_elsewhere: self.awake_elsewhere(),
+            tokenizer: tokens::ready(),
+        }
+    }
+
+    fn awake_elsewhere(&self) -> u64 {
+        self.shared.awake.load(Ordering::Relaxed).saturating_sub(self.share)
+    }
+
+    /// Gives an input to the core and performs the effects.
+    fn feed(&mut self, core: &mut Core, input: Input) -> Result<(), Defect> {
+        let windows = &self.shared.access.windows;
+        let version = windows.version();
+        if version != self.windows {
+            self.windows = version;
+            let learned = windows.learned();
+            self.handle(core, Input::Windows(learned))?;
+        }
+        self.handle(core, input)
+    }
+
+    fn handle(&mut self, core: &mut Core, input: Input) -> Result<(), Defect> {
+        let at = self.moment();
+        let handled = catch_unwind(AssertUnwindSafe(|| core.on(&at, input)));
+        self.perform();
+        handled.map_err(|_| Defect)
+    }
+
+    fn on_urgent(
+        &mut self,
+        core: &mut Core,
+        urgent: Urgent,
+        mailbox: &mut mpsc::Receiver<Box<Mail>>,
+    ) -> Result<(), Defect> {
+        match urgent {
+            Urgent::Cancel(which, reply) => {
+                // A cancel finds the compactions that wait.
+                while let Ok(mail) = mailbox.try_recv() {
+                    self.deliver(core, *mail)?;
+                }
+                let ticket = self.ticket(Waiting::Cancel(reply), Sent::Alone);
+                self.feed(core, Input::Cancel(which, ticket))
+            }
+            Urgent::Layers(layers) => self.feed(core, Input::Layers(layers)),
+            Urgent::RequestCancelled(request) if self.requests.contains_key(&request) => {
+                self.feed(core, Input::RequestCancelled(request))
+            }
+            Urgent::RequestCancelled(_) => Ok(()),
+            Urgent::FileTouched => self.feed(core, Input::FileTouched),
+            Urgent::Finish => self.feed(core, Input::Finish),
+            Urgent::Stop => self.feed(core, Input::Stop),
+        }
+    }
+
+    fn on_message(&mut self, core: &mut Core, message: Message) -> Result<(), Defect> {
+        match message {
+            Message::Input(input) => self.feed(core, input),
+            Message::Log(back) => {
+                let (log, done) = match back {
+                    Some((log, done)) => (log, Some(done)),
+                    None => (Box::new(Ephemeral) as Box<dyn Log>, None),
+                };
+                let facts = LogFacts::of(&*log);
+                self.log = Some(log);
+                self.feed(core, Input::Log(done, facts))
+            }
+        }
+    }
+
+    /// Gives a request to the core.
+    fn deliver(&mut self, core: &mut Core, mail: Mail) -> Result<(), Defect> {
+        let (command, ticket) = match mail {
+            Mail::Command(command, reply) => (command, self.ticket_for(reply)),
+            Mail::Describe(params, reply) => {
+                let asked = params.path.as_ref().and_then(|path| std::path::Path::new(path).canonicalize().ok());
+                let describe = move |core: &mut Core, ticket: Ticket| ticket.with(core.describe(*params, asked));
+                (Command::with(describe), self.ticket_for(reply))
+            }
+            Mail::HandOver(hand_over, reply) => {
+                (Command::HandOver, self.ticket(Waiting::HandOver(hand_over, reply), Sent::Alone))
+            }
+            Mail::Leave => {
+                self.next_ticket += 1;
+                (Command::Close, self.effects.ticket(self.next_ticket, Sent::Alone))
+            }
+        };
+        self.feed(core, Input::Command(command, ticket))
+    }
+
+    /// A ticket for a request. The core learns when the client cancels it.
+    fn ticket_for(&mut self, reply: Reply) -> Ticket {
+        let sent = if reply.in_batch() { Sent::InBatch } else { Sent::Alone };
+        let (number, urgent) = (self.next_ticket + 1, self.urgent.clone());
+        reply.on_cancel(move || drop(urgent.send(Box::new(Urgent::RequestCancelled(number)))));
+        self.ticket(Waiting::Reply(reply), sent)
+    }
+
+    fn ticket(&mut self, waiting: Waiting, sent: Sent) -> Ticket {
+        self.next_ticket += 1;
+        self.requests.insert(self.next_ticket, waiting);
+        self.effects.ticket(self.next_ticket, sent)
+    }
+
+    /// Performs the effects, in their order.
+    fn perform(&mut self) {
+        for effect in self.effects.take() {
+            match effect {
+                Effect::Record(operations) => {
+                    if let Some(log) = &mut self.log {
+                        log.record(operations);
+                    }
+                }
+                // A client that acts on an event finds the new status.
+                Effect::Publish(status) => self.status.set(status),
+                Effect::Emit(about, event) => self.outbox.event(&self.session, &about, &event),
+                Effect::Answer(request, answer) => self.answer(request, answer),
+                Effect::Log(work) => self.work_on_log(work),
+                Effect::Read(request, read) => self.read(request, read),
+                Effect::Start(job) => self.start(*job),
+                Effect::Learn(model, window) => self.shared.access.windows.learn(&model, window),
+                Effect::Share(bytes) => self.share(bytes),
+                Effect::Subscribe(request, params, snapshot) => self.subscribe(request, params, *snapshot),
+                Effect::Unsubscribe(request) => {
+                    self.outbox.wants(&self.session, false);
+                    self.answer(request, Answer::ok(&()));
+                }
+                Effect::HandOver(request) => {
+                    if let Some(Waiting::HandOver(hand_over, reply)) = self.requests.remove(&request) {
+                        hand_over(&self.cwd, reply);
+                    }
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, request: TicketNumber, answer: Answer) {
+        match self.requests.remove(&request) {
+            Some(Waiting::Reply(reply) | Waiting::HandOver(_, reply)) => answer.send(reply),
+            Some(Waiting::Cancel(reply)) => reply.answer(answer),
+            // A close that the daemon decided has no answer.
+            None => {}
+        }
+    }
+
+    fn work_on_log(&mut self, work: LogWork) {
+        let Some(mut log) = self.log.take() else { return };
+        let messages = self.messages.clone();
+        // Most changes of the file are the session's own writes, and cost no thread.
+        if matches!(work, LogWork::CatchUp(..)) && !log.may_have_grown() {
+            let done = work.run(&mut *log);
+            return send(&messages, Message::Log(Some((log, done))));
+        }
+        tokio::task::spawn_blocking(move || {
+            let done = catch_unwind(AssertUnwindSafe(|| work.run(&mut *log))).ok();
+            send(&messages, Message::Log(done.map(|done| (log, done))));
+        });
+    }
+
+    fn read(&mut self, request: TicketNumber, read: Read) {
+        let (waiting, access) = (self.requests.remove(&request), self.shared.access.clone());
+        self.spawn(move || {
+            // Dropping the reply in a panic answers, too.
+            let answer = catch_unwind(AssertUnwindSafe(|| read(&access)));
+            if let (Ok(answer), Some(Waiting::Reply(reply))) = (answer, waiting) {
+                answer.send(reply);
+            }
+            Input::Answered
+        });
+    }
+
+    fn start(&self, job: Job) {
+        match job {
+            Job::Count(entries) => self.count(entries),
+            Job::Index(work, stop) => self.spawn(move || Input::Indexed(work.run(&|| stop.requested()))),
+            Job::Plan(order) => {
+                let access = self.shared.access.clone();
+                self.spawn(move || Input::Planned(order.id.clone(), jobs::plan(order, &access)));
+            }
+            Job::Draft(order) => self.draft(order),
+        }
+    }
+
+    fn count(&self, entries: Vec<Arc<Entry>>) {
+        let (turn, messages) = (self.shared.counting.clone(), self.messages.clone());
+        tokio::spawn(async move {
+            // One session at a time: counting takes a core, and answers take the other.
+            let turn = turn.acquire_owned().await;
+            let counted = tokio::task::spawn_blocking(move || {
+                tokens::load();
+                entries.iter().for_each(|entry| entry.count());
+                drop(turn);
+            });
+            let _ = counted.await;
+            send(&messages, Message::Input(Input::Counted));
+        });
+    }
+
+    fn draft(&self, order: DraftOrder) {
+        let DraftOrder { id, plan, instructions, candidates, settings, deadline, stop } = order;
+        let origin = Origin { session: self.session.clone(), operation: id.clone() };
+        let access = self.shared.access.clone();
+        let job = DraftJob { origin, plan, instructions, candidates, settings, deadline, access, stop };
+        let messages = self.messages.clone();
+        pool::spawn(job, move |report| {
+            let input = match report {
+                Report::Step(step) => Input::Reported(id.clone(), step),
+                Report::Drafted(result) => Input::Drafted(id.clone(), *result),
+            };
+            send(&messages, Message::Input(input));
+        });
+    }
+
+    fn share(&mut self, bytes: u64) {
+        let all = &self.shared.awake;
+        all.fetch_add(bytes, Ordering::Relaxed);
+        all.fetch_sub(self.share, Ordering::Relaxed);
+        self.share = bytes;
+    }
+
+    /// Subscribes and answers. The session alone makes its events, so none comes between the answer and the missed events.
+    fn subscribe(&mut self, request: TicketNumber, params: SubscribeParams, snapshot: StatusAnswer) {
+        let (outbox, session) = (self.outbox.clone(), self.session.clone());
+        outbox.wants(&session, true);
+        let missed = params.after.as_ref().map(|seen| outbox.missed(&session, &seen.epoch, seen.seq));
+        let (status, replayed) = match missed {
+            Some(Missed::Kept(count)) => (Subscription::Ok, count),
+            Some(Missed::Forgotten) => (Subscription::Expired, 0),
+            None => (Subscription::Ok, 0),
+        };
+        let answer = SubscribeAnswer {
+            epoch: outbox.epoch().to_owned(),
+            seq: outbox.last_seq(&session),
+            status,
+            replayed,
+            snapshot: (!matches!(missed, Some(Missed::Kept(_)))).then_some(snapshot),
+        };
+        self.answer(request, Answer::ok(&answer));
+        if let (Some(Missed::Kept(_)), Some(seen)) = (missed, params.after) {
+            outbox.replay(&session, seen.seq);
+        }
+    }
+
+    /// Runs work on the blocking pool. Its result comes back as an input.
+    fn spawn(&self, work: impl FnOnce() -> Input + Send + 'static) {
+        let messages = self.messages.clone();
+        tokio::task::spawn_blocking(move || send(&messages, Message::Input(work())));
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        self.share(0);
+    }
+}
+
+/// Sends a message to the session. The session is gone only when the daemon ends. Nothing waits for the result then.
+fn send(messages: &mpsc::UnboundedSender<Message>, message: Message) {
+    let _ = messages.send(message);
+}
