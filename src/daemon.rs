@@ -12,7 +12,7 @@ mod settings;
 use crate::{
     ask::access::ModelAccess,
     protocol::types::{Status, StatusKind},
-    session::shell,
+    session::shared::Shared,
     wire::{caller::Caller, outbox::Outbox, rpc::Service},
 };
 use connection::Connection;
@@ -112,7 +112,7 @@ impl Daemon {
         let daemon = Arc::new(Self {
             settings: Arc::new(LiveSettings::read(&places, outbox.clone())),
             files: SessionFiles::new(outbox.clone(), &places.data),
-            registry: Mutex::new(Registry::new(Doors(shell::Shared::new(access.clone())))),
+            registry: Mutex::new(Registry::new(Doors(Shared::new(access.clone())))),
             caller,
             access,
             outbox,

@@ -4,7 +4,7 @@ use super::Daemon;
 use crate::{
     protocol::{self, Method, with_methods},
     session::{
-        command::{Command, CommandMethod},
+        core::command::{Command, CommandMethod},
         handle::Mail,
     },
     wire::rpc::{Reply, Service},

@@ -19,9 +19,10 @@ use crate::{
         },
     },
     session::{
-        commands::status,
+        core::commands::status,
         handle::{self, Handle, Inbox, Mail, Urgent},
         open::{self, Opened},
+        shared::Shared,
         shell,
     },
     wire::rpc::Reply,
@@ -42,7 +43,7 @@ const LONGEST_HOLD: Duration = Duration::from_secs(5);
 const TRY_AGAIN: u64 = 50;
 
 /// The sessions of the daemon, for the registry.
-pub(super) struct Doors(pub(super) shell::Shared);
+pub(super) struct Doors(pub(super) Shared);
 
 /// A request that opens a session.
 pub(super) struct Load {

@@ -14,10 +14,8 @@ use crate::{
         types::{ModelsListAnswer, ModelsListParams, Scope, SettingsGetParams, SettingsSetParams},
     },
     session::{
-        command::Command,
-        commands::settings,
+        core::{command::Command, commands::settings, relayer::wrong_patch},
         handle::{Handle, Mail, Urgent},
-        relayer::wrong_patch,
         state::State,
     },
     settings::{

@@ -7,22 +7,27 @@
 //! No command is handled while the log is out: an answer sees every append before it, and appends that arrive meanwhile
 //! become the next write together.
 
+pub mod background;
+pub mod command;
+pub mod commands;
+pub mod costs;
+pub mod counting;
+pub mod edit;
+pub mod idle;
+pub mod queue;
+pub mod relayer;
+pub mod result;
+pub mod work;
+pub mod writing;
+
 use super::{
-    background::{FileChanges, IndexWait},
-    command::Command,
-    costs::{CostEntries, Costs},
-    counting::Counting,
-    edit::{self, Edit},
     effects::{Effect, Effects, Read, Ticket, TicketNumber},
-    idle::Idle,
     jobs::{Job, PlanMade},
     log_work::{LogDone, LogFacts, LogWork},
     open::Opened,
     operation::OpenOperations,
-    queue::Queue,
     state::State,
     stop::Stop,
-    work::Work,
 };
 use crate::{
     compaction::draft::Draft,
@@ -35,7 +40,17 @@ use crate::{
         events::Event,
         types::{AppendParams, ContextParams, Usage},
     },
-    session::commands::append::Staged,
+    session::core::{
+        background::{FileChanges, IndexWait},
+        command::Command,
+        commands::append::Staged,
+        costs::{CostEntries, Costs},
+        counting::Counting,
+        edit::Edit,
+        idle::Idle,
+        queue::Queue,
+        work::Work,
+    },
     settings::Layers,
     summary::model::writer::Step,
     wire::outbox::About,
@@ -95,7 +110,7 @@ pub struct Moment {
 }
 
 /// The log of a session, as far as the core knows it.
-pub(super) enum LogState {
+enum LogState {
     /// It is here, and work may be given to it.
     Ready(LogFacts),
     /// It is out with a write.
@@ -105,7 +120,7 @@ pub(super) enum LogState {
 }
 
 /// A write, with the requests that it answers.
-pub(super) enum Write {
+enum Write {
     Appends(Vec<Append>),
     Compaction {
         costs: CostEntries,
@@ -124,7 +139,7 @@ pub(super) enum Write {
 }
 
 /// An append that is being written.
-pub(super) struct Append {
+struct Append {
     pub params: AppendParams,
     pub staged: Staged,
     pub ticket: Ticket,
@@ -132,7 +147,7 @@ pub(super) struct Append {
 
 /// Requests that only read. Each runs beside the session and has its own answer.
 #[derive(Default)]
-pub(super) struct Reads {
+struct Reads {
     /// The number of them that run.
     pub running: usize,
     /// Stops them.
@@ -143,7 +158,7 @@ pub(super) struct Reads {
 const MOST_READS: usize = 1_024;
 
 /// Whether the session ends, and the requests that wait for the end.
-pub(super) enum Ending {
+enum Ending {
     No,
     WhenIdle,
     Now(Vec<Ticket>),
@@ -162,25 +177,25 @@ pub enum Over {
 
 /// One session.
 pub struct Core {
-    pub(super) state: State,
-    pub(super) log: LogState,
-    pub(super) work: Work,
-    pub(super) operations: OpenOperations,
-    pub(super) effects: Effects,
-    pub(super) queue: Queue,
-    pub(super) costs: Costs,
+    state: State,
+    log: LogState,
+    work: Work,
+    operations: OpenOperations,
+    effects: Effects,
+    queue: Queue,
+    costs: Costs,
     /// Requests for the context that wait for the end of the compaction.
-    pub(super) held: Vec<(ContextParams, Ticket)>,
-    pub(super) reads: Reads,
-    pub(super) index: IndexWait,
-    pub(super) changes: FileChanges,
-    pub(super) idle: Idle,
-    pub(super) counting: Counting,
-    pub(super) ending: Ending,
+    held: Vec<(ContextParams, Ticket)>,
+    reads: Reads,
+    index: IndexWait,
+    changes: FileChanges,
+    idle: Idle,
+    counting: Counting,
+    ending: Ending,
     /// The usage that was sent last.
-    pub(super) sent_usage: Usage,
-    pub(super) stamps: Stamps,
-    pub(super) now: Instant,
+    sent_usage: Usage,
+    stamps: Stamps,
+    now: Instant,
 }
 
 /// A unit of due work.
@@ -321,19 +336,19 @@ impl Core {
     }
 
     /// Whether the log is here.
-    pub(super) fn listens(&self) -> bool {
+    fn listens(&self) -> bool {
         matches!(self.log, LogState::Ready(_))
     }
 
     /// The facts about the log, from before its work where it is out.
-    pub(super) fn log_facts(&self) -> &LogFacts {
+    fn log_facts(&self) -> &LogFacts {
         match &self.log {
             LogState::Ready(facts) | LogState::Writing(facts, _) | LogState::Reading(facts) => facts,
         }
     }
 
     /// Whether no work, no write and no read runs.
-    pub(super) fn is_quiet(&self) -> bool {
+    fn is_quiet(&self) -> bool {
         self.listens() && self.work.is_none() && self.reads.running == 0
     }
 
@@ -346,7 +361,7 @@ impl Core {
         self.costs.is_empty() || self.writable().is_err()
     }
 
-    pub(super) fn end_now(&mut self) {
+    fn end_now(&mut self) {
         if !matches!(self.ending, Ending::Now(_)) {
             self.ending = Ending::Now(Vec::new());
         }
@@ -457,7 +472,7 @@ impl Core {
         }
     }
 
-    pub(super) fn writable(&self) -> Result<(), Failure> {
+    fn writable(&self) -> Result<(), Failure> {
         match self.log_facts().access {
             Access::Read => Err(Failure::Storage {
                 path: self.state.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
@@ -470,17 +485,17 @@ impl Core {
     }
 
     /// Sends an event of the session.
-    pub(super) fn emit(&self, about: About, event: Event) {
+    fn emit(&self, about: About, event: Event) {
         self.effects.emit(about, event);
     }
 
     /// Starts a job.
-    pub(super) fn start(&self, job: Job) {
+    fn start(&self, job: Job) {
         self.effects.push(Effect::Start(Box::new(job)));
     }
 
     /// Gives work to the log, which is out from here on.
-    pub(super) fn log_out(&mut self, work: LogWork, write: Option<Write>) {
+    fn log_out(&mut self, work: LogWork, write: Option<Write>) {
         let facts = *self.log_facts();
         self.state.stats = facts.stats;
         self.log = match write {
@@ -491,18 +506,14 @@ impl Core {
     }
 
     /// Runs a read beside the session, which answers its request.
-    pub(super) fn spawn_read(
-        &mut self,
-        ticket: Ticket,
-        read: impl FnOnce() -> super::effects::Answer + Send + 'static,
-    ) {
+    fn spawn_read(&mut self, ticket: Ticket, read: impl FnOnce() -> super::effects::Answer + Send + 'static) {
         self.spawn_read_with(ticket, Box::new(move |_| read()));
     }
 
     /// Runs a read that asks for the access to models.
-    pub(super) fn spawn_read_with(&mut self, ticket: Ticket, read: Read) {
+    fn spawn_read_with(&mut self, ticket: Ticket, read: Read) {
         if self.reads.running >= MOST_READS {
-            return ticket.fail(&Failure::Overloaded { retry_after_ms: super::queue::TRY_AGAIN });
+            return ticket.fail(&Failure::Overloaded { retry_after_ms: crate::session::core::queue::TRY_AGAIN });
         }
         self.reads.running += 1;
         ticket.leave_to(|number| Effect::Read(number, read));

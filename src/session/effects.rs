@@ -1,4 +1,4 @@
-//! What a session wants done: the effects of an input, in their order, and the answers of requests among them.
+//! The effects of an input, in their order, with the answers of requests among them.
 //!
 //! The core adds effects to a list and performs none. The shell performs them in the order of the list.
 

@@ -1,16 +1,18 @@
 //! The ways to reach a session: a mailbox in the order of the wire, and an urgent channel that bypasses it.
 
 use super::{
-    command::Command,
     effects::{Answer, TicketNumber},
-    queue::{FULL, TRY_AGAIN},
-    shell::Shared,
+    shared::Shared,
 };
 use crate::{
     ids::{OperationId, SessionId},
     protocol::{
         errors::Failure,
         types::{CancelAnswer, Cancelled, LoadParams, Status, StatusKind},
+    },
+    session::core::{
+        command::Command,
+        queue::{FULL, TRY_AGAIN},
     },
     settings::Layers,
     wire::rpc::Reply,

@@ -1,7 +1,11 @@
 //! Jobs beside a session: counting, indexing, planning and drafting. A job works on values that it owns and reports to the
 //! session by inputs.
 
-use super::{draft_job, stop::Stop};
+pub mod draft;
+pub mod export;
+pub mod pool;
+
+use super::stop::Stop;
 use crate::{
     ask::access::ModelAccess,
     compaction::{
@@ -104,7 +108,7 @@ pub fn dry_run(
         let candidates = candidates(&request, method, access)?;
         let planned = request.plan(&|| stop.requested())?;
         let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
-        let requests = summarizer.map(|it| draft_job::requests(&planned.plan, it, &settings));
+        let requests = summarizer.map(|it| draft::requests(&planned.plan, it, &settings));
         let summarizer = summarizer.map(|it| it.model.clone());
         let preview = Preview::of(&planned.plan, &settings.settings);
         let preparation = Preparation::of(&planned.plan, preview, summarizer, requests.unwrap_or(0));

@@ -7,23 +7,28 @@
 #![expect(clippy::disallowed_methods, reason = "the time and the seed of a session")]
 
 use super::{
-    command::Command,
     core::{Core, Input, Moment, Over},
-    draft_job::DraftJob,
     effects::{Answer, Effect, Effects, Read, Sent, Ticket, TicketNumber},
     handle::{CancelReply, HandOver, Inbox, Mail, SharedStatus, Urgent},
     jobs::{self, DraftOrder, Job},
     log_work::{LogDone, LogFacts, LogWork},
     open::Opened,
-    pool::{self, Report},
+    shared::Shared,
 };
 use crate::{
-    ask::{access::ModelAccess, request::Origin},
+    ask::request::Origin,
     clock,
     conversation::{entry::Entry, tokens},
     ids::SessionId,
     log::{Log, memory::Ephemeral},
     protocol::types::{StatusAnswer, SubscribeAnswer, SubscribeParams, Subscription},
+    session::{
+        core::command::Command,
+        jobs::{
+            draft::DraftJob,
+            pool::{self, Report},
+        },
+    },
     wire::{
         outbox::{Missed, Outbox},
         rpc::Reply,
@@ -32,32 +37,10 @@ use crate::{
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Instant,
 };
-use tokio::sync::{Semaphore, mpsc};
-
-/// State that the sessions of a daemon share.
-#[derive(Clone)]
-pub struct Shared {
-    /// Bytes of lines that all sessions keep in memory.
-    awake: Arc<AtomicU64>,
-    /// One session at a time counts tokens.
-    counting: Arc<Semaphore>,
-    /// The ways to ask a model.
-    pub access: Arc<ModelAccess>,
-}
-
-impl Shared {
-    /// State for the sessions of a daemon.
-    #[must_use]
-    pub fn new(access: Arc<ModelAccess>) -> Self {
-        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)), access }
-    }
-}
+use tokio::sync::mpsc;
 
 /// A message of the shell's own work.
 enum Message {

@@ -90,6 +90,17 @@ pub struct View {
     blobs: Option<Blobs>,
 }
 
+/// The progress of a session towards counts in the place of estimates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tokenizer {
+    /// Its tables are not loaded.
+    NotLoaded,
+    /// Its tables are loaded.
+    Loaded,
+    /// It has counted every entry of the context. This is for good.
+    Counted,
+}
+
 /// The state of a session.
 pub struct State {
     /// Id.
@@ -115,10 +126,7 @@ pub struct State {
     looked_at: Revision,
     /// Sums of the path, after their first use.
     meter: Mutex<Option<Meter>>,
-    /// Whether the tables of the tokenizer are loaded.
-    tokenizer: bool,
-    /// Whether the tokenizer has counted every entry of the context. It stays true.
-    counted: bool,
+    tokenizer: Tokenizer,
     model: Option<ModelRef>,
     layers: Layers,
     sourced: Arc<Sourced>,
@@ -156,8 +164,7 @@ impl State {
             looked_at: history.path().revision(),
             instructions: Arc::new(data.instructions(history.path())),
             meter: Mutex::new(None),
-            tokenizer: false,
-            counted: false,
+            tokenizer: Tokenizer::NotLoaded,
             history,
             repairs: Vec::new(),
             stats: Stats::default(),
@@ -243,13 +250,16 @@ impl State {
 
     /// Records whether the tables of the tokenizer are loaded.
     pub fn tokenizer_is(&mut self, loaded: bool) {
-        self.tokenizer = loaded;
+        if loaded && self.tokenizer == Tokenizer::NotLoaded {
+            self.tokenizer = Tokenizer::Loaded;
+        }
     }
 
     /// The estimator that a write counts its entries with, where its tables are loaded.
     #[must_use]
     pub fn counts_with(&self) -> Option<Estimator> {
-        Some(self.wanted_estimator()).filter(|estimator| self.tokenizer && *estimator == Estimator::Tiktoken)
+        let loaded = self.tokenizer != Tokenizer::NotLoaded;
+        Some(self.wanted_estimator()).filter(|estimator| loaded && *estimator == Estimator::Tiktoken)
     }
 
     /// Moves to the tokenizer for good, if its tables are loaded and few tokens are left to count. `done` entries are
@@ -258,16 +268,16 @@ impl State {
     pub fn settle_estimator(&mut self, done: &HashSet<EntryId>) -> bool {
         /// Largest number of uncounted tokens that are counted here: about a millisecond.
         const COUNTED_AT_ONCE: u64 = 4_000;
-        if self.counted || !self.tokenizer || self.wanted_estimator() == Estimator::Chars {
-            return self.counted;
+        if self.tokenizer != Tokenizer::Loaded || self.wanted_estimator() == Estimator::Chars {
+            return self.tokenizer == Tokenizer::Counted;
         }
         let path = self.history.path();
         let left = || path[path.first_kept()..].iter().filter(|entry| !done.contains(&entry.id));
         if left().map(|entry| u64::from(entry.tokens(Estimator::Chars))).sum::<u64>() <= COUNTED_AT_ONCE {
             left().for_each(|entry| entry.count());
-            self.counted = true;
+            self.tokenizer = Tokenizer::Counted;
         }
-        self.counted
+        self.tokenizer == Tokenizer::Counted
     }
 
     /// Estimator of a decision. Counting may be necessary first.
@@ -279,7 +289,7 @@ impl State {
     /// Estimator of the session: characters until all entries were counted once, then the tokenizer for good.
     #[must_use]
     pub fn estimator(&self) -> Estimator {
-        if self.counted { self.wanted_estimator() } else { Estimator::Chars }
+        if self.tokenizer == Tokenizer::Counted { self.wanted_estimator() } else { Estimator::Chars }
     }
 
     /// Faults of the settings that are stored with the session.

@@ -6,7 +6,7 @@ use crate::{
         clock::{Clock as _, after},
         virtual_clock::VirtualClock,
     },
-    session::draft_job::{Blocking, Pool},
+    session::jobs::draft::{Blocking, Pool},
 };
 use std::time::Duration;
 

@@ -25,7 +25,7 @@ use crate::{
     protocol::errors::Failure,
     provider::{Api, Endpoint, KeySource},
     session::{
-        draft_job::{self, DraftJob},
+        jobs::draft::{self, DraftJob},
         stop::Stop,
     },
     settings::{Layers, Sourced, layers::Source},
@@ -134,7 +134,7 @@ impl World {
         let steps = told.clone();
         tasks.start(1, async move {
             let tell = |step: Told| steps.lock().expect("no panic").push(format!("{step:?}"));
-            draft_job::draft(job, &pool, &tell).await
+            draft::draft(job, &pool, &tell).await
         });
         Self { clock, models, stop, tasks, told }
     }

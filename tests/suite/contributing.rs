@@ -17,7 +17,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("CancelAcp", "src/wire/rpc.rs"),
     ("SessionCancel", "src/wire/rpc.rs"),
     ("CancelLsp", "src/wire/caller.rs"),
-    ("SettingsSet", "src/session/commands/settings.rs"),
+    ("SettingsSet", "src/session/core/commands/settings.rs"),
 ];
 
 fn root() -> &'static Path {
@@ -65,7 +65,7 @@ fn the_files_of_the_page_exist() {
     let mut files = BTreeSet::new();
     for (_, [file]) in named.captures_iter(&page).map(|it| it.extract()) {
         // The example adds this file.
-        let is_new = file == "src/session/commands/count.rs";
+        let is_new = file == "src/session/core/commands/count.rs";
         assert_eq!(root().join(file).exists(), !is_new, "{file}");
         files.insert(file);
     }

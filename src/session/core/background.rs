@@ -1,0 +1,237 @@
+//! Work of an idle session: building its index, reading the entries of other programs, and dropping bodies that can be
+//! read again.
+
+use super::{command::Command, queue};
+use crate::{
+    ids::EntryId,
+    log::{Access, Grown, error::StoreError, history::Indexed, lock::Unfinished},
+    protocol::{
+        errors::Failure,
+        events::{Event, Severity},
+        types::Repair,
+    },
+    session::{
+        core::{Core, LogState},
+        effects::{Effect, Ticket},
+        jobs::Job,
+        kind::OperationKind,
+        log_work::LogWork,
+        operations::interrupted,
+    },
+    wire::outbox::About,
+};
+/// Most repairs in one event: an event stays small.
+const MOST_REPAIRS: usize = 100;
+
+/// The index of the file, and the commands that need it.
+#[derive(Default)]
+pub(super) struct IndexWait {
+    /// The index is being built.
+    pub building: bool,
+    /// Commands that wait for it.
+    pub commands: Vec<(Command, Ticket)>,
+}
+
+/// Changes of the file that other programs made.
+#[derive(Default)]
+pub(super) struct FileChanges {
+    /// The file was touched and not read since.
+    pub pending: bool,
+    /// The client knows that bytes of the file were changed, beyond appends.
+    pub reported: bool,
+}
+
+impl Core {
+    /// Holds a command until the index is built.
+    pub(super) fn await_index(&mut self, command: Command, ticket: Ticket) {
+        if self.index.commands.len() >= queue::FULL {
+            return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
+        }
+        self.index.commands.push((command, ticket));
+        self.start_indexing();
+    }
+
+    pub(super) fn start_indexing(&mut self) {
+        let LogState::Ready(log) = &self.log else { return };
+        let Some(work) = self.state.history().indexing(log.end).filter(|_| !self.index.building) else { return };
+        self.index.building = true;
+        self.start(Job::Index(work, self.reads.stop.clone()));
+    }
+
+    pub(super) fn indexed(&mut self, result: Result<Option<Indexed>, StoreError>) {
+        self.index.building = false;
+        let failure = match result {
+            Ok(Some(indexed)) => {
+                // Entries of a write that is out are added when it comes back.
+                let end = self.log_facts().end;
+                let repairs: Vec<Repair> = indexed.repairs.iter().map(Repair::from).collect();
+                self.state.repairs.extend(indexed.repairs.iter().cloned());
+                match self.state.change(|history| history.set_index(indexed, end)) {
+                    Ok(()) => {
+                        self.send_index(repairs);
+                        None
+                    }
+                    Err(error) => Some(Failure::from(error)),
+                }
+            }
+            Ok(None) => Some(Failure::Cancelled),
+            Err(error) => Some(Failure::from(error)),
+        };
+        if failure.is_some() {
+            self.idle.postpone(self.now);
+        }
+        // In the order of their arrival, before later commands.
+        for (command, ticket) in std::mem::take(&mut self.index.commands).into_iter().rev() {
+            match &failure {
+                Some(failure) if !command.closes() => ticket.fail(failure),
+                _ => self.queue.put_back(command, ticket),
+            }
+        }
+    }
+
+    fn send_index(&mut self, mut repairs: Vec<Repair>) {
+        if repairs.len() > MOST_REPAIRS {
+            let detail = format!("{} more are not listed", repairs.len() - MOST_REPAIRS);
+            repairs.truncate(MOST_REPAIRS);
+            repairs.push(Repair { kind: "more".to_owned(), line: None, detail });
+        }
+        let event = Event::IndexReady {
+            entry_count: self.state.history().entry_count().unwrap_or_default(),
+            title: self.state.title(),
+            repairs,
+        };
+        self.emit(About::default(), event);
+        if self.work.is_none() && !self.state.history().is_asleep() {
+            self.send_usage(self.state.usage());
+        }
+    }
+
+    /// Reads the path again.
+    pub(super) fn wake(&mut self) {
+        // Only the entries of a file sleep.
+        let Some(source) = self.state.history().source().cloned() else { return };
+        let library = self.state.history().library();
+        self.log_out(LogWork::Wake(source, library), None);
+    }
+
+    pub(super) fn woke(&mut self, path: Result<crate::conversation::path::Path, StoreError>) {
+        match path {
+            Ok(path) => {
+                self.state.change(|history| history.wake(path));
+                self.count();
+            }
+            Err(error) => {
+                let failure = Failure::from(error);
+                // A close needs no path.
+                for (_, ticket) in self.queue.take_out(|command| !command.closes()) {
+                    ticket.fail(&failure);
+                }
+            }
+        }
+    }
+
+    /// Looks for entries of other programs.
+    pub(super) fn catch_up(&mut self) {
+        self.changes.pending = false;
+        let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
+        let library = self.state.history().library();
+        self.log_out(LogWork::CatchUp(leaf, library), None);
+    }
+
+    pub(super) fn caught_up(&mut self, grown: Result<Grown, StoreError>) {
+        match grown {
+            Ok(grown) => self.take_in(grown),
+            // One notice is enough.
+            Err(_) if self.changes.reported => {}
+            Err(error) => {
+                self.changes.reported = true;
+                let (title, detail) = ("The session's file was changed".to_owned(), Some(error.to_string()));
+                self.emit(About::default(), Event::Notice { severity: Severity::Error, title, detail });
+            }
+        }
+    }
+
+    /// Adds the entries of another program.
+    pub(super) fn take_in(&mut self, grown: Grown) {
+        if grown.entries.is_empty() {
+            return;
+        }
+        let left = self.left_by(&grown);
+        self.state.change(|history| {
+            for (entry, spot) in &grown.entries {
+                history.push(entry.clone(), Some(*spot));
+            }
+            if let Some(path) = grown.path {
+                history.wake(path);
+            }
+            history.complete();
+        });
+        self.count();
+        for (entry, _) in &grown.entries {
+            self.announce(entry, None);
+        }
+        if !self.state.history().is_asleep() {
+            self.send_usage(self.state.usage());
+        }
+        if let Some((messages, leaf)) = left {
+            self.warn(
+                "Another program went on from an earlier entry",
+                format!(
+                    "It had not read the last {messages} of this session's messages. They are a branch of their own \
+                     now, up to entry {leaf}, and are not in the context. Nothing is lost. To go on from them, call \
+                     session/append with parentEntryId {leaf}. Two programs that write to one session should take turns."
+                ),
+            );
+        }
+    }
+
+    /// Number of messages that left the path because another program continued from an earlier entry, and the last of
+    /// their branch.
+    fn left_by(&self, grown: &Grown) -> Option<(usize, EntryId)> {
+        let ours = self.log_facts().access == Access::Write;
+        let path = self.state.path();
+        let mut base = grown.entries.last()?.0.parent.clone();
+        for (entry, _) in grown.entries.iter().rev() {
+            if base.as_ref() == Some(&entry.id) {
+                base.clone_from(&entry.parent);
+            }
+        }
+        // A path that is not in memory does not show where the new entries continue.
+        let place = match &base {
+            Some(base) => path.position(base).map_or(0, |place| place + 1),
+            None => 0,
+        };
+        let left = path[place..].iter().filter(|entry| entry.in_context()).count();
+        (ours && left > 0).then(|| Some((left, path.visible_leaf()?.clone()))).flatten()
+    }
+
+    /// Sends a warning.
+    pub(super) fn warn(&self, title: &str, detail: String) {
+        let event = Event::Notice { severity: Severity::Warning, title: title.to_owned(), detail: Some(detail) };
+        self.emit(About::default(), event);
+    }
+
+    /// Sends the ends of operations whose process died before it ended them.
+    pub(super) fn end_interrupted(&mut self, left_behind: Vec<Unfinished>) {
+        if left_behind.is_empty() {
+            return;
+        }
+        for (operation, event) in interrupted::<OperationKind>(left_behind, &self.sent_usage) {
+            self.emit(About { entry: None, operation: Some(operation) }, event);
+        }
+        self.record_running();
+    }
+
+    /// Records the open operations in the lock, for the process that finds it after a crash. While the writer is away the
+    /// record waits until it is back.
+    pub(super) fn record_running(&mut self) {
+        self.record(self.operations.unfinished());
+    }
+
+    /// Records these operations in the lock.
+    pub(super) fn record(&mut self, operations: Vec<Unfinished>) {
+        if self.listens() {
+            self.effects.push(Effect::Record(operations));
+        }
+    }
+}

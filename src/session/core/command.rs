@@ -1,0 +1,91 @@
+//! Requests to a session, in the form in which they wait for their turn, and the traits of their handlers.
+//!
+//! A line of the table in `protocol.rs` names the kind of its handler. `session` makes a [`Command::Call`] of a
+//! [`SessionMethod`], `edit` a [`Command::Edit`] of an [`EditMethod`], `command` the variant that a [`CommandMethod`]
+//! chooses.
+
+use super::edit::{self, Edit, EditMethod};
+use crate::{
+    protocol::{
+        Method,
+        types::{AppendParams, CompactParams},
+    },
+    session::{core::Core, effects::Ticket},
+};
+
+/// A request to a session. The core has to tell apart all variants but `Call`.
+pub enum Command {
+    /// `session/append`. Consecutive ones become one write.
+    Append(AppendParams),
+    /// `session/compact`. A cancel stops those that wait, too.
+    Compact(CompactParams),
+    /// A request that writes entries and is answered when they are on disk.
+    Edit(Box<dyn Edit>),
+    /// A request that writes nothing.
+    Call(Call),
+    /// A request of which the daemon does the work, when those before it are done.
+    HandOver,
+    /// `session/close`, and a close that the daemon decides.
+    Close,
+}
+
+/// A handler with the params of its request. It answers the ticket, or passes it on. It must not block.
+pub type Call = Box<dyn FnOnce(&mut Core, Ticket) + Send>;
+
+/// The handler of a method that a session answers without writing entries.
+#[diagnostic::on_unimplemented(
+    message = "the method `{Self}` has no handler",
+    label = "implement `SessionMethod` for `{Self}` in a file of `src/session/commands`"
+)]
+pub trait SessionMethod: Method {
+    /// Answers a request, or passes the ticket on to work that answers it. Must not block.
+    fn handle(core: &mut Core, params: Self::Params, ticket: Ticket);
+}
+
+/// A method that the core has to tell apart from others.
+#[diagnostic::on_unimplemented(
+    message = "the method `{Self}` has no handler",
+    label = "implement `CommandMethod` for `{Self}` in a file of `src/session/commands`"
+)]
+pub trait CommandMethod: Method {
+    /// The command for a request.
+    fn command(params: Self::Params) -> Command;
+}
+
+impl Command {
+    /// A request to a method that writes nothing.
+    #[must_use]
+    pub fn call<M: SessionMethod>(params: M::Params) -> Self {
+        Self::with(move |core, ticket| M::handle(core, params, ticket))
+    }
+
+    /// A request to a method that writes entries.
+    #[must_use]
+    pub fn edit<M: EditMethod>(params: M::Params) -> Self {
+        Self::Edit(edit::request::<M>(params))
+    }
+
+    /// A request of the daemon's own: `call` runs in the order of the mailbox.
+    #[must_use]
+    pub fn with(call: impl FnOnce(&mut Core, Ticket) + Send + 'static) -> Self {
+        Self::Call(Box::new(call))
+    }
+
+    /// Whether it adds to the file.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        matches!(self, Self::Append(_) | Self::Compact(_) | Self::Edit(_))
+    }
+
+    /// Whether the session ends with it.
+    #[must_use]
+    pub fn closes(&self) -> bool {
+        matches!(self, Self::Close)
+    }
+
+    /// Whether a cancel stops it before it begins.
+    #[must_use]
+    pub fn can_be_cancelled(&self) -> bool {
+        matches!(self, Self::Compact(params) if params.dry_run != Some(true))
+    }
+}

@@ -1,0 +1,213 @@
+//! `session/append`: messages of a client become entries.
+
+mod fields;
+
+use crate::{
+    conversation::{
+        entry::{self, Body, Entry, Stamps},
+        message::{Assistant, Message},
+    },
+    ids::{CallId, EntryId, ModelRef},
+    models::known,
+    protocol::{SessionAppend, errors::Failure, types::AppendParams},
+    provider::Api,
+    session::{
+        core::{
+            Append, Core,
+            command::{Command, CommandMethod},
+            edit::NotStaged,
+        },
+        effects::Ticket,
+        log_work::{Fetch, Fetched},
+        state::State,
+    },
+};
+use fields::Missing;
+use serde_json::{Value, value::RawValue};
+use std::sync::Arc;
+
+impl CommandMethod for SessionAppend {
+    fn command(params: AppendParams) -> Command {
+        Command::Append(params)
+    }
+}
+
+impl Core {
+    /// Makes the entries of an append behind those before it, or refuses it.
+    pub(in crate::session::core) fn stage(&mut self, params: AppendParams, ticket: Ticket, appends: &mut Vec<Append>) {
+        if ticket.cancelled() {
+            return ticket.fail(&Failure::Cancelled);
+        }
+        if let Err(failure) = self.writable() {
+            return ticket.fail(&failure);
+        }
+        if params.parent_entry_id.as_ref().is_some_and(|parent| self.state.path().position(parent).is_none())
+            && self.state.history().index().is_none()
+        {
+            return self.await_index(Command::Append(params), ticket);
+        }
+        let before = appends.last().and_then(|append| append.staged.entries.last());
+        let leaf = before.or_else(|| self.state.path().last()).map(|entry| entry.id.clone());
+        match stage(&self.state, leaf.as_ref(), &params, &mut self.stamps) {
+            Ok(staged) => appends.push(Append { params, staged, ticket }),
+            Err(NotStaged::NeedsIndex) => self.await_index(Command::Append(params), ticket),
+            Err(NotStaged::NeedsEntries(fetch)) => self.fetch(fetch, Command::Append(params), ticket),
+            Err(NotStaged::Failed(failure)) => ticket.fail(&failure),
+        }
+    }
+}
+
+/// Entries that are to be written together.
+#[derive(Debug, Default)]
+pub struct Staged {
+    /// The entries, parsed from the lines of the file.
+    pub entries: Vec<Arc<Entry>>,
+}
+
+/// Makes entries of messages, behind `leaf`.
+///
+/// # Errors
+/// When a message is not one, or the client's picture of the session is not how it is.
+pub fn stage(
+    state: &State,
+    leaf: Option<&EntryId>,
+    params: &AppendParams,
+    stamps: &mut Stamps,
+) -> Result<Staged, NotStaged> {
+    if let Some(expected) = &params.expected_leaf_id
+        && !state.unchanged_since(expected)
+    {
+        return Err(Failure::ContentModified { leaf: state.visible_leaf() }.into());
+    }
+    if let Some(parent) = &params.parent_entry_id
+        && state.path().position(parent).is_none()
+        && state.history().index().is_none_or(|index| index.find(parent).is_none())
+    {
+        return Err(Failure::no_entry(parent).into());
+    }
+    if params.messages.is_empty() {
+        return Err(Failure::params("messages", "at least one message is needed").into());
+    }
+    let branch = params.parent_entry_id.as_ref().map(|parent| behind_mirrors(state, parent)).transpose()?;
+    let mut parent = branch.or_else(|| leaf.cloned());
+    let mut staged = Staged::default();
+    let model = state.model(state.path());
+    let api_of = |model: &ModelRef| api_of(state, model);
+    let now = stamps.now().as_millisecond();
+    for (at, message) in params.messages.iter().enumerate() {
+        let tool_of = |call: &CallId| tool_of(call, staged.entries.iter().rev().chain(state.path().iter().rev()));
+        let missing = Missing { model: model.clone(), api_of: &api_of, tool_of: &tool_of, now };
+        let json = in_pis_form(message.0.get(), &missing).map_err(|(path, what)| {
+            let path = match path.as_str() {
+                "" => format!("messages[{at}]"),
+                path => format!("messages[{at}].{path}"),
+            };
+            Failure::InvalidParams { path, what }
+        })?;
+        let stamp = stamps.stamp();
+        let line = entry::line("message", &stamp, parent.as_ref(), &[("message", &json)]);
+        let entry = Entry::parse(line.into()).map_err(|error| Failure::Internal(error.to_string()))?;
+        staged.entries.push(Arc::new(entry));
+        parent = Some(stamp.id);
+    }
+    Ok(staged)
+}
+
+/// The last of the lines for other programs that belong to an entry, where there are any: what goes on behind the entry
+/// goes on behind them. Behind the leaf as clients see it these are all markers.
+fn behind_mirrors(state: &State, parent: &EntryId) -> Result<EntryId, NotStaged> {
+    let (path, history) = (state.path(), state.history());
+    if path.visible_leaf() == Some(parent)
+        && let Some(leaf) = path.last()
+    {
+        return Ok(leaf.id.clone());
+    }
+    let mut last = parent.clone();
+    if let Some(place) = path.position(parent) {
+        for entry in path[place + 1..].iter().take_while(|entry| matches!(entry.body, Body::Mirror(_))) {
+            last = entry.id.clone();
+        }
+    } else if let Some(index) = history.index()
+        && let Some(place) = index.find(parent)
+    {
+        match &state.fetched {
+            Some(Fetched::Mirrors(of, found)) if of == parent => last = found.clone(),
+            _ => {
+                let wanted = history.wanted(index.after(Some(place)));
+                return Err(NotStaged::NeedsEntries(Fetch::Mirrors(parent.clone(), wanted)));
+            }
+        }
+    }
+    Ok(last)
+}
+
+/// The wire format of a model: that of its settings, else that of its provider.
+fn api_of(state: &State, model: &ModelRef) -> Option<Api> {
+    let set = state.settings().settings.model(model).and_then(|model| model.api);
+    set.or_else(|| known::provider(&model.provider).map(|provider| provider.api))
+}
+
+/// The tool of the newest call with this id.
+fn tool_of<'a>(id: &CallId, entries: impl Iterator<Item = &'a Arc<Entry>>) -> Option<String> {
+    let mut calls = entries.filter_map(|entry| entry.outline()).flat_map(|outline| &outline.calls);
+    calls.find(|call| call.id == *id).map(|call| call.name.clone())
+}
+
+/// A message in the form that pi reads. The client's own bytes stay where nothing is missing in them.
+fn in_pis_form(json: &str, missing: &Missing<'_>) -> Result<Box<RawValue>, (String, String)> {
+    let message = Message::parse(json).map_err(|error| (error.path.clone(), error.problem))?;
+    if let Message::Assistant(Assistant { invalid_usage: Some(path), .. }) = &message {
+        return Err((path.clone(), "invalid; expected a number of tokens, or null".to_owned()));
+    }
+    // Also finds what no JSON reader of a provider would take: too deep nesting, half of a surrogate pair.
+    let value: Value = serde_json::from_str(json)
+        .map_err(|error| (String::new(), crate::conversation::message::without_position(&error.to_string())))?;
+    if matches!(message, Message::System(_) | Message::Summary(_)) {
+        let what = "a message is user, assistant, toolResult, bashExecution, custom or developer; a system prompt is given with the session";
+        return Err(("role".to_owned(), what.to_owned()));
+    }
+    let content_missing = value.get("content").is_none_or(Value::is_null) && !matches!(message, Message::Execution(_));
+    if content_missing && value.get("files").is_none() {
+        return Err(("content".to_owned(), "the message needs a content: a text or an array of blocks".to_owned()));
+    }
+    let json = fields::complete(json, &message, missing);
+    RawValue::from_string(json).map_err(|error| (String::new(), error.to_string()))
+}
+
+/// The error of a failed answer and its model, as far as the message has them.
+pub struct FailedAnswer {
+    /// `errorMessage`.
+    pub error: String,
+    /// Which model.
+    pub model: Option<ModelRef>,
+}
+
+/// The error and the model of a failed answer.
+#[must_use]
+pub fn failed_answer(entry: &Entry) -> Option<FailedAnswer> {
+    let message = crate::conversation::message::value(entry.message_json()?)?;
+    let text = |key: &str| message[key].as_str().map(str::to_owned);
+    Some(FailedAnswer { error: text("errorMessage")?, model: entry.outline()?.model.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clients_bytes_are_kept_where_they_are_right() {
+        let missing = Missing { model: None, api_of: &|_| None, tool_of: &|_| None, now: 1 };
+        let form = |json: &str| in_pis_form(json, &missing).map(|raw| raw.get().to_owned());
+        let signed = r#"{"role":"assistant", "content":[{"type":"thinking","thinking":"x","thinkingSignature":"é=="}],"timestamp":1}"#;
+        let completed = form(signed).expect("a message");
+        assert!(completed.starts_with(&signed[..signed.len() - 1]), "{completed}");
+        let short = form(r#"{"role":"assistant","content":"hi"}"#).expect("a message");
+        assert!(short.starts_with(r#"{"role":"assistant","content":[{"type":"text","text":"hi"}],"api":"#), "{short}");
+        let (path, _) = form(r#"{"role":"toolResult","content":[]}"#).expect_err("no call id");
+        assert_eq!(path, "toolCallId");
+        let (path, _) = form(r#"{"role":"user","content":[{"type":"text"}]}"#).expect_err("no text");
+        assert_eq!(path, "content[0].text");
+        let deep = format!(r#"{{"role":"user","content":"x","details":{}{}}}"#, "[".repeat(500), "]".repeat(500));
+        assert!(form(&deep).is_err());
+    }
+}

@@ -1,0 +1,95 @@
+//! `session/cancel`, requests that the client cancels, and the end of a session that cancels what runs.
+
+use crate::{
+    ids::OperationId,
+    protocol::{errors::Failure, types::Cancelled},
+    session::{
+        core::{
+            Core,
+            command::Command,
+            commands::compacting::BY_CLIENT,
+            work::{Request, Work},
+        },
+        effects::{Ticket, TicketNumber},
+        operations::{Asked, Cancelling, End, Kind as _, Place},
+        stop::Stop,
+    },
+};
+
+impl Core {
+    /// Cancels the operation with this id, or without one all that runs and the compactions that wait for their turn. The
+    /// answer goes out before the end events.
+    pub(in crate::session::core) fn cancel(&mut self, which: Option<&OperationId>, ticket: Ticket) {
+        let cancelling = self.operations.cancel(which);
+        let mut unstarted: Vec<Request> = self.work.take_unstarted(which).into_iter().collect();
+        if which.is_none() {
+            unstarted.extend(self.take_waiting_compactions());
+        }
+        let named =
+            |request: &Request| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
+        ticket.cancelled_these(cancelling.named.iter().cloned().chain(unstarted.iter().map(named)).collect());
+        self.end_cancelled(cancelling);
+        unstarted.into_iter().for_each(|request| self.begin_cancelled(request));
+    }
+
+    /// Cancels what runs, but not a draft that is being written. The ends are sent at once, and late results are ignored.
+    pub(in crate::session::core) fn stop_running(&mut self, which: Option<&OperationId>) {
+        let cancelling = self.operations.cancel(which);
+        self.end_cancelled(cancelling);
+        if let Some(request) = self.work.take_unstarted(which) {
+            self.begin_cancelled(request);
+        }
+    }
+
+    fn end_cancelled(&mut self, cancelling: Cancelling) {
+        if cancelling.ends_nothing() {
+            return;
+        }
+        self.operations.end_cancelled(cancelling, &self.sent_usage);
+        if self.work.operation().is_some_and(|operation| !operation.is_open()) {
+            self.work = Work::None;
+        }
+        self.record_running();
+        self.answer_held();
+    }
+
+    /// Takes out the compactions that were sent before a cancel and have not been handled.
+    fn take_waiting_compactions(&mut self) -> Vec<Request> {
+        let waiting = self.queue.take_out(Command::can_be_cancelled);
+        let request = |(command, ticket)| match command {
+            Command::Compact(params) => {
+                let id = self.stamps.operation();
+                Some(Request { id, kind: BY_CLIENT, params, ticket, stop: Stop::default() })
+            }
+            _ => None,
+        };
+        waiting.into_iter().filter_map(request).collect()
+    }
+
+    /// Starts and ends a compaction that was cancelled before its start was sent.
+    fn begin_cancelled(&mut self, request: Request) {
+        let Request { id, kind, params, ticket, stop } = request;
+        stop.request();
+        if !self.work.is_none() {
+            return ticket.fail(&Failure::Cancelled);
+        }
+        let usage = self.state.usage();
+        let opening = self.opening(kind, Place::Top(id), Asked::by(ticket, params.wait), usage, stop);
+        let operation = self.operations.start(opening);
+        self.finish(operation, End::Cancelled);
+    }
+
+    /// Answers a waiting request that the client cancelled. A compaction ends with its request. A command that waits for
+    /// its turn is answered then.
+    pub(in crate::session::core) fn request_cancelled(&mut self, request: TicketNumber) {
+        self.effects.cancel(request);
+        let held = std::mem::take(&mut self.held);
+        for (params, ticket) in held {
+            if ticket.cancelled() { ticket.fail(&Failure::Cancelled) } else { self.held.push((params, ticket)) }
+        }
+        if self.work.request_cancelled() {
+            let id = self.work.id().cloned();
+            self.stop_running(id.as_ref());
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! `session/close`.
+
+use crate::{
+    protocol::{SessionClose, types::SessionParams},
+    session::{
+        core::{
+            Core, Ending,
+            command::{Command, CommandMethod},
+        },
+        effects::Ticket,
+    },
+};
+
+/// A close waits for nothing but the requests before it.
+impl CommandMethod for SessionClose {
+    fn command(_: SessionParams) -> Command {
+        Command::Close
+    }
+}
+
+impl Core {
+    /// Ends the session. Running work is cancelled. The ticket is answered when the file is closed.
+    pub(in crate::session::core) fn leave(&mut self, ticket: Ticket) {
+        let mut tickets = vec![ticket];
+        if let Ending::Now(before) = &mut self.ending {
+            tickets.append(before);
+        }
+        self.stop_running(None);
+        self.reads.stop.request();
+        self.ending = Ending::Now(tickets);
+    }
+}

@@ -1,0 +1,358 @@
+//! A compaction in a session: request, plan, draft, write, result.
+
+use crate::{
+    ask::{
+        access::ModelAccess,
+        purpose::Purpose,
+        request::{RetryOutcome, Update},
+    },
+    compaction::{
+        draft::Draft,
+        meter,
+        request::{PlanRequest, Planned},
+    },
+    conversation::{
+        entry::{self, Entry},
+        mirroring,
+    },
+    ids::{EntryId, OperationId},
+    log::history::History,
+    protocol::{
+        SessionCompact,
+        errors::Failure,
+        events::{ChunkSource, Event, Reason, Stage},
+        types::{CompactParams, CompactionResult, Initiator, SummaryMethod, Usage},
+    },
+    provider::Delta,
+    session::{
+        core::{
+            Core, Write,
+            command::{Command, CommandMethod},
+            costs::CostEntries,
+            result::sent,
+            work::{Request, Work},
+        },
+        effects::{Answer, Ticket},
+        jobs::{self, DraftOrder, Job, PlanMade, PlanOrder, defect},
+        kind::OperationKind,
+        operation::Operation,
+        operations::{Asked, End, Kind as _, Opening, Place},
+        stop::Stop,
+    },
+    summary::{SPLIT_TURN, made::Made, model::writer::Step},
+};
+use std::{sync::Arc, time::Duration};
+
+/// The kind of a compaction that a client asks for.
+pub const BY_CLIENT: OperationKind = OperationKind::Compaction(Reason::Manual);
+
+impl CommandMethod for SessionCompact {
+    fn command(params: CompactParams) -> Command {
+        Command::Compact(params)
+    }
+}
+
+impl Core {
+    pub(in crate::session::core) fn compact(&mut self, params: CompactParams, ticket: Ticket) {
+        if ticket.cancelled() {
+            return ticket.fail(&Failure::Cancelled);
+        }
+        let dry_run = params.dry_run == Some(true);
+        if let Err(failure) = self.may_compact(&params, dry_run) {
+            return ticket.fail(&failure);
+        }
+        let request = self.plan_request(&params);
+        let method = params.method;
+        if dry_run {
+            let stop = self.reads.stop.clone();
+            let read = move |access: &ModelAccess| Answer::from(jobs::dry_run(request, method, access, &stop));
+            return self.spawn_read_with(ticket, Box::new(read));
+        }
+        let (id, stop) = (self.stamps.operation(), Stop::default());
+        self.start(Job::Plan(PlanOrder { id: id.clone(), request, method, stop: stop.clone() }));
+        self.work = Work::Planning(Request { id, kind: BY_CLIENT, params, ticket, stop });
+    }
+
+    fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
+        if let Some(expected) = &params.expected_leaf_id
+            && !self.state.unchanged_since(expected)
+        {
+            return Err(Failure::ContentModified { leaf: self.state.visible_leaf() });
+        }
+        if dry_run {
+            return Ok(());
+        }
+        self.writable()?;
+        self.nothing_planned()?;
+        self.operations.room_for(&BY_CLIENT)
+    }
+
+    /// Refuses a request that changes the context while an operation runs or is planned.
+    pub(in crate::session::core) fn free(&self) -> Result<(), Failure> {
+        self.nothing_planned()?;
+        self.operations.idle()
+    }
+
+    fn nothing_planned(&self) -> Result<(), Failure> {
+        match self.work.unstarted() {
+            None => Ok(()),
+            Some(request) => Err(Failure::Busy { operation_id: request.id.clone(), kind: request.kind.name() }),
+        }
+    }
+
+    fn plan_request(&self, params: &CompactParams) -> PlanRequest {
+        let path = self.state.path().clone();
+        let model = self.state.model(&path);
+        PlanRequest {
+            settings: self.state.settings().clone(),
+            learned: model.as_ref().and_then(|model| self.state.learned.window(model)),
+            instructions: self.state.instructions().clone(),
+            keep_recent_tokens: params.keep_recent_tokens,
+            initiator: params.initiator.unwrap_or(Initiator::User),
+            path,
+            model,
+        }
+    }
+
+    /// Takes a plan. Its operation begins when the log is here, because the lock records a start before it is sent.
+    pub(in crate::session::core) fn planned(&mut self, id: &OperationId, result: Result<PlanMade, Failure>) {
+        match self.work.take() {
+            Work::Planning(request) if request.id == *id && self.listens() => self.begin(request, result),
+            Work::Planning(request) if request.id == *id => self.work = Work::Planned(request, Box::new(result)),
+            other => self.work = other,
+        }
+    }
+
+    /// Begins the compaction that was planned, or answers why there is no plan.
+    pub(in crate::session::core) fn begin(&mut self, request: Request, result: Result<PlanMade, Failure>) {
+        let Request { id, kind, params, ticket, stop } = request;
+        let PlanMade { planned: Planned { plan, fullness }, candidates } = match result {
+            Ok(made) => made,
+            Err(failure) => {
+                ticket.fail(&failure);
+                return self.answer_held();
+            }
+        };
+        let asked = Asked::by(ticket, params.wait);
+        let opening = self.opening(kind, Place::Top(id.clone()), asked, Usage::from(&fullness), stop.clone());
+        // A start is recorded before it is sent.
+        self.record(self.operations.unfinished_with(&opening));
+        let operation = self.operations.start(opening);
+        operation.progress(Stage::Summarizing, 0, 1);
+        // A compaction that was asked for has no deadline.
+        let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
+        let deadline = kind.is_automatic().then_some(deadline);
+        self.work = Work::Drafting(operation);
+        let (settings, instructions) = (self.state.settings().clone(), params.instructions);
+        self.start(Job::Draft(DraftOrder { id, plan, candidates, instructions, settings, deadline, stop }));
+    }
+
+    /// An operation that starts now.
+    pub(in crate::session::core) fn opening(
+        &self,
+        kind: OperationKind,
+        place: Place,
+        asked: Asked<Ticket>,
+        usage: Usage,
+        stop: Stop,
+    ) -> Opening<OperationKind, Ticket> {
+        Opening { kind, place, asked, usage, stop, started: self.now, started_at: entry::timestamp(self.stamps.now()) }
+    }
+
+    pub(in crate::session::core) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, Failure>) {
+        let mut operation = match self.work.take() {
+            Work::Drafting(operation) if operation.id == *drafted => operation,
+            other => {
+                self.work = other;
+                return;
+            }
+        };
+        let end = match result {
+            _ if operation.stop.requested() => End::Cancelled,
+            Ok(draft) => {
+                if draft.made.by.is_none() {
+                    operation.progress(Stage::Summarizing, 1, 1);
+                    tell_chunks(&mut operation, &draft);
+                }
+                operation.progress(Stage::Checking, 1, 1);
+                self.work = Work::Drafted(operation, Box::new(draft));
+                return;
+            }
+            Err(Failure::Cancelled) => End::Cancelled,
+            Err(failure) => End::Failed(failure),
+        };
+        self.finish(operation, end);
+    }
+
+    /// Sends a step of a draft in the making. A cancelled draft sends nothing; its cost is still recorded.
+    pub(in crate::session::core) fn reported(&mut self, id: &OperationId, step: Step) {
+        match (step, self.work.drafting(id)) {
+            (Step::Request(_, Update::Spent(spent)), _) => self.costs.add(id.clone(), spent),
+            (_, None) => {}
+            (Step::Progress { done, total }, Some(operation)) => operation.progress(Stage::Summarizing, done, total),
+            (Step::Request(purpose, update), Some(operation)) => send_update(operation, purpose, update),
+        }
+    }
+
+    /// Takes the costs that are not written yet, as entries behind the leaf.
+    pub(in crate::session::core) fn take_costs(&mut self) -> CostEntries {
+        let leaf = self.state.path().last().map(|leaf| &leaf.id);
+        self.costs.take(leaf, &mut self.stamps)
+    }
+
+    /// Writes a draft, if the entries that it covers did not change.
+    pub(in crate::session::core) fn commit(&mut self, operation: Operation, draft: Draft) {
+        if operation.stop.requested() {
+            return self.finish(operation, End::Cancelled);
+        }
+        let path = self.state.path();
+        let covered = draft.plan.path();
+        if !path.grew_from(covered) || path.compaction() != covered.compaction() {
+            let leaf = self.state.visible_leaf();
+            return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
+        }
+        operation.progress(Stage::Writing, 0, 1);
+        let stamp = self.stamps.stamp();
+        // Entries that came after the plan are kept as they are.
+        let newer = &path[covered.len()..];
+        let scale = draft.plan.demand.scale;
+        let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, scale.estimator())).sum();
+        let draft = match newer {
+            [] => draft,
+            // They may be reports, or announce other instructions.
+            _ => {
+                let meter = self.state.meter(scale.estimator());
+                let budget = self.state.measure_with(&meter).budget;
+                draft.with_overhead(budget, meter.calibrations().carried())
+            }
+        };
+        let tokens_after = draft.tokens_after + scale.size(newer_tokens);
+        let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
+        let (path, first_newer) = (path.clone(), first_newer.cloned());
+        let costs = self.take_costs();
+        let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
+        let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after);
+        match Entry::parse(line.into()) {
+            Ok(entry) => {
+                operation.commits();
+                self.work = Work::Committing(operation);
+                let entry = Arc::new(entry);
+                let written = [costs.entries.as_slice(), std::slice::from_ref(&entry)].concat();
+                let mirrors = mirroring::with_mirrors(&path, &written, &draft.plan.prompts, &mut self.stamps);
+                self.write(Write::Compaction { costs, entry, mirrors, draft: Box::new(draft) });
+            }
+            Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
+        }
+    }
+
+    pub(in crate::session::core) fn compacted(
+        &mut self,
+        costs: &[Arc<Entry>],
+        entry: &Arc<Entry>,
+        mirrors: &[Arc<Entry>],
+        made: &Made,
+        result: Result<(), Failure>,
+    ) {
+        let operation = match self.work.take() {
+            Work::Committing(operation) => operation,
+            other => {
+                self.work = other;
+                return;
+            }
+        };
+        if let Err(failure) = result {
+            return self.finish(operation, End::Failed(failure));
+        }
+        operation.progress(Stage::Writing, 1, 1);
+        self.state.change(History::trim);
+        self.count();
+        for entry in costs.iter().chain([entry]).chain(mirrors) {
+            self.announce(entry, Some(operation.id.clone()));
+        }
+        self.sent_usage = self.state.usage();
+        operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });
+        let end = match sent(entry, made) {
+            Some(result) => End::Completed(result),
+            None => End::Failed(defect()),
+        };
+        self.finish(operation, end);
+    }
+
+    /// The path grew while the draft was on its way to the disk. The draft is checked again before the next try.
+    pub(in crate::session::core) fn draft_again(&mut self, draft: Box<Draft>) {
+        match self.work.take() {
+            Work::Committing(operation) => {
+                operation.commits_no_more();
+                self.work = Work::Drafted(operation, draft);
+            }
+            other => self.work = other,
+        }
+    }
+
+    /// Ends an operation. There is no work any more when the end is sent, so a client can act on it at once.
+    pub(in crate::session::core) fn finish(&mut self, operation: Operation, end: End<Box<CompactionResult>>) {
+        let compactions = self.state.path().compactions();
+        let mut notices = Vec::new();
+        if let End::Completed(result) = &end
+            && result.method == SummaryMethod::Extractive
+            && let Some(last) = result.rejected.last()
+        {
+            let detail = format!(
+                "The summary was extracted, because no model wrote a usable one; details may be lost. The last reason: {}",
+                last.why
+            );
+            notices.push(("No model could write the summary".to_owned(), detail));
+        }
+        if matches!(end, End::Completed(_)) && compactions >= 3 {
+            let detail = format!(
+                "This conversation was condensed {compactions} times; each time details are lost. A new session that begins with what matters for the next goal knows more."
+            );
+            notices.push(("The summary of a summary of a summary".to_owned(), detail));
+        }
+        operation.finish(end, &self.sent_usage, notices);
+        self.record_running();
+        self.answer_held();
+    }
+
+    pub(in crate::session::core) fn answer_held(&mut self) {
+        for (params, ticket) in std::mem::take(&mut self.held) {
+            self.answer_context(params, ticket);
+        }
+    }
+}
+
+/// The pieces of a summary, its two parts apart.
+fn tell_chunks(operation: &mut Operation, draft: &Draft) {
+    operation.begins(ChunkSource::History);
+    operation.begins(ChunkSource::TurnPrefix);
+    let text = &draft.summary.text;
+    match text.split_once(SPLIT_TURN) {
+        Some((history, prefix)) => {
+            operation.chunks(ChunkSource::History, history);
+            operation.chunks(ChunkSource::TurnPrefix, prefix);
+        }
+        None if draft.plan.history().is_empty() && draft.plan.previous().is_none() => {
+            operation.chunks(ChunkSource::TurnPrefix, text);
+        }
+        None => operation.chunks(ChunkSource::History, text),
+    }
+}
+/// Sends a report on a request to a model.
+fn send_update(operation: &mut Operation, purpose: Purpose, update: Update) {
+    match (update, ChunkSource::of(purpose)) {
+        (Update::Begins, Some(source)) => operation.begins(source),
+        (Update::Delta(Delta::Text(text)), Some(source)) => operation.chunks(source, &text),
+        (Update::RetryStart { attempt, most, delay, failed }, _) => {
+            operation.retry_starts(purpose.into(), attempt, most, delay, &Failure::from(&failed));
+        }
+        (Update::RetryEnd { attempt, outcome }, _) => {
+            let failure = match outcome {
+                RetryOutcome::Answered => None,
+                RetryOutcome::Failed(failed) => Some(Failure::from(&failed)),
+                RetryOutcome::Cancelled => Some(Failure::Cancelled),
+            };
+            operation.retry_ends(purpose.into(), attempt, failure.as_ref());
+        }
+        (Update::Begins | Update::Delta(_) | Update::Complete | Update::Spent(_), _) => {}
+    }
+}

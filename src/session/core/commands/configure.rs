@@ -1,0 +1,53 @@
+//! `session/configure`: the values that are stored with a session.
+
+use crate::{
+    conversation::entry::Stamps,
+    protocol::{
+        SessionConfigure,
+        errors::Failure,
+        types::{ConfigureAnswer, ConfigureParams, Next},
+    },
+    session::{
+        core::{
+            Core,
+            edit::{EditMethod, NotStaged, Staged},
+        },
+        open::model_fields,
+        state::State,
+    },
+};
+
+impl EditMethod for SessionConfigure {
+    fn stage(state: &State, params: &ConfigureParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
+        let mut staged = Staged::default();
+        if let Some(model) = &params.model {
+            let Some(model) = model else {
+                let what = "a model cannot be taken away, only another one chosen";
+                return Err(Failure::params("model", what).into());
+            };
+            staged.add(state, stamps, "model_change", &model_fields(model))?;
+        }
+        if let Some(level) = &params.thinking_level {
+            let level = level.as_deref().unwrap_or("off");
+            staged.add(state, stamps, "thinking_level_change", &[("thinkingLevel", level.into())])?;
+        }
+        if let Some(title) = &params.title {
+            staged.add(state, stamps, "session_info", &[("name", title.as_deref().unwrap_or_default().into())])?;
+        }
+        if params.system_prompt.is_some() || params.tools.is_some() {
+            let mut data = state.data().clone();
+            if let Some(prompt) = &params.system_prompt {
+                data.system_prompt.clone_from(prompt);
+            }
+            if let Some(tools) = &params.tools {
+                data.tools.clone_from(tools);
+            }
+            staged.add_custom(state, stamps, "session", serde_json::to_value(data).unwrap_or_default())?;
+        }
+        Ok(staged)
+    }
+
+    fn answer(core: &Core, _: &Staged) -> Result<ConfigureAnswer, Failure> {
+        Ok(ConfigureAnswer { session: core.state.info(core.status()), next: Next::None })
+    }
+}

@@ -1,0 +1,125 @@
+//! `session/context`: the messages, or the request body, that a model may be sent now.
+
+mod body;
+
+use crate::{
+    conversation::{context, path::Path},
+    log::blobs::{Blobs, Reading},
+    models::ModelRef,
+    protocol::{
+        SessionContext,
+        errors::Failure,
+        types::{ContextParams, Usage},
+    },
+    session::{
+        core::{
+            Core,
+            command::{Command, SessionMethod},
+            queue,
+        },
+        effects::{Answer, Ticket},
+        state::View,
+    },
+    wire::transport::Piece,
+};
+use serde_json::Value;
+
+impl SessionMethod for SessionContext {
+    fn handle(core: &mut Core, params: ContextParams, ticket: Ticket) {
+        if ticket.cancelled() {
+            return ticket.fail(&Failure::Cancelled);
+        }
+        if params.wait != Some(true) || core.work.is_none() {
+            return core.answer_context(params, ticket);
+        }
+        if core.held.len() >= queue::FULL {
+            return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
+        }
+        core.held.push((params, ticket));
+    }
+}
+
+impl Core {
+    /// Answers with the context of any entry.
+    pub(in crate::session::core) fn answer_context(&mut self, params: ContextParams, ticket: Ticket) {
+        let here = match &params.leaf_entry_id {
+            None => Some(self.state.path().clone()),
+            Some(leaf) => self.state.path().up_to(leaf),
+        };
+        let api = params.format.and_then(body::api);
+        if let Some(path) = here {
+            let view = match params.leaf_entry_id {
+                Some(_) => self.state.view().of(&path),
+                None => self.state.view(),
+            };
+            return match api {
+                None if view.blobs().is_none() => ticket.answer(Context::new(&view, &path).answer()),
+                // Images are read from files of their own.
+                None => self.spawn_read(ticket, move || Context::new(&view, &path).answer()),
+                Some(api) => {
+                    let session = self.state.id.clone();
+                    self.spawn_read(ticket, move || body::answer(&view, &path, &session, api));
+                }
+            };
+        }
+        let (Some(library), Some(leaf)) = (self.state.history().library(), params.leaf_entry_id.clone()) else {
+            return self.await_index(Command::call::<SessionContext>(params), ticket);
+        };
+        let (view, session) = (self.state.view(), self.state.id.clone());
+        self.spawn_read(ticket, move || match (library.path_to(&leaf), api) {
+            (Ok(Some(path)), None) => Context::new(&view.of(&path), &path).answer(),
+            (Ok(Some(path)), Some(api)) => body::answer(&view.of(&path), &path, &session, api),
+            (Ok(None), _) => Answer::Failed(Failure::no_entry(&leaf)),
+            (Err(error), _) => Answer::Failed(error.into()),
+        });
+    }
+}
+
+/// The result in the format `messages`.
+struct Context {
+    context: context::Context,
+    system: Option<Value>,
+    usage: Usage,
+    model: Option<ModelRef>,
+    blobs: Option<Blobs>,
+}
+
+impl Context {
+    fn new(view: &View, path: &Path) -> Self {
+        let context = context::build(path, view.prompts());
+        let usage = Usage::from(&view.measure(path));
+        let system = view.instructions().message().cloned();
+        Self { context, system, usage, model: view.model(path), blobs: view.blobs().cloned() }
+    }
+
+    /// The JSON of a `ContextAnswer`. The messages are JSON already and may have a hundred megabytes, so they are not
+    /// copied.
+    fn answer(&self) -> Answer {
+        let messages = self.context.messages();
+        let mut pieces = Vec::with_capacity(2 * messages.len() + 2);
+        let mut images = Reading::of(self.blobs.as_ref());
+        let mut before = "{\"messages\":[".to_owned();
+        if let Some(system) = &self.system {
+            before.push_str(&format!("{system}{}", if messages.is_empty() { "" } else { "," }));
+        }
+        for message in messages {
+            pieces.push(Piece::Text(std::mem::replace(&mut before, ",".to_owned())));
+            pieces.push(match message.part() {
+                Some((line, part)) if !images.concerns(&line[part.clone()]) => Piece::Part(line, part),
+                _ => Piece::Text(images.resolve(message.json()).into_owned()),
+            });
+        }
+        // No single entry says all of the system prompt.
+        let system = self.system.iter().map(|_| None);
+        let entries: Vec<_> = system.chain(messages.iter().map(context::ContextMessage::entry_shown)).collect();
+        let rest = serde_json::json!({
+            "entryIds": entries,
+            "usage": self.usage,
+            "compactionEntryId": self.context.compaction(),
+            "model": self.model,
+        });
+        let end = if messages.is_empty() { before } else { String::new() };
+        pieces.push(Piece::Text(format!("{end}],{}", &rest.to_string()[1..])));
+        Answer::Pieces(pieces)
+    }
+}

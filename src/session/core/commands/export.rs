@@ -1,0 +1,28 @@
+//! `session/export`: a session as a file for another program or a person.
+
+use crate::{
+    protocol::{SessionExport, types::ExportParams},
+    session::{
+        core::{
+            Core,
+            command::{Command, SessionMethod},
+        },
+        effects::{Answer, Ticket},
+        jobs::export::Export,
+    },
+};
+
+impl SessionMethod for SessionExport {
+    fn handle(core: &mut Core, params: ExportParams, ticket: Ticket) {
+        let Some(index) = core.state.history().index() else {
+            return core.await_index(Command::call::<Self>(params), ticket);
+        };
+        let leaf = core.state.path().last().and_then(|leaf| index.find(&leaf.id));
+        let path = core.state.history().wanted(leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default());
+        let whole = core.state.history().wanted(index.after(None).collect::<Vec<_>>());
+        match Export::new(&core.state, params, path, whole) {
+            Ok(export) => core.spawn_read(ticket, move || Answer::from(export.run())),
+            Err(failure) => ticket.fail(&failure),
+        }
+    }
+}

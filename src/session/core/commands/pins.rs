@@ -1,0 +1,156 @@
+//! `session/pin` and `session/unpin`: entries and texts that every compaction keeps verbatim.
+
+use crate::{
+    conversation::{
+        entry::{Entry, PINNED_TEXT, Stamps},
+        path::Pin,
+        tokens::Estimator,
+    },
+    ids::EntryId,
+    protocol::{
+        SessionPin, SessionUnpin,
+        errors::Failure,
+        types::{EntryIdAnswer, PinParams},
+    },
+    session::{
+        core::{
+            Core,
+            edit::{EditMethod, NotStaged, Staged, known},
+        },
+        log_work::{Fetch, Fetched},
+        state::State,
+    },
+};
+use serde_json::json;
+use std::sync::Arc;
+
+/// The part of the window that pins may take, in percent: they are in every context.
+const MOST_PINNED_PERCENT: u64 = 10;
+
+impl EditMethod for SessionPin {
+    fn stage(state: &State, params: &PinParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
+        let mut staged = Staged::default();
+        match (&params.entry_id, &params.text) {
+            (Some(id), None) => {
+                known(state, id)?;
+                if state.path().pins().iter().any(|pin| pin.entry == *id) {
+                    staged.about.push(id.clone());
+                    return Ok(staged);
+                }
+                let entry = match state.path().position(id) {
+                    Some(place) => state.path()[place].clone(),
+                    None if state.history().is_on_path(id) => look_up(state, id)?,
+                    None => {
+                        return Err(Failure::params(
+                            "entryId",
+                            "the entry is not on the active path; session/entries lists those that are",
+                        )
+                        .into());
+                    }
+                };
+                if !entry.in_context() || entry.outline().is_some_and(|outline| outline.failed) {
+                    let what = "only messages that are sent to a model can be pinned";
+                    return Err(Failure::params("entryId", what).into());
+                }
+                let mut data = json!({ "entryId": id });
+                if state.path().position(id).is_none_or(|place| place < state.path().first_kept()) {
+                    data["text"] = entry.pinned_text().into();
+                    data["before"] = json!(next_pin(state, id));
+                }
+                room_for(state, u64::from(entry.tokens(Estimator::Chars)), "entryId")?;
+                staged.add_custom(state, stamps, "pin", data)?;
+                staged.about.push(id.clone());
+            }
+            (None, Some(text)) if text.trim().is_empty() => {
+                return Err(Failure::params("text", "there is nothing in it").into());
+            }
+            (None, Some(text)) => {
+                room_for(state, Estimator::Chars.of_text(text), "text")?;
+                let fields =
+                    [("customType", PINNED_TEXT.into()), ("content", text.as_str().into()), ("display", true.into())];
+                let id = staged.add(state, stamps, "custom_message", &fields)?;
+                staged.about.push(id);
+            }
+            _ => return Err(Failure::params("entryId", "give either entryId or text").into()),
+        }
+        staged.add_mirrors(state, stamps);
+        Ok(staged)
+    }
+
+    fn answer(_: &Core, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
+        staged.entry_id()
+    }
+}
+
+impl EditMethod for SessionUnpin {
+    fn stage(state: &State, params: &PinParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
+        let path = state.path();
+        let pins = path.pins();
+        let found = match (&params.entry_id, &params.text) {
+            (Some(id), None) => pins.iter().find(|pin| pin.entry == *id),
+            (None, Some(text)) => pins.iter().find(|pin| match path.position(&pin.entry) {
+                Some(place) => path[place].pinned_text() == *text,
+                None => pin.text.as_ref() == Some(text),
+            }),
+            _ => return Err(Failure::params("entryId", "give either entryId or text").into()),
+        };
+        let Some(pin) = found else {
+            let what = "nothing like that is pinned in this session".to_owned();
+            return Err(Failure::NotFound { kind: "pin", what }.into());
+        };
+        let mut staged = Staged::default();
+        staged.add_custom(state, stamps, "unpin", json!({ "entryId": pin.entry }))?;
+        staged.about.push(pin.entry.clone());
+        staged.add_mirrors(state, stamps);
+        Ok(staged)
+    }
+
+    fn answer(_: &Core, staged: &Staged) -> Result<EntryIdAnswer, Failure> {
+        staged.entry_id()
+    }
+}
+
+/// An entry of the path that is not in memory.
+fn look_up(state: &State, id: &EntryId) -> Result<Arc<Entry>, NotStaged> {
+    if let Some(Fetched::Entry(fetched, entry)) = &state.fetched
+        && fetched == id
+    {
+        return entry.clone().ok_or_else(|| Failure::no_entry(id).into());
+    }
+    let index = state.history().index().ok_or(NotStaged::NeedsIndex)?;
+    let place = index.find(id).ok_or_else(|| Failure::no_entry(id))?;
+    Err(NotStaged::NeedsEntries(Fetch::Entry(id.clone(), state.history().wanted([place]))))
+}
+
+/// The next pin on the path behind an entry that was compacted away.
+fn next_pin(state: &State, id: &EntryId) -> Option<EntryId> {
+    let path = state.path();
+    let place = |id: &EntryId| state.history().index()?.find(id);
+    let pins = path.pins();
+    let next = pins.iter().find(|pin| match (path.position(id), path.position(&pin.entry)) {
+        (Some(own), Some(other)) => other > own,
+        (Some(_), None) => false,
+        (None, Some(_)) => true,
+        (None, None) => place(&pin.entry) > place(id),
+    });
+    next.map(|pin| pin.entry.clone())
+}
+
+/// Checks that the pins leave room in the window.
+fn room_for(state: &State, more: u64, param: &str) -> Result<(), Failure> {
+    let path = state.path();
+    let size = |pin: &Pin| match path.position(&pin.entry) {
+        Some(place) => u64::from(path[place].tokens(Estimator::Chars)),
+        None => pin.text.as_ref().map_or(0, |text| Estimator::Chars.of_text(text)),
+    };
+    let pinned: u64 = path.pins().iter().map(size).sum();
+    let window = state.measure().budget.window;
+    let most = window * MOST_PINNED_PERCENT / 100;
+    if pinned + more <= most {
+        return Ok(());
+    }
+    let what = format!(
+        "it has about {more} tokens, and {pinned} are pinned already; pins may take {most}, {MOST_PINNED_PERCENT} % of the window. Unpin something, or pin a shorter text"
+    );
+    Err(Failure::params(param, what))
+}

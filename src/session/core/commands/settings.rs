@@ -1,0 +1,74 @@
+//! `settings/get`, `settings/set` and `models/list` of a session.
+
+use crate::{
+    conversation::entry::Stamps,
+    models::catalog::catalog,
+    protocol::{
+        SettingsSet,
+        errors::Failure,
+        events::Event,
+        types::{ModelsListAnswer, SettingsSetParams},
+    },
+    session::{
+        core::{
+            Core,
+            command::Command,
+            edit::{EditMethod, NotStaged, Staged},
+        },
+        state::State,
+    },
+    settings::Sourced,
+};
+use serde_json::Value;
+
+/// `settings/get` of a session.
+#[must_use]
+pub fn settings() -> Command {
+    Command::with(|core, ticket| ticket.ok(core.settings()))
+}
+
+/// `models/list` of a session.
+#[must_use]
+pub fn models() -> Command {
+    Command::with(|core, ticket| ticket.ok(&core.models()))
+}
+
+impl Core {
+    /// The settings in force for the session.
+    #[must_use]
+    pub fn settings(&self) -> &Sourced {
+        self.state.settings()
+    }
+
+    /// The models that the session may use.
+    #[must_use]
+    pub fn models(&self) -> ModelsListAnswer {
+        let model = self.state.model(self.state.path());
+        ModelsListAnswer {
+            models: catalog(self.state.settings(), &|model| self.state.learned.window(model), model.as_ref()),
+        }
+    }
+}
+
+/// The scope `session`: the patch of the session's own settings is stored with it.
+impl EditMethod for SettingsSet {
+    fn stage(state: &State, params: &SettingsSetParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
+        let mut staged = Staged::default();
+        let data = state.data().patched(&Value::Object(params.patch.0.clone()))?;
+        if data.settings != state.data().settings {
+            staged.add_custom(state, stamps, "session", serde_json::to_value(data).unwrap_or_default())?;
+        }
+        Ok(staged)
+    }
+
+    fn answer(core: &Core, _: &Staged) -> Result<Sourced, Failure> {
+        Ok(core.settings().clone())
+    }
+
+    fn event(state: &State, _: &Staged) -> Option<Event> {
+        Some(Event::SettingsChanged {
+            settings: Box::new(state.settings().settings.clone()),
+            sources: state.settings().sources.clone(),
+        })
+    }
+}

@@ -1,0 +1,85 @@
+//! `session/tree`: all entries of a session with their parents.
+
+use crate::{
+    conversation::{entry::Entry, message::outline::Role},
+    log::{error::StoreError, index::Place},
+    protocol::{
+        SessionTree,
+        errors::Failure,
+        types::{TreeAnswer, TreeNode, TreeParams},
+    },
+    session::{
+        core::{
+            Core,
+            command::{Command, SessionMethod},
+        },
+        effects::{Answer, Ticket},
+    },
+    text,
+};
+use std::sync::Arc;
+
+/// Nodes of a page without a `limit`.
+const NODES: usize = 1_000;
+
+/// Characters of a preview.
+const PREVIEW: usize = 120;
+
+impl SessionMethod for SessionTree {
+    fn handle(core: &mut Core, params: TreeParams, ticket: Ticket) {
+        let Some(library) = core.state.history().library() else {
+            return core.await_index(Command::call::<Self>(params), ticket);
+        };
+        let index = library.index();
+        let after = match &params.cursor {
+            None => None,
+            Some(cursor) => match index.find_cursor(cursor) {
+                None => return ticket.fail(&Failure::no_entry(cursor)),
+                found => found,
+            },
+        };
+        let limit = params.limit.unwrap_or(NODES).clamp(1, 10 * NODES);
+        let mut places: Vec<Place> = index.after(after).take(limit + 1).collect();
+        let more = places.len() > limit;
+        places.truncate(limit);
+        let last = places.last().copied().filter(|_| more);
+        let wanted = core.state.history().wanted(places);
+        let labels = index.labels();
+        let leaf = core.state.visible_leaf();
+        core.spawn_read(ticket, move || {
+            let nodes = wanted.read().map(|entry| {
+                let entry = entry?;
+                let label = labels.of(&entry.id).map(str::to_owned);
+                Ok(node(&entry, label))
+            });
+            let nodes: Result<Vec<TreeNode>, StoreError> = nodes.collect();
+            Answer::from(nodes.map_err(Failure::from).map(|nodes| TreeAnswer {
+                next_cursor: last.zip(nodes.last()).map(|(place, node)| library.index().cursor(place, &node.id)),
+                nodes,
+                leaf_entry_id: leaf,
+            }))
+        });
+    }
+}
+
+fn node(entry: &Arc<Entry>, label: Option<String>) -> TreeNode {
+    let role = entry.outline().map(|outline| match outline.role {
+        Role::User => "user",
+        Role::Developer => "developer",
+        Role::System => "system",
+        Role::Assistant => "assistant",
+        Role::ToolResult => "toolResult",
+        Role::Execution => "bashExecution",
+        Role::Custom => "custom",
+        Role::Summary => "branchSummary",
+    });
+    TreeNode {
+        id: entry.id.clone(),
+        parent_id: entry.parent.clone(),
+        kind: entry.kind.clone(),
+        role: role.map(str::to_owned),
+        preview: text::one_line(&entry.readable_text(), PREVIEW),
+        label,
+        timestamp: entry.timestamp.clone(),
+    }
+}

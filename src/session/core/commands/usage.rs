@@ -1,0 +1,49 @@
+//! `session/usage`: the fullness of the context.
+
+use crate::{
+    conversation::tokens::Estimator,
+    protocol::{
+        SessionUsage,
+        events::Event,
+        types::{SessionParams, Thresholds, Usage, UsageAnswer},
+    },
+    session::{
+        core::{Core, command::SessionMethod},
+        effects::Ticket,
+    },
+    wire::outbox::About,
+};
+
+impl SessionMethod for SessionUsage {
+    fn handle(core: &mut Core, _: SessionParams, ticket: Ticket) {
+        let fullness = core.state.measure();
+        let why = fullness.decision(core.state.path()).why().to_owned();
+        let estimator = match fullness.scale.estimator() {
+            Estimator::Tiktoken => "tiktoken",
+            Estimator::Chars => "chars",
+        };
+        ticket.ok(&UsageAnswer {
+            thresholds: Thresholds {
+                threshold_tokens: fullness.budget.threshold,
+                target_tokens: fullness.budget.target(),
+                fixed_overhead_tokens: fullness.budget.overhead(),
+                summary_tokens: fullness.budget.summary_cap(),
+                keep_recent_tokens: fullness.compaction.keep_recent_tokens,
+                calibration: fullness.calibration,
+                estimator: estimator.to_owned(),
+            },
+            usage: Usage::from(&fullness),
+            why,
+        });
+    }
+}
+
+impl Core {
+    /// Sends the fullness of the context, if it changed since the last event.
+    pub(in crate::session::core) fn send_usage(&mut self, usage: Usage) {
+        if usage != self.sent_usage {
+            self.sent_usage = usage.clone();
+            self.emit(About::default(), Event::UsageUpdated { usage });
+        }
+    }
+}

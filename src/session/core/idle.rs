@@ -1,0 +1,119 @@
+//! The idle time of a session, and the work for which it waits.
+
+use crate::{
+    log::history::History,
+    session::core::{Core, Ending, Moment},
+};
+use std::time::{Duration, Instant};
+
+/// An idle session drops the bodies of its entries after this time.
+const SLEEPS_AFTER: Duration = Duration::from_secs(60);
+
+/// Bytes of lines that the other sessions keep before a session that was opened and never used drops its bodies early.
+/// With the parsed parts the memory is about one and a half times that.
+const MANY_AWAKE: u64 = 24 << 20;
+const UNUSED_SLEEPS_AFTER: Duration = Duration::from_millis(200);
+
+/// Bytes of lines that the other sessions keep before a used session drops its bodies early. Reading them again costs
+/// 4 ms for each megabyte.
+const TOO_MANY_AWAKE: u64 = 256 << 20;
+const USED_SLEEPS_AFTER: Duration = Duration::from_secs(5);
+
+/// Idle time before the index is built in the background.
+const INDEXES_AFTER: Duration = Duration::from_millis(50);
+
+/// Time between a failed index and the next try: a disk may come back.
+const RETRIES_AFTER: Duration = Duration::from_secs(10);
+
+/// The idle time of a session.
+pub(super) struct Idle {
+    since: Instant,
+    /// Whether the session had a request since it was opened.
+    used: bool,
+    /// Bytes of lines that the session keeps in memory, as it said last.
+    shared: u64,
+}
+
+/// Work for an idle session, with its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IdleWork {
+    Index(Instant),
+    Sleep(Instant),
+}
+
+impl Idle {
+    /// An idle time that begins at the opening of a session.
+    pub fn new(now: Instant) -> Self {
+        Self { since: now, used: false, shared: 0 }
+    }
+
+    /// Starts the idle time anew.
+    pub fn touch(&mut self, now: Instant) {
+        self.since = now;
+        self.used = true;
+    }
+
+    /// Delays the next work after a failure, so that it is not tried in a loop.
+    pub fn postpone(&mut self, now: Instant) {
+        self.since = now + RETRIES_AFTER;
+    }
+
+    /// The time at which the bodies are dropped.
+    fn sleeps_at(&self, awake_elsewhere: u64) -> Instant {
+        self.since
+            + match self.used {
+                false if awake_elsewhere > MANY_AWAKE => UNUSED_SLEEPS_AFTER,
+                true if awake_elsewhere > TOO_MANY_AWAKE => USED_SLEEPS_AFTER,
+                _ => SLEEPS_AFTER,
+            }
+    }
+}
+
+impl Core {
+    /// The time of the next work of an idle session. `awake_elsewhere`: bytes that the other sessions keep in memory.
+    #[must_use]
+    pub fn wake_at(&self, awake_elsewhere: u64) -> Option<Instant> {
+        match self.idle_work(awake_elsewhere)? {
+            IdleWork::Index(at) | IdleWork::Sleep(at) => Some(at),
+        }
+    }
+
+    /// Performs the work of an idle session, if it is time.
+    pub(super) fn tick(&mut self, at: &Moment) {
+        match self.idle_work(at.awake_elsewhere) {
+            Some(IdleWork::Index(due)) if due <= at.now => self.start_indexing(),
+            Some(IdleWork::Sleep(due)) if due <= at.now => {
+                self.state.change(History::sleep);
+                self.share(0);
+            }
+            _ => {}
+        }
+    }
+
+    /// The next work of an idle session.
+    fn idle_work(&self, awake_elsewhere: u64) -> Option<IdleWork> {
+        let history = self.state.history();
+        if !self.is_quiet() || history.source().is_none() || !matches!(self.ending, Ending::No) {
+            return None;
+        }
+        if history.index().is_none() {
+            return (!self.index.building).then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
+        }
+        let counts = history.is_asleep() || self.counting.runs();
+        (!counts).then(|| IdleWork::Sleep(self.idle.sleeps_at(awake_elsewhere)))
+    }
+
+    /// Says how much memory a session takes that may sleep.
+    pub(super) fn share_memory(&mut self) {
+        if matches!(self.idle_work(0), Some(IdleWork::Sleep(_))) {
+            self.share(self.state.path().bytes());
+        }
+    }
+
+    fn share(&mut self, bytes: u64) {
+        if bytes != self.idle.shared {
+            self.idle.shared = bytes;
+            self.effects.push(crate::session::effects::Effect::Share(bytes));
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The compaction of a session, by its phase. Each phase holds the values that belong to it, so a plan without a request
+//! or a draft without an operation cannot exist.
+
+use crate::{
+    compaction::draft::Draft,
+    ids::OperationId,
+    protocol::{errors::Failure, types::CompactParams},
+    session::{effects::Ticket, jobs::PlanMade, kind::OperationKind, operation::Operation, stop::Stop},
+};
+
+/// A request for a compaction whose start event was not sent yet.
+pub(super) struct Request {
+    /// The id of the operation that it becomes.
+    pub id: OperationId,
+    /// Its kind and cause.
+    pub kind: OperationKind,
+    /// Its params.
+    pub params: CompactParams,
+    /// Its ticket.
+    pub ticket: Ticket,
+    /// Stops the planning, and later the drafting.
+    pub stop: Stop,
+}
+
+/// The compaction of a session: at most one at a time.
+#[derive(Default)]
+pub(super) enum Work {
+    /// No compaction.
+    #[default]
+    None,
+    /// A plan is being made. No start event was sent.
+    Planning(Request),
+    /// A plan waits until the write before it is done, because its start is recorded in the lock, which is with the writer.
+    Planned(Request, Box<Result<PlanMade, Failure>>),
+    /// A draft is being made.
+    Drafting(Operation),
+    /// A draft waits until the write before it is done.
+    Drafted(Operation, Box<Draft>),
+    /// The draft is being written. It is too late to stop it.
+    Committing(Operation),
+}
+
+impl Work {
+    /// Takes the work out and leaves none.
+    pub fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    /// The id of the compaction.
+    pub fn id(&self) -> Option<&OperationId> {
+        match self {
+            Self::None => None,
+            Self::Planning(request) | Self::Planned(request, _) => Some(&request.id),
+            Self::Drafting(operation) | Self::Drafted(operation, _) | Self::Committing(operation) => {
+                Some(&operation.id)
+            }
+        }
+    }
+
+    /// Takes out the request whose start was not sent, if it is the one with this id, or any without one.
+    pub fn take_unstarted(&mut self, which: Option<&OperationId>) -> Option<Request> {
+        match self.take() {
+            Self::Planning(request) | Self::Planned(request, _) if which.is_none_or(|which| *which == request.id) => {
+                Some(request)
+            }
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
+    /// The request whose start was not sent.
+    pub fn unstarted(&self) -> Option<&Request> {
+        match self {
+            Self::Planning(request) | Self::Planned(request, _) => Some(request),
+            _ => None,
+        }
+    }
+
+    /// The operation, if its start was sent.
+    pub fn operation(&self) -> Option<&Operation> {
+        match self {
+            Self::Drafting(operation) | Self::Drafted(operation, _) | Self::Committing(operation) => Some(operation),
+            Self::None | Self::Planning(_) | Self::Planned(..) => None,
+        }
+    }
+
+    /// The operation with this id, while its draft is being made.
+    pub fn drafting(&mut self, id: &OperationId) -> Option<&mut Operation> {
+        match self {
+            Self::Drafting(operation) if operation.id == *id => Some(operation),
+            _ => None,
+        }
+    }
+
+    /// Whether the client cancelled the request that waits for it, and it can be stopped.
+    pub fn request_cancelled(&self) -> bool {
+        match self {
+            Self::None | Self::Committing(_) => false,
+            Self::Planning(request) | Self::Planned(request, _) => request.ticket.cancelled(),
+            Self::Drafting(operation) | Self::Drafted(operation, _) => operation.request_cancelled(),
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Writes of a session: to the disk, and announced afterwards.
+
+use super::{
+    command::Command,
+    edit::{self, Edit},
+};
+use crate::{
+    conversation::{context::others, entry::Entry, mirroring, path::Path},
+    ids::OperationId,
+    log::{Appended, error::StoreError, index::Spot, source::Placed},
+    protocol::{
+        errors::Failure,
+        events::Event,
+        types::{AppendAnswer, Next},
+    },
+    provider::overflow::{self, Meaning, Overflow},
+    session::{
+        core::{
+            Append, Core, LogState, Write,
+            commands::{append, entries},
+        },
+        effects::{Effect, Ticket},
+        log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork},
+    },
+    wire::{outbox::About, transport},
+};
+use std::sync::Arc;
+
+/// Size above which an entry is announced by its id and type alone, in bytes.
+const LARGEST_ANNOUNCED: usize = 48 * 1024;
+
+impl Write {
+    fn entries(&self) -> Vec<Arc<Entry>> {
+        match self {
+            Self::Appends(appends) => appends.iter().flat_map(|append| append.staged.entries.clone()).collect(),
+            Self::Compaction { costs, entry, mirrors, .. } => {
+                costs.entries.iter().chain([entry]).chain(mirrors).cloned().collect()
+            }
+            Self::Costs(costs) => costs.entries.clone(),
+            Self::Edit { staged, .. } => staged.entries.clone(),
+        }
+    }
+}
+
+impl Core {
+    /// Adds the texts that other programs lack since a compaction between a call and its result. Entries on another branch
+    /// get none, because these texts belong to the current path.
+    pub(super) fn add_texts_held_back(&mut self, appends: &mut [Append]) {
+        let (path, prompts) = (self.state.path(), &self.state.settings().prompts);
+        if !others::may_lack_texts(path, prompts) {
+            return;
+        }
+        let staged: Vec<Arc<Entry>> = appends.iter().flat_map(|append| append.staged.entries.clone()).collect();
+        if !path.continues_with_all(&staged) {
+            return;
+        }
+        let mirrors = mirroring::with_mirrors(path, &staged, prompts, &mut self.stamps);
+        if let Some(last) = appends.last_mut() {
+            last.staged.entries.extend(mirrors);
+        }
+    }
+
+    /// Writes entries. The result comes back as an input.
+    pub(super) fn write(&mut self, mut write: Write) {
+        let work = match &mut write {
+            Write::Edit { staged, .. } if staged.undoing.is_some() => self.undo_work(staged),
+            write => self.append_work(write),
+        };
+        self.log_out(work, Some(write));
+    }
+
+    fn append_work(&self, write: &Write) -> LogWork {
+        let entries = write.entries();
+        LogWork::Append(AppendWork {
+            leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
+            continues: self.state.path().continues_with_all(&entries),
+            source: self.state.history().source().cloned(),
+            library: self.state.history().library(),
+            count: self.state.counts_with(),
+            entries,
+        })
+    }
+
+    /// An undo. Its entries depend on the path without the compaction, which is read first.
+    fn undo_work(&mut self, staged: &mut edit::Staged) -> LogWork {
+        let Some(undoing) = staged.undoing.take() else { unreachable!("an undo is staged") };
+        LogWork::Undo(Box::new(UndoWork {
+            undoing: *undoing,
+            leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
+            reader: self.state.history().reader(),
+            library: self.state.history().library(),
+            stamps: self.stamps.fork(),
+        }))
+    }
+
+    /// The log is back.
+    pub(super) fn log_is_back(&mut self, done: Option<LogDone>, facts: LogFacts) {
+        let write = match std::mem::replace(&mut self.log, LogState::Ready(facts)) {
+            LogState::Writing(_, write) => Some(write),
+            LogState::Reading(_) | LogState::Ready(_) => None,
+        };
+        let Some(done) = done else { return self.log_is_lost() };
+        self.record_running();
+        match (done, write) {
+            (LogDone::Wrote { appended, path, undone }, Some(write)) => self.wrote(appended, path, undone, write),
+            (LogDone::Woke(path), None) => self.woke(path),
+            (LogDone::CaughtUp(grown), None) => self.caught_up(grown),
+            (LogDone::Fetched(fetched), None) => self.fetched(fetched),
+            _ => tracing::error!("a result of the log belongs to no work"),
+        }
+        if !self.index.commands.is_empty() {
+            self.start_indexing();
+        }
+    }
+
+    /// A panic has lost the log: the session ends, and waiting requests are answered.
+    fn log_is_lost(&mut self) {
+        self.stop_running(None);
+        self.end_now();
+    }
+
+    fn wrote(
+        &mut self,
+        appended: Result<Appended, StoreError>,
+        path: Option<Result<Path, StoreError>>,
+        undone: Option<Vec<Arc<Entry>>>,
+        mut write: Write,
+    ) {
+        if let (Write::Edit { staged, .. }, Some(undone)) = (&mut write, undone) {
+            staged.entries = undone;
+        }
+        let at = match appended {
+            Ok(Appended::Written { at, others }) => {
+                // These entries came in between and are on branches of their own.
+                self.state.change(|history| {
+                    others.iter().for_each(|(entry, spot)| history.push(entry.clone(), Some(*spot)));
+                });
+                others.iter().for_each(|(entry, _)| self.announce(entry, None));
+                self.warn_of_branch(&others);
+                at
+            }
+            Ok(Appended::Behind(grown)) => {
+                // Another program was faster. Its entries are added, and the write is tried again behind them.
+                self.take_in(grown);
+                return self.again(write);
+            }
+            Err(error) => return self.not_written(&Failure::from(error), write),
+        };
+        self.state.change(|history| {
+            let mut offset = at;
+            for entry in write.entries() {
+                let spot = Spot { offset, length: entry.line().len() as u32 };
+                offset += u64::from(spot.length) + 1;
+                history.push(entry, Some(spot));
+            }
+            match path {
+                None => {}
+                Some(Ok(path)) => history.set_path(path),
+                Some(Err(error)) => {
+                    tracing::warn!(%error, "the path could not be read again");
+                    history.forget_path();
+                }
+            }
+            history.complete();
+        });
+        match write {
+            Write::Appends(appends) => appends.into_iter().for_each(|append| self.appended(append)),
+            Write::Compaction { costs, entry, mirrors, draft } => {
+                self.compacted(&costs.entries, &entry, &mirrors, &draft.made, Ok(()));
+            }
+            Write::Costs(costs) => costs.entries.iter().for_each(|entry| self.announce(entry, None)),
+            Write::Edit { edit, staged, ticket } => self.edited(&*edit, staged, ticket),
+        }
+    }
+
+    /// Reports messages of another program that arrived while a write was on its way: both follow the same entry.
+    fn warn_of_branch(&self, others: &[Placed]) {
+        let messages = others.iter().filter(|(entry, _)| entry.in_context()).count();
+        if let (true, Some((last, _))) = (messages > 0, others.last()) {
+            let last = &last.id;
+            self.warn(
+                "Another program wrote to this session at the same moment",
+                format!(
+                    "Its {messages} messages are a branch of their own, up to entry {last}, and are not in the context. \
+                     Nothing is lost. To go on from them, call session/append with parentEntryId {last}. Two programs \
+                     that write to one session should take turns."
+                ),
+            );
+        }
+    }
+
+    fn not_written(&mut self, failure: &Failure, write: Write) {
+        match write {
+            Write::Appends(appends) => appends.into_iter().for_each(|append| append.ticket.fail(failure)),
+            Write::Compaction { entry, draft, .. } => {
+                self.compacted(&[], &entry, &[], &draft.made, Err(failure.clone()));
+            }
+            Write::Costs(_) => tracing::warn!(%failure, "costs of model requests could not be written"),
+            Write::Edit { ticket, .. } => ticket.fail(failure),
+        }
+    }
+
+    fn again(&mut self, write: Write) {
+        match write {
+            Write::Appends(appends) => {
+                for Append { params, ticket, .. } in appends.into_iter().rev() {
+                    self.queue.put_back(Command::Append(params), ticket);
+                }
+            }
+            Write::Compaction { costs, draft, .. } => {
+                self.costs.put_back(costs);
+                self.draft_again(draft);
+            }
+            Write::Costs(costs) => self.costs.put_back(costs),
+            Write::Edit { edit, ticket, .. } => self.queue.put_back(Command::Edit(edit), ticket),
+        }
+    }
+
+    fn appended(&mut self, Append { staged, ticket, .. }: Append) {
+        self.learn_from(&staged.entries);
+        self.count();
+        let usage = self.state.usage();
+        ticket.ok(&AppendAnswer {
+            entry_ids: staged.entries.iter().filter(|entry| !entry.is_marker()).map(|entry| entry.id.clone()).collect(),
+            leaf_entry_id: self.state.visible_leaf(),
+            usage: usage.clone(),
+            next: Next::None,
+        });
+        for entry in &staged.entries {
+            self.announce(entry, None);
+        }
+        self.send_usage(usage);
+    }
+
+    /// The error of a failed answer may state the model's window.
+    fn learn_from(&mut self, entries: &[Arc<Entry>]) {
+        if !self.state.settings().settings.tokens.learn_window {
+            return;
+        }
+        for entry in entries.iter().filter(|entry| entry.outline().is_some_and(|outline| outline.failed)) {
+            let Some(failed) = append::failed_answer(entry) else { continue };
+            let Meaning::Overflow(Overflow { limit: Some(window), .. }) = overflow::meaning(None, &failed.error) else {
+                continue;
+            };
+            let model = failed.model.or_else(|| self.state.model(self.state.path()));
+            if let Some(model) = model
+                && self.state.learned.learn(&model, window)
+            {
+                self.effects.push(Effect::Learn(model, window));
+            }
+        }
+    }
+
+    /// Reads the entries that a command needs. The command is handled again behind the read, before all others.
+    pub(super) fn fetch(&mut self, fetch: Fetch, command: Command, ticket: Ticket) {
+        self.queue.put_back(command, ticket);
+        self.log_out(LogWork::Fetch(fetch), None);
+    }
+
+    fn fetched(&mut self, fetched: Result<Fetched, StoreError>) {
+        match fetched {
+            Ok(fetched) => self.state.fetched = Some(fetched),
+            Err(error) => {
+                if let Some((_, ticket)) = self.queue.next() {
+                    ticket.fail(&error.into());
+                }
+            }
+        }
+    }
+
+    /// Makes the entries of a request and writes them. A request without entries is answered immediately.
+    pub(super) fn edit(&mut self, edit: Box<dyn Edit>, ticket: Ticket) {
+        if ticket.cancelled() {
+            return ticket.fail(&Failure::Cancelled);
+        }
+        let busy = || if edit.rewrites_context() { self.free() } else { Ok(()) };
+        if let Err(failure) = self.writable().and_then(|()| busy()) {
+            return ticket.fail(&failure);
+        }
+        match edit.stage(&self.state, &mut self.stamps) {
+            Ok(staged) if staged.entries.is_empty() => self.edited(&*edit, staged, ticket),
+            Ok(staged) => self.write(Write::Edit { edit, staged, ticket }),
+            Err(edit::NotStaged::NeedsIndex) => self.await_index(Command::Edit(edit), ticket),
+            Err(edit::NotStaged::NeedsEntries(fetch)) => self.fetch(fetch, Command::Edit(edit), ticket),
+            Err(edit::NotStaged::Failed(failure)) => ticket.fail(&failure),
+        }
+    }
+
+    /// Answers a request whose entries are on disk, and sends its events.
+    fn edited(&mut self, edit: &dyn Edit, staged: edit::Staged, ticket: Ticket) {
+        if staged.stores_model() {
+            self.state.stored_model();
+        }
+        if staged.stores_data() {
+            self.state.stored_data();
+        }
+        self.count();
+        ticket.answer(edit.answer(self, &staged));
+        for entry in &staged.entries {
+            self.announce(entry, None);
+        }
+        if !staged.entries.is_empty()
+            && let Some(event) = edit.event(&self.state, &staged)
+        {
+            self.emit(About::default(), event);
+        }
+        self.send_usage(self.state.usage());
+    }
+
+    pub(super) fn announce(&self, entry: &Entry, operation: Option<OperationId>) {
+        let whole = transport::escaped_len(entry.line()) <= LARGEST_ANNOUNCED;
+        let event = Event::EntryAppended {
+            entry: whole.then(|| entries::wire(entry)),
+            entry_type: (!whole).then(|| entry.kind.clone()),
+        };
+        self.emit(About { entry: Some(entry.id.clone()), operation }, event);
+    }
+}
