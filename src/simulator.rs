@@ -6,6 +6,7 @@
 pub mod models;
 pub mod pool;
 pub mod script;
+pub mod shrink;
 pub mod tasks;
 mod texts;
 
