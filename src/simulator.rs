@@ -4,6 +4,7 @@
 //! tested on it too.
 
 pub mod models;
+pub mod observer;
 pub mod pool;
 pub mod script;
 pub mod shrink;

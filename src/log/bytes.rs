@@ -146,6 +146,12 @@ impl Shared {
         self.stored().bytes.clone()
     }
 
+    /// Looks at the bytes up to a length.
+    pub fn look<R>(&self, length: usize, look: impl FnOnce(&[u8]) -> R) -> R {
+        let stored = self.stored();
+        look(&stored.bytes[..length.min(stored.bytes.len())])
+    }
+
     /// Number of bytes.
     #[must_use]
     pub fn length(&self) -> usize {

@@ -236,6 +236,15 @@ impl Disk {
         self.content().bytes.to_vec()
     }
 
+    /// Looks at the bytes that were made durable.
+    pub fn durable<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
+        let (bytes, synced) = {
+            let content = self.content();
+            (content.bytes.clone(), content.synced)
+        };
+        bytes.look(synced, look)
+    }
+
     /// Operations of the lock's record, outer ones first: those that the next owner finds.
     #[must_use]
     pub fn running(&self) -> Vec<Unfinished> {

@@ -14,6 +14,7 @@ pub mod costs;
 pub mod counting;
 pub mod edit;
 pub mod idle;
+pub mod load;
 pub mod queue;
 pub mod relayer;
 pub mod result;

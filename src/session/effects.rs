@@ -125,6 +125,11 @@ impl Effects {
         self.list().cancelled.insert(request);
     }
 
+    /// Number of the open requests that the client cancelled.
+    pub(super) fn cancelled(&self) -> usize {
+        self.list().cancelled.len()
+    }
+
     /// The ticket of a request.
     #[must_use]
     pub fn ticket(&self, number: TicketNumber, sent: Sent) -> Ticket {

@@ -24,6 +24,11 @@ impl Costs {
         self.0.push((operation, spent));
     }
 
+    /// Number of the costs that are not on their way.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether all costs are in the file or on their way.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -48,6 +48,11 @@ impl Queue {
         taken
     }
 
+    /// Number of the commands that wait.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether no command waits.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

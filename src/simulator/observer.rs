@@ -1,0 +1,454 @@
+//! The checker of the simulator: it sees what a client and a reader of the disk see, and states every rule a second time.
+//!
+//! It knows nothing of the decisions of a core. The world tells it each request that goes in and each effect before it acts
+//! on the effect. A file of `observer/` holds the rules of one subject; [`Rule`] lists them all.
+
+mod cancels;
+mod contexts;
+mod file;
+mod operations;
+mod requests;
+mod status;
+
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    ask::request::Update,
+    conversation::path::Path,
+    ids::EntryId,
+    log::{Access, memory::Disk},
+    protocol::{errors::Failure, events::Event},
+    session::{
+        core::{Core, Input},
+        effects::{Answer, Effect, Sent, TicketNumber},
+    },
+    summary::model::writer::Step,
+    wire::outbox::About,
+};
+use cancels::Cancels;
+use contexts::Contexts;
+use file::File;
+use operations::Operations;
+use requests::{Asked, Requests};
+use serde_json::Value;
+use status::StatusLine;
+use std::fmt;
+
+/// The rules. Each fails for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rule {
+    /// A request is answered at most once.
+    AnsweredOnce,
+    /// A request is answered before the session rests.
+    Answered,
+    /// No answer and no end reports a defect.
+    NoDefect,
+    /// An answer introduces an id before an event names it.
+    AnswerIntroduces,
+    /// A start event has a request that asked for it.
+    StartWasAsked,
+    /// An answer that waits for the end of an operation follows the end and agrees with it.
+    WaitingAnswer,
+    /// A context that waits is answered when no operation runs.
+    HeldContext,
+    /// An answer follows the answers of the appends that were sent before its request.
+    AnswersSeeAppends,
+    /// `session/status` agrees with the published status and the open operations.
+    StatusAnswer,
+    /// Pipelined appends are written in their order.
+    AppendOrder,
+    /// An append with `expectedLeafId` is written only while nothing has changed behind that entry.
+    ExpectedLeaf,
+    /// The entry of an appended message has its content.
+    MessageKept,
+    /// An entry that an answer names is durable.
+    AnsweredIsDurable,
+    /// An announced entry is durable, with the same line.
+    AnnouncedIsDurable,
+    /// An entry is announced once in a life of the session.
+    AnnouncedOnce,
+    /// Entries are announced in the order of the file, and none is left out.
+    AnnouncedInOrder,
+    /// An entry follows the one before it.
+    Chained,
+    /// Durable lines stay as they are.
+    BytesStay,
+    /// A start has one start event.
+    StartedOnce,
+    /// An end follows its start, once.
+    EndedOnce,
+    /// A started operation ends before the session rests; after a crash, in the next life.
+    EveryStartEnds,
+    /// Inner operations end before outer ones.
+    InnerEndsFirst,
+    /// One compaction runs at a time.
+    OneCompaction,
+    /// An event belongs to an open operation.
+    NothingAfterTheEnd,
+    /// A retry has one start and one end, inside its operation.
+    RetriesEnd,
+    /// A start is in the lock before it is sent.
+    StartIsRecorded,
+    /// The lock lists no operation at rest.
+    RecordEmpties,
+    /// The job of an operation that ended is stopped.
+    JobsStop,
+    /// `entry_appended`, `usage_updated`, `compaction_end`, in this order.
+    EndFollowsEntry,
+    /// `status_changed` and the status flip precede the start event.
+    StatusBeforeStart,
+    /// The status is published before an end event is sent.
+    StatusBeforeEnd,
+    /// `status_changed` is sent when the status changes, with the published status, and only then.
+    StatusChanges,
+    /// An end is followed by `status_changed`, notices, `settled` and the waiting answers, in this order.
+    OrderAfterEnd,
+    /// `settled` is sent once whenever the session turns from busy to idle.
+    SettledOnce,
+    /// A cancel is answered before the next effect that is not its own.
+    CancelWaitsForNothing,
+    /// A cancel names each operation that it can end.
+    CancelNamesAll,
+    /// An operation that a cancel names ends at once, and an operation ends with its request.
+    CancelledEnds,
+    /// A cancelled compaction leaves no entry.
+    CancelledWritesNothing,
+    /// A context is valid for a provider.
+    ContextValid,
+    /// The context after a reopening is the one from before.
+    ContextSurvives,
+    /// The usage after a reopening is the one from before.
+    UsageSurvives,
+    /// Every message is kept or covered, and the newest message of the user is in the context.
+    NoMessageLost,
+    /// A pin is in every context once.
+    PinsStay,
+    /// A compaction applies to a path that only grew since its plan.
+    CoveredUnchanged,
+    /// A completed compaction fits the window.
+    CompactionFits,
+    /// Costs of model requests are written.
+    CostsKept,
+    /// Queues are bounded and empty at rest.
+    QueuesBounded,
+    /// A learned window and the shared size are sensible.
+    SaneNumbers,
+    /// The world's own rules: no panic, no work for a log that is out, and an end of all work.
+    World,
+}
+
+/// A broken rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule.
+    pub rule: Rule,
+    /// The facts.
+    pub detail: String,
+}
+
+impl Violation {
+    /// A violation of a rule that the world checks.
+    #[must_use]
+    pub fn of_world(detail: impl Into<String>) -> Self {
+        Self { rule: Rule::World, detail: detail.into() }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.rule, self.detail)
+    }
+}
+
+/// The result of a check.
+pub type Verdict = Result<(), Violation>;
+
+/// A broken rule, as a result.
+fn broken<T>(rule: Rule, detail: impl Into<String>) -> Result<T, Violation> {
+    Err(Violation { rule, detail: detail.into() })
+}
+
+/// Requires a fact.
+fn require(fact: bool, rule: Rule, detail: impl FnOnce() -> String) -> Verdict {
+    if fact { Ok(()) } else { broken(rule, detail()) }
+}
+
+/// The checker.
+#[derive(Debug, Default)]
+pub struct Observer {
+    /// Inputs so far. Expensive checks are due at some of them.
+    steps: u64,
+    requests: Requests,
+    file: File,
+    operations: Operations,
+    status: StatusLine,
+    cancels: Cancels,
+    contexts: Contexts,
+    /// The size that the session shared last.
+    shared: Option<u64>,
+    /// Whether the index was there after the last input.
+    indexed: bool,
+    /// Whether a write failed in this life.
+    write_failed: bool,
+}
+
+impl Observer {
+    /// The session is about to be opened: for the first time, again after a crash, or again after it was closed.
+    ///
+    /// # Errors
+    /// When a durable line has changed, or a closed session left something open.
+    pub fn opens(&mut self, disk: &Disk, access: Access) -> Verdict {
+        self.status = StatusLine::default();
+        self.cancels = Cancels::default();
+        (self.shared, self.indexed, self.write_failed) = (None, false, false);
+        self.file.opens(disk, access)?;
+        self.operations.opens(&disk.running(), access)
+    }
+
+    /// An input goes into the core.
+    pub fn feeds(&mut self, input: &Input) {
+        match input {
+            Input::Reported(operation, Step::Request(_, Update::Spent(_))) => self.operations.spent(operation),
+            Input::Log(..) => self.operations.log_is_back(),
+            _ => {}
+        }
+    }
+
+    /// A request goes in. `session/cancel` is a request too; it takes effect with [`Self::cancels`].
+    pub fn sent(&mut self, request: TicketNumber, method: &'static str, params: &Value, sent: Sent) {
+        self.requests.sent(request, method, params, sent);
+    }
+
+    /// A cancel reaches the session with the next input: the request itself, where it is a `session/cancel`, else the
+    /// request that the client cancels.
+    pub fn cancels(&mut self, request: TicketNumber) {
+        self.cancels.reaches(request, &mut self.requests, &self.operations);
+    }
+
+    /// An effect, before the world acts on it.
+    ///
+    /// # Errors
+    /// When it breaks a rule.
+    pub fn performed(&mut self, effect: &Effect, disk: &Disk) -> Verdict {
+        self.file.look(disk)?;
+        self.cancels.permits(effect)?;
+        self.status.permits(effect)?;
+        match effect {
+            Effect::Record(operations) => self.operations.recorded(operations),
+            Effect::Publish(status) => {
+                self.status.published(status);
+                Ok(())
+            }
+            Effect::Emit(about, event) => self.emitted(about, event, disk),
+            Effect::Answer(request, answer) => self.answered_by_core(*request, answer),
+            Effect::Log(work) => {
+                let appends = self.requests.branching();
+                self.operations.log_goes_out(work);
+                self.file.given(work, appends)
+            }
+            Effect::Read(request, _) => self.left_to_world(*request),
+            // The effect answers.
+            Effect::Subscribe(request, ..) | Effect::Unsubscribe(request) | Effect::HandOver(request) => {
+                let asked = self.requests.answered(*request)?;
+                self.sees_appends(&asked)
+            }
+            Effect::Start(job) => self.operations.job_starts(job),
+            Effect::Learn(model, window) => {
+                require(*window > 0, Rule::SaneNumbers, || format!("the window of {model:?} is learned as zero"))
+            }
+            Effect::Share(bytes) => {
+                let before = self.shared.replace(*bytes);
+                let most = self.file.length();
+                require(before != Some(*bytes), Rule::SaneNumbers, || format!("{bytes} bytes are shared twice"))?;
+                require(*bytes <= most, Rule::SaneNumbers, || format!("{bytes} bytes are shared of a file of {most}"))
+            }
+        }
+    }
+
+    /// The answer of a request that the core left to the world.
+    ///
+    /// # Errors
+    /// When it breaks a rule.
+    pub fn answered(&mut self, request: TicketNumber, answer: &Answer, disk: &Disk) -> Verdict {
+        self.file.look(disk)?;
+        let asked = self.requests.answered_by_world(request)?;
+        self.defect(answer, &asked)?;
+        if asked.method == "session/context" {
+            self.contexts.answered(&asked, answer, self.steps)?;
+        }
+        Ok(())
+    }
+
+    /// An input was handled, and its effects were performed.
+    ///
+    /// # Errors
+    /// When the state breaks a rule.
+    pub fn after_input(&mut self, core: &Core, disk: &Disk) -> Verdict {
+        self.steps += 1;
+        self.file.look(disk)?;
+        self.file.stays(disk, self.steps)?;
+        self.cancels.after_input(&self.operations)?;
+        self.status.after_input()?;
+        self.operations.after_input()?;
+        self.indexed = core.state().history().index().is_some();
+        self.bounded(core)?;
+        self.contexts.after_input(core, &self.file, self.steps)
+    }
+
+    /// The process of the session dies. Effects that were not performed are lost.
+    pub fn crashed(&mut self) {
+        self.requests.crashed();
+        self.operations.crashed();
+    }
+
+    /// The session was opened again. Its first effects may be performed before or after this call.
+    ///
+    /// # Errors
+    /// When the context or the usage is another one.
+    pub fn reopened(&mut self, core: &Core, disk: &Disk) -> Verdict {
+        self.file.look(disk)?;
+        self.file.stays(disk, 0)?;
+        self.contexts.reopened(core, &self.file)
+    }
+
+    /// Everything was answered, and nothing runs.
+    ///
+    /// # Errors
+    /// When something is left.
+    pub fn at_rest(&mut self, core: &Core, disk: &Disk) -> Verdict {
+        self.after_input(core, disk)?;
+        self.file.stays(disk, 0)?;
+        self.requests.at_rest()?;
+        self.operations.at_rest(&disk.running())?;
+        if !self.write_failed {
+            self.file.at_rest()?;
+            self.operations.costs(&self.file)?;
+        }
+        let load = core.load();
+        require(load.is_empty(), Rule::QueuesBounded, || format!("at rest there are {load:?}"))?;
+        self.contexts.at_rest(core, &self.file)
+    }
+
+    fn bounded(&self, core: &Core) -> Verdict {
+        let load = core.load();
+        let open = self.requests.held_by_core();
+        let waiting = load.waiting + load.index + load.held;
+        require(waiting <= open, Rule::QueuesBounded, || format!("{open} requests are open, and {load:?} wait"))?;
+        require(load.reads <= 1_024, Rule::QueuesBounded, || format!("{load:?}"))?;
+        require(load.waiting <= 2_048 + 1_024, Rule::QueuesBounded, || format!("{load:?}"))?;
+        require(load.index <= 1_024, Rule::QueuesBounded, || format!("{load:?}"))?;
+        require(load.held <= 1_024, Rule::QueuesBounded, || format!("{load:?}"))?;
+        require(load.cancelled <= open, Rule::QueuesBounded, || format!("{open} requests are open, and {load:?}"))
+    }
+
+    /// Failures of storage, which excuse lines without an announcement, and defects.
+    fn defect(&mut self, answer: &Answer, asked: &Asked) -> Verdict {
+        match answer {
+            Answer::Failed(Failure::Internal(what)) => broken(Rule::NoDefect, format!("{}: {what}", asked.method)),
+            Answer::Failed(Failure::Storage { .. }) => {
+                self.write_failed = true;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn left_to_world(&mut self, request: TicketNumber) -> Verdict {
+        let asked = self.requests.left_to_world(request)?;
+        self.sees_appends(&asked)?;
+        self.held(&asked)
+    }
+
+    fn held(&self, asked: &Asked) -> Verdict {
+        let waits = asked.method == "session/context" && asked.params["wait"] == true;
+        let runs = self.operations.running();
+        require(!waits || runs.is_none(), Rule::HeldContext, || {
+            format!("request {} is answered while {runs:?} runs", asked.number)
+        })
+    }
+
+    /// A read that was sent behind an append sees it.
+    fn sees_appends(&self, asked: &Asked) -> Verdict {
+        let reads = matches!(
+            asked.method,
+            "session/context" | "session/status" | "session/usage" | "session/entries" | "session/compact"
+        );
+        if !reads || !self.indexed {
+            return Ok(());
+        }
+        let waiting = self.requests.append_before(asked.number);
+        require(waiting.is_none(), Rule::AnswersSeeAppends, || {
+            format!("request {} is answered before append {waiting:?}", asked.number)
+        })
+    }
+
+    fn answered_by_core(&mut self, request: TicketNumber, answer: &Answer) -> Verdict {
+        let asked = self.requests.answered(request)?;
+        self.defect(answer, &asked)?;
+        let result = match answer {
+            Answer::Failed(_) => return self.cancels.answered(&asked, None, &self.operations),
+            Answer::Result(json) => serde_json::from_str(json.get()).unwrap_or_default(),
+            Answer::Pieces(_) => Value::Null,
+        };
+        self.sees_appends(&asked)?;
+        match asked.method {
+            "session/append" => self.requests.appended(&asked, &result, &self.file)?,
+            "session/cancel" => self.cancels.answered(&asked, Some(&result), &self.operations)?,
+            "session/compact" => self.operations.answered(&asked, &result)?,
+            "session/context" => {
+                self.held(&asked)?;
+                self.contexts.answered(&asked, answer, self.steps)?;
+            }
+            "session/status" => {
+                self.status.answered(&result)?;
+                self.operations.listed(&result)?;
+            }
+            "session/label" | "session/pin" => self.requests.edited(&asked, &result, &self.file)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn emitted(&mut self, about: &About, event: &Event, disk: &Disk) -> Verdict {
+        self.operations.names(about, event, self.status.ended_last())?;
+        match event {
+            Event::EntryAppended { entry, .. } => {
+                let id = about.entry.as_ref();
+                let id = id.ok_or("").or_else(|_| broken(Rule::AnnouncedIsDurable, "an entry without an id"))?;
+                let announced = self.file.announced(id, entry.as_ref().map(|entry| entry.0.get()))?;
+                self.operations.announced(about, announced);
+                Ok(())
+            }
+            Event::CompactionStart { .. } => {
+                let id = self.operations.starts(about, event, &disk.running(), &self.requests)?;
+                self.status.starts(&id)
+            }
+            Event::CompactionEnd { error, .. } => {
+                if let Some(error) = error {
+                    self.write_failed |= error.code == "storage_error";
+                    let detail = || format!("{:?} ended with {error:?}", about.operation);
+                    require(error.code != "internal" || self.operations.is_left_behind(about), Rule::NoDefect, detail)?;
+                }
+                let ended = self.operations.ends(about, event, &self.file)?;
+                self.status.ends(&ended)
+            }
+            Event::RetryStart { source, attempt, .. } => self.operations.retry_starts(about, *source, *attempt),
+            Event::RetryEnd { source, attempt, .. } => self.operations.retry_ends(about, *source, *attempt),
+            Event::UsageUpdated { usage } => {
+                self.operations.usage(about, usage);
+                Ok(())
+            }
+            Event::StatusChanged { status } => {
+                self.status.changed(status, |id| self.operations.introduced_by_answer(id))
+            }
+            Event::Settled { .. } => self.status.settled(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The ids of the entries of a path.
+fn ids(path: &Path) -> Vec<EntryId> {
+    path.iter().map(|entry| entry.id.clone()).collect()
+}

@@ -1,0 +1,85 @@
+//! Cancels: they wait for nothing, and end what they name.
+
+use super::{
+    Rule, Verdict,
+    operations::Operations,
+    requests::{Asked, Requests},
+    require,
+    status::named,
+};
+use crate::{
+    ids::OperationId,
+    protocol::types::Outcome,
+    session::effects::{Effect, TicketNumber},
+};
+use serde_json::Value;
+
+/// A `session/cancel` that has reached the session.
+#[derive(Debug)]
+struct Reached {
+    request: TicketNumber,
+    which: Option<OperationId>,
+}
+
+/// The cancels of the input that is handled.
+#[derive(Debug, Default)]
+pub struct Cancels {
+    reached: Option<Reached>,
+    /// Operations that end before the input is done.
+    due: Vec<OperationId>,
+}
+
+impl Cancels {
+    /// A cancel reaches the session.
+    pub fn reaches(&mut self, request: TicketNumber, requests: &mut Requests, operations: &Operations) {
+        let Some(asked) = requests.open(request) else { return };
+        if asked.method == "session/cancel" {
+            let which = asked.params["operationId"].as_str().map(OperationId::from);
+            self.reached = Some(Reached { request, which });
+        } else if asked.waits_for_compaction() {
+            self.due.extend(operations.owned_by(request).cloned());
+        }
+    }
+
+    /// Whether an effect may come now.
+    pub fn permits(&self, effect: &Effect) -> Verdict {
+        let Some(reached) = &self.reached else { return Ok(()) };
+        let own = match effect {
+            Effect::Publish(_) => true,
+            Effect::Answer(request, _) => *request == reached.request,
+            _ => false,
+        };
+        require(own, Rule::CancelWaitsForNothing, || {
+            format!("{} comes before the answer of cancel {}", named(effect), reached.request)
+        })
+    }
+
+    /// A request was answered; `None` for an error.
+    pub fn answered(&mut self, asked: &Asked, result: Option<&Value>, operations: &Operations) -> Verdict {
+        let Some(reached) = self.reached.take_if(|reached| reached.request == asked.number) else { return Ok(()) };
+        let cancelled = result.and_then(|result| result["cancelled"].as_array()).map(Vec::as_slice).unwrap_or_default();
+        let ids: Vec<OperationId> =
+            cancelled.iter().filter_map(|it| it["operationId"].as_str()).map(OperationId::from).collect();
+        let left = operations.that_can_end(reached.which.as_ref()).find(|id| !ids.contains(id));
+        require(left.is_none(), Rule::CancelNamesAll, || format!("cancel {} does not name {left:?}", asked.number))?;
+        self.due.extend(ids);
+        Ok(())
+    }
+
+    /// An input was handled.
+    pub fn after_input(&mut self, operations: &Operations) -> Verdict {
+        if let Some(reached) = self.reached.take() {
+            return super::broken(
+                Rule::CancelWaitsForNothing,
+                format!("cancel {} was not answered with its input", reached.request),
+            );
+        }
+        for id in self.due.drain(..) {
+            let outcome = operations.outcome(&id);
+            require(outcome == Some(Outcome::Cancelled), Rule::CancelledEnds, || {
+                format!("{id:?} was cancelled, and its outcome is {outcome:?}")
+            })?;
+        }
+        Ok(())
+    }
+}

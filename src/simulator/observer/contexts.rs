@@ -1,0 +1,244 @@
+//! The context: valid, the same after a reopening, and without a lost message.
+
+use super::{Rule, Verdict, file::File, requests::Asked, require};
+use crate::{
+    conversation::{
+        context::{self, Context, check},
+        entry::{Body, Entry},
+        message::outline::Role,
+        path::Path,
+    },
+    ids::EntryId,
+    protocol::types::Usage,
+    session::{core::Core, effects::Answer},
+    wire::transport::Piece,
+};
+use serde_json::Value;
+use std::{collections::HashSet, sync::Arc};
+
+/// One of this number of steps with a new path has its context checked.
+const OFTEN: u64 = 8;
+
+/// The session as it was when it last knew the whole file.
+#[derive(Debug)]
+struct Known {
+    path: Path,
+    lines: usize,
+    usage: Usage,
+}
+
+/// What is known about contexts.
+#[derive(Debug, Default)]
+pub struct Contexts {
+    known: Option<Known>,
+    /// The compaction of the context that was checked last.
+    compaction: Option<EntryId>,
+}
+
+impl Contexts {
+    /// An input was handled.
+    pub fn after_input(&mut self, core: &Core, file: &File, step: u64) -> Verdict {
+        let state = core.state();
+        let path = state.path();
+        let newest = file.entry(file.count().saturating_sub(1)).map(|entry| &entry.id);
+        if state.history().is_asleep() || path.last().map(|entry| &entry.id) != newest {
+            return Ok(());
+        }
+        if self.known.as_ref().is_some_and(|known| {
+            known.lines == file.count() && known.path.revision() == path.revision() && known.path.len() == path.len()
+        }) {
+            return Ok(());
+        }
+        self.known = Some(Known { path: path.clone(), lines: file.count(), usage: state.usage() });
+        let compaction = path.compaction().map(|place| path[place].id.clone());
+        let rewritten = compaction != self.compaction;
+        self.compaction = compaction;
+        if rewritten || step.is_multiple_of(OFTEN) { sound(core, path, file) } else { Ok(()) }
+    }
+
+    /// A context was answered. One of `OFTEN` is read.
+    pub fn answered(&self, asked: &Asked, answer: &Answer, step: u64) -> Verdict {
+        if !step.is_multiple_of(OFTEN) || !asked.params["format"].is_null() && asked.params["format"] != "messages" {
+            return Ok(());
+        }
+        let text = match answer {
+            Answer::Failed(_) => return Ok(()),
+            Answer::Result(json) => json.get().to_owned(),
+            Answer::Pieces(pieces) => pieces.iter().map(Piece::as_str).collect(),
+        };
+        let value: Value = serde_json::from_str(&text).unwrap_or_default();
+        let messages = value["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let entries = value["entryIds"].as_array().map_or(usize::MAX, Vec::len);
+        require(messages.len() == entries, Rule::ContextValid, || {
+            format!("{} messages have {entries} ids of entries", messages.len())
+        })?;
+        let system = messages.first().is_some_and(|first| first["role"] == "system");
+        valid(&messages[usize::from(system)..])
+    }
+
+    /// The session was opened again.
+    pub fn reopened(&mut self, core: &Core, file: &File) -> Verdict {
+        let state = core.state();
+        let Some(before) = self.known.take() else { return sound(core, state.path(), file) };
+        let same_file = before.lines == file.count();
+        if same_file || !file.another_wrote() {
+            let path = if same_file { before.path } else { Path::of(&file.entries()) };
+            same(core, &path, state.path())?;
+        }
+        let (old, new) = (&before.usage, state.usage());
+        let comparable = same_file
+            && (&old.estimator, &old.window_source, old.context_window)
+                == (&new.estimator, &new.window_source, new.context_window)
+            && (old.breakdown.system, old.breakdown.tools) == (new.breakdown.system, new.breakdown.tools);
+        require(!comparable || old.context_tokens == new.context_tokens, Rule::UsageSurvives, || {
+            format!("the usage was {old:?} and is {new:?}")
+        })?;
+        sound(core, state.path(), file)
+    }
+
+    /// Changes the usage that is known.
+    #[cfg(test)]
+    pub fn miscount(&mut self) {
+        self.known.iter_mut().for_each(|known| known.usage.context_tokens += 1);
+    }
+
+    /// Nothing runs: a reader of the whole file has the same context.
+    pub fn at_rest(&self, core: &Core, file: &File) -> Verdict {
+        if core.state().history().is_asleep() || file.another_wrote() || file.count() == 0 {
+            return Ok(());
+        }
+        same(core, &Path::of(&file.entries()), core.state().path())?;
+        sound(core, core.state().path(), file)
+    }
+}
+
+/// Two paths have one context.
+fn same(core: &Core, before: &Path, now: &Path) -> Verdict {
+    let prompts = &core.state().settings().prompts;
+    let (before, now) = (context::build(before, prompts), context::build(now, prompts));
+    require(before.compaction() == now.compaction(), Rule::ContextSurvives, || {
+        format!("the compaction was {:?} and is {:?}", before.compaction(), now.compaction())
+    })?;
+    let (old, new) = (before.messages(), now.messages());
+    let differs = old.iter().zip(new).position(|(old, new)| old.json() != new.json());
+    require(differs.is_none() && old.len() == new.len(), Rule::ContextSurvives, || {
+        let at = differs.unwrap_or(old.len().min(new.len()));
+        let shown = |messages: &[context::ContextMessage]| messages.get(at).map(|it| it.json().into_owned());
+        format!("{} messages were {}: message {at} was {:?} and is {:?}", new.len(), old.len(), shown(old), shown(new))
+    })
+}
+
+/// A context is valid, and has every message, the newest one of the user, and the pins.
+pub fn sound(core: &Core, path: &Path, file: &File) -> Verdict {
+    let context = context::build(path, &core.state().settings().prompts);
+    let messages: Vec<Value> =
+        context.messages().iter().map(|it| serde_json::from_str(&it.json()).unwrap_or_default()).collect();
+    valid(&messages)?;
+    let indexed = core.state().history().index().is_some();
+    if file.another_wrote() { Ok(()) } else { complete(&context, &messages, file, indexed) }
+}
+
+fn valid(messages: &[Value]) -> Verdict {
+    let found = check::violations(messages);
+    require(found.is_empty(), Rule::ContextValid, || format!("{found:?}"))
+}
+
+/// The conversation as the file has it, in the words of the file format: which entries are sent by themselves, and which
+/// are covered by the latest compaction.
+struct Told<'a> {
+    /// Entries that are sent, in order.
+    kept: Vec<&'a Arc<Entry>>,
+    /// The newest message of the user among all.
+    newest_by_user: Option<&'a Arc<Entry>>,
+    /// Pinned entries.
+    pinned: Vec<EntryId>,
+    /// The compaction in force carries what is needed from before it. One of another program does not, and the index has it.
+    carries: bool,
+}
+
+impl<'a> Told<'a> {
+    fn by(file: &'a File) -> Self {
+        let chain: Vec<&Arc<Entry>> = file.chain().collect();
+        let mut undone = HashSet::new();
+        let mut compaction = None;
+        for (at, entry) in chain.iter().enumerate() {
+            if let Some(id) = entry.undoes() {
+                undone.insert(id);
+            }
+            if let Some(body) = entry.compaction().filter(|_| !undone.contains(&entry.id)) {
+                compaction = Some((at, body));
+                break;
+            }
+        }
+        let first_kept = match &compaction {
+            None => chain.len(),
+            Some((at, body)) => {
+                let kept = body.first_kept_entry_id.as_ref();
+                let older = chain.iter().skip(*at + 1).position(|entry| Some(&entry.id) == kept);
+                older.map_or(*at, |older| at + 1 + older + 1)
+            }
+        };
+        let mut pinned: Vec<EntryId> = Vec::new();
+        for entry in chain.iter().rev() {
+            let named = |data: &Value| data["entryId"].as_str().map(EntryId::from);
+            match (entry.ours("pin"), entry.ours("unpin")) {
+                (Some(data), _) => pinned.extend(named(data).filter(|id| !pinned.contains(id))),
+                (_, Some(data)) => pinned.retain(|id| Some(id) != named(data).as_ref()),
+                _ if entry.is_pinned_text() => pinned.push(entry.id.clone()),
+                _ => {}
+            }
+        }
+        Self {
+            kept: chain[..first_kept].iter().rev().copied().collect(),
+            newest_by_user: chain.iter().find(|entry| entry.is_from(Role::User)).copied(),
+            pinned,
+            carries: compaction.is_none_or(|(_, body)| body.preserved().is_some()),
+        }
+    }
+}
+
+fn complete(context: &Context, messages: &[Value], file: &File, indexed: bool) -> Verdict {
+    let told = Told::by(file);
+    let shown: Vec<&EntryId> = context.messages().iter().filter_map(|message| message.entry.as_ref()).collect();
+    let edited: HashSet<&EntryId> = file
+        .chain()
+        .filter_map(|entry| if let Body::ContextEdit(edit) = &entry.body { Some(&edit.target_id) } else { None })
+        .collect();
+    let wanted = told.kept.iter().filter(|entry| {
+        let spoken = entry.is_from(Role::User) || entry.is_from(Role::Developer) || entry.is_pinned_text();
+        spoken && entry.in_context() && !edited.contains(&entry.id)
+    });
+    let mut rest = shown.iter();
+    for entry in wanted {
+        require(rest.any(|id| **id == entry.id), Rule::NoMessageLost, || {
+            format!("{:?} is kept and not in the context: {}", entry.id, entry.line())
+        })?;
+    }
+    if !told.carries && !indexed {
+        return Ok(());
+    }
+    let says = |text: &str| {
+        let beginning: String = text.chars().take_while(|it| it.is_alphanumeric() || *it == ' ').take(40).collect();
+        messages.iter().any(|message| has(message, &beginning))
+    };
+    if let Some(newest) = told.newest_by_user.filter(|newest| !edited.contains(&newest.id)) {
+        let there = shown.contains(&&newest.id) || says(&newest.pinned_text());
+        require(there, Rule::NoMessageLost, || format!("the user's newest message is gone: {}", newest.line()))?;
+    }
+    for id in &told.pinned {
+        let text = file.newest(id).and_then(|place| file.entry(place)).map(|entry| entry.pinned_text());
+        let there = shown.contains(&id) || text.as_ref().is_some_and(|text| says(text));
+        require(there, Rule::PinsStay, || format!("{id:?} is pinned and not in the context: {text:?}"))?;
+    }
+    Ok(())
+}
+
+/// Whether a text is in a value.
+fn has(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(it) => it.contains(text),
+        Value::Array(items) => items.iter().any(|it| has(it, text)),
+        Value::Object(fields) => fields.values().any(|it| has(it, text)),
+        _ => false,
+    }
+}

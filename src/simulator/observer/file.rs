@@ -1,0 +1,287 @@
+//! The file of the session: its bytes stay, and what is announced and answered is durable.
+
+use super::{Rule, Verdict, broken, require};
+use crate::{
+    conversation::entry::{Body, Entry},
+    ids::EntryId,
+    log::{Access, memory::Disk},
+    session::log_work::LogWork,
+};
+use serde_json::Value;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+/// A whole, durable line.
+#[derive(Debug)]
+struct Line {
+    text: Box<str>,
+    entry: Option<Arc<Entry>>,
+    /// The place of its parent.
+    parent: Option<usize>,
+    written_by: Writer,
+}
+
+/// The program that wrote a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    /// The session, or a life of it before.
+    Session,
+    /// Another program.
+    Another,
+}
+
+/// The file, as it was seen.
+#[derive(Debug, Default)]
+pub struct File {
+    /// Whether the session has a file.
+    is_there: bool,
+    /// The bytes of the lines.
+    bytes: Vec<u8>,
+    lines: Vec<Line>,
+    /// The newest line of each entry.
+    newest: HashMap<EntryId, usize>,
+    /// The lines before this one are announced, or older than this life.
+    announced: usize,
+    /// Entries that were given to the log in this life.
+    given: HashSet<EntryId>,
+    /// An undo is being written: its entries are made by the writer.
+    undo_is_out: bool,
+    /// Entries of this life may follow any other one.
+    branches: bool,
+    /// Whether another program has written.
+    another_wrote: bool,
+}
+
+impl File {
+    /// A life begins: entries up to here are not announced.
+    pub fn opens(&mut self, disk: &Disk, access: Access) -> Verdict {
+        self.is_there = access != Access::Ephemeral;
+        if !self.is_there {
+            *self = Self::default();
+            // The header of a file that is not there.
+            self.lines.push(Line { text: "".into(), entry: None, parent: None, written_by: Writer::Session });
+        }
+        // The first lines are the session's own.
+        self.undo_is_out |= self.lines.is_empty();
+        self.look(disk)?;
+        self.stays(disk, 0)?;
+        self.announced = self.lines.len();
+        self.given.clear();
+        (self.undo_is_out, self.branches) = (false, false);
+        Ok(())
+    }
+
+    /// Reads the lines that are new.
+    pub fn look(&mut self, disk: &Disk) -> Verdict {
+        if !self.is_there {
+            return Ok(());
+        }
+        let new = disk.durable(|bytes| match bytes.get(self.bytes.len()..) {
+            Some(new) if !new.is_empty() => new.to_vec(),
+            _ => Vec::new(),
+        });
+        let Some(end) = new.iter().rposition(|byte| *byte == b'\n') else { return Ok(()) };
+        for line in new[..=end].split_inclusive(|byte| *byte == b'\n') {
+            let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line)).into_owned();
+            self.add(text)?;
+        }
+        self.bytes.extend_from_slice(&new[..=end]);
+        Ok(())
+    }
+
+    fn add(&mut self, text: String) -> Verdict {
+        let place = self.lines.len();
+        // The first line is the header.
+        let entry = if place == 0 { None } else { Entry::parse(text.as_str().into()).ok().map(Arc::new) };
+        let Some(entry) = entry else {
+            let written_by = if place == 0 { Writer::Session } else { Writer::Another };
+            self.another_wrote |= place > 0;
+            self.lines.push(Line { text: text.into(), entry: None, parent: None, written_by });
+            return Ok(());
+        };
+        let ours = self.undo_is_out || self.given.contains(&entry.id);
+        self.another_wrote |= !ours;
+        let parent = entry.parent.as_ref().and_then(|parent| self.newest.get(parent).copied());
+        let before = self.lines.last().filter(|line| line.written_by == Writer::Session);
+        if let Some(before) = before.and_then(|line| line.entry.as_ref())
+            && ours
+            && !self.undo_is_out
+            && !self.branches
+        {
+            require(entry.parent.as_ref() == Some(&before.id), Rule::Chained, || {
+                format!("{:?} follows {:?} and not {:?}", entry.id, entry.parent, before.id)
+            })?;
+        }
+        self.newest.insert(entry.id.clone(), place);
+        let written_by = if ours { Writer::Session } else { Writer::Another };
+        self.lines.push(Line { text: text.into(), entry: Some(entry), parent, written_by });
+        Ok(())
+    }
+
+    /// The lines that were seen stand as they stood. Costs the whole file, so it is done at some steps only.
+    pub fn stays(&self, disk: &Disk, step: u64) -> Verdict {
+        let often = if self.bytes.len() < 1 << 16 { 4 } else { 64 };
+        if !self.is_there {
+            return Ok(());
+        }
+        if !step.is_multiple_of(often) {
+            return disk.durable(|bytes| {
+                require(bytes.len() >= self.bytes.len(), Rule::BytesStay, || {
+                    format!("{} durable bytes are left of {}", bytes.len(), self.bytes.len())
+                })
+            });
+        }
+        let changed = disk.durable(|bytes| match bytes.get(..self.bytes.len()) {
+            Some(there) if there == self.bytes => None,
+            Some(there) => Some(there.iter().zip(&self.bytes).take_while(|(new, old)| new == old).count()),
+            None => Some(bytes.len()),
+        });
+        changed.map_or(Ok(()), |at| broken(Rule::BytesStay, format!("byte {at} is another one")))
+    }
+
+    /// Work is given to the log. `branches`: an entry may follow any other one.
+    pub fn given(&mut self, work: &LogWork, branches: bool) -> Verdict {
+        self.undo_is_out = matches!(work, LogWork::Undo(_));
+        self.branches = branches;
+        if let LogWork::Append(work) = work {
+            self.given.extend(work.entries.iter().map(|entry| entry.id.clone()));
+            if !self.is_there {
+                // Memory is written at once.
+                return work.entries.iter().try_for_each(|entry| self.add(entry.line().to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// An entry is announced, with its line where that is sent. Returns its place.
+    pub fn announced(&mut self, id: &EntryId, sent: Option<&str>) -> Result<usize, super::Violation> {
+        let has_id = |line: &Line| line.entry.as_ref().is_some_and(|entry| entry.id == *id);
+        let Some(place) = self.lines[self.announced..].iter().position(has_id).map(|at| at + self.announced) else {
+            if !self.is_there && self.undo_is_out && !self.newest.contains_key(id) {
+                self.add(sent.unwrap_or_default().to_owned())?;
+                self.announced = self.lines.len();
+                return Ok(self.announced - 1);
+            }
+            return match self.newest.get(id) {
+                // Its line is glued to a piece of another program.
+                None if self.another_wrote && self.lines.iter().any(|line| line.text.contains(id.as_str())) => Ok(0),
+                Some(place) => broken(Rule::AnnouncedOnce, format!("{id:?} of line {place} was announced before")),
+                None => broken(Rule::AnnouncedIsDurable, format!("{id:?} is not on the disk")),
+            };
+        };
+        let ours = |line: &&Line| line.written_by == Writer::Session;
+        let skipped = self.lines[self.announced..place].iter().filter(ours).find_map(|line| line.entry.as_ref());
+        if let Some(skipped) = skipped {
+            return broken(Rule::AnnouncedInOrder, format!("{id:?} is announced before {:?}", skipped.id));
+        }
+        self.announced = place + 1;
+        let line = &self.lines[place].text;
+        match sent {
+            Some(sent) if sent != &**line && !same(sent, line) => {
+                broken(Rule::AnnouncedIsDurable, format!("{id:?} is announced as {sent} and stands as {line}"))
+            }
+            _ => Ok(place),
+        }
+    }
+
+    /// Every line of the session was announced.
+    pub fn at_rest(&self) -> Verdict {
+        let left = self.lines[self.announced..].iter().filter(|line| line.written_by == Writer::Session);
+        let left: Vec<_> = left.filter_map(|line| Some(&line.entry.as_ref()?.id)).collect();
+        require(left.is_empty(), Rule::AnnouncedInOrder, || format!("{left:?} were not announced"))
+    }
+
+    /// Bytes of the lines.
+    pub fn length(&self) -> u64 {
+        if self.is_there { self.bytes.len() as u64 } else { u64::MAX }
+    }
+
+    /// Number of the lines.
+    pub fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether another program has written.
+    pub fn another_wrote(&self) -> bool {
+        self.another_wrote
+    }
+
+    /// The place of the newest line with this id.
+    pub fn newest(&self, id: &EntryId) -> Option<usize> {
+        self.newest.get(id).copied()
+    }
+
+    /// Whether the line was announced.
+    pub fn is_announced(&self, place: usize) -> bool {
+        place < self.announced
+    }
+
+    /// The id of the parent of a line.
+    pub fn parent(&self, place: usize) -> Option<&EntryId> {
+        self.lines[place].entry.as_ref()?.parent.as_ref()
+    }
+
+    /// The text of a line.
+    pub fn line(&self, place: usize) -> &str {
+        &self.lines[place].text
+    }
+
+    /// The entry of a line.
+    pub fn entry(&self, place: usize) -> Option<&Arc<Entry>> {
+        self.lines.get(place)?.entry.as_ref()
+    }
+
+    /// Whether a value of the line is this text.
+    pub fn says(&self, place: usize, text: &str) -> bool {
+        fn has(value: &Value, text: &str) -> bool {
+            match value {
+                Value::String(it) => it == text,
+                Value::Array(items) => items.iter().any(|it| has(it, text)),
+                Value::Object(fields) => fields.values().any(|it| has(it, text)),
+                _ => false,
+            }
+        }
+        serde_json::from_str(self.line(place)).is_ok_and(|value| has(&value, text))
+    }
+
+    /// The number of costs that the file has of an operation.
+    pub fn costs_of(&self, operation: &str) -> usize {
+        let usages = self.lines.iter().filter(|line| {
+            line.entry.as_ref().is_some_and(|entry| matches!(entry.body, Body::Usage)) && line.text.contains(operation)
+        });
+        usages.count()
+    }
+
+    /// All entries, in the order of the file.
+    pub fn entries(&self) -> Vec<Arc<Entry>> {
+        self.lines.iter().filter_map(|line| line.entry.clone()).collect()
+    }
+
+    /// The entries from the last line to the root, newest first.
+    pub fn chain(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.above(self.lines.len().checked_sub(1).filter(|last| *last > 0))
+    }
+
+    /// The entries from a line to the root, the line's own first.
+    pub fn above(&self, place: Option<usize>) -> impl Iterator<Item = &Arc<Entry>> {
+        let places = std::iter::successors(place, |place| self.lines[*place].parent);
+        places.filter_map(|place| self.lines[place].entry.as_ref())
+    }
+
+    /// The nearest entry above a line that is wanted.
+    pub fn first_above(&self, place: usize, wanted: impl Fn(&Entry) -> bool) -> Option<&Arc<Entry>> {
+        self.above(self.lines[place].parent).find(|entry| wanted(entry))
+    }
+}
+
+/// Whether two lines have the same fields. The parent may be the one of the tree.
+fn same(sent: &str, stands: &str) -> bool {
+    let read = |line: &str| {
+        let mut value: Value = serde_json::from_str(line).ok()?;
+        value.as_object_mut()?.remove("parentId");
+        Some(value)
+    };
+    matches!((read(sent), read(stands)), (Some(sent), Some(stands)) if sent == stands)
+}

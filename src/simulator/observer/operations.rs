@@ -1,0 +1,386 @@
+//! Operations: a start is recorded, introduced and ended, and nothing follows the end.
+
+use super::{
+    Rule, Verdict, Violation, broken,
+    file::File,
+    ids,
+    requests::{Asked, Requests},
+    require,
+};
+use crate::{
+    conversation::entry::Body,
+    ids::{EntryId, OperationId},
+    log::{Access, lock::Unfinished},
+    protocol::{
+        events::{Event, Reason, RetrySource},
+        types::{CompactionResult, Outcome, Usage},
+    },
+    session::{
+        effects::{Sent, TicketNumber},
+        jobs::Job,
+        log_work::LogWork,
+        stop::Stop,
+    },
+    wire::outbox::About,
+};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// An operation whose start was sent and whose end was not.
+#[derive(Debug)]
+struct Open {
+    id: OperationId,
+    /// The request that is answered at the end.
+    owner: Option<TicketNumber>,
+    /// Retries whose end was not sent.
+    retries: Vec<(RetrySource, u32)>,
+    /// The compaction entry that was given to the log, while that may have it.
+    given: Option<EntryId>,
+    /// Entries that were announced as its own, newest last, by their places.
+    announced: Vec<usize>,
+    /// The usage that was sent behind the newest of them.
+    usage: Option<Usage>,
+}
+
+/// The operations of a life of a session.
+#[derive(Debug, Default)]
+pub struct Operations {
+    open: Vec<Open>,
+    ended: HashMap<OperationId, Outcome>,
+    /// Ids that an answer has introduced, with the way of its request.
+    answered: HashMap<OperationId, Sent>,
+    /// Operations that the life before left in the lock, outer ones first.
+    left_behind: Vec<OperationId>,
+    /// Operations that were started before a crash and not ended.
+    owed: HashSet<OperationId>,
+    /// Whether the log is out with work.
+    log_is_out: bool,
+    /// Whether the lock is held.
+    has_lock: bool,
+    /// Jobs of operations, by their stops.
+    stops: Vec<(OperationId, Stop)>,
+    /// The entries of the paths that plans were made for.
+    plans: HashMap<OperationId, Vec<EntryId>>,
+    /// Requests to models whose costs are to be in the file.
+    spent: BTreeMap<String, usize>,
+}
+
+impl Operations {
+    /// A life begins with this record in its lock.
+    pub fn opens(&mut self, running: &[Unfinished], access: Access) -> Verdict {
+        let open: Vec<_> = self.open.iter().map(|open| &open.id).collect();
+        require(open.is_empty(), Rule::EveryStartEnds, || format!("{open:?} were open when the session was closed"))?;
+        let owed = if access == Access::Ephemeral { HashSet::new() } else { std::mem::take(&mut self.owed) };
+        let left_behind = match access {
+            Access::Write => running.iter().map(|left| left.operation_id.clone()).collect(),
+            Access::Read | Access::Ephemeral => Vec::new(),
+        };
+        *self = Self { owed, left_behind, has_lock: access == Access::Write, ..Self::default() };
+        Ok(())
+    }
+
+    /// The process dies.
+    pub fn crashed(&mut self) {
+        let owed = self.open.drain(..).map(|open| open.id);
+        self.owed.extend(owed);
+    }
+
+    /// Costs of a request arose.
+    pub fn spent(&mut self, operation: &OperationId) {
+        *self.spent.entry(operation.as_str().to_owned()).or_default() += 1;
+    }
+
+    /// The operation that runs.
+    pub fn running(&self) -> Option<&OperationId> {
+        self.open.last().map(|open| &open.id)
+    }
+
+    /// The outcome of an operation that ended.
+    pub fn outcome(&self, id: &OperationId) -> Option<Outcome> {
+        self.ended.get(id).copied()
+    }
+
+    /// Whether an operation is one that the life before left.
+    pub fn is_left_behind(&self, about: &About) -> bool {
+        about.operation.as_ref().is_some_and(|id| self.left_behind.contains(id))
+    }
+
+    /// Whether an answer outside of a batch has introduced an operation.
+    pub fn introduced_by_answer(&self, id: &OperationId) -> bool {
+        self.answered.get(id) == Some(&Sent::Alone)
+    }
+
+    /// The operation that ends with a request, unless it is being written.
+    pub fn owned_by(&self, request: TicketNumber) -> Option<&OperationId> {
+        let owned = self.open.iter().find(|open| open.owner == Some(request) && !self.is_being_written(open));
+        owned.map(|open| &open.id)
+    }
+
+    /// The operations that a cancel of one, or of all, can end.
+    pub fn that_can_end(&self, which: Option<&OperationId>) -> impl Iterator<Item = &OperationId> {
+        let meant = move |open: &&Open| which.is_none_or(|which| open.id == *which) && !self.is_being_written(open);
+        self.open.iter().filter(meant).map(|open| &open.id)
+    }
+
+    fn is_being_written(&self, open: &Open) -> bool {
+        self.log_is_out && open.given.is_some()
+    }
+
+    /// A request for a compaction was answered.
+    pub fn answered(&mut self, asked: &Asked, result: &Value) -> Verdict {
+        let Some(id) = result["operationId"].as_str().map(OperationId::from) else { return Ok(()) };
+        let Some(outcome) = result["outcome"].as_str() else {
+            let known = self.ended.contains_key(&id) || self.open.iter().any(|open| open.id == id);
+            require(!known, Rule::AnswerIntroduces, || format!("{id:?} started before {} was answered", asked.number))?;
+            require(!asked.waits_for_compaction(), Rule::WaitingAnswer, || {
+                format!("{} waits, and is answered at the start", asked.number)
+            })?;
+            self.answered.insert(id, asked.sent);
+            return Ok(());
+        };
+        let ended = self.ended.get(&id).and_then(|ended| serde_json::to_value(ended).ok());
+        require(asked.waits_for_compaction() && ended == Some(outcome.into()), Rule::WaitingAnswer, || {
+            format!("{} is answered with {id:?}, {outcome}, which ended as {ended:?}", asked.number)
+        })
+    }
+
+    /// `session/status` is answered.
+    pub fn listed(&self, result: &Value) -> Verdict {
+        let operations = result["operations"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let listed: Vec<_> = operations.iter().filter_map(|it| it["operationId"].as_str()).collect();
+        let open: Vec<_> = self.open.iter().map(|open| open.id.as_str()).collect();
+        require(listed == open, Rule::StatusAnswer, || format!("{listed:?} are listed, and {open:?} run"))
+    }
+
+    /// The lock is written.
+    pub fn recorded(&self, operations: &[Unfinished]) -> Verdict {
+        let missing = self.open.iter().find(|open| operations.iter().all(|it| it.operation_id != open.id));
+        require(missing.is_none(), Rule::StartIsRecorded, || format!("the record forgets {missing:?}"))
+    }
+
+    /// A job starts.
+    pub fn job_starts(&mut self, job: &Job) -> Verdict {
+        match job {
+            Job::Plan(order) => {
+                self.stops.push((order.id.clone(), order.stop.clone()));
+                self.plans.insert(order.id.clone(), ids(&order.request.path));
+                Ok(())
+            }
+            Job::Draft(order) => {
+                self.stops.push((order.id.clone(), order.stop.clone()));
+                let runs = self.running() == Some(&order.id);
+                require(runs, Rule::NothingAfterTheEnd, || format!("a draft begins for {:?}", order.id))
+            }
+            Job::Count(_) | Job::Index(..) => Ok(()),
+        }
+    }
+
+    /// Work is given to the log.
+    pub fn log_goes_out(&mut self, work: &LogWork) {
+        self.log_is_out = true;
+        let Some(open) = self.open.last_mut() else { return };
+        open.given = match work {
+            LogWork::Append(work) => {
+                let compaction = work.entries.iter().find(|entry| entry.compaction().is_some());
+                compaction.map(|entry| entry.id.clone())
+            }
+            _ => None,
+        };
+    }
+
+    /// The log comes back.
+    pub fn log_is_back(&mut self) {
+        self.log_is_out = false;
+    }
+
+    /// An event names an operation.
+    pub fn names(&self, about: &About, event: &Event, ended_last: Option<&OperationId>) -> Verdict {
+        let Some(id) = &about.operation else { return Ok(()) };
+        let allowed = match event {
+            // These have rules of their own.
+            Event::CompactionStart { .. } | Event::CompactionEnd { .. } => true,
+            Event::Notice { .. } => ended_last == Some(id) || self.left_behind.contains(id),
+            _ => false,
+        };
+        if allowed || self.open.iter().any(|open| open.id == *id) {
+            return Ok(());
+        }
+        let rule = if self.ended.contains_key(id) { Rule::NothingAfterTheEnd } else { Rule::AnswerIntroduces };
+        broken(rule, format!("{} names {id:?}", event.kind()))
+    }
+
+    /// A start event is sent. Returns its operation.
+    pub fn starts(
+        &mut self,
+        about: &About,
+        event: &Event,
+        running: &[Unfinished],
+        requests: &Requests,
+    ) -> Result<OperationId, Violation> {
+        let Some(id) = about.operation.clone() else { return broken(Rule::StartedOnce, "a start without an id") };
+        let known = self.ended.contains_key(&id) || self.open.iter().any(|open| open.id == id);
+        require(!known, Rule::StartedOnce, || format!("{id:?} starts again"))?;
+        let recorded = running.iter().any(|it| it.operation_id == id);
+        require(recorded || !self.has_lock, Rule::StartIsRecorded, || {
+            format!("{id:?} starts, and the lock lists {running:?}")
+        })?;
+        let other = self.running();
+        require(other.is_none(), Rule::OneCompaction, || format!("{id:?} starts while {other:?} runs"))?;
+        let owner = match self.answered.get(&id) {
+            Some(_) => None,
+            None => requests.waiting_for_compaction().next().map(|asked| asked.number),
+        };
+        let manual = matches!(event, Event::CompactionStart { reason: Reason::Manual, .. });
+        require(!manual || owner.is_some() || self.answered.contains_key(&id), Rule::StartWasAsked, || {
+            format!("no answer has introduced {id:?}, and no request waits for it")
+        })?;
+        let open = Open { id: id.clone(), owner, retries: Vec::new(), given: None, announced: Vec::new(), usage: None };
+        self.open.push(open);
+        Ok(id)
+    }
+
+    /// An entry of this line is announced.
+    pub fn announced(&mut self, about: &About, place: usize) {
+        if let Some(open) = self.of(about) {
+            open.announced.push(place);
+            open.usage = None;
+        }
+    }
+
+    /// The usage is sent.
+    pub fn usage(&mut self, about: &About, usage: &Usage) {
+        if let Some(open) = self.of(about) {
+            open.usage = Some(usage.clone());
+        }
+    }
+
+    fn of(&mut self, about: &About) -> Option<&mut Open> {
+        let id = about.operation.as_ref()?;
+        self.open.iter_mut().find(|open| open.id == *id)
+    }
+
+    /// A retry starts.
+    pub fn retry_starts(&mut self, about: &About, source: RetrySource, attempt: u32) -> Verdict {
+        let Some(open) = self.of(about) else { return broken(Rule::RetriesEnd, "a retry of no operation") };
+        let runs = open.retries.contains(&(source, attempt));
+        open.retries.push((source, attempt));
+        require(!runs, Rule::RetriesEnd, || format!("retry {attempt} of {source:?} starts again"))
+    }
+
+    /// A retry ends.
+    pub fn retry_ends(&mut self, about: &About, source: RetrySource, attempt: u32) -> Verdict {
+        let Some(open) = self.of(about) else { return broken(Rule::RetriesEnd, "a retry of no operation") };
+        match open.retries.iter().position(|it| *it == (source, attempt)) {
+            Some(at) => {
+                open.retries.remove(at);
+                Ok(())
+            }
+            None => broken(Rule::RetriesEnd, format!("retry {attempt} of {source:?} ends without its start")),
+        }
+    }
+
+    /// An end event is sent. Returns its operation.
+    pub fn ends(&mut self, about: &About, event: &Event, file: &File) -> Result<OperationId, Violation> {
+        let (Some(id), Event::CompactionEnd { outcome, result, usage, .. }) = (about.operation.clone(), event) else {
+            return broken(Rule::EndedOnce, "an end without an id");
+        };
+        if self.left_behind.contains(&id) {
+            return self.ends_from_before(id, *outcome);
+        }
+        let Some(at) = self.open.iter().position(|open| open.id == id) else {
+            let before = self.ended.get(&id);
+            return broken(Rule::EndedOnce, format!("{id:?} ends as {outcome:?}, and ended before as {before:?}"));
+        };
+        require(at + 1 == self.open.len(), Rule::InnerEndsFirst, || {
+            format!("{id:?} ends before {:?}", self.running())
+        })?;
+        let open = self.open.remove(at);
+        self.ended.insert(id.clone(), *outcome);
+        require(open.retries.is_empty(), Rule::RetriesEnd, || format!("{id:?} ends before {:?}", open.retries))?;
+        let written = open.given.as_ref().and_then(|entry| file.newest(entry));
+        match (outcome, result) {
+            (Outcome::Completed, Some(result)) => self.completed(&open, result, usage, file)?,
+            (Outcome::Completed, None) => return broken(Rule::EndFollowsEntry, format!("{id:?} has no result")),
+            (Outcome::Cancelled, _) if written.is_some() => {
+                return broken(Rule::CancelledWritesNothing, format!("{id:?} has written {:?}", open.given));
+            }
+            _ => {}
+        }
+        Ok(id)
+    }
+
+    fn ends_from_before(&mut self, id: OperationId, outcome: Outcome) -> Result<OperationId, Violation> {
+        require(self.left_behind.last() == Some(&id), Rule::InnerEndsFirst, || {
+            format!("{id:?} ends before those inside of it: {:?}", self.left_behind)
+        })?;
+        require(outcome == Outcome::Failed, Rule::EveryStartEnds, || {
+            format!("{id:?} was lost and ends as {outcome:?}")
+        })?;
+        self.left_behind.pop();
+        self.owed.remove(&id);
+        self.ended.insert(id.clone(), outcome);
+        Ok(id)
+    }
+
+    fn completed(&self, open: &Open, result: &CompactionResult, usage: &Usage, file: &File) -> Verdict {
+        let id = &open.id;
+        let announced = open.announced.iter().copied();
+        let Some(place) = announced.rev().find(|at| file.entry(*at).is_some_and(|it| it.id == result.entry_id)) else {
+            return broken(Rule::EndFollowsEntry, format!("{id:?} ends before {:?} is announced", result.entry_id));
+        };
+        require(open.usage.as_ref() == Some(usage), Rule::EndFollowsEntry, || {
+            format!("{id:?} ends with {usage:?}, and {:?} was sent behind its entry", open.usage)
+        })?;
+        let Some(plan) = self.plans.get(id) else { return Ok(()) };
+        let above: Vec<_> = file.above(Some(place)).skip(1).collect();
+        let newer = above.iter().take_while(|entry| plan.last() != Some(&entry.id)).count();
+        require(plan.is_empty() || newer < above.len(), Rule::CoveredUnchanged, || {
+            format!("{id:?} covers {:?}, which is not above its entry", plan.last())
+        })?;
+        let changes = above[..newer].iter().find(|entry| match &entry.body {
+            Body::Compaction(_) => true,
+            Body::ContextEdit(_) => !file.another_wrote(),
+            _ => entry.undoes().is_some(),
+        });
+        require(changes.is_none(), Rule::CoveredUnchanged, || {
+            format!("{changes:?} came between the plan of {id:?} and its entry")
+        })?;
+        let grew = above[..newer].iter().any(|entry| entry.in_context());
+        let window = usage.context_window.unwrap_or(u64::MAX);
+        require(grew || result.tokens_after <= window, Rule::CompactionFits, || {
+            format!("{id:?} leaves {} tokens in a window of {window}", result.tokens_after)
+        })
+    }
+
+    /// An input was handled.
+    pub fn after_input(&mut self) -> Verdict {
+        require(!self.has_lock || self.owed.is_empty() && self.left_behind.is_empty(), Rule::EveryStartEnds, || {
+            format!("no end of {:?}, and {:?} are left in the lock", self.owed, self.left_behind)
+        })?;
+        let ended = &self.ended;
+        let runs = self.stops.iter().find(|(id, stop)| ended.contains_key(id) && !stop.requested());
+        require(runs.is_none(), Rule::JobsStop, || {
+            format!("a job runs for {:?}, which has ended", runs.map(|it| &it.0))
+        })?;
+        self.stops.retain(|(id, _)| !ended.contains_key(id));
+        Ok(())
+    }
+
+    /// Nothing runs.
+    pub fn at_rest(&self, running: &[Unfinished]) -> Verdict {
+        let open: Vec<_> = self.open.iter().map(|open| &open.id).collect();
+        require(open.is_empty(), Rule::EveryStartEnds, || format!("no end of {open:?}"))?;
+        require(running.is_empty(), Rule::RecordEmpties, || format!("the lock lists {running:?} at rest"))
+    }
+
+    /// The costs are in the file. For a session that can write.
+    pub fn costs(&self, file: &File) -> Verdict {
+        for (operation, spent) in &self.spent {
+            let written = file.costs_of(operation);
+            require(written == *spent, Rule::CostsKept, || {
+                format!("{spent} requests of {operation} were paid, and {written} are in the file")
+            })?;
+        }
+        Ok(())
+    }
+}

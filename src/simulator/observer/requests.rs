@@ -1,0 +1,217 @@
+//! Requests and their answers: each has one, and an answer about entries agrees with the file.
+
+use super::{Rule, Verdict, Violation, broken, file::File, require};
+use crate::{
+    ids::EntryId,
+    session::effects::{Sent, TicketNumber},
+};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A request that was sent.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Its number.
+    pub number: TicketNumber,
+    /// Its method.
+    pub method: &'static str,
+    /// Its params.
+    pub params: Value,
+    /// How it was sent.
+    pub sent: Sent,
+}
+
+impl Asked {
+    /// Whether it is a request for a compaction that is answered at the end.
+    pub fn waits_for_compaction(&self) -> bool {
+        self.method == "session/compact" && self.params["wait"] == true && self.params["dryRun"] != true
+    }
+}
+
+/// The requests of a life of a session.
+#[derive(Debug, Default)]
+pub struct Requests {
+    /// Requests that the core is to answer.
+    open: BTreeMap<TicketNumber, Asked>,
+    /// Requests that the world is to answer.
+    left: BTreeMap<TicketNumber, Asked>,
+    /// Requests that were answered.
+    done: BTreeSet<TicketNumber>,
+    /// The newest append that was answered with entries, and the place of its last one.
+    newest_append: Option<(TicketNumber, usize)>,
+}
+
+impl Requests {
+    /// A request goes in.
+    pub fn sent(&mut self, number: TicketNumber, method: &'static str, params: &Value, sent: Sent) {
+        self.open.insert(number, Asked { number, method, params: params.clone(), sent });
+    }
+
+    /// A request that the core is to answer.
+    pub fn open(&self, number: TicketNumber) -> Option<&Asked> {
+        self.open.get(&number)
+    }
+
+    /// The core answers a request.
+    pub fn answered(&mut self, number: TicketNumber) -> Result<Asked, Violation> {
+        let asked = self.open.remove(&number);
+        self.done.insert(number);
+        match asked {
+            Some(asked) => Ok(asked),
+            None => broken(Rule::AnsweredOnce, format!("request {number} is not open")),
+        }
+    }
+
+    /// The core leaves a request to the world.
+    pub fn left_to_world(&mut self, number: TicketNumber) -> Result<Asked, Violation> {
+        match self.open.remove(&number) {
+            Some(asked) => {
+                self.left.insert(number, asked.clone());
+                Ok(asked)
+            }
+            None => broken(Rule::AnsweredOnce, format!("request {number} is not open")),
+        }
+    }
+
+    /// The world answers a request.
+    pub fn answered_by_world(&mut self, number: TicketNumber) -> Result<Asked, Violation> {
+        self.done.insert(number);
+        // A cancel of a session that has ended is answered without the core.
+        match self.left.remove(&number).or_else(|| self.open.remove(&number)) {
+            Some(asked) => Ok(asked),
+            None => broken(Rule::AnsweredOnce, format!("request {number} is not open")),
+        }
+    }
+
+    /// Number of requests that the core holds.
+    pub fn held_by_core(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether an append to another branch is open, whose entries follow any entry.
+    pub fn branching(&self) -> bool {
+        self.open.values().any(|asked| !asked.params["parentEntryId"].is_null())
+    }
+
+    /// An append that was sent before a request and is still open. One to another branch may wait for the index.
+    pub fn append_before(&self, number: TicketNumber) -> Option<TicketNumber> {
+        let mut before = self.open.range(..number).map(|(_, asked)| asked);
+        before.find(|asked| asked.method == "session/append").map(|asked| asked.number)
+    }
+
+    /// The requests for a compaction that are answered at its end, oldest first.
+    pub fn waiting_for_compaction(&self) -> impl Iterator<Item = &Asked> {
+        self.open.values().filter(|asked| asked.waits_for_compaction())
+    }
+
+    /// An append was answered with its entries.
+    pub fn appended(&mut self, asked: &Asked, result: &Value, file: &File) -> Verdict {
+        let ids = result["entryIds"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let messages = asked.params["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        require(ids.len() == messages.len() && !ids.is_empty(), Rule::MessageKept, || {
+            format!("{} messages became {} entries", messages.len(), ids.len())
+        })?;
+        let mut before: Option<(EntryId, usize)> = None;
+        for (id, message) in ids.iter().zip(messages) {
+            let id: EntryId = id.as_str().unwrap_or_default().into();
+            let Some(place) = file.newest(&id) else {
+                return broken(Rule::AnsweredIsDurable, format!("append {} names {id:?}", asked.number));
+            };
+            require(!file.is_announced(place), Rule::AnswerIntroduces, || {
+                format!("{id:?} was announced before append {} was answered", asked.number)
+            })?;
+            if let Some((parent, above)) = &before {
+                require(file.parent(place) == Some(parent) && place > *above, Rule::Chained, || {
+                    format!("{id:?} does not follow {parent:?}")
+                })?;
+            } else {
+                self.in_order(asked, &id, place, file)?;
+            }
+            kept(file, place, message)?;
+            before = Some((id, place));
+        }
+        if let Some((last, place)) = before {
+            let leaf = result["leafEntryId"].as_str().map(EntryId::from);
+            let leaf_place = leaf.as_ref().and_then(|leaf| file.newest(leaf));
+            require(leaf_place.is_some_and(|leaf| leaf >= place), Rule::AnsweredIsDurable, || {
+                format!("the leaf of append {} is {leaf:?}, which is before {last:?}", asked.number)
+            })?;
+            self.newest_append = self.newest_append.max(Some((asked.number, place)));
+        }
+        Ok(())
+    }
+
+    /// The first entry of an append follows those of the appends that were sent before it.
+    fn in_order(&self, asked: &Asked, id: &EntryId, place: usize, file: &File) -> Verdict {
+        if let Some((number, other)) = self.newest_append {
+            require((asked.number > number) == (place > other), Rule::AppendOrder, || {
+                format!("append {} is at line {place}, append {number} at line {other}", asked.number)
+            })?;
+        }
+        let earlier = self.append_before(asked.number);
+        require(earlier.is_none(), Rule::AppendOrder, || {
+            format!("append {} is answered before append {earlier:?}", asked.number)
+        })?;
+        if let Some(parent) = asked.params["parentEntryId"].as_str() {
+            let above = file.first_above(place, |entry| !entry.is_marker()).map(|entry| entry.id.clone());
+            require(above == Some(parent.into()), Rule::Chained, || format!("{id:?} follows {above:?}, not {parent}"))?;
+        }
+        if let Some(expected) = asked.params["expectedLeafId"].as_str().map(EntryId::from) {
+            let changed = |entry: &crate::conversation::entry::Entry| {
+                entry.id == expected || entry.in_context() || entry.rewrites()
+            };
+            let above = file.first_above(place, changed).map(|entry| entry.id.clone());
+            require(above.as_ref() == Some(&expected), Rule::ExpectedLeaf, || {
+                format!("{id:?} follows {above:?}, and {expected:?} was expected")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A label or a pin was answered with its entry.
+    pub fn edited(&self, asked: &Asked, result: &Value, file: &File) -> Verdict {
+        let Some(id) = result["entryId"].as_str().map(EntryId::from) else { return Ok(()) };
+        let Some(place) = file.newest(&id) else {
+            return broken(Rule::AnsweredIsDurable, format!("{} {} names {id:?}", asked.method, asked.number));
+        };
+        // A pin of an entry names that entry, which is older.
+        let is_new = !asked.params["text"].is_null() || asked.method == "session/label";
+        require(!is_new || !file.is_announced(place), Rule::AnswerIntroduces, || {
+            format!("{id:?} was announced before {} {} was answered", asked.method, asked.number)
+        })
+    }
+
+    /// The process dies: its requests are never answered.
+    pub fn crashed(&mut self) {
+        self.open.clear();
+        self.left.clear();
+        self.newest_append = None;
+    }
+
+    /// Nothing is open.
+    pub fn at_rest(&self) -> Verdict {
+        let open: Vec<_> = self.open.values().chain(self.left.values()).map(|it| (it.number, it.method)).collect();
+        require(open.is_empty(), Rule::Answered, || format!("{open:?}"))
+    }
+}
+
+/// The line at a place has the content of the message.
+fn kept(file: &File, place: usize, message: &Value) -> Verdict {
+    let texts: Vec<&str> = match &message["content"] {
+        Value::String(text) => vec![text],
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        _ => Vec::new(),
+    };
+    let line = file.line(place);
+    let lost = texts.iter().find(|text| {
+        let json = Value::from(**text).to_string();
+        !line.contains(&json)
+    });
+    match lost {
+        // Another notation of the same text.
+        Some(lost) if !file.says(place, lost) => {
+            broken(Rule::MessageKept, format!("line {place} does not have {lost:?}: {line}"))
+        }
+        _ => Ok(()),
+    }
+}

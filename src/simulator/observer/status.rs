@@ -1,0 +1,169 @@
+//! The status: it flips before events, is sent when it changes, and is followed by `settled` when nothing runs.
+
+use super::{Rule, Verdict, broken, require};
+use crate::{
+    ids::OperationId,
+    protocol::{
+        events::Event,
+        types::{Status, StatusKind},
+    },
+    session::effects::Effect,
+};
+use serde_json::Value;
+
+/// The steps between the end of the last operation and `settled`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Closing {
+    /// No operation has just ended, or another one runs.
+    #[default]
+    No,
+    /// The last operation has ended.
+    Ended,
+    /// `status_changed` was sent.
+    StatusSent,
+}
+
+/// The status of the session as others know it.
+#[derive(Debug, Default)]
+pub struct StatusLine {
+    /// The published status; none before the first.
+    published: Option<Status>,
+    /// The status that was sent last; none before the first.
+    sent: Option<Status>,
+    closing: Closing,
+    /// The operation that ended last.
+    ended_last: Option<OperationId>,
+}
+
+fn is_idle(status: Option<&Status>) -> bool {
+    status.is_none_or(|status| status.kind == StatusKind::Idle)
+}
+
+impl StatusLine {
+    /// Whether an effect may come now.
+    pub fn permits(&self, effect: &Effect) -> Verdict {
+        let event = match effect {
+            Effect::Emit(_, event) => Some(event),
+            _ => None,
+        };
+        let may = match (self.closing, event) {
+            (Closing::No, _) => true,
+            // Other ends may come first, with a status of their own.
+            (
+                Closing::Ended,
+                Some(Event::CompactionEnd { .. } | Event::RetryEnd { .. } | Event::StatusChanged { .. }),
+            ) => true,
+            (Closing::StatusSent, Some(Event::Notice { .. } | Event::Settled { .. })) => true,
+            (Closing::Ended, None) => matches!(effect, Effect::Publish(_)),
+            _ => false,
+        };
+        require(may, Rule::OrderAfterEnd, || {
+            format!("{} follows the end of {:?} ({:?})", named(effect), self.ended_last, self.closing)
+        })
+    }
+
+    /// The operation that ended last.
+    pub fn ended_last(&self) -> Option<&OperationId> {
+        self.ended_last.as_ref()
+    }
+
+    /// The status was published.
+    pub fn published(&mut self, status: &Status) {
+        self.published = Some(status.clone());
+    }
+
+    /// `status_changed` was sent. `introduced`: whether an answer has introduced the operation.
+    pub fn changed(&mut self, status: &Status, introduced: impl Fn(&OperationId) -> bool) -> Verdict {
+        let published = self.published.clone().unwrap_or_else(|| Status {
+            kind: StatusKind::Idle,
+            operation_id: None,
+            reason: None,
+        });
+        let same = |a: &Status, b: &Status| a.kind == b.kind && a.reason == b.reason;
+        require(same(status, &published), Rule::StatusChanges, || {
+            format!("{status:?} is sent while {published:?} is published")
+        })?;
+        let expected = published.operation_id.filter(|id| introduced(id));
+        require(status.operation_id == expected, Rule::AnswerIntroduces, || {
+            format!("{status:?} should name {expected:?}")
+        })?;
+        let repeated = match &self.sent {
+            None => status.kind == StatusKind::Idle,
+            Some(sent) => sent == status && self.closing == Closing::No && status.operation_id.is_some(),
+        };
+        require(!repeated, Rule::StatusChanges, || format!("{status:?} is sent again"))?;
+        if is_idle(self.sent.as_ref()) && is_idle(Some(status)) {
+            return broken(Rule::StatusChanges, "idle is sent again");
+        }
+        self.sent = Some(status.clone());
+        if self.closing == Closing::Ended {
+            self.closing = if is_idle(Some(status)) { Closing::StatusSent } else { Closing::No };
+        }
+        Ok(())
+    }
+
+    /// A start event is sent.
+    pub fn starts(&mut self, id: &OperationId) -> Verdict {
+        let of = |status: &Option<Status>| status.as_ref().and_then(|status| status.operation_id.clone());
+        let is_published = of(&self.published).as_ref() == Some(id);
+        let is_sent = !is_idle(self.sent.as_ref()) && of(&self.sent).is_none_or(|sent| sent == *id);
+        require(is_published && is_sent, Rule::StatusBeforeStart, || {
+            format!("{id:?} starts while {:?} is published and {:?} was sent", self.published, self.sent)
+        })
+    }
+
+    /// An end event is sent.
+    pub fn ends(&mut self, id: &OperationId) -> Verdict {
+        let names = self.published.as_ref().is_some_and(|status| status.operation_id.as_ref() == Some(id));
+        require(!names, Rule::StatusBeforeEnd, || format!("{id:?} ends, and {:?} is published", self.published))?;
+        self.ended_last = Some(id.clone());
+        if !is_idle(self.sent.as_ref()) && is_idle(self.published.as_ref()) {
+            self.closing = Closing::Ended;
+        }
+        Ok(())
+    }
+
+    /// `settled` is sent.
+    pub fn settled(&mut self) -> Verdict {
+        let may = self.closing == Closing::StatusSent && is_idle(self.published.as_ref());
+        require(may, Rule::SettledOnce, || {
+            format!("settled with {:?} published ({:?})", self.published, self.closing)
+        })?;
+        self.closing = Closing::No;
+        Ok(())
+    }
+
+    /// `session/status` is answered.
+    pub fn answered(&self, result: &Value) -> Verdict {
+        let published = self.published.as_ref().and_then(|status| serde_json::to_value(status).ok());
+        let published = published.unwrap_or_else(|| serde_json::json!({ "type": "idle" }));
+        let said = &result["session"]["status"];
+        require(*said == published, Rule::StatusAnswer, || format!("{said} is answered, and {published} published"))
+    }
+
+    /// An input was handled.
+    pub fn after_input(&self) -> Verdict {
+        require(self.closing == Closing::No, Rule::SettledOnce, || format!("not settled after {:?}", self.ended_last))?;
+        let kind = |status: &Option<Status>| status.as_ref().map_or(StatusKind::Idle, |status| status.kind);
+        require(kind(&self.published) == kind(&self.sent), Rule::StatusChanges, || {
+            format!("{:?} is published, and {:?} was sent", self.published, self.sent)
+        })
+    }
+}
+
+/// The name of an effect.
+pub fn named(effect: &Effect) -> String {
+    match effect {
+        Effect::Record(_) => "a record".to_owned(),
+        Effect::Publish(status) => format!("the published {:?}", status.kind),
+        Effect::Emit(_, event) => event.kind().to_owned(),
+        Effect::Answer(request, _) => format!("the answer of {request}"),
+        Effect::Log(_) => "work on the log".to_owned(),
+        Effect::Read(request, _) => format!("the read for {request}"),
+        Effect::Start(_) => "a job".to_owned(),
+        Effect::Learn(..) => "a learned window".to_owned(),
+        Effect::Share(_) => "the shared size".to_owned(),
+        Effect::Subscribe(request, ..) | Effect::Unsubscribe(request) => format!("the subscription of {request}"),
+        Effect::HandOver(request) => format!("the handover of {request}"),
+    }
+}

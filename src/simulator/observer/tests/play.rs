@@ -1,0 +1,321 @@
+//! A session made by hand, for streams of inputs and effects.
+
+use super::super::*;
+use crate::{
+    compaction::request::{Initiator, PlanRequest},
+    conversation::entry::{self, Entry, Header, HeaderKind, Stamps, raw},
+    ids::{OperationId, SessionId},
+    log::{Log, lock::Unfinished},
+    protocol::{
+        events::{Reason, RetrySource, Strategy},
+        types::{Breakdown, CompactionResult, Outcome, Status, StatusKind, SummaryMethod, Usage, UsageSource},
+    },
+    session::{
+        core::Moment,
+        jobs::{Job, PlanOrder},
+        log_work::{AppendWork, LogFacts, LogWork},
+        open::Opened,
+        operations::idle,
+        state::{SessionData, State},
+        stop::Stop,
+    },
+    settings::{Layers, trust::Trust},
+};
+use jiff::Timestamp;
+use serde_json::json;
+use std::{sync::Arc, time::Instant};
+
+/// A session made by hand.
+pub struct Play {
+    pub observer: Observer,
+    pub disk: Disk,
+    pub log: Box<dyn Log>,
+    pub stamps: Stamps,
+    pub leaf: Option<EntryId>,
+    pub requests: TicketNumber,
+}
+
+pub fn moment() -> Moment {
+    Moment { now: Instant::now(), wall: Timestamp::UNIX_EPOCH, awake_elsewhere: 0, tokenizer: false }
+}
+
+pub fn usage(tokens: u64) -> Usage {
+    Usage {
+        context_tokens: tokens,
+        context_window: Some(1_000),
+        percent: None,
+        threshold_tokens: Some(800),
+        reserve_tokens: 100,
+        source: UsageSource::Estimate,
+        auto_compaction: true,
+        window_source: "setting".to_owned(),
+        breakdown: Breakdown { system: 0, tools: 0, summary: 0, messages: tokens },
+        estimator: "chars".to_owned(),
+    }
+}
+
+pub fn compacting(operation: Option<&str>) -> Status {
+    Status {
+        kind: StatusKind::Compacting,
+        operation_id: operation.map(OperationId::from),
+        reason: Some("manual".to_owned()),
+    }
+}
+
+pub fn start() -> Event {
+    Event::CompactionStart {
+        reason: Reason::Manual,
+        strategy: Strategy::ContextFull,
+        tokens_before: 500,
+        context_window: 1_000,
+        threshold_tokens: 800,
+        will_retry: false,
+    }
+}
+
+pub fn end(outcome: Outcome, result: Option<CompactionResult>) -> Event {
+    Event::CompactionEnd {
+        reason: Reason::Manual,
+        outcome,
+        result: result.map(Box::new),
+        new_session_id: None,
+        error: None,
+        error_message: None,
+        skipped_reason: None,
+        will_retry: false,
+        will_continue: false,
+        duration_ms: 1,
+        usage: usage(100),
+    }
+}
+
+pub fn result(entry: &Entry, tokens_after: u64) -> CompactionResult {
+    CompactionResult {
+        entry_id: entry.id.clone(),
+        summary: None,
+        short_summary: None,
+        first_kept_entry_id: None,
+        tokens_before: 500,
+        tokens_after,
+        details: Value::Null,
+        from_hook: false,
+        method: SummaryMethod::Extractive,
+        model: None,
+        rejected: Vec::new(),
+    }
+}
+
+pub fn unfinished(operation: &str) -> Unfinished {
+    Unfinished {
+        operation_id: operation.into(),
+        kind: "compaction".to_owned(),
+        reason: "manual".to_owned(),
+        started_at: String::new(),
+    }
+}
+
+impl Play {
+    pub fn new() -> Self {
+        let header = Header {
+            kind: HeaderKind::Session,
+            version: entry::VERSION,
+            id: SessionId::from("by-hand"),
+            timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
+            cwd: "/".to_owned(),
+            parent_session: None,
+            title: None,
+            rest: serde_json::Map::new(),
+        };
+        let disk = Disk::new(header, &[]).expect("a disk");
+        let mut observer = Observer::default();
+        observer.opens(&disk, Access::Write).expect("an empty session");
+        let log = disk.open().expect("it opens").log;
+        Self { observer, disk, log, stamps: Stamps::seeded(1, Timestamp::UNIX_EPOCH), leaf: None, requests: 0 }
+    }
+
+    pub fn send(&mut self, method: &'static str, params: Value) -> TicketNumber {
+        self.send_as(method, params, Sent::Alone)
+    }
+
+    pub fn send_as(&mut self, method: &'static str, params: Value, sent: Sent) -> TicketNumber {
+        self.requests += 1;
+        self.observer.sent(self.requests, method, &params, sent);
+        self.requests
+    }
+
+    pub fn entry(&mut self, kind: &str, fields: &[(&str, Value)]) -> Arc<Entry> {
+        let stamp = self.stamps.stamp();
+        let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, raw(value))).collect();
+        let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, &**value)).collect();
+        let line = entry::line(kind, &stamp, self.leaf.as_ref(), &fields);
+        self.leaf = Some(stamp.id);
+        Arc::new(Entry::parse(line.into()).expect("an entry"))
+    }
+
+    pub fn says(&mut self, text: &str) -> Arc<Entry> {
+        self.entry("message", &[("message", json!({"role": "user", "content": text, "timestamp": 1}))])
+    }
+
+    pub fn compaction(&mut self) -> Arc<Entry> {
+        let fields = [("summary", json!("short")), ("firstKeptEntryId", Value::Null), ("tokensBefore", json!(500))];
+        self.entry("compaction", &fields)
+    }
+
+    pub fn effect(&mut self, effect: Effect) -> Verdict {
+        self.observer.performed(&effect, &self.disk)?;
+        match effect {
+            Effect::Record(operations) => self.log.record(operations),
+            Effect::Log(work) => {
+                work.run(&mut *self.log);
+                let facts = LogFacts::of(&*self.log);
+                self.observer.feeds(&Input::Log(None, facts));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub fn write(&mut self, entries: &[Arc<Entry>]) -> Verdict {
+        self.effect(Effect::Log(LogWork::Append(AppendWork {
+            entries: entries.to_vec(),
+            leaf: None,
+            continues: true,
+            source: None,
+            library: None,
+            count: None,
+        })))
+    }
+
+    pub fn answer(&mut self, request: TicketNumber, result: &Value) -> Verdict {
+        self.effect(Effect::Answer(request, Answer::ok(result)))
+    }
+
+    pub fn emit(&mut self, operation: Option<&str>, event: Event) -> Verdict {
+        self.effect(Effect::Emit(About { entry: None, operation: operation.map(OperationId::from) }, event))
+    }
+
+    pub fn announce(&mut self, entry: &Entry, operation: Option<&str>) -> Verdict {
+        let event = Event::EntryAppended { entry: None, entry_type: Some(entry.kind.clone()) };
+        let about = About { entry: Some(entry.id.clone()), operation: operation.map(OperationId::from) };
+        self.effect(Effect::Emit(about, event))
+    }
+
+    pub fn publish(&mut self, status: Status) -> Verdict {
+        self.effect(Effect::Publish(status))
+    }
+
+    pub fn status(&mut self, status: Status) -> Verdict {
+        self.emit(None, Event::StatusChanged { status })
+    }
+
+    /// An append from its request to its events.
+    pub fn append(&mut self, text: &str) -> Result<Arc<Entry>, Violation> {
+        let request = self.send("session/append", json!({"messages": [{"role": "user", "content": text}]}));
+        let entry = self.says(text);
+        self.write(std::slice::from_ref(&entry))?;
+        self.answer(request, &appended(&entry))?;
+        self.announce(&entry, None)?;
+        Ok(entry)
+    }
+
+    /// A request for a compaction, its answer and its start.
+    pub fn started(&mut self, operation: &str) -> Verdict {
+        let request = self.send("session/compact", json!({}));
+        self.effect(Effect::Record(vec![unfinished(operation)]))?;
+        self.publish(compacting(Some(operation)))?;
+        self.answer(request, &json!({"operationId": operation}))?;
+        self.status(compacting(Some(operation)))?;
+        self.emit(Some(operation), start())
+    }
+
+    /// The steps behind an end.
+    pub fn settles(&mut self) -> Verdict {
+        self.status(idle())?;
+        self.emit(None, Event::Settled { aborted: false })?;
+        self.effect(Effect::Record(Vec::new()))
+    }
+
+    /// The write of a compaction, up to the published status.
+    pub fn written(&mut self, operation: &str) -> Result<Arc<Entry>, Violation> {
+        let compaction = self.compaction();
+        self.write(std::slice::from_ref(&compaction))?;
+        self.announce(&compaction, Some(operation))?;
+        self.emit(Some(operation), Event::UsageUpdated { usage: usage(100) })?;
+        self.publish(idle())?;
+        Ok(compaction)
+    }
+
+    pub fn cancel(&mut self, params: Value) -> TicketNumber {
+        let request = self.send("session/cancel", params);
+        self.observer.cancels(request);
+        request
+    }
+
+    pub fn plans(&mut self, operation: &str, entries: &[Arc<Entry>]) -> Verdict {
+        let core = self.core();
+        let state = core.state();
+        let request = PlanRequest {
+            path: Path::of(entries),
+            settings: state.settings().clone(),
+            model: None,
+            learned: None,
+            instructions: state.instructions().clone(),
+            keep_recent_tokens: None,
+            initiator: Initiator::User,
+        };
+        let order = PlanOrder { id: operation.into(), request, method: None, stop: Stop::default() };
+        self.effect(Effect::Start(Box::new(Job::Plan(order))))
+    }
+
+    pub fn core_of(disk: &Disk) -> Core {
+        let opened = disk.open_read_only().expect("it opens");
+        let layers = Layers::default();
+        let given = SessionData::default();
+        let state = State::new(opened.header, None, opened.title, opened.history, given, None, &layers, Trust::Trusted);
+        let state = state.expect("a state");
+        let facts = LogFacts::of(&*opened.log);
+        let opened = Opened { state, log: opened.log, left_behind: Vec::new() };
+        Core::new(opened, facts, 1, &moment())
+    }
+
+    pub fn core(&self) -> Core {
+        Self::core_of(&self.disk)
+    }
+
+    /// An input is over.
+    pub fn done(&mut self) -> Verdict {
+        let core = self.core();
+        self.observer.after_input(&core, &self.disk)
+    }
+
+    pub fn rests(&mut self) -> Verdict {
+        let core = self.core();
+        self.observer.at_rest(&core, &self.disk)
+    }
+
+    pub fn crash(&mut self) {
+        self.disk.crash();
+        self.observer.crashed();
+    }
+
+    pub fn opens(&mut self) -> Verdict {
+        self.observer.opens(&self.disk, Access::Write)?;
+        self.log = self.disk.open().expect("it opens").log;
+        Ok(())
+    }
+}
+
+pub fn appended(entry: &Entry) -> Value {
+    json!({"entryIds": [entry.id], "leafEntryId": entry.id})
+}
+
+pub fn retry() -> Event {
+    Event::RetryStart {
+        source: RetrySource::History,
+        attempt: 1,
+        max_attempts: 3,
+        delay_ms: 100,
+        error: Failure::Cancelled.data(),
+        error_message: String::new(),
+    }
+}
