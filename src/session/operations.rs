@@ -261,7 +261,6 @@ impl<K: Kind, W> Operations<K, W> {
             },
         };
         let gone: Vec<_> = self.giving_way(&kind, parent).into_iter().map(|key| (key, End::Cancelled)).collect();
-        let gone = self.take_out(gone);
         let mut waiting = Vec::new();
         let mut answers = Vec::new();
         // The id of a part was introduced with its whole.
@@ -280,6 +279,8 @@ impl<K: Kind, W> Operations<K, W> {
         let of = id.clone();
         let open = Open { key, id, kind, parent, part, phase, usage, started, started_at, stop, retries, waiting };
         self.open.push(open);
+        // Behind the new one: it holds a cancelled operation that it starts in, whose last other one gives way.
+        let gone = self.take_out(gone);
 
         let status = self.status();
         let mut steps = vec![Step::Publish(status.clone())];
