@@ -42,7 +42,7 @@ use crate::{
         types::{AppendParams, ContextParams, Usage},
     },
     session::core::{
-        background::{FileChanges, IndexWait},
+        background::{FileChanges, IndexBuild, IndexWait},
         command::Command,
         commands::append::Staged,
         costs::{CostEntries, Costs},
@@ -315,7 +315,7 @@ impl Core {
         }
         match self.ending {
             Ending::WhenIdle if self.is_idle() => Over::WithoutCommands,
-            Ending::Now(_) if self.is_quiet() && !self.index.building && self.all_noted() => Over::Yes,
+            Ending::Now(_) if self.is_quiet() && self.index.build == IndexBuild::No && self.all_noted() => Over::Yes,
             _ => Over::No,
         }
     }

@@ -23,6 +23,7 @@ use std::{
 };
 
 /// An effect.
+#[expect(clippy::large_enum_variant, reason = "most effects are events, which are the large ones")]
 pub enum Effect {
     /// Records the open operations in the lock, outer ones first.
     Record(Vec<Unfinished>),

@@ -26,10 +26,17 @@ const MOST_REPAIRS: usize = 100;
 /// The index of the file, and the commands that need it.
 #[derive(Default)]
 pub(super) struct IndexWait {
-    /// The index is being built.
-    pub building: bool,
+    pub build: IndexBuild,
     /// Commands that wait for it.
     pub commands: Vec<(Command, Ticket)>,
+}
+
+/// Whether the index is being built.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IndexBuild {
+    #[default]
+    No,
+    Running,
 }
 
 /// Changes of the file that other programs made.
@@ -53,13 +60,15 @@ impl Core {
 
     pub(super) fn start_indexing(&mut self) {
         let LogState::Ready(log) = &self.log else { return };
-        let Some(work) = self.state.history().indexing(log.end).filter(|_| !self.index.building) else { return };
-        self.index.building = true;
+        let Some(work) = self.state.history().indexing(log.end).filter(|_| self.index.build == IndexBuild::No) else {
+            return;
+        };
+        self.index.build = IndexBuild::Running;
         self.start(Job::Index(work, self.reads.stop.clone()));
     }
 
     pub(super) fn indexed(&mut self, result: Result<Option<Indexed>, StoreError>) {
-        self.index.building = false;
+        self.index.build = IndexBuild::No;
         let failure = match result {
             Ok(Some(indexed)) => {
                 // Entries of a write that is out are added when it comes back.
