@@ -12,7 +12,7 @@ mod settings;
 use crate::{
     ask::access::ModelAccess,
     protocol::types::{Status, StatusKind},
-    session::shared::Shared,
+    session::{recording::recorder::Recorder, shared::Shared},
     wire::{caller::Caller, outbox::Outbox, rpc::Service},
 };
 use connection::Connection;
@@ -92,6 +92,8 @@ pub struct Daemon {
     /// Sends requests to the client.
     pub caller: Arc<Caller>,
     access: Arc<ModelAccess>,
+    /// The recording of all sessions.
+    recorder: Option<Recorder>,
     files: SessionFiles,
     /// The tasks that end before the process does.
     tasks: TaskTracker,
@@ -107,13 +109,25 @@ impl Daemon {
     /// A daemon that answers into `outbox`.
     #[must_use]
     pub fn new(outbox: Arc<Outbox>, places: Places, runtime: tokio::runtime::Handle) -> Arc<Self> {
+        Self::recorded_by(None, outbox, places, runtime)
+    }
+
+    /// A daemon that answers into `outbox`, and whose sessions are recorded.
+    #[must_use]
+    pub fn recorded_by(
+        recorder: Option<Recorder>,
+        outbox: Arc<Outbox>,
+        places: Places,
+        runtime: tokio::runtime::Handle,
+    ) -> Arc<Self> {
         let caller = Arc::new(Caller::new(outbox.clone()));
         let access = ModelAccess::new(caller.clone(), &places.data);
         let daemon = Arc::new(Self {
             settings: Arc::new(LiveSettings::read(&places, outbox.clone())),
             files: SessionFiles::new(outbox.clone(), &places.data),
-            registry: Mutex::new(Registry::new(Doors(Shared::new(access.clone())))),
+            registry: Mutex::new(Registry::new(Doors(Shared::new(access.clone()).recorded_by(recorder.clone())))),
             caller,
+            recorder,
             access,
             outbox,
             places,
@@ -138,6 +152,9 @@ impl Daemon {
         let daemon = self.clone();
         let gate = move |method: &str| daemon.connection.gate(method);
         let mut service = Service::new(self.clone(), self.outbox.clone(), self.caller.clone(), gate);
+        if self.recorder.is_some() {
+            service.keep_requests();
+        }
         routes::add_to(&mut service);
         self.connection.set_requests(service.shared());
         service

@@ -27,6 +27,7 @@ pub mod writer;
 use crate::{conversation::path::Path, ids::EntryId, log::source::Placed};
 use error::StoreError;
 use lock::Unfinished;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The file of a session, as the session needs it. Reading back is the part of `history::History`, which comes with the
@@ -93,7 +94,7 @@ pub struct Grown {
 }
 
 /// Disk operations.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     /// Appends that reached the file, each of any number of lines.
     pub writes: u64,

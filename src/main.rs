@@ -34,6 +34,10 @@ enum Command {
         /// How frames stand in the stream.
         #[arg(long, value_enum, default_value_t = FramingArgument::Auto)]
         framing: FramingArgument,
+        /// Record the sessions into a new file, from which they can be replayed. It holds their whole conversations, like
+        /// their own files, and no keys. A file that is there already is refused.
+        #[arg(long, env = "ABRIDGED_RECORD", value_name = "FILE")]
+        record: Option<PathBuf>,
     },
     /// See the main job done, on a bundled session: no key, no network, nothing left behind. With --model by a model.
     Demo {
@@ -134,14 +138,21 @@ fn main() -> ExitCode {
             let _ = Arguments::command().print_help();
             return ExitCode::SUCCESS;
         }
-        None => Command::Serve { framing: FramingArgument::Auto },
+        // With its defaults and its variables.
+        None => match Arguments::parse_from(["abridged", "serve"]).command {
+            Some(serve) => serve,
+            None => return ExitCode::FAILURE,
+        },
     };
     let done = match command {
-        Command::Serve { framing } => abridged::daemon::serve::serve(match framing {
-            FramingArgument::Auto => None,
-            FramingArgument::Ndjson => Some(Framing::Ndjson),
-            FramingArgument::ContentLength => Some(Framing::ContentLength),
-        }),
+        Command::Serve { framing, record } => {
+            let framing = match framing {
+                FramingArgument::Auto => None,
+                FramingArgument::Ndjson => Some(Framing::Ndjson),
+                FramingArgument::ContentLength => Some(Framing::ContentLength),
+            };
+            abridged::daemon::serve::serve(framing, record.as_deref())
+        }
         Command::Demo { model, json } => cli::demo::run(model.named().as_ref(), json),
         Command::Compact { file, model, dry_run, instructions, keep, json } => {
             let model = model.named();

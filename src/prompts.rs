@@ -1,5 +1,6 @@
 //! The texts under `prompts/`, embedded and overridable, and the tags that frame data in what is sent to a model.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::{borrow::Cow, fmt};
 
 /// The longest text that can stand in for a prompt, in bytes. The longest of ours has a thirtieth of it.
@@ -133,6 +134,23 @@ impl Prompts {
         self.overridden.retain(|(it, _)| *it != prompt);
         self.overridden.push((prompt, text.to_owned()));
         Ok(())
+    }
+}
+
+/// The texts that stand in for embedded ones, each with the name of its prompt.
+impl Serialize for Prompts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.overridden.iter().map(|(prompt, text)| (prompt.name(), text)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Prompts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut prompts = Self::default();
+        for (name, text) in Vec::<(String, String)>::deserialize(deserializer)? {
+            prompts.set(&name, &text).map_err(D::Error::custom)?;
+        }
+        Ok(prompts)
     }
 }
 

@@ -250,7 +250,8 @@ pub enum Part {
 }
 
 /// A piece of an answer in a stream.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Delta {
     /// More text.
     Text(String),

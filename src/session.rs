@@ -12,6 +12,7 @@ pub mod log_work;
 pub mod open;
 pub mod operation;
 pub mod operations;
+pub mod recording;
 pub mod shared;
 pub mod shell;
 pub mod state;

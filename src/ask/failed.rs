@@ -5,6 +5,7 @@ use crate::{
     provider::{Trouble, TroubleKind},
     redact, text,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt;
 
@@ -12,7 +13,7 @@ use std::fmt;
 const LONGEST_REDACTED: usize = 8_192;
 
 /// A request that has no answer. Its text holds no secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
     /// Model that was asked.
     pub model: ModelRef,
@@ -26,7 +27,8 @@ pub struct Failed {
 }
 
 /// Next step of the caller of a failed request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Next {
     /// Shorten the request. It does not fit the window, of so many tokens where the provider said it.
     Shorten { window: Option<u64> },

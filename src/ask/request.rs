@@ -7,6 +7,7 @@ use crate::{
     models::{candidates::Candidate, dialects},
     provider::{self, Cache, Delta, Effort, Reasoning, ToolChoice, Trouble, TroubleKind, Turn},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
     sync::{
@@ -100,7 +101,8 @@ impl Quota {
 }
 
 /// Report on a request while it runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Update {
     /// An attempt begins. Pieces of an earlier one are void.
     Begins,
@@ -131,7 +133,8 @@ pub enum Update {
 }
 
 /// Outcome of a retry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum RetryOutcome {
     /// The model answered.
     Answered,

@@ -8,10 +8,11 @@ use crate::{
     },
     ids::{EntryId, ModelRef, OperationId},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// Cost of one answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Purpose of the request.
     pub purpose: Purpose,

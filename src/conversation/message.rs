@@ -6,7 +6,7 @@ pub mod outline;
 pub mod system;
 
 use crate::{conversation::tokens, ids::CallId};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -109,7 +109,7 @@ pub enum StopReason {
 }
 
 /// The provider's own count of an answer, in tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Input that was not cached.
     pub input: u64,

@@ -5,6 +5,7 @@
 use crate::{
     daemon::{Daemon, EXIT_UNASKED, Places},
     protocol::errors::Failure,
+    session::recording::recorder::Recorder,
     wire::{
         outbox::Outbox,
         transport::{Chosen, FrameReader, Framing, Inbound, LARGEST_FRAME},
@@ -14,6 +15,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{
     fs::File,
     io::{self, BufReader},
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -28,11 +30,12 @@ const LONGEST_END: Duration = Duration::from_millis(1_950);
 /// The longest time in which a client that sends requests may read no answer. After it the client counts as gone.
 const LONGEST_UNREAD: Duration = Duration::from_secs(30);
 
-/// Serves until the end of stdin, an `exit`, or a signal. Returns the exit code of the process.
+/// Serves until the end of stdin, an `exit`, or a signal. Records the sessions into the file `record`. Returns the exit code
+/// of the process.
 ///
 /// # Errors
-/// When stdout cannot be duplicated, or the runtime cannot be made.
-pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
+/// When stdout cannot be duplicated, the runtime cannot be made, or the file of the recording is there already.
+pub fn serve(framing: Option<Framing>, record: Option<&Path>) -> Result<i32, String> {
     let places = Places::from_environment()?;
     raise_descriptors()?;
     let stdout = guard_stdout().map_err(|error| format!("stdout cannot be set aside: {error}"))?;
@@ -50,7 +53,8 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
         .map_err(|error| format!("the runtime cannot be made: {error}"))?;
 
     let outbox = Arc::new(Outbox::new());
-    let daemon = Daemon::new(outbox.clone(), places, runtime.handle().clone());
+    let recorder = record.map(|path| Recorder::start(path, outbox.clone())).transpose()?;
+    let daemon = Daemon::recorded_by(recorder.clone(), outbox.clone(), places, runtime.handle().clone());
     let (client_gone, gone) = oneshot::channel();
     let writer = {
         let (outbox, chosen) = (outbox.clone(), chosen.clone());
@@ -121,6 +125,9 @@ pub fn serve(framing: Option<Framing>) -> Result<i32, String> {
         (if asked && !daemon.asked_to_shut_down() { EXIT_UNASKED } else { 0 }, ending)
     });
     daemon.abandon_requests();
+    if let Some(recorder) = recorder {
+        recorder.close(LONGEST_END.saturating_sub(ending.elapsed()));
+    }
     outbox.close();
     // A client that is slow to read has what is left of the two seconds.
     outbox.wait_empty(LONGEST_END.saturating_sub(ending.elapsed()));

@@ -49,6 +49,18 @@ impl Blobs {
         (sessions.file_name()? == "sessions" && folder.is_dir()).then_some(Self { folder })
     }
 
+    /// The blobs in a folder.
+    #[must_use]
+    pub fn of(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// An image by its hash, as base64; none where it is missing, no regular file, too large or another one.
     fn read(&self, hash: &str) -> Option<String> {
         let mut bytes = Vec::new();

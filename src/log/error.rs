@@ -2,6 +2,7 @@
 
 use super::lines;
 use std::{
+    borrow::Cow,
     io,
     path::{Path, PathBuf},
 };
@@ -21,7 +22,7 @@ pub enum StoreError {
     Foreign { path: PathBuf, what: String },
     /// The operating system refused the operation.
     #[error("{}: {what} ({source})", .path.display())]
-    Io { path: PathBuf, what: &'static str, source: io::Error },
+    Io { path: PathBuf, what: Cow<'static, str>, source: io::Error },
     /// A link, a pipe or a foreign file is in the place of a file of the daemon.
     #[error("{}: {what}; nothing was written. Remove it, then try again; to look at the session, load it with readOnly: true", .path.display())]
     Planted { path: PathBuf, what: String },
@@ -40,6 +41,6 @@ impl StoreError {
     /// Wraps an error of the operating system on a path.
     pub fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { path, what, source }
+        move |source| Self::Io { path, what: Cow::Borrowed(what), source }
     }
 }

@@ -25,7 +25,7 @@ use crate::{
 use std::{fs, io, path::Path, sync::Arc};
 
 /// Files up to this size are indexed before they are answered for, in bytes: it takes a few milliseconds.
-const INDEXED_AT_ONCE: u64 = 16 << 20;
+pub const INDEXED_AT_ONCE: u64 = 16 << 20;
 
 /// A session file that was opened.
 pub struct Opened {

@@ -508,11 +508,19 @@ impl Core {
 
     /// Runs a read beside the session, which answers its request.
     fn spawn_read(&mut self, ticket: Ticket, read: impl FnOnce() -> super::effects::Answer + Send + 'static) {
-        self.spawn_read_with(ticket, Box::new(move |_| read()));
+        self.spawn(ticket, Read::Session(Box::new(read)));
     }
 
-    /// Runs a read that asks for the access to models.
-    fn spawn_read_with(&mut self, ticket: Ticket, read: Read) {
+    /// Runs a read beside the session that looks at the outside, or writes there.
+    fn spawn_outside(
+        &mut self,
+        ticket: Ticket,
+        read: impl FnOnce(&crate::ask::access::ModelAccess) -> super::effects::Answer + Send + 'static,
+    ) {
+        self.spawn(ticket, Read::Outside(Box::new(read)));
+    }
+
+    fn spawn(&mut self, ticket: Ticket, read: Read) {
         if self.reads.running >= MOST_READS {
             return ticket.fail(&Failure::Overloaded { retry_after_ms: crate::session::core::queue::TRY_AGAIN });
         }

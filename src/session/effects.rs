@@ -51,8 +51,13 @@ pub enum Effect {
     HandOver(TicketNumber),
 }
 
-/// A read beside the session. It must not change anything.
-pub type Read = Box<dyn FnOnce(&crate::ask::access::ModelAccess) -> Answer + Send>;
+/// A read beside the session. It must not change the session.
+pub enum Read {
+    /// Its answer depends on the session alone.
+    Session(Box<dyn FnOnce() -> Answer + Send>),
+    /// It looks at the outside or writes there: keys in the environment, images, an export.
+    Outside(Box<dyn FnOnce(&crate::ask::access::ModelAccess) -> Answer + Send>),
+}
 
 /// The number of a request, given by the shell.
 pub type TicketNumber = u64;
@@ -206,6 +211,12 @@ impl Ticket {
     #[must_use]
     pub fn cancelled(&self) -> bool {
         self.effects.list().cancelled.contains(&self.number)
+    }
+
+    /// The way in which the request was sent.
+    #[must_use]
+    pub fn sent(&self) -> Sent {
+        self.sent
     }
 
     /// Whether the request is a member of a batch.

@@ -15,7 +15,7 @@ use crate::{
         queue::{FULL, TRY_AGAIN},
     },
     settings::Layers,
-    wire::rpc::Reply,
+    wire::rpc::{Kept, Reply},
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
@@ -95,6 +95,11 @@ impl CancelReply {
         if let Some(reply) = self.0.take() {
             answer.send(reply);
         }
+    }
+
+    /// The request, where requests are kept.
+    pub(super) fn request(&self) -> Option<&Kept> {
+        self.0.as_ref()?.request()
     }
 
     fn send(&mut self, cancelled: Vec<Cancelled>) {

@@ -133,12 +133,18 @@ fn candidates(
         learned: &|model| access.windows.window(model),
     });
     if method == Some(CompactMethod::Llm) && candidates.is_empty() {
-        let what = "there is no model to ask: name one in `models` or `defaultModel` of the settings, set the key of \
-                    the session's model in the environment, or declare `llm` at initialize; without `method` the \
-                    summary is made by what there is";
-        return Err(Failure::params("method", what));
+        return Err(no_model());
     }
     Ok(candidates)
+}
+
+/// The error of a summary that has to be written by a model where none can be asked.
+#[must_use]
+pub fn no_model() -> Failure {
+    let what = "there is no model to ask: name one in `models` or `defaultModel` of the settings, set the key of \
+                the session's model in the environment, or declare `llm` at initialize; without `method` the \
+                summary is made by what there is";
+    Failure::params("method", what)
 }
 
 /// Runs work. A panic becomes its error.

@@ -1,5 +1,6 @@
 //! State of all sessions of a daemon.
 
+use super::recording::recorder::Recorder;
 use crate::ask::access::ModelAccess;
 use std::sync::{Arc, atomic::AtomicU64};
 use tokio::sync::Semaphore;
@@ -13,12 +14,20 @@ pub struct Shared {
     pub(super) counting: Arc<Semaphore>,
     /// The ways to ask a model.
     pub access: Arc<ModelAccess>,
+    /// The recording of all sessions.
+    pub(super) recorder: Option<Recorder>,
 }
 
 impl Shared {
     /// State for the sessions of a daemon.
     #[must_use]
     pub fn new(access: Arc<ModelAccess>) -> Self {
-        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)), access }
+        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)), access, recorder: None }
+    }
+
+    /// The same with a recording of all sessions.
+    #[must_use]
+    pub fn recorded_by(self, recorder: Option<Recorder>) -> Self {
+        Self { recorder, ..self }
     }
 }

@@ -13,6 +13,7 @@ use super::{
     jobs::{self, DraftOrder, Job},
     log_work::{LogDone, LogFacts, LogWork},
     open::Opened,
+    recording::{End, Given, LARGEST_ANSWER, Request, live::Recording},
     shared::Shared,
 };
 use crate::{
@@ -45,6 +46,8 @@ use tokio::sync::mpsc;
 /// A message of the shell's own work.
 enum Message {
     Input(Input),
+    /// A read was answered; with the answer, where a recording needs it.
+    Answered(TicketNumber, Option<Given>),
     /// The log is back. `None`: a panic has lost it.
     Log(Option<(Box<dyn Log>, LogDone)>),
 }
@@ -54,6 +57,17 @@ enum Waiting {
     Reply(Reply),
     Cancel(CancelReply),
     HandOver(HandOver, Reply),
+}
+
+impl Waiting {
+    /// The request, where requests are kept.
+    fn request(&self) -> Option<Request> {
+        let kept = match self {
+            Self::Reply(reply) | Self::HandOver(_, reply) => reply.request(),
+            Self::Cancel(reply) => reply.request(),
+        };
+        kept.map(Request::from)
+    }
 }
 
 impl Answer {
@@ -88,6 +102,7 @@ struct Shell {
     windows: u64,
     messages: mpsc::UnboundedSender<Message>,
     urgent: mpsc::UnboundedSender<Box<Urgent>>,
+    recording: Option<Box<Recording>>,
 }
 
 /// Runs a session until it is closed.
@@ -115,8 +130,15 @@ pub async fn run(mut opened: Opened, inbox: Inbox, outbox: Arc<Outbox>) {
         windows,
         messages,
         urgent: urgent_sender,
+        recording: None,
     };
-    let mut core = Core::new(opened, facts, seed(), &shell.moment());
+    let (seed, at) = (seed(), shell.moment());
+    if let Some(recorder) = shell.shared.recorder.clone() {
+        let recording = Recording::begin(recorder, &opened, &facts, seed, &at);
+        shell.log = shell.log.take().map(|log| recording.tap(log, opened.state.file.as_deref()));
+        shell.recording = Some(Box::new(recording));
+    }
+    let mut core = Core::new(opened, facts, seed, &at);
     shell.effects = core.effects().clone();
     shell.perform();
     let ended = loop {
@@ -155,6 +177,7 @@ pub async fn run(mut opened: Opened, inbox: Inbox, outbox: Arc<Outbox>) {
     mailbox.close();
     if let Err(Defect) = ended {
         tracing::error!(session = %id, "a defect of abridged ended the session");
+        shell.record_end(End::Defect);
         // Dropping the core ends its operations and answers its requests.
         drop(core);
         return shell.perform();
@@ -162,6 +185,7 @@ pub async fn run(mut opened: Opened, inbox: Inbox, outbox: Arc<Outbox>) {
     while let Ok(mail) = mailbox.try_recv() {
         let _ = shell.deliver(&mut core, *mail);
     }
+    shell.record_end(End::Closed);
     let tickets = core.end();
     shell.perform();
     // Closes the file.
@@ -213,6 +237,13 @@ impl Shell {
 
     fn handle(&mut self, core: &mut Core, input: Input) -> Result<(), Defect> {
         let at = self.moment();
+        if let Some(recording) = &mut self.recording {
+            let request = match &input {
+                Input::Command(_, ticket) | Input::Cancel(_, ticket) => self.requests.get(&ticket.number()),
+                _ => None,
+            };
+            recording.input(&at, &input, request.and_then(Waiting::request));
+        }
         let handled = catch_unwind(AssertUnwindSafe(|| core.on(&at, input)));
         self.perform();
         handled.map_err(|_| Defect)
@@ -247,6 +278,12 @@ impl Shell {
     fn on_message(&mut self, core: &mut Core, message: Message) -> Result<(), Defect> {
         match message {
             Message::Input(input) => self.feed(core, input),
+            Message::Answered(ticket, answer) => {
+                if let Some(recording) = &mut self.recording {
+                    recording.answered(ticket, answer);
+                }
+                self.feed(core, Input::Answered)
+            }
             Message::Log(back) => {
                 let (log, done) = match back {
                     Some((log, done)) => (log, Some(done)),
@@ -265,6 +302,9 @@ impl Shell {
             Mail::Command(command, reply) => (command, self.ticket_for(reply)),
             Mail::Describe(params, reply) => {
                 let asked = params.path.as_ref().and_then(|path| std::path::Path::new(path).canonicalize().ok());
+                if let Some(recording) = &mut self.recording {
+                    recording.asks_for(asked.clone());
+                }
                 let describe = move |core: &mut Core, ticket: Ticket| ticket.with(core.describe(*params, asked));
                 (Command::with(describe), self.ticket_for(reply))
             }
@@ -350,13 +390,19 @@ impl Shell {
 
     fn read(&mut self, request: TicketNumber, read: Read) {
         let (waiting, access) = (self.requests.remove(&request), self.shared.access.clone());
-        self.spawn(move || {
+        let messages = self.messages.clone();
+        let recorded = self.recording.is_some() && matches!(read, Read::Outside(_));
+        tokio::task::spawn_blocking(move || {
             // Dropping the reply in a panic answers, too.
-            let answer = catch_unwind(AssertUnwindSafe(|| read(&access)));
+            let answer = catch_unwind(AssertUnwindSafe(|| match read {
+                Read::Session(read) => read(),
+                Read::Outside(read) => read(&access),
+            }));
+            let given = answer.as_ref().ok().filter(|_| recorded).map(|answer| Given::of(answer, LARGEST_ANSWER));
             if let (Ok(answer), Some(Waiting::Reply(reply))) = (answer, waiting) {
                 answer.send(reply);
             }
-            Input::Answered
+            send(&messages, Message::Answered(request, given));
         });
     }
 
@@ -400,6 +446,12 @@ impl Shell {
             };
             send(&messages, Message::Input(input));
         });
+    }
+
+    fn record_end(&self, end: End) {
+        if let Some(recording) = &self.recording {
+            recording.ended(end);
+        }
     }
 
     fn share(&mut self, bytes: u64) {

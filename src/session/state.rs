@@ -30,7 +30,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -73,6 +73,26 @@ impl SessionData {
         let given = Given { system_prompt: self.system_prompt.clone(), tools: self.tools.clone() };
         Instructions::new(given, &path.system_prompt())
     }
+}
+
+/// Values that a session is opened with, beside its file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Beginning {
+    /// Data that the client gave.
+    pub given: SessionData,
+    /// Model that the client gave.
+    pub model: Option<ModelRef>,
+    /// Layers of the settings below the session's own, with their prompts.
+    pub layers: Layers,
+    /// Whether the settings of the file apply without limits.
+    pub trust: Trust,
+    /// Windows learned from providers, in tokens.
+    pub windows: BTreeMap<String, u64>,
+    /// Folder of images beside the file.
+    pub images: Option<PathBuf>,
+    /// Whether the tables of the tokenizer were loaded.
+    pub counts: bool,
 }
 
 /// The view on a path: settings, model, system prompt and tools.
@@ -212,6 +232,25 @@ impl State {
     /// Records a model that was stored with the session. It has precedence over the client's choice at the opening.
     pub fn stored_model(&mut self) {
         self.model = None;
+    }
+
+    /// Sets the folder of the images beside the file.
+    pub fn images_are_in(&mut self, folder: Option<PathBuf>) {
+        self.blobs = folder.map(Blobs::of);
+    }
+
+    /// The values that a replay of the session begins with.
+    #[must_use]
+    pub fn beginning(&self) -> Beginning {
+        Beginning {
+            given: self.given.clone(),
+            model: self.model.clone(),
+            layers: self.layers.clone(),
+            trust: self.trust,
+            windows: self.learned.all().clone(),
+            images: self.blobs.as_ref().map(|blobs| blobs.folder().to_owned()),
+            counts: self.tokenizer != Tokenizer::NotLoaded,
+        }
     }
 
     /// The entries.

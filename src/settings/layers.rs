@@ -32,7 +32,7 @@ pub enum Source {
 }
 
 /// The layers that lie over the defaults, the lowest first. Cheap to clone.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layers {
     layers: Arc<Vec<(Source, Value)>>,
     prompts: Arc<Prompts>,

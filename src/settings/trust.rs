@@ -1,6 +1,7 @@
 //! The settings that a project's file may have. The file may come with a cloned repository, so it must not be able to
 //! send a conversation or a key elsewhere, or to let secrets into a summary, unless a person trusts its folder.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The settings that every project may have. A key that is not in this list needs trust, so a new setting is safe by
@@ -45,7 +46,8 @@ const NEEDS_TRUST: [&str; 8] = [
 const NEVER: &str = "trustedProjects";
 
 /// The trust of a project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// The project may set everything but `trustedProjects`.
     Trusted,

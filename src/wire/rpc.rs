@@ -56,6 +56,26 @@ pub struct Reply {
     ticket: Arc<Ticket>,
     /// The place of a notification among those that wait, held until this is dropped.
     _counted: Option<Counted>,
+    /// Method and params, where requests are kept.
+    kept: Option<Box<Kept>>,
+}
+
+/// A request as the client sent it.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// Its id; a notification has none.
+    pub id: Option<Box<RawValue>>,
+    /// Its method.
+    pub method: String,
+    /// Its params.
+    pub params: Option<Box<RawValue>>,
+}
+
+/// Whether replies carry the requests that they answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Requests {
+    Dropped,
+    Kept,
 }
 
 /// A notification that is not done yet.
@@ -259,6 +279,12 @@ impl Reply {
         }
     }
 
+    /// The request that it answers, where requests are kept.
+    #[must_use]
+    pub fn request(&self) -> Option<&Kept> {
+        self.kept.as_deref()
+    }
+
     /// Returns true for a member of a batch. Its answer is sent with the others, so it cannot introduce an id before
     /// events name it.
     #[must_use]
@@ -286,6 +312,7 @@ pub struct Service<C> {
     shared: Arc<Shared>,
     caller: Arc<Caller>,
     gate: Gate,
+    requests: Requests,
 }
 
 /// Carries a reply through jsonrpsee's table to its handler.
@@ -306,7 +333,12 @@ impl<C: Send + Sync + 'static> Service<C> {
             notifications: AtomicUsize::new(0),
             told_of_dropped: AtomicBool::new(false),
         });
-        Self { context, module: RpcModule::new(()), shared, caller, gate: Box::new(gate) }
+        Self { context, module: RpcModule::new(()), shared, caller, gate: Box::new(gate), requests: Requests::Dropped }
+    }
+
+    /// Keeps each request with its reply, for a recording.
+    pub fn keep_requests(&mut self) {
+        self.requests = Requests::Kept;
     }
 
     /// The requests that wait for their answers.
@@ -378,7 +410,7 @@ impl<C: Send + Sync + 'static> Service<C> {
         let id = id.unwrap_or(RawValue::NULL).to_owned();
         self.shared.outbox.expect_answer();
         let to = Some(To { id, sink, rpc: self.shared.clone() });
-        Reply { to, ticket: Arc::default(), _counted: None }.fail(failure);
+        Reply { to, ticket: Arc::default(), _counted: None, kept: None }.fail(failure);
     }
 
     fn request(&self, text: &str, sink: &dyn Fn() -> Sink) {
@@ -431,7 +463,11 @@ impl<C: Send + Sync + 'static> Service<C> {
             self.shared.outbox.expect_answer();
             To { id: id.to_owned(), sink: sink(), rpc: self.shared.clone() }
         });
-        let reply = Reply { to, ticket: ticket.clone(), _counted: counted };
+        let kept = (self.requests == Requests::Kept).then(|| {
+            let (id, params) = (id.map(ToOwned::to_owned), params.map(ToOwned::to_owned));
+            Box::new(Kept { id, method: method.to_owned(), params })
+        });
+        let reply = Reply { to, ticket: ticket.clone(), _counted: counted, kept };
         if id.is_some() && self.shared.outbox.in_flight() > MOST_IN_FLIGHT && !NEVER_REFUSED.contains(&method) {
             return reply.fail(&Failure::Overloaded { retry_after_ms: 50 });
         }
@@ -528,7 +564,10 @@ fn is_id(id: &RawValue) -> bool {
 }
 
 /// Reads params by name. An error names the path of the invalid value.
-fn read_params<P: DeserializeOwned>(text: Option<&str>) -> Result<P, Failure> {
+///
+/// # Errors
+/// When they do not fit the method.
+pub fn read_params<P: DeserializeOwned>(text: Option<&str>) -> Result<P, Failure> {
     let text = match text.map(str::trim) {
         // No params, and Lua's empty table.
         None | Some("null") => "{}",

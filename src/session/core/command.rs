@@ -77,6 +77,12 @@ impl Command {
         matches!(self, Self::Append(_) | Self::Compact(_) | Self::Edit(_))
     }
 
+    /// Whether the daemon does the work.
+    #[must_use]
+    pub fn is_handed_over(&self) -> bool {
+        matches!(self, Self::HandOver)
+    }
+
     /// Whether the session ends with it.
     #[must_use]
     pub fn closes(&self) -> bool {

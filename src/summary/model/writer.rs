@@ -29,6 +29,7 @@ use crate::{
         },
     },
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
     borrow::Cow,
@@ -62,7 +63,8 @@ pub struct SummaryJob {
 }
 
 /// Step of a summary in the making.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Step {
     /// So many of its requests are done.
     Progress { done: usize, total: usize },

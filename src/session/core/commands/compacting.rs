@@ -66,7 +66,7 @@ impl Core {
         if dry_run {
             let stop = self.reads.stop.clone();
             let read = move |access: &ModelAccess| Answer::from(jobs::dry_run(request, method, access, &stop));
-            return self.spawn_read_with(ticket, Box::new(read));
+            return self.spawn_outside(ticket, read);
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
         self.start(Job::Plan(PlanOrder { id: id.clone(), request, method, stop: stop.clone() }));

@@ -54,11 +54,10 @@ impl Core {
             };
             return match api {
                 None if view.blobs().is_none() => ticket.answer(Context::new(&view, &path).answer()),
-                // Images are read from files of their own.
-                None => self.spawn_read(ticket, move || Context::new(&view, &path).answer()),
+                None => self.read_context(ticket, &view.clone(), move || Context::new(&view, &path).answer()),
                 Some(api) => {
                     let session = self.state.id.clone();
-                    self.spawn_read(ticket, move || body::answer(&view, &path, &session, api));
+                    self.read_context(ticket, &view.clone(), move || body::answer(&view, &path, &session, api));
                 }
             };
         }
@@ -66,12 +65,20 @@ impl Core {
             return self.await_index(Command::call::<SessionContext>(params), ticket);
         };
         let (view, session) = (self.state.view(), self.state.id.clone());
-        self.spawn_read(ticket, move || match (library.path_to(&leaf), api) {
+        self.read_context(ticket, &view.clone(), move || match (library.path_to(&leaf), api) {
             (Ok(Some(path)), None) => Context::new(&view.of(&path), &path).answer(),
             (Ok(Some(path)), Some(api)) => body::answer(&view.of(&path), &path, &session, api),
             (Ok(None), _) => Answer::Failed(Failure::no_entry(&leaf)),
             (Err(error), _) => Answer::Failed(error.into()),
         });
+    }
+
+    /// Makes a context beside the session. Images are read from files of their own.
+    fn read_context(&mut self, ticket: Ticket, view: &View, read: impl FnOnce() -> Answer + Send + 'static) {
+        match view.blobs() {
+            None => self.spawn_read(ticket, read),
+            Some(_) => self.spawn_outside(ticket, move |_| read()),
+        }
     }
 }
 
