@@ -44,6 +44,7 @@ mod proof;
 mod provider;
 mod reading;
 mod reading_order;
+mod recorded;
 mod redaction;
 mod schema;
 mod security;

@@ -1,0 +1,413 @@
+//! Recordings of the real daemon, replayed: the same answers, the same events and the same file.
+
+use crate::{
+    provider::{Asked, Format, Provider, Step},
+    summarizing::{good_model, merge, settings},
+    support::*,
+};
+use abridged::session::recording::{
+    Given,
+    replay::{Performed, Replayed, Session, read, replay},
+};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    fs::{self, OpenOptions},
+    io::Write as _,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+/// A daemon that records into `recording` of its home.
+fn recorded(home: Home) -> Daemon {
+    let mut command = home.command();
+    command.args(["serve", "--record"]).arg(home.path("recording"));
+    let mut daemon = Daemon::of(home, command);
+    daemon.ok("initialize", json!({"protocolVersion": 1, "clientInfo": {"name": "test", "version": "0"}}));
+    daemon
+}
+
+fn replayed(session: Session) -> Replayed {
+    let life = session.opening.life;
+    replay(session, &|path| fs::read(path), Instant::now()).unwrap_or_else(|error| panic!("session {life}: {error}"))
+}
+
+/// Replays every session of a recording twice. Both replays are the same.
+fn replay_all(text: &str) -> Vec<(String, Replayed)> {
+    let sessions = read(text).expect("a recording");
+    let again = read(text).expect("a recording");
+    let each = sessions.into_iter().zip(again).map(|(session, again)| {
+        let id = session.opening.session_id.to_string();
+        let first = replayed(session);
+        assert_eq!(first.hash(), replayed(again).hash(), "two replays of session {id} differ");
+        (id, first)
+    });
+    each.collect()
+}
+
+/// The members of batches and other frames, each by itself.
+fn flat(frames: &[Value]) -> Vec<Value> {
+    let members = |frame: &Value| frame.as_array().cloned().unwrap_or_else(|| vec![frame.clone()]);
+    frames.iter().flat_map(members).collect()
+}
+
+/// Compares the answers of replays with those that the daemon sent. Returns the number that was compared.
+fn same_answers(replays: &[(String, Replayed)], frames: &[Value]) -> usize {
+    let sent: BTreeMap<String, &Value> = frames
+        .iter()
+        .filter(|frame| frame.get("method").is_none())
+        .map(|frame| (frame["id"].to_string(), frame))
+        .collect();
+    let mut compared = 0;
+    for (session, replayed) in replays {
+        for (ticket, answer) in replayed.answers() {
+            let Some(request) = replayed.requests.get(&ticket) else { continue };
+            let Some(frame) = request.id.as_ref().and_then(|id| sent.get(id.get())) else { continue };
+            let about = || format!("session {session}, {} {:?}", request.method, request.params);
+            match answer {
+                Given::Result(result) => {
+                    let result: Value = serde_json::from_str(result.get()).expect("JSON");
+                    assert_eq!(frame.get("result"), Some(&result), "{}: {frame:#}", about());
+                }
+                Given::Error(error) => {
+                    let error: Value = serde_json::from_str(error.get()).expect("JSON");
+                    assert_eq!(frame.get("error"), Some(&error), "{}: {frame:#}", about());
+                }
+                Given::TooLarge(_) => continue,
+            }
+            compared += 1;
+        }
+    }
+    compared
+}
+
+/// An event without its number and its time.
+fn bare(entry: Value, operation: Value, event: Value) -> Value {
+    json!({"entry": entry, "operation": operation, "event": event})
+}
+
+fn events_of(replayed: &Replayed) -> Vec<Value> {
+    let event = |performed: &Performed| match performed {
+        Performed::Event { entry, operation, event } => Some(bare(json!(entry), json!(operation), event.clone())),
+        _ => None,
+    };
+    replayed.performed.iter().filter_map(event).collect()
+}
+
+/// Compares the events of replays with those that the daemon sent. Returns the number that was compared.
+fn same_events(replays: &[(String, Replayed)], frames: &[Value]) -> usize {
+    let mut expected: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for (session, replayed) in replays {
+        expected.entry(session).or_default().extend(events_of(replayed));
+    }
+    let mut compared = 0;
+    for (session, expected) in expected {
+        let of_session = |frame: &&Value| frame["method"] == "session/event" && frame["params"]["sessionId"] == session;
+        let sent: Vec<Value> = frames
+            .iter()
+            .filter(of_session)
+            .map(|frame| &frame["params"])
+            .map(|params| bare(params["entryId"].clone(), params["operationId"].clone(), params["event"].clone()))
+            .collect();
+        for (place, (sent, expected)) in sent.iter().zip(&expected).enumerate() {
+            assert_eq!(sent, expected, "event {place} of session {session}");
+        }
+        assert_eq!(sent.len(), expected.len(), "events of session {session}");
+        compared += sent.len();
+    }
+    compared
+}
+
+/// Ends a daemon and compares its recording with everything that it sent, and with the files of its sessions.
+fn compare(mut daemon: Daemon, answers: &mut Vec<Value>) -> Vec<(String, Replayed)> {
+    daemon.end();
+    let text = fs::read_to_string(daemon.home.path("recording")).expect("a recording");
+    let replays = replay_all(&text);
+    let mut frames = flat(&daemon.events);
+    frames.append(answers);
+    assert!(same_answers(&replays, &frames) > 0);
+    same_events(&replays, &frames);
+    let files: Vec<Option<PathBuf>> =
+        read(&text).expect("a recording").into_iter().map(|session| session.opening.file).collect();
+    let mut last: BTreeMap<PathBuf, &Replayed> = BTreeMap::new();
+    for (file, (_, replayed)) in files.into_iter().zip(&replays) {
+        last.extend(file.map(|file| (file, replayed)));
+    }
+    for (file, replayed) in last {
+        let real = fs::read(&file).expect("a file");
+        let played = replayed.file.as_ref().expect("a file");
+        assert!(real == *played, "{} differs:\n{}\n---\n{}", file.display(), lossy(&real), lossy(played));
+    }
+    replays
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A client that keeps every answer for the comparison.
+struct Client {
+    daemon: Daemon,
+    answers: Vec<Value>,
+}
+
+impl Client {
+    fn new(home: Home) -> Self {
+        Self { daemon: recorded(home), answers: Vec::new() }
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        let id = self.daemon.begin(method, params);
+        self.answer(id)
+    }
+
+    fn answer(&mut self, id: u64) -> Result<Value, Value> {
+        let answer = self.daemon.answer(id);
+        self.answers.push(match &answer {
+            Ok(result) => json!({"id": id, "result": result}),
+            Err(error) => json!({"id": id, "error": error}),
+        });
+        answer
+    }
+
+    fn ok(&mut self, method: &str, params: Value) -> Value {
+        self.call(method, params).unwrap_or_else(|error| panic!("{method} failed: {error:#}"))
+    }
+
+    fn compare(mut self) -> Vec<(String, Replayed)> {
+        compare(self.daemon, &mut self.answers)
+    }
+}
+
+#[test]
+fn a_recorded_dialogue_replays_with_the_same_answers_events_and_file() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.script([Step::server_error(), Step::rate_limited(0)]);
+    provider.otherwise(|asked: &Asked| good_model(asked));
+    let home = Home::new();
+    home.settings(&settings(&provider, Format::Anthropic, json!({})));
+    let mut client = Client::new(home);
+    let session = client.ok("session/new", json!({"cwd": "/project", "title": "A title", "systemPrompt": "Be kind."}));
+    let session = session["session"]["sessionId"].clone();
+    let of = |mut more: Value| {
+        merge(&mut more, json!({"sessionId": session}));
+        more
+    };
+    // Pipelined: the appends become one write or several.
+    let pipelined: Vec<u64> = turns(12)
+        .into_iter()
+        .map(|message| client.daemon.begin("session/append", of(json!({"messages": [message]}))))
+        .collect();
+    for id in pipelined {
+        client.answer(id).expect("appended");
+    }
+    let written = client.ok("session/compact", of(json!({"keepRecentTokens": 600, "wait": true})));
+    assert_eq!(written["result"]["method"], "llm", "{written:#}");
+    client.ok("session/context", of(json!({})));
+    client.ok("session/context", of(json!({"format": "anthropic"})));
+    let pinned = client.ok("session/pin", of(json!({"text": "Never touch the lock."})));
+    client.ok("session/undo_compaction", of(json!({})));
+    client.ok("session/configure", of(json!({"systemPrompt": "Be brief.", "title": "Another"})));
+    client.ok("settings/set", of(json!({"scope": "session", "patch": {"compaction": {"keepRecentTokens": 700}}})));
+    client.ok("settings/get", of(json!({})));
+    client.ok("models/list", of(json!({})));
+    client.ok("session/unpin", of(json!({"entryId": pinned["entryId"]})));
+    client.ok("session/compact", of(json!({"dryRun": true})));
+    client.ok("session/compact", of(json!({"method": "extractive", "keepRecentTokens": 600, "wait": true})));
+    client.call("session/append", of(json!({"messages": []}))).expect_err("no messages");
+    client.call("session/label", of(json!({"entryId": "none", "label": "x"}))).expect_err("no entry");
+    for method in ["session/status", "session/usage", "session/tree", "session/entries", "session/cancel"] {
+        client.ok(method, of(json!({})));
+    }
+    client.ok("session/search", of(json!({"query": "part_3"})));
+    client.ok("session/close", of(json!({})));
+    let again = client.ok("session/load", json!({"sessionId": session}));
+    assert_eq!(again["session"]["sessionId"], session);
+    client.ok("session/append", of(json!({"messages": [user("after the reload")]})));
+    client.ok("session/load", json!({"sessionId": session}));
+    client.ok("session/close", of(json!({})));
+    let replays = client.compare();
+    assert_eq!(replays.len(), 2, "one for each opening");
+    assert!(events_of(&replays[0].1).iter().any(|event| event["event"]["type"] == "retry_start"));
+}
+
+#[test]
+fn a_cancelled_and_a_failing_summary_replay() {
+    let provider = Provider::start(Format::OpenAiChat);
+    provider.script([Step::unauthorized(), Step::hang()]);
+    provider.otherwise(|asked: &Asked| good_model(asked));
+    let home = Home::new();
+    home.settings(&settings(&provider, Format::OpenAiChat, json!({})));
+    let path = session_of(&home, "s", &turns(16));
+    let mut client = Client::new(home);
+    let loaded = client.ok("session/load", json!({"path": path}));
+    let session = loaded["session"]["sessionId"].clone();
+    let compact = json!({"sessionId": session, "keepRecentTokens": 600, "wait": true});
+    let failed = client.ok("session/compact", compact.clone());
+    assert_eq!(failed["result"]["method"], "extractive", "{failed:#}");
+    client.ok("session/undo_compaction", json!({"sessionId": session}));
+    let hanging = client.daemon.begin("session/compact", compact.clone());
+    provider.wait_for(2);
+    let waiting = client.daemon.begin("session/compact", compact.clone());
+    client.ok("session/append", json!({"sessionId": session, "messages": [user("meanwhile")]}));
+    client.ok("session/cancel", json!({"sessionId": session}));
+    assert_eq!(client.answer(hanging).expect("an answer")["outcome"], "cancelled");
+    let _ = client.answer(waiting);
+    let by_id = client.daemon.begin("session/context", json!({"sessionId": session, "wait": true}));
+    client.daemon.send(&json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": by_id}}));
+    let _ = client.answer(by_id);
+    client.ok("session/compact", compact);
+    client.ok("session/close", json!({"sessionId": session}));
+    client.compare();
+}
+
+#[test]
+fn a_second_writer_and_a_reload_replay() {
+    let home = Home::new();
+    let path = session_of(&home, "shared", &turns(6));
+    let mut client = Client::new(home);
+    let session = client.ok("session/load", json!({"path": path}))["session"]["sessionId"].clone();
+    let line = |id: &str, parent: &str, text: &str| {
+        format!("{}\n", json!({"type": "message", "id": id, "parentId": parent, "timestamp": "", "message": user(text)}))
+    };
+    let write = |text: &str| {
+        let mut file = OpenOptions::new().append(true).open(&path).expect("a file");
+        file.write_all(text.as_bytes()).expect("it is written");
+    };
+    let theirs = line("x1", "e23", "from elsewhere");
+    write(&theirs[..20]);
+    write(&theirs[20..]);
+    client.ok("session/append", json!({"sessionId": session, "messages": [user("mine")]}));
+    write(&line("x2", "e3", "a branch of theirs"));
+    client.ok("session/append", json!({"sessionId": session, "messages": [user("mine, too")]}));
+    // Half a line that stays: the next write ends it.
+    write("{\"type\":\"message\",\"id\":\"x3\"");
+    client.ok("session/append", json!({"sessionId": session, "messages": [user("behind half a line")]}));
+    client.ok("session/append", json!({"sessionId": session, "messages": [user("a branch")], "parentEntryId": "e3"}));
+    client.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 100, "wait": true}));
+    client.ok("session/tree", json!({"sessionId": session}));
+    client.ok("session/close", json!({"sessionId": session}));
+    client.compare();
+}
+
+#[test]
+fn files_of_other_forms_and_ephemeral_sessions_replay() {
+    let home = Home::new();
+    let text = |name: &str, text: &str| {
+        let path = home.path(name);
+        fs::write(&path, text).expect("a file");
+        path
+    };
+    let lines: String = std::iter::once(header("torn"))
+        .chain(entries(&turns(2)))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let torn = text("torn.jsonl", &format!("{lines}{{\"type\":\"mess"));
+    let open = text("open.jsonl", lines.replace("\"torn\"", "\"open\"").trim_end());
+    let old = [json!({"type": "session", "id": "old", "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/project"})]
+        .into_iter()
+        .chain(turns(2).into_iter().map(|message| {
+            json!({"type": "message", "timestamp": "2025-01-01T00:00:00.000Z", "message": message})
+        }))
+        .map(|line| format!("{line}\n"))
+        .collect::<String>();
+    let old = text("old.jsonl", &old);
+    let broken = text("broken.jsonl", &format!("{}\u{0}\n{{broken\n", lines.replace("\"torn\"", "\"broken\"")));
+    let mut bytes = fs::read(&broken).expect("a file");
+    bytes.extend_from_slice(b"\xff\xfe\n");
+    fs::write(&broken, bytes).expect("a file");
+    let mut client = Client::new(home);
+    for path in [&torn, &open, &old, &broken] {
+        let session = client.ok("session/load", json!({"path": path}))["session"]["sessionId"].clone();
+        client.ok("session/append", json!({"sessionId": session, "messages": [user("one"), assistant("two")]}));
+        client.ok("session/append", json!({"sessionId": session, "messages": [user("three")]}));
+        client.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 100, "wait": true}));
+        client.ok("session/entries", json!({"sessionId": session}));
+        client.ok("session/close", json!({"sessionId": session}));
+    }
+    let session = client.ok("session/new", json!({"cwd": "/", "ephemeral": true, "title": "gone"}));
+    let session = session["session"]["sessionId"].clone();
+    client.ok("session/append", json!({"sessionId": session, "messages": turns(6)}));
+    client.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 100, "wait": true}));
+    client.ok("session/undo_compaction", json!({"sessionId": session}));
+    let read_only = client.ok("session/load", json!({"path": torn, "readOnly": true}))["session"]["sessionId"].clone();
+    client.call("session/append", json!({"sessionId": read_only, "messages": [user("no")]})).expect_err("read-only");
+    client.ok("session/context", json!({"sessionId": read_only}));
+    client.compare();
+}
+
+#[test]
+fn a_recording_ends_where_it_was_cut() {
+    let mut client = Client::new(Home::new());
+    let session = client.ok("session/new", json!({"cwd": "/"}))["session"]["sessionId"].clone();
+    for message in turns(3) {
+        client.ok("session/append", json!({"sessionId": session, "messages": [message]}));
+    }
+    client.daemon.end();
+    let text = fs::read_to_string(client.daemon.home.path("recording")).expect("a recording");
+    let whole = replay_all(&text).remove(0).1;
+    let places = (1..text.len()).step_by(text.len() / 40).filter(|place| text.is_char_boundary(*place));
+    for place in places {
+        for (_, replayed) in replay_all(&text[..place]) {
+            let (events, all) = (events_of(&replayed), events_of(&whole));
+            assert_eq!(events, all[..events.len()]);
+        }
+    }
+    let other = text.replacen("\"version\":1,", "\"version\":2,", 1);
+    let error = read(&other).expect_err("another version").to_string();
+    assert_eq!(error, "the recording has version 2, and this program replays version 1");
+    let broken = text.replacen("{\"input\"", "{\"other\"", 1);
+    assert!(read(&broken).expect_err("an invalid line").to_string().starts_with("line 2 of the recording is invalid"));
+}
+
+/// Runs `serve --record` with a file that cannot be made. Returns the text on stderr.
+fn refused(file: &Path) -> String {
+    let mut command = Home::new().command();
+    command.args(["serve", "--record"]).arg(file);
+    let (code, out, err) = run(command);
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+    err
+}
+
+#[test]
+fn a_recording_that_cannot_be_made_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    fs::write(home.path("there"), "mine").expect("a file");
+    assert!(refused(&home.path("there")).contains("there is a file already"));
+    assert_eq!(fs::read_to_string(home.path("there")).expect("a file"), "mine");
+    assert!(refused(&home.path("no/folder")).contains("the recording cannot be made"));
+    let mut client = Client::new(home);
+    client.ok("session/new", json!({"cwd": "/"}));
+    client.daemon.end();
+    let mode = fs::metadata(client.daemon.home.path("recording")).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_recording_ends_where_the_disk_is_full_and_the_session_goes_on() {
+    let home = Home::new();
+    let mut command = std::process::Command::new("sh");
+    let plain = home.command();
+    command.args(["-c", "ulimit -f 64; exec \"$0\" serve --record \"$1\""]);
+    command.arg(plain.get_program()).arg(home.path("recording"));
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let mut daemon = Daemon::of(home, command);
+    daemon.ok("initialize", json!({"protocolVersion": 1, "clientInfo": {"name": "test", "version": "0"}}));
+    let session = daemon.ok("session/new", json!({"cwd": "/", "ephemeral": true}))["session"]["sessionId"].clone();
+    let notice = (0..400).find_map(|_| {
+        let message = user(&text_of(400, "filler"));
+        daemon.ok("session/append", json!({"sessionId": session, "messages": [message]}));
+        daemon.events.iter().find(|frame| frame["method"] == "notice").cloned()
+    });
+    let notice = notice.expect("a notice");
+    assert_eq!(notice["params"]["title"], "The recording has ended");
+    daemon.ok("session/append", json!({"sessionId": session, "messages": [user("It goes on.")]}));
+    let text = fs::read_to_string(daemon.home.path("recording")).expect("a recording");
+    assert!(events_of(&replay_all(&text)[0].1).len() > 5);
+}
