@@ -268,7 +268,10 @@ fn a_second_writer_and_a_reload_replay() {
     let mut client = Client::new(home);
     let session = client.ok("session/load", json!({"path": path}))["session"]["sessionId"].clone();
     let line = |id: &str, parent: &str, text: &str| {
-        format!("{}\n", json!({"type": "message", "id": id, "parentId": parent, "timestamp": "", "message": user(text)}))
+        format!(
+            "{}\n",
+            json!({"type": "message", "id": id, "parentId": parent, "timestamp": "", "message": user(text)})
+        )
     };
     let write = |text: &str| {
         let mut file = OpenOptions::new().append(true).open(&path).expect("a file");
@@ -298,17 +301,17 @@ fn files_of_other_forms_and_ephemeral_sessions_replay() {
         fs::write(&path, text).expect("a file");
         path
     };
-    let lines: String = std::iter::once(header("torn"))
-        .chain(entries(&turns(2)))
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let lines: String =
+        std::iter::once(header("torn")).chain(entries(&turns(2))).map(|line| format!("{line}\n")).collect();
     let torn = text("torn.jsonl", &format!("{lines}{{\"type\":\"mess"));
     let open = text("open.jsonl", lines.replace("\"torn\"", "\"open\"").trim_end());
     let old = [json!({"type": "session", "id": "old", "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/project"})]
         .into_iter()
-        .chain(turns(2).into_iter().map(|message| {
-            json!({"type": "message", "timestamp": "2025-01-01T00:00:00.000Z", "message": message})
-        }))
+        .chain(
+            turns(2)
+                .into_iter()
+                .map(|message| json!({"type": "message", "timestamp": "2025-01-01T00:00:00.000Z", "message": message})),
+        )
         .map(|line| format!("{line}\n"))
         .collect::<String>();
     let old = text("old.jsonl", &old);
@@ -410,4 +413,32 @@ fn a_recording_ends_where_the_disk_is_full_and_the_session_goes_on() {
     daemon.ok("session/append", json!({"sessionId": session, "messages": [user("It goes on.")]}));
     let text = fs::read_to_string(daemon.home.path("recording")).expect("a recording");
     assert!(events_of(&replay_all(&text)[0].1).len() > 5);
+}
+
+/// Compares the recordings that a run of the suite left in the folder `ABRIDGED_RECORDINGS`. Without the variable there is
+/// nothing to compare.
+#[test]
+fn recordings_of_a_folder_replay() {
+    let Some(folder) = std::env::var_os(RECORDED) else { return };
+    let mut failed = Vec::new();
+    let (mut recordings, mut answers, mut events) = (0, 0, 0);
+    for file in fs::read_dir(folder).expect("a folder").flatten() {
+        let frames = file.path().with_extension("frames");
+        if file.path() == frames || !frames.exists() {
+            continue;
+        }
+        let compared = std::panic::catch_unwind(|| {
+            let text = lossy(&fs::read(file.path()).expect("a recording"));
+            let lines = fs::read_to_string(&frames).expect("frames");
+            let frames: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            let (replays, frames) = (replay_all(&text), flat(&frames));
+            (same_answers(&replays, &frames), same_events(&replays, &frames))
+        });
+        match compared {
+            Ok(compared) => (recordings, answers, events) = (recordings + 1, answers + compared.0, events + compared.1),
+            Err(_) => failed.push(file.path()),
+        }
+    }
+    eprintln!("{recordings} recordings, {answers} answers and {events} events are the same");
+    assert!(failed.is_empty(), "{} recordings differ: {failed:#?}", failed.len());
 }

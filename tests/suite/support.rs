@@ -8,7 +8,7 @@ use std::{
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{Receiver, RecvTimeoutError, channel},
     },
     time::{Duration, Instant},
@@ -17,6 +17,10 @@ use tempfile::TempDir;
 
 /// Longer than anything takes, even on a busy machine: it only bounds how long a failure hangs.
 const LONG: Duration = Duration::from_secs(60);
+
+/// The variable with a folder where every daemon leaves its recording, and its frames beside it. The test
+/// `recordings_of_a_folder_replay` compares both.
+pub const RECORDED: &str = "ABRIDGED_RECORDINGS";
 
 /// The binary under test.
 pub fn binary() -> Command {
@@ -59,6 +63,11 @@ impl Home {
             .env("ABRIDGED_CONFIG_DIR", self.path("config"))
             .env_remove("ABRIDGED_DISABLE_AUTOCOMPACT");
         without_keys(&mut command);
+        if let Some(folder) = std::env::var_os(RECORDED) {
+            static NEXT: AtomicU64 = AtomicU64::new(0);
+            let name = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+            command.env("ABRIDGED_RECORD", Path::new(&folder).join(name));
+        }
         command
     }
 
@@ -97,6 +106,9 @@ impl Daemon {
     }
 
     pub fn of(home: Home, mut command: Command) -> Self {
+        let recording = command.get_envs().find(|(name, _)| *name == "ABRIDGED_RECORD").and_then(|(_, value)| value);
+        let mut copy =
+            recording.map(|path| fs::File::create(Path::new(path).with_extension("frames")).expect("a file"));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
         let to = child.stdin.take();
         let from = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -106,6 +118,9 @@ impl Daemon {
         std::thread::spawn(move || {
             for line in from.lines() {
                 let Ok(line) = line else { return };
+                if let Some(copy) = &mut copy {
+                    writeln!(copy, "{line}").expect("it is written");
+                }
                 while waits.load(Ordering::SeqCst) {
                     std::thread::sleep(Duration::from_millis(5));
                 }
