@@ -56,7 +56,7 @@ pub enum Line {
     /// A session was opened.
     Opened(Box<Opening>),
     /// A session was given an input.
-    Input(Fed),
+    Input(Box<Fed>),
     /// A session ended.
     Ended {
         /// Number of the session.
@@ -474,7 +474,7 @@ impl Clock {
         (self.tokenizer, self.awake_elsewhere) = (at.tokenizer, at.awake_elsewhere);
         let since = at.now.saturating_duration_since(self.opened);
         let at_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        Line::Input(Fed { life, at: at_ns, wall: at.wall.to_string(), tokenizer, awake_elsewhere, input })
+        Line::Input(Box::new(Fed { life, at: at_ns, wall: at.wall.to_string(), tokenizer, awake_elsewhere, input }))
     }
 
     /// The moment of a recorded input. `None` where its time of day is invalid.

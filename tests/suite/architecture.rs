@@ -51,6 +51,7 @@ const SHELL: &[&str] = &[
     "session/open",
     "daemon/listing",
     "session/shared",
+    "session/recording/recorder",
     "session/shell",
     "session/jobs/export",
     "session/jobs/pool",

@@ -18,6 +18,10 @@ const KNOWN: &[(&str, &str)] = &[
     ("SessionCancel", "src/wire/rpc.rs"),
     ("CancelLsp", "src/wire/caller.rs"),
     ("SettingsSet", "src/session/core/commands/settings.rs"),
+    ("SessionLoad", "src/session/recording/requests.rs"),
+    ("ModelsList", "src/session/recording/requests.rs"),
+    ("SettingsGet", "src/session/recording/requests.rs"),
+    ("SettingsSet", "src/session/recording/requests.rs"),
 ];
 
 fn root() -> &'static Path {

@@ -94,7 +94,7 @@ impl Recording {
 }
 
 /// The file of a session as it is now.
-fn content(opened: &Opened) -> io::Result<Content> {
+fn content(opened: &Opened) -> Result<Content, io::Error> {
     let Some(path) = &opened.state.file else {
         let lines = opened.state.path().iter().map(|entry: &std::sync::Arc<Entry>| entry.line());
         let header = header_line(opened.state.header());

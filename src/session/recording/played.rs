@@ -20,7 +20,7 @@ use std::io;
 #[derive(Debug)]
 pub enum PlayedLog {
     /// Of a file.
-    File(Played),
+    File(Box<Played>),
     /// Of a session without a file.
     Ephemeral(Ephemeral),
 }
@@ -42,7 +42,7 @@ impl PlayedLog {
     /// The log of a file that is known up to `end`, in bytes. `known` is the number of its entries.
     #[must_use]
     pub fn of(access: Access, shared: Shared, source: Source, end: u64, known: usize, stats: Stats) -> Self {
-        Self::File(Played { access, shared, source, end, known, stats, next: None })
+        Self::File(Box::new(Played { access, shared, source, end, known, stats, next: None }))
     }
 
     /// Sets the outcome of the next call.
@@ -55,7 +55,7 @@ impl PlayedLog {
     /// The log.
     pub fn as_log(&mut self) -> &mut dyn Log {
         match self {
-            Self::File(log) => log,
+            Self::File(log) => &mut **log,
             Self::Ephemeral(log) => log,
         }
     }
@@ -64,7 +64,7 @@ impl PlayedLog {
     #[must_use]
     pub fn as_ref_log(&self) -> &dyn Log {
         match self {
-            Self::File(log) => log,
+            Self::File(log) => &**log,
             Self::Ephemeral(log) => log,
         }
     }
@@ -116,7 +116,7 @@ impl Played {
     }
 
     fn failed(&self, what: &'static str) -> StoreError {
-        StoreError::io(self.source.path(), what)(io::ErrorKind::InvalidData.into())
+        StoreError::io(self.source.path(), what)(io::Error::other("the recording does not fit"))
     }
 }
 

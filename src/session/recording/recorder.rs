@@ -1,8 +1,6 @@
 //! The file of a recording, written by a thread of its own. A session never waits for it: where the disk is too slow or
 //! fails, the recording ends, and the client gets a notice.
 
-#![expect(clippy::disallowed_methods, reason = "writes a recording")]
-
 use super::Line;
 use crate::{
     protocol::{

@@ -90,7 +90,7 @@ pub fn read(text: &str) -> Result<Vec<Session>, Unplayable> {
             }
             Line::Input(fed) => {
                 let session = sessions.get_mut(&fed.life);
-                session.ok_or_else(|| invalid("its session was not opened".to_owned()))?.inputs.push(fed);
+                session.ok_or_else(|| invalid("its session was not opened".to_owned()))?.inputs.push(*fed);
             }
             Line::Ended { life, end } => {
                 let session = sessions.get_mut(&life);
@@ -188,7 +188,7 @@ impl Replayed {
 /// When the recording does not fit this program.
 pub fn replay(
     session: Session,
-    files: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    files: &dyn Fn(&Path) -> Result<Vec<u8>, io::Error>,
     start: Instant,
 ) -> Result<Replayed, Unplayable> {
     let Session { opening, inputs, end } = session;
@@ -227,7 +227,7 @@ struct Replay {
 impl Replay {
     fn open(
         opening: Opening,
-        files: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+        files: &dyn Fn(&Path) -> Result<Vec<u8>, io::Error>,
         start: Instant,
     ) -> Result<Self, Unplayable> {
         let unopened = |what: &dyn ToString| Unplayable::Opening(what.to_string());

@@ -7,7 +7,7 @@ use crate::{
         core::{
             Core,
             command::{Command, CommandMethod},
-            commands::{settings, status},
+            commands::settings,
         },
         effects::Ticket,
     },
@@ -52,7 +52,6 @@ fn of_daemon(method: &str, params: Option<&str>, asked: Option<PathBuf>) -> Resu
             let params = read_params::<<protocol::SessionLoad as Method>::Params>(params)?;
             Ok(Command::with(move |core: &mut Core, ticket: Ticket| ticket.with(core.describe(params, asked))))
         }
-        <protocol::SessionNew as Method>::NAME => Ok(status::command()),
         <protocol::SettingsGet as Method>::NAME => Ok(settings::settings()),
         <protocol::ModelsList as Method>::NAME => Ok(settings::models()),
         <protocol::SettingsSet as Method>::NAME => {

@@ -1,7 +1,5 @@
 //! A log that records the outcome of each call, with the bytes that other programs wrote.
 
-#![expect(clippy::disallowed_methods, reason = "looks at a session file")]
-
 use super::outcome::{Begin, Failing, LogCall, Outcome};
 use crate::{
     ids::EntryId,
