@@ -21,7 +21,7 @@ use crate::{
     session::{
         core::commands::status,
         handle::{self, Handle, Inbox, Mail, Urgent},
-        open::{self, Opened},
+        open::{self, Form, Opened},
         shared::Shared,
         shell,
     },
@@ -54,6 +54,17 @@ pub(super) struct Load {
 enum From {
     New(Box<NewParams>),
     Load(Box<LoadParams>),
+}
+
+impl From {
+    fn form(&self) -> Form {
+        match self {
+            Self::New(params) if params.ephemeral == Some(true) => Form::Ephemeral,
+            Self::New(_) => Form::New,
+            Self::Load(params) if params.read_only == Some(true) => Form::ReadOnly,
+            Self::Load(_) => Form::Loaded,
+        }
+    }
 }
 
 impl World for Doors {
@@ -301,6 +312,7 @@ impl Daemon {
                 before.gone().await;
             }
             let Load { from, reply } = load;
+            let form = from.form();
             let answer = match from {
                 From::New(_) => Answer::new,
                 From::Load(_) => Answer::load,
@@ -332,7 +344,7 @@ impl Daemon {
                 daemon.perform(steps, &tenancy.failure);
             }
             daemon.finish_if_finishing();
-            shell::run(opened, inbox, daemon.outbox.clone()).await;
+            shell::run(opened, form, inbox, daemon.outbox.clone()).await;
         };
         self.tasks.spawn_on(session, &self.runtime);
     }

@@ -31,8 +31,6 @@ pub struct Opened {
     pub log: Box<dyn Log>,
     /// Operations that the last owner had not ended when it died, outer ones first.
     pub left_behind: Vec<Unfinished>,
-    /// The way in which it was opened.
-    pub form: Form,
 }
 
 /// The way in which a session was opened.
@@ -87,16 +85,16 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
     let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Internal(error.to_string()))?;
     // Checked before the write: invalid settings leave no file behind.
     layers.with_session(data.settings.as_ref()).map_err(Failure::invalid_settings)?;
-    let (log, history, file, form) = if params.ephemeral == Some(true) {
-        (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(entries), None, Form::Ephemeral)
+    let (log, history, file) = if params.ephemeral == Some(true) {
+        (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(entries), None)
     } else {
         let file = file_of(sessions, &header);
         let (log, source) = store::create(&file, &header, &lines)?;
-        (log, History::of_new_file(source, entries), Some(file), Form::New)
+        (log, History::of_new_file(source, entries), Some(file))
     };
     let state = State::new(header, file, None, history, data, None, layers, Trust::Trusted)
         .map_err(Failure::invalid_settings)?;
-    Ok(Opened { state, log, left_behind: Vec::new(), form })
+    Ok(Opened { state, log, left_behind: Vec::new() })
 }
 
 /// Data of a new session as entries that every reader of the format knows.
@@ -159,10 +157,7 @@ fn file_of(sessions: &Path, header: &Header) -> PathBuf {
 /// When the file is no session, is owned by another process, or the given settings are invalid.
 pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -> Result<Opened, Failure> {
     let path = fs::canonicalize(path).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
-    let (opened, form) = match params.read_only {
-        Some(true) => (store::open_read_only(&path)?, Form::ReadOnly),
-        _ => (store::open(&path)?, Form::Loaded),
-    };
+    let opened = if params.read_only == Some(true) { store::open_read_only(&path)? } else { store::open(&path)? };
     let store::Opened { header, title, history, repairs, left_behind, log } = opened;
     let given = given(&params);
     let ours = fs::canonicalize(sessions).is_ok_and(|sessions| path.starts_with(sessions));
@@ -171,7 +166,7 @@ pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -
     let mut state = state.map_err(Failure::invalid_settings)?;
     state.repairs = repairs;
     state.repairs.extend(state.invalid_settings());
-    Ok(Opened { state, log, left_behind, form })
+    Ok(Opened { state, log, left_behind })
 }
 
 /// Data that a client gives at `session/load`.

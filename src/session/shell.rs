@@ -12,7 +12,7 @@ use super::{
     handle::{CancelReply, HandOver, Inbox, Mail, SharedStatus, Urgent},
     jobs::{self, DraftOrder, Job},
     log_work::{LogDone, LogFacts, LogWork},
-    open::Opened,
+    open::{Form, Opened},
     recording::{End, Given, LARGEST_ANSWER, Request, live::Recording},
     shared::Shared,
 };
@@ -106,7 +106,7 @@ struct Shell {
 }
 
 /// Runs a session until it is closed.
-pub async fn run(mut opened: Opened, inbox: Inbox, outbox: Arc<Outbox>) {
+pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbox>) {
     let (messages, mut results) = mpsc::unbounded_channel();
     let Inbox { mut mailbox, mut urgent, urgent_sender, shared, status } = inbox;
     let session = opened.state.id.clone();
@@ -134,7 +134,7 @@ pub async fn run(mut opened: Opened, inbox: Inbox, outbox: Arc<Outbox>) {
     };
     let (seed, at) = (seed(), shell.moment());
     if let Some(recorder) = shell.shared.recorder.clone() {
-        let recording = Recording::begin(recorder, &opened, &facts, seed, &at);
+        let recording = Recording::begin(recorder, &opened, form, &facts, seed, &at);
         shell.log = shell.log.take().map(|log| recording.tap(log, opened.state.file.as_deref()));
         shell.recording = Some(Box::new(recording));
     }

@@ -13,7 +13,7 @@ use crate::{
         core::{Input, Moment},
         effects::TicketNumber,
         log_work::LogFacts,
-        open::Opened,
+        open::{Form, Opened},
     },
 };
 use std::{
@@ -34,7 +34,7 @@ pub struct Recording {
 impl Recording {
     /// Records the beginning of a session at this moment. Reads its file.
     #[must_use]
-    pub fn begin(recorder: Recorder, opened: &Opened, log: &LogFacts, seed: u64, at: &Moment) -> Self {
+    pub fn begin(recorder: Recorder, opened: &Opened, form: Form, log: &LogFacts, seed: u64, at: &Moment) -> Self {
         let life = recorder.next_life();
         let content = content(opened).unwrap_or_else(|error| {
             tracing::warn!(%error, "the session file is missing in the recording");
@@ -48,7 +48,7 @@ impl Recording {
             wall: at.wall.to_string(),
             tokenizer: at.tokenizer,
             awake_elsewhere: at.awake_elsewhere,
-            form: opened.form,
+            form,
             file: opened.state.file.clone(),
             content,
             beginning: opened.state.beginning(),

@@ -463,7 +463,7 @@ fn opened(opening: Opening, content: Vec<u8>) -> Result<((Learned, Opened), Play
     };
     let facts = LogFacts::of(log.as_ref_log());
     let placeholder: Box<dyn Log> = Box::new(Ephemeral);
-    Ok(((Learned::of(windows), Opened { state, log: placeholder, left_behind, form }), log, facts))
+    Ok(((Learned::of(windows), Opened { state, log: placeholder, left_behind }), log, facts))
 }
 
 fn planned(order: PlanOrder, planning: Planning) -> Result<PlanMade, Failure> {
