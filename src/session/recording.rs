@@ -6,6 +6,7 @@
 //! a replay makes plans, extracted summaries, indexes and counts again.
 
 pub mod live;
+pub mod mask;
 pub mod outcome;
 pub mod played;
 pub mod recorder;

@@ -65,6 +65,14 @@ impl Layers {
         Self { layers: Arc::new(layers), prompts: Arc::default() }
     }
 
+    /// The same with each layer changed.
+    #[must_use]
+    pub fn changed(&self, change: impl Fn(&mut Value)) -> Self {
+        let mut layers = (*self.layers).clone();
+        layers.iter_mut().for_each(|(_, layer)| change(layer));
+        Self { layers: Arc::new(layers), prompts: self.prompts.clone() }
+    }
+
     /// The same with other prompts.
     #[must_use]
     pub fn with_prompts(self, prompts: Prompts) -> Self {

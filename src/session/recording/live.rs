@@ -32,14 +32,19 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Records the beginning of a session at this moment. Reads its file.
+    /// Records the beginning of a session at this moment. Reads its file. Secrets of settings are masked.
     #[must_use]
     pub fn begin(recorder: Recorder, opened: &Opened, form: Form, log: &LogFacts, seed: u64, at: &Moment) -> Self {
         let life = recorder.next_life();
-        let content = content(opened).unwrap_or_else(|error| {
+        let content = content(opened, log.end).unwrap_or_else(|error| {
             tracing::warn!(%error, "the session file is missing in the recording");
             Content::Bytes(super::Bytes::None)
         });
+        let (mask, mut beginning) = (recorder.mask(), opened.state.beginning());
+        beginning.layers = mask.layers(&beginning.layers);
+        if let Some(settings) = &mut beginning.given.settings {
+            mask.settings(settings);
+        }
         recorder.add(&Line::Opened(Box::new(Opening {
             version: VERSION,
             life,
@@ -51,7 +56,7 @@ impl Recording {
             form,
             file: opened.state.file.clone(),
             content,
-            beginning: opened.state.beginning(),
+            beginning,
             left_behind: opened.left_behind.clone(),
             stats: log.stats,
         })));
@@ -83,7 +88,15 @@ impl Recording {
         let call = if matches!(input, Input::Log(..)) { self.last_call.take() } else { None };
         let answered = if matches!(input, Input::Answered) { self.answered.take() } else { None };
         let asked = if matches!(input, Input::Command(..)) { self.asked.take() } else { None };
-        let recorded = Recorded::of(input, Beside { request, asked, call, answered });
+        let mask = self.recorder.mask();
+        let request = request.map(|mut request| {
+            mask.request(&mut request);
+            request
+        });
+        let recorded = match Recorded::of(input, Beside { request, asked, call, answered }) {
+            Recorded::Layers(layers) => Recorded::Layers(mask.layers(&layers)),
+            recorded => recorded,
+        };
         self.recorder.add(&self.clock.line(self.life, at, recorded));
     }
 
@@ -93,8 +106,8 @@ impl Recording {
     }
 }
 
-/// The file of a session as it is now.
-fn content(opened: &Opened) -> Result<Content, io::Error> {
+/// The file of a session as it was read up to `end`, in bytes. Other programs may have written since.
+fn content(opened: &Opened, end: u64) -> Result<Content, io::Error> {
     let Some(path) = &opened.state.file else {
         let lines = opened.state.path().iter().map(|entry: &std::sync::Arc<Entry>| entry.line());
         let header = header_line(opened.state.header());
@@ -102,9 +115,17 @@ fn content(opened: &Opened) -> Result<Content, io::Error> {
         return Ok(Content::Bytes(text.into_bytes().into()));
     };
     let bytes = Bytes::from(regular::open(path, Links::Followed)?);
-    let length = bytes.length()?;
+    let is_torn = opened.state.repairs.iter().any(|repair| repair.kind == "torn_tail");
+    let length = if is_torn { bytes.length()? } else { end };
     if length > LARGEST_CONTENT {
         return Ok(Content::Beginning { path: path.clone(), length });
     }
-    Ok(Content::Bytes(bytes.beginning(usize::try_from(length).unwrap_or(0))?.into()))
+    let mut bytes = bytes.beginning(usize::try_from(length).unwrap_or(0))?;
+    if is_torn {
+        // The piece of a line has no newline.
+        let end = usize::try_from(end).unwrap_or(usize::MAX).min(bytes.len());
+        let piece = bytes[end..].iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len() - end);
+        bytes.truncate(end + piece);
+    }
+    Ok(Content::Bytes(bytes.into()))
 }

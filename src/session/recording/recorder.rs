@@ -1,7 +1,9 @@
 //! The file of a recording, written by a thread of its own. A session never waits for it: where the disk is too slow or
 //! fails, the recording ends, and the client gets a notice.
 
-use super::Line;
+#![expect(clippy::disallowed_methods, reason = "the salt of a recording")]
+
+use super::{Line, mask::Mask};
 use crate::{
     protocol::{
         events::Severity,
@@ -36,6 +38,7 @@ struct Shared {
     /// Everything is written.
     emptied: Condvar,
     lives: AtomicU64,
+    mask: Mask,
     outbox: Arc<Outbox>,
 }
 
@@ -74,6 +77,7 @@ impl Recorder {
             filled: Condvar::new(),
             emptied: Condvar::new(),
             lives: AtomicU64::new(0),
+            mask: Mask::new(uuid::Uuid::new_v4().as_u128()),
             outbox,
         });
         let writing = shared.clone();
@@ -87,6 +91,12 @@ impl Recorder {
     #[must_use]
     pub fn next_life(&self) -> u64 {
         self.0.lives.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Masks the secrets of settings.
+    #[must_use]
+    pub fn mask(&self) -> Mask {
+        self.0.mask
     }
 
     /// Adds a line. It does not wait.

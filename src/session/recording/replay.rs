@@ -156,6 +156,8 @@ pub struct Replayed {
     pub file: Option<Vec<u8>>,
     /// The requests, by their tickets.
     pub requests: BTreeMap<TicketNumber, Request>,
+    /// The end of the session. `None` where the recording ends before.
+    pub end: Option<End>,
 }
 
 impl Replayed {
@@ -202,6 +204,7 @@ pub fn replay(
         performed: replay.performed,
         file: replay.log.and_then(|log| log.bytes()).or(replay.file),
         requests: replay.requests,
+        end,
     })
 }
 
