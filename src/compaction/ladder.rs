@@ -96,11 +96,17 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
     ladder.try_rung(|draft| with_edits(draft, &image_edits(draft)));
     // The next rungs halve the tail.
     let mut keep = ladder.best.plan.kept_tokens();
+    let mut tried = ladder.best.plan.clone();
     while keep > 1 && !ladder.fits() {
         keep /= 2;
+        // A cut is made by estimates.
+        let plan = tried.keeping(tried.demand.scale.fitting(keep) + 1);
+        // The same cut gives the same draft.
+        if plan.cuts_like(&tried) {
+            continue;
+        }
+        tried = plan.clone();
         ladder.try_rung(|draft| {
-            // A cut is made by estimates.
-            let plan = draft.plan.keeping(draft.plan.demand.scale.fitting(keep) + 1);
             let summary = summarize(&plan, summary_cap(&plan));
             Draft::extracted(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
         });

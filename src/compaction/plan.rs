@@ -330,6 +330,12 @@ impl Plan {
         Self { cut, ..self.clone() }
     }
 
+    /// Whether another plan of the same path keeps the same entries.
+    #[must_use]
+    pub fn cuts_like(&self, other: &Self) -> bool {
+        self.cut == other.cut
+    }
+
     /// Fingerprint of the plan: two plans with the same effect on the same path have the same one.
     #[must_use]
     pub fn hash(&self) -> String {
