@@ -207,6 +207,12 @@ pub fn escape_frame(summary: &str) -> Cow<'_, str> {
 }
 
 fn escape<'a>(text: &'a str, tags: &[&str]) -> Cow<'a, str> {
+    /// The first byte of the wide `＜`.
+    const WIDE: u8 = 0xEF;
+    // Nearly every text has neither.
+    if memchr::memchr2(b'<', WIDE, text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
     let opens = |char: char| matches!(char, '<' | '\u{ff1c}');
     let mut escaped = String::new();
     let mut rest = text;

@@ -8,6 +8,7 @@ pub mod model;
 mod sections;
 pub mod span;
 mod todo;
+mod words;
 
 /// Separator between the two parts of a summary whose span ends inside a turn.
 pub const SPLIT_TURN: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";

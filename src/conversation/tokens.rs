@@ -158,6 +158,9 @@ pub const IMAGE_CHARS: usize = 4 * UNKNOWN_IMAGE as usize;
 /// Code units of the text in UTF-16: one for each character, two for those that take four bytes in UTF-8.
 #[must_use]
 pub fn utf16_len(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
     text.bytes().map(|byte| usize::from(byte & 0xC0 != 0x80) + usize::from(byte >= 0xF0)).sum()
 }
 

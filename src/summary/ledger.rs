@@ -1,6 +1,9 @@
 //! The facts of a conversation: requests and their outcomes, rules of the user, decisions, failures, the todo list.
 
-use super::todo::{self, Todo};
+use super::{
+    todo::{self, Todo},
+    words::Words,
+};
 use crate::{
     conversation::{
         entry::{Body, Entry},
@@ -10,7 +13,10 @@ use crate::{
     redact, text,
 };
 use serde_json::Value;
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock},
+};
 
 /// A piece of the conversation with its secrets gone and our tags made harmless.
 #[derive(Debug, Clone)]
@@ -387,117 +393,107 @@ fn is_prose(sentence: &str) -> bool {
 
 /// Whether a sentence of the user sets a rule.
 pub(super) fn is_constraint(sentence: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "must",
-        "never",
-        "always",
-        "only",
-        "prefer",
-        "avoid",
-        "don't",
-        "dont",
-        "do not",
-        "should not",
-        "shouldn't",
-        "make sure",
-        "not allowed",
-        "required",
-        "instead of",
-        "without",
-        "keep it",
-        "i want",
-        "no more",
-        "ensure",
-        "use the",
-        "use a",
-        "we use",
-        "please use",
-        // German, French, Spanish and Portuguese, Italian, Russian
-        "niemals",
-        "immer",
-        "muss",
-        "müssen",
-        "nicht",
-        "keine",
-        "jamais",
-        "toujours",
-        "il faut",
-        "ne pas",
-        "nunca",
-        "siempre",
-        "debe",
-        "sempre",
-        "deve",
-        "mai ",
-        "никогда",
-        "всегда",
-        "нельзя",
-        "должен",
-        "нужно",
-        // Chinese, Japanese, Korean
-        "必须",
-        "不要",
-        "禁止",
-        "总是",
-        "只能",
-        "必ず",
-        "しないで",
-        "常に",
-        "반드시",
-        "절대",
-        "항상",
-    ];
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "must",
+            "never",
+            "always",
+            "only",
+            "prefer",
+            "avoid",
+            "don't",
+            "dont",
+            "do not",
+            "should not",
+            "shouldn't",
+            "make sure",
+            "not allowed",
+            "required",
+            "instead of",
+            "without",
+            "keep it",
+            "i want",
+            "no more",
+            "ensure",
+            "use the",
+            "use a",
+            "we use",
+            "please use",
+            // German, French, Spanish and Portuguese, Italian, Russian
+            "niemals",
+            "immer",
+            "muss",
+            "müssen",
+            "nicht",
+            "keine",
+            "jamais",
+            "toujours",
+            "il faut",
+            "ne pas",
+            "nunca",
+            "siempre",
+            "debe",
+            "sempre",
+            "deve",
+            "mai ",
+            "никогда",
+            "всегда",
+            "нельзя",
+            "должен",
+            "нужно",
+            // Chinese, Japanese, Korean
+            "必须",
+            "不要",
+            "禁止",
+            "总是",
+            "只能",
+            "必ず",
+            "しないで",
+            "常に",
+            "반드시",
+            "절대",
+            "항상",
+        ])
+    });
     let lower = sentence.to_lowercase();
-    has_word(&lower, WORDS) || lower.starts_with("use ") || lower.starts_with("no ") || lower.contains(". use ")
-}
-
-/// Whether one of the words stands in a text by itself, both in small letters. Writing without spaces has no "by itself".
-pub(super) fn has_word(lower: &str, words: &[&str]) -> bool {
-    let word = |word: &&str| {
-        lower.match_indices(*word).any(|(at, _)| {
-            let before = lower[..at].chars().next_back();
-            let after = lower[at + word.len()..].chars().next();
-            let cjk = !word.is_ascii();
-            cjk || before.is_none_or(|char| !char.is_alphanumeric())
-                && after.is_none_or(|char| !char.is_alphanumeric() || word.ends_with(' '))
-        })
-    };
-    words.iter().any(word)
+    WORDS.stand_in(&lower) || lower.starts_with("use ") || lower.starts_with("no ") || lower.contains(". use ")
 }
 
 /// Whether a sentence of the agent settles something.
 fn is_decision(sentence: &str) -> bool {
-    const PHRASES: &[&str] = &[
-        "decided",
-        "decision",
-        "instead of",
-        "rather than",
-        "we'll use",
-        "i'll use",
-        "will use",
-        "chose",
-        "choose",
-        "going with",
-        "root cause",
-        "the fix is",
-        "turns out",
-        "the problem is",
-        "the issue is",
-        "because",
-        "the reason",
-        "trade-off",
-        "tradeoff",
-        "must be",
-        "has to be",
-        "so that",
-    ];
+    static PHRASES: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "decided",
+            "decision",
+            "instead of",
+            "rather than",
+            "we'll use",
+            "i'll use",
+            "will use",
+            "chose",
+            "choose",
+            "going with",
+            "root cause",
+            "the fix is",
+            "turns out",
+            "the problem is",
+            "the issue is",
+            "because",
+            "the reason",
+            "trade-off",
+            "tradeoff",
+            "must be",
+            "has to be",
+            "so that",
+        ])
+    });
     let lower = sentence.to_lowercase();
     // A plan of the agent is no decision yet, and a heading is none.
     let plan = ["let me", "now let", "now i", "i'll now", "first,"].iter().any(|start| lower.starts_with(start));
     if plan || sentence.ends_with(':') || sentence.split_whitespace().count() < 5 {
         return false;
     }
-    PHRASES.iter().any(|phrase| lower.contains(phrase))
+    PHRASES.are_in(&lower)
 }
 
 #[cfg(test)]

@@ -220,20 +220,24 @@ pub fn write_pieces(framing: Framing, pieces: &[Piece], out: &mut impl Write) ->
 /// Length of a JSON text when it is written, in bytes.
 #[must_use]
 pub fn escaped_len(json: &str) -> usize {
-    json.len() + 3 * json.matches(['\u{2028}', '\u{2029}']).count()
+    json.len() + 3 * separators(json.as_bytes()).count()
+}
+
+/// The places of U+2028 and U+2029, with their escapes.
+fn separators(json: &[u8]) -> impl Iterator<Item = (usize, &'static [u8])> {
+    const BEGINNING: &[u8] = &[0xE2, 0x80];
+    memchr::memmem::find_iter(json, BEGINNING).filter_map(|at| match json.get(at + 2) {
+        Some(0xA8) => Some((at, b"\\u2028".as_slice())),
+        Some(0xA9) => Some((at, b"\\u2029".as_slice())),
+        _ => None,
+    })
 }
 
 /// U+2028 and U+2029 end a line for JavaScript. They can only stand inside strings, where they may be escaped.
 fn escape_separators(json: &[u8]) -> Option<Vec<u8>> {
-    const BEGINNING: &[u8] = &[0xE2, 0x80];
     let mut out: Option<Vec<u8>> = None;
     let mut copied = 0;
-    for at in memchr::memmem::find_iter(json, BEGINNING) {
-        let escape: &[u8] = match json.get(at + 2) {
-            Some(0xA8) => b"\\u2028",
-            Some(0xA9) => b"\\u2029",
-            _ => continue,
-        };
+    for (at, escape) in separators(json) {
         let out = out.get_or_insert_with(|| Vec::with_capacity(json.len() + 16));
         out.extend_from_slice(&json[copied..at]);
         out.extend_from_slice(escape);

@@ -33,5 +33,8 @@ pub fn raw(value: &impl Serialize) -> Box<RawValue> {
 /// Newlines between the tokens of a JSON text are white space; in a file of lines they would be its end.
 #[must_use]
 pub fn one_line(json: &str) -> Cow<'_, str> {
-    if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ").into() } else { json.into() }
+    match memchr::memchr2(b'\n', b'\r', json.as_bytes()) {
+        Some(_) => json.replace(['\n', '\r'], " ").into(),
+        None => json.into(),
+    }
 }

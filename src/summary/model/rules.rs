@@ -5,10 +5,14 @@ use crate::{
     summary::{
         ledger::{self, Ledger},
         sections::{self, Section},
+        words::Words,
     },
     text,
 };
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::{Arc, LazyLock},
+};
 
 /// The rules of an earlier summary and those that the user set in these messages, oldest first.
 #[must_use]
@@ -36,45 +40,47 @@ pub fn rules(
 
 /// Whether a sentence is a command. A sentence that merely contains a word of rules is not added to a model's summary.
 fn commands(sentence: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "must",
-        "never",
-        "don't",
-        "dont",
-        "do not",
-        "always",
-        "not allowed",
-        "make sure",
-        "please use",
-        "niemals",
-        "immer",
-        "muss",
-        "jamais",
-        "toujours",
-        "il faut",
-        "nunca",
-        "siempre",
-        "sempre",
-        "debe",
-        "deve",
-        "никогда",
-        "всегда",
-        "нельзя",
-        "должен",
-        "必须",
-        "不要",
-        "禁止",
-        "总是",
-        "只能",
-        "必ず",
-        "しないで",
-        "常に",
-        "반드시",
-        "절대",
-        "항상",
-    ];
+    static WORDS: LazyLock<Words> = LazyLock::new(|| {
+        Words::new(&[
+            "must",
+            "never",
+            "don't",
+            "dont",
+            "do not",
+            "always",
+            "not allowed",
+            "make sure",
+            "please use",
+            "niemals",
+            "immer",
+            "muss",
+            "jamais",
+            "toujours",
+            "il faut",
+            "nunca",
+            "siempre",
+            "sempre",
+            "debe",
+            "deve",
+            "никогда",
+            "всегда",
+            "нельзя",
+            "должен",
+            "必须",
+            "不要",
+            "禁止",
+            "总是",
+            "只能",
+            "必ず",
+            "しないで",
+            "常に",
+            "반드시",
+            "절대",
+            "항상",
+        ])
+    });
     let lower = sentence.to_lowercase().replace('’', "'");
-    ["use ", "no ", "only "].iter().any(|start| lower.starts_with(start)) || ledger::has_word(&lower, WORDS)
+    ["use ", "no ", "only "].iter().any(|start| lower.starts_with(start)) || WORDS.stand_in(&lower)
 }
 
 /// Longest rule, in characters: a sentence.

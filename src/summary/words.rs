@@ -1,0 +1,59 @@
+//! Looking for words. Most sentences have none of them, which one pattern for all words finds out.
+
+use regex::Regex;
+
+/// Words in small letters.
+pub(super) struct Words {
+    words: &'static [&'static str],
+    any: Regex,
+}
+
+impl Words {
+    pub(super) fn new(words: &'static [&'static str]) -> Self {
+        let escaped: Vec<String> = words.iter().map(|word| regex::escape(word)).collect();
+        Self { words, any: Regex::new(&escaped.join("|")).expect("the words are fixed and tested") }
+    }
+
+    /// Whether a text in small letters contains one of them, also inside of a longer word.
+    pub(super) fn are_in(&self, lower: &str) -> bool {
+        self.any.is_match(lower)
+    }
+
+    /// Whether one of them stands in a text in small letters by itself. Writing without spaces has no "by itself".
+    pub(super) fn stand_in(&self, lower: &str) -> bool {
+        let word = |word: &&str| {
+            lower.match_indices(*word).any(|(at, _)| {
+                let before = lower[..at].chars().next_back();
+                let after = lower[at + word.len()..].chars().next();
+                let cjk = !word.is_ascii();
+                cjk || before.is_none_or(|char| !char.is_alphanumeric())
+                    && after.is_none_or(|char| !char.is_alphanumeric() || word.ends_with(' '))
+            })
+        };
+        self.are_in(lower) && self.words.iter().any(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_stands_by_itself_or_inside_of_another() {
+        let words = Words::new(&["must", "use a", "mai ", "必须", "c++"]);
+        for (text, contains, stands) in [
+            ("you must go", true, true),
+            ("mustard, and then you must", true, true),
+            ("mustard", true, false),
+            ("because also", true, false),
+            ("use a", true, true),
+            ("non è mai vero", true, true),
+            ("请必须使用", true, true),
+            ("in c++", true, true),
+            ("c", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!((words.are_in(text), words.stand_in(text)), (contains, stands), "{text}");
+        }
+    }
+}
