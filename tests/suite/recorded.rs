@@ -574,3 +574,28 @@ fn no_key_and_no_header_is_in_a_recording() {
     assert!(text.contains("masked-") && !text.contains("hush-"), "a secret is in the recording");
     replay_all(&text);
 }
+
+/// The comparison fails where a replay differs in one id or one time.
+#[test]
+fn a_changed_recording_replays_in_another_way() {
+    let mut client = Client::new(Home::new());
+    let session = client.ok("session/new", json!({"cwd": "/"}))["session"]["sessionId"].clone();
+    for message in turns(1) {
+        client.ok("session/append", json!({"sessionId": session, "messages": [message]}));
+    }
+    client.daemon.end();
+    let text = fs::read_to_string(client.daemon.home.path("recording")).expect("a recording");
+    let replays = replay_all(&text);
+    assert_eq!(same_answers(&replays, &client.answers), 4);
+    let opening: Value = serde_json::from_str(text.lines().next().expect("a line")).expect("JSON");
+    let seed = format!("\"seed\":{}", opening["opened"]["seed"]);
+    let later = regex::Regex::new(r#""wall":"\d{4}"#).expect("a pattern");
+    for changed in [text.replace(&seed, "\"seed\":1"), later.replace_all(&text, "\"wall\":\"2000").into_owned()] {
+        assert_ne!(changed, text);
+        let others = replay_all(&changed);
+        assert_ne!(others[0].1.hash(), replays[0].1.hash());
+        assert_ne!(others[0].1.file, replays[0].1.file);
+        let compared = std::panic::catch_unwind(|| same_answers(&others, &client.answers));
+        assert_eq!(compared.is_err(), changed.contains("\"seed\":1,"), "only ids are in these answers");
+    }
+}
