@@ -112,7 +112,6 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
     let session = opened.state.id.clone();
     // Opening a session subscribes to its events.
     outbox.wants(&session, true);
-    let windows = shared.access.windows.version();
     let (id, cwd) = (session.clone(), opened.state.cwd().to_owned());
     let log = std::mem::replace(&mut opened.log, Box::new(Ephemeral));
     let facts = LogFacts::of(&*log);
@@ -127,7 +126,8 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
         status,
         shared,
         share: 0,
-        windows,
+        // Windows may have been learned while the session was opened.
+        windows: 0,
         messages,
         urgent: urgent_sender,
         recording: None,

@@ -27,7 +27,7 @@ struct Known {
     usage: Usage,
 }
 
-/// What is known about contexts.
+/// The knowledge about contexts.
 #[derive(Debug, Default)]
 pub struct Contexts {
     known: Option<Known>,
