@@ -29,16 +29,15 @@ impl Core {
             |request: &Request| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
         ticket.cancelled_these(cancelling.named.iter().cloned().chain(unstarted.iter().map(named)).collect());
         self.end_cancelled(cancelling);
-        unstarted.into_iter().for_each(|request| self.begin_cancelled(request));
+        self.begin_all_cancelled(unstarted);
     }
 
     /// Cancels what runs, but not a draft that is being written. The ends are sent at once, and late results are ignored.
     pub(in crate::session::core) fn stop_running(&mut self, which: Option<&OperationId>) {
         let cancelling = self.operations.cancel(which);
         self.end_cancelled(cancelling);
-        if let Some(request) = self.work.take_unstarted(which) {
-            self.begin_cancelled(request);
-        }
+        let unstarted = self.work.take_unstarted(which).into_iter().collect();
+        self.begin_all_cancelled(unstarted);
     }
 
     fn end_cancelled(&mut self, cancelling: Cancelling) {
@@ -55,7 +54,11 @@ impl Core {
 
     /// Takes out the compactions that were sent before a cancel and have not been handled.
     fn take_waiting_compactions(&mut self) -> Vec<Request> {
-        let waiting = self.queue.take_out(Command::can_be_cancelled);
+        let (for_index, others) =
+            std::mem::take(&mut self.index.commands).into_iter().partition(|(command, _)| command.can_be_cancelled());
+        self.index.commands = others;
+        let waiting: Vec<(Command, Ticket)> = for_index;
+        let waiting = waiting.into_iter().chain(self.queue.take_out(Command::can_be_cancelled));
         let request = |(command, ticket)| match command {
             Command::Compact(params) => {
                 let id = self.stamps.operation();
@@ -63,18 +66,32 @@ impl Core {
             }
             _ => None,
         };
-        waiting.into_iter().filter_map(request).collect()
+        waiting.filter_map(request).collect()
     }
 
-    /// Starts and ends a compaction that was cancelled before its start was sent.
+    /// Starts and ends the compactions that were cancelled before their starts were sent. While the log is out a start
+    /// cannot be recorded: they are the next commands then.
+    fn begin_all_cancelled(&mut self, requests: Vec<Request>) {
+        requests.iter().for_each(|request| request.stop.request());
+        if self.listens() {
+            return requests.into_iter().for_each(|request| self.begin_cancelled(request));
+        }
+        for Request { id, kind, params, ticket, stop } in requests.into_iter().rev() {
+            let begin = move |core: &mut Self, ticket| {
+                core.begin_cancelled(Request { id, kind, params, ticket, stop });
+            };
+            self.queue.put_back(Command::with(begin), ticket);
+        }
+    }
+
     fn begin_cancelled(&mut self, request: Request) {
         let Request { id, kind, params, ticket, stop } = request;
-        stop.request();
         if !self.work.is_none() {
             return ticket.fail(&Failure::Cancelled);
         }
         let usage = self.state.usage();
         let opening = self.opening(kind, Place::Top(id), Asked::by(ticket, params.wait), usage, stop);
+        self.record(self.operations.unfinished_with(&opening));
         let operation = self.operations.start(opening);
         self.finish(operation, End::Cancelled);
     }
