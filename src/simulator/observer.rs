@@ -32,6 +32,7 @@ use file::File;
 use operations::Operations;
 use requests::{Asked, Requests};
 use serde_json::Value;
+pub use status::named;
 use status::StatusLine;
 use std::fmt;
 
@@ -202,6 +203,7 @@ impl Observer {
         self.status = StatusLine::default();
         self.cancels = Cancels::default();
         (self.shared, self.indexed, self.write_failed) = (None, false, false);
+        self.requests.opens();
         self.file.opens(disk, access)?;
         self.operations.opens(&disk.running(), access)
     }
@@ -209,21 +211,19 @@ impl Observer {
     /// An input goes into the core.
     pub fn feeds(&mut self, input: &Input) {
         match input {
+            Input::Cancel(_, ticket) => self.cancels.reaches(ticket.number(), &self.requests, &self.operations),
+            Input::RequestCancelled(request) => {
+                self.cancels.reaches(*request, &self.requests, &self.operations);
+            }
             Input::Reported(operation, Step::Request(_, Update::Spent(_))) => self.operations.spent(operation),
             Input::Log(..) => self.operations.log_is_back(),
             _ => {}
         }
     }
 
-    /// A request goes in. `session/cancel` is a request too; it takes effect with [`Self::cancels`].
+    /// A request is sent. `session/cancel` is a request too.
     pub fn sent(&mut self, request: TicketNumber, method: &'static str, params: &Value, sent: Sent) {
         self.requests.sent(request, method, params, sent);
-    }
-
-    /// A cancel reaches the session with the next input: the request itself, where it is a `session/cancel`, else the
-    /// request that the client cancels.
-    pub fn cancels(&mut self, request: TicketNumber) {
-        self.cancels.reaches(request, &mut self.requests, &self.operations);
     }
 
     /// An effect, before the world acts on it.
@@ -321,6 +321,7 @@ impl Observer {
         self.file.stays(disk, 0)?;
         self.requests.at_rest()?;
         self.operations.at_rest(&disk.running())?;
+        self.cancels.at_rest(&self.operations)?;
         if !self.write_failed {
             self.file.at_rest()?;
             self.operations.costs(&self.file)?;
@@ -370,10 +371,9 @@ impl Observer {
 
     /// A read that was sent behind an append sees it.
     fn sees_appends(&self, asked: &Asked) -> Verdict {
-        let reads = matches!(
-            asked.method,
-            "session/context" | "session/status" | "session/usage" | "session/entries" | "session/compact"
-        );
+        // Not a compaction: a cancel answers it out of turn.
+        let reads =
+            matches!(asked.method, "session/context" | "session/status" | "session/usage" | "session/entries");
         if !reads || !self.indexed {
             return Ok(());
         }
@@ -387,14 +387,14 @@ impl Observer {
         let asked = self.requests.answered(request)?;
         self.defect(answer, &asked)?;
         let result = match answer {
-            Answer::Failed(_) => return self.cancels.answered(&asked, None, &self.operations),
+            Answer::Failed(_) => return self.cancels.answered(&asked, None, &self.requests, &self.operations),
             Answer::Result(json) => serde_json::from_str(json.get()).unwrap_or_default(),
             Answer::Pieces(_) => Value::Null,
         };
         self.sees_appends(&asked)?;
         match asked.method {
             "session/append" => self.requests.appended(&asked, &result, &self.file)?,
-            "session/cancel" => self.cancels.answered(&asked, Some(&result), &self.operations)?,
+            "session/cancel" => self.cancels.answered(&asked, Some(&result), &self.requests, &self.operations)?,
             "session/compact" => self.operations.answered(&asked, &result)?,
             "session/context" => {
                 self.held(&asked)?;

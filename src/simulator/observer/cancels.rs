@@ -27,11 +27,13 @@ pub struct Cancels {
     reached: Option<Reached>,
     /// Operations that end before the input is done.
     due: Vec<OperationId>,
+    /// Operations that were named before their start, while the log was out. They start and end when it is back.
+    later: Vec<OperationId>,
 }
 
 impl Cancels {
     /// A cancel reaches the session.
-    pub fn reaches(&mut self, request: TicketNumber, requests: &mut Requests, operations: &Operations) {
+    pub fn reaches(&mut self, request: TicketNumber, requests: &Requests, operations: &Operations) {
         let Some(asked) = requests.open(request) else { return };
         if asked.method == "session/cancel" {
             let which = asked.params["operationId"].as_str().map(OperationId::from);
@@ -55,13 +57,25 @@ impl Cancels {
     }
 
     /// A request was answered; `None` for an error.
-    pub fn answered(&mut self, asked: &Asked, result: Option<&Value>, operations: &Operations) -> Verdict {
+    pub fn answered(
+        &mut self,
+        asked: &Asked,
+        result: Option<&Value>,
+        requests: &Requests,
+        operations: &Operations,
+    ) -> Verdict {
         let Some(reached) = self.reached.take_if(|reached| reached.request == asked.number) else { return Ok(()) };
         let cancelled = result.and_then(|result| result["cancelled"].as_array()).map(Vec::as_slice).unwrap_or_default();
         let ids: Vec<OperationId> =
             cancelled.iter().filter_map(|it| it["operationId"].as_str()).map(OperationId::from).collect();
         let left = operations.that_can_end(reached.which.as_ref()).find(|id| !ids.contains(id));
         require(left.is_none(), Rule::CancelNamesAll, || format!("cancel {} does not name {left:?}", asked.number))?;
+        let unstarted = ids.iter().filter(|id| !operations.is_open(id)).count();
+        let waiting = requests.compactions_before(asked.number).filter(|it| !operations.has_owner(*it)).count();
+        self.later.retain(|id| operations.outcome(id).is_none());
+        require(reached.which.is_some() || unstarted + self.later.len() >= waiting, Rule::CancelNamesAll, || {
+            format!("cancel {} names {unstarted} of {waiting} compactions that wait", asked.number)
+        })?;
         self.due.extend(ids);
         Ok(())
     }
@@ -76,10 +90,20 @@ impl Cancels {
         }
         for id in self.due.drain(..) {
             let outcome = operations.outcome(&id);
+            if outcome.is_none() && !operations.is_open(&id) && operations.log_is_out() {
+                self.later.push(id);
+                continue;
+            }
             require(outcome == Some(Outcome::Cancelled), Rule::CancelledEnds, || {
                 format!("{id:?} was cancelled, and its outcome is {outcome:?}")
             })?;
         }
         Ok(())
+    }
+
+    /// Nothing runs.
+    pub fn at_rest(&self, operations: &Operations) -> Verdict {
+        let open = self.later.iter().find(|id| operations.outcome(id) != Some(Outcome::Cancelled));
+        require(open.is_none(), Rule::CancelledEnds, || format!("{open:?} was cancelled and never ended"))
     }
 }

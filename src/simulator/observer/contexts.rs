@@ -226,7 +226,12 @@ fn complete(context: &Context, messages: &[Value], file: &File, indexed: bool) -
         require(there, Rule::NoMessageLost, || format!("the user's newest message is gone: {}", newest.line()))?;
     }
     for id in &told.pinned {
-        let text = file.newest(id).and_then(|place| file.entry(place)).map(|entry| entry.pinned_text());
+        let entry = file.newest(id).and_then(|place| file.entry(place));
+        // A provider takes no result without its call, and no call without its result.
+        if entry.is_some_and(|entry| entry.is_from(Role::ToolResult) || entry.is_from(Role::Assistant)) {
+            continue;
+        }
+        let text = entry.map(|entry| entry.pinned_text());
         let there = shown.contains(&id) || text.as_ref().is_some_and(|text| says(text));
         require(there, Rule::PinsStay, || format!("{id:?} is pinned and not in the context: {text:?}"))?;
     }

@@ -103,7 +103,9 @@ impl File {
         };
         let ours = self.undo_is_out || self.given.contains(&entry.id);
         self.another_wrote |= !ours;
-        let parent = entry.parent.as_ref().and_then(|parent| self.newest.get(parent).copied());
+        // A parent that no earlier line has is the entry before.
+        let before = || self.lines.iter().rposition(|line| line.entry.is_some());
+        let parent = entry.parent.as_ref().and_then(|parent| self.newest.get(parent).copied().or_else(before));
         let before = self.lines.last().filter(|line| line.written_by == Writer::Session);
         if let Some(before) = before.and_then(|line| line.entry.as_ref())
             && ours

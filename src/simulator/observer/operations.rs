@@ -100,6 +100,21 @@ impl Operations {
         self.ended.get(id).copied()
     }
 
+    /// Whether the start of an operation was sent, and not its end.
+    pub fn is_open(&self, id: &OperationId) -> bool {
+        self.open.iter().any(|open| open.id == *id)
+    }
+
+    /// Whether an open operation ends with a request.
+    pub fn has_owner(&self, request: TicketNumber) -> bool {
+        self.open.iter().any(|open| open.owner == Some(request))
+    }
+
+    /// Whether the log is out with work.
+    pub fn log_is_out(&self) -> bool {
+        self.log_is_out
+    }
+
     /// Whether an operation is one that the life before left.
     pub fn is_left_behind(&self, about: &About) -> bool {
         about.operation.as_ref().is_some_and(|id| self.left_behind.contains(id))

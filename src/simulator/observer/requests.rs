@@ -99,6 +99,13 @@ impl Requests {
         before.find(|asked| asked.method == "session/append").map(|asked| asked.number)
     }
 
+    /// The open requests for a compaction that were sent before a request.
+    pub fn compactions_before(&self, number: TicketNumber) -> impl Iterator<Item = TicketNumber> {
+        let before = self.open.range(..number).map(|(_, asked)| asked);
+        let compactions = before.filter(|it| it.method == "session/compact" && it.params["dryRun"] != true);
+        compactions.map(|asked| asked.number)
+    }
+
     /// The requests for a compaction that are answered at its end, oldest first.
     pub fn waiting_for_compaction(&self) -> impl Iterator<Item = &Asked> {
         self.open.values().filter(|asked| asked.waits_for_compaction())
@@ -153,10 +160,11 @@ impl Requests {
             format!("append {} is answered before append {earlier:?}", asked.number)
         })?;
         if let Some(parent) = asked.params["parentEntryId"].as_str() {
-            let above = file.first_above(place, |entry| !entry.is_marker()).map(|entry| entry.id.clone());
+            // Lines for other programs that belong to the parent stand between.
+            let above = file.first_above(place, |entry| entry.id.as_str() == parent || !entry.is_marker());
+            let above = above.map(|entry| entry.id.clone());
             require(above == Some(parent.into()), Rule::Chained, || format!("{id:?} follows {above:?}, not {parent}"))?;
-        }
-        if let Some(expected) = asked.params["expectedLeafId"].as_str().map(EntryId::from) {
+        } else if let Some(expected) = asked.params["expectedLeafId"].as_str().map(EntryId::from) {
             let changed = |entry: &crate::conversation::entry::Entry| {
                 entry.id == expected || entry.in_context() || entry.rewrites()
             };
@@ -181,11 +189,15 @@ impl Requests {
         })
     }
 
+    /// A life begins. Requests that were sent to the one before are still answered.
+    pub fn opens(&mut self) {
+        self.newest_append = None;
+    }
+
     /// The process dies: its requests are never answered.
     pub fn crashed(&mut self) {
         self.open.clear();
         self.left.clear();
-        self.newest_append = None;
     }
 
     /// Nothing is open.

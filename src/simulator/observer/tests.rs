@@ -346,6 +346,11 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         let cancel = play.cancel(json!({}));
         play.answer(cancel, &json!({"cancelled": []}))
     }),
+    (Rule::CancelNamesAll, "a compaction that waits goes on", |play| {
+        play.send("session/compact", json!({}));
+        let cancel = play.cancel(json!({}));
+        play.answer(cancel, &json!({"cancelled": []}))
+    }),
     (Rule::CancelledEnds, "a cancelled operation does not end", |play| {
         play.started("a")?;
         let cancel = play.cancel(json!({"operationId": "a"}));
@@ -358,7 +363,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.publish(compacting(Some("a")))?;
         play.status(compacting(None))?;
         play.emit(Some("a"), start())?;
-        play.observer.cancels(request);
+        play.observer.feeds(&Input::RequestCancelled(request));
         play.done()
     }),
     (Rule::CancelledWritesNothing, "a cancelled compaction is in the file", |play| {

@@ -12,6 +12,7 @@ use crate::{
     },
     session::{
         core::Moment,
+        effects::Effects,
         jobs::{Job, PlanOrder},
         log_work::{AppendWork, LogFacts, LogWork},
         open::Opened,
@@ -247,7 +248,8 @@ impl Play {
 
     pub fn cancel(&mut self, params: Value) -> TicketNumber {
         let request = self.send("session/cancel", params);
-        self.observer.cancels(request);
+        let ticket = Effects::default().ticket(request, Sent::Alone);
+        self.observer.feeds(&Input::Cancel(None, ticket));
         request
     }
 
