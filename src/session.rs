@@ -5,6 +5,7 @@
 
 pub mod core;
 pub mod effects;
+pub mod fault;
 pub mod handle;
 pub mod jobs;
 pub mod kind;

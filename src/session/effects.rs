@@ -12,6 +12,7 @@ use crate::{
         events::Event,
         types::{CancelAnswer, Cancelled, Status, StatusAnswer, SubscribeParams},
     },
+    session::fault::{Fault, planted},
     wire::{outbox::About, transport::Piece},
 };
 use serde::Serialize;
@@ -228,7 +229,12 @@ impl Ticket {
     fn close(&mut self, answer: Answer) {
         if std::mem::take(&mut self.open) {
             let mut list = self.effects.list();
-            list.cancelled.remove(&self.number);
+            if !planted(Fault::CancelledRemembered) {
+                list.cancelled.remove(&self.number);
+            }
+            if planted(Fault::AnsweredTwice) {
+                list.effects.push(Effect::Answer(self.number, Answer::ok(&())));
+            }
             list.effects.push(Effect::Answer(self.number, answer));
         }
     }

@@ -3,6 +3,7 @@
 
 use super::{
     effects::{Effect, Effects, Ticket},
+    fault::{Fault, planted},
     kind::OperationKind,
     operations::{self, Asked, Cancelling, End, Key, Kind, Opening, Operations, Place, Step},
     stop::Stop,
@@ -214,7 +215,7 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
 
     /// Sends an event of this operation, unless it has ended.
     pub fn emit(&self, event: Event) {
-        if self.is_open() {
+        if self.is_open() || planted(Fault::LateResult) {
             self.operations.outlet.perform(Step::Emit(Some(self.id.clone()), event));
         }
     }
@@ -245,7 +246,7 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
 
     /// Sends the outcome of a repeated request.
     pub fn retry_ends(&self, source: RetrySource, attempt: u32, failure: Option<&Failure>) {
-        if self.operations.lock().operations.retry_ends(self.key, source, attempt) {
+        if self.operations.lock().operations.retry_ends(self.key, source, attempt) && !planted(Fault::LostRetryEnd) {
             self.emit(operations::retry_end(source, attempt, failure));
         }
     }

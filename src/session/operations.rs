@@ -7,7 +7,10 @@
 #[cfg(test)]
 mod model;
 
-use super::stop::Stop;
+use super::{
+    fault::{Fault, planted},
+    stop::Stop,
+};
 use crate::{
     ids::OperationId,
     log::lock::Unfinished,
@@ -289,11 +292,14 @@ impl<K: Kind, W> Operations<K, W> {
         steps.extend(answers);
         if self.sent != status {
             self.sent = status.clone();
-            let hidden = !introduced && status.operation_id.as_ref() == Some(&of);
+            let hidden = !introduced && !planted(Fault::NamedTooEarly) && status.operation_id.as_ref() == Some(&of);
             let operation_id = status.operation_id.filter(|_| !hidden);
             steps.push(Step::Emit(None, Event::StatusChanged { status: Status { operation_id, ..status } }));
         }
         steps.extend(event.map(|event| Step::Emit(Some(of.clone()), event)));
+        if planted(Fault::StatusAfterStart) {
+            steps.rotate_left(1);
+        }
         if too_late {
             steps.extend(self.end(key, End::Cancelled, None, Vec::new(), started));
         }
@@ -553,6 +559,9 @@ impl<K: Kind, W> Operations<K, W> {
         let status = self.status();
         let mut steps = vec![Step::Publish(status.clone())];
         let answers = ends(closed, usage, now, &mut steps);
+        if planted(Fault::SettledEarly) {
+            steps.push(Step::Emit(None, Event::Settled { aborted }));
+        }
         if self.sent != status {
             self.sent = status.clone();
             steps.push(Step::Emit(None, Event::StatusChanged { status }));
@@ -563,6 +572,15 @@ impl<K: Kind, W> Operations<K, W> {
         }
         if was_busy && self.busy().is_none() {
             steps.push(Step::Emit(None, Event::Settled { aborted }));
+            if planted(Fault::SettledTwice) {
+                steps.push(Step::Emit(None, Event::Settled { aborted }));
+            }
+        }
+        if planted(Fault::StatusAfterEnd) {
+            steps.rotate_left(1);
+        }
+        if planted(Fault::AnsweredBeforeEnd) {
+            return answers.into_iter().chain(steps).collect();
         }
         steps.extend(answers);
         steps
@@ -578,14 +596,22 @@ fn ends<K: Kind, W>(
 ) -> Steps<K, W> {
     let mut answers = Vec::new();
     for Closed { open, end } in closed {
-        open.stop.request();
+        if !planted(Fault::JobGoesOn) {
+            open.stop.request();
+        }
         for (source, attempt) in open.retries {
             let cancelled = Failure::Cancelled;
             let event = retry_end(source, attempt, Some(&cancelled));
             steps.push(Step::Emit(Some(open.id.clone()), event));
         }
         let duration = now.saturating_duration_since(open.started);
-        let event = open.kind.end(&Ended { end: &end, usage: usage.unwrap_or(&open.usage), duration });
+        let event = open
+            .kind
+            .end(&Ended { end: &end, usage: usage.unwrap_or(&open.usage), duration })
+            .filter(|_| !planted(Fault::LostEnd));
+        if planted(Fault::SecondEnd) {
+            steps.extend(event.clone().map(|event| Step::Emit(Some(open.id.clone()), event)));
+        }
         steps.extend(event.map(|event| Step::Emit(Some(open.id.clone()), event)));
         let answered = open.waiting.into_iter().map(|request| Step::Answer(request, open.kind.ended(&open.id, &end)));
         answers.extend(answered);

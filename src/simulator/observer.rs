@@ -32,8 +32,8 @@ use file::File;
 use operations::Operations;
 use requests::{Asked, Requests};
 use serde_json::Value;
-pub use status::named;
 use status::StatusLine;
+pub use status::named;
 use std::fmt;
 
 /// The rules. Each fails for one reason.
@@ -372,8 +372,7 @@ impl Observer {
     /// A read that was sent behind an append sees it.
     fn sees_appends(&self, asked: &Asked) -> Verdict {
         // Not a compaction: a cancel answers it out of turn.
-        let reads =
-            matches!(asked.method, "session/context" | "session/status" | "session/usage" | "session/entries");
+        let reads = matches!(asked.method, "session/context" | "session/status" | "session/usage" | "session/entries");
         if !reads || !self.indexed {
             return Ok(());
         }

@@ -13,6 +13,7 @@ use crate::{
     session::{
         core::{Core, LogState},
         effects::{Effect, Ticket},
+        fault::{Fault, planted},
         jobs::Job,
         kind::OperationKind,
         log_work::LogWork,
@@ -222,7 +223,7 @@ impl Core {
 
     /// Sends the ends of operations whose process died before it ended them.
     pub(super) fn end_interrupted(&mut self, left_behind: Vec<Unfinished>) {
-        if left_behind.is_empty() {
+        if left_behind.is_empty() || planted(Fault::LostEndOfCrash) {
             return;
         }
         for (operation, event) in interrupted::<OperationKind>(left_behind, &self.sent_usage) {
@@ -239,7 +240,8 @@ impl Core {
 
     /// Records these operations in the lock.
     pub(super) fn record(&mut self, operations: Vec<Unfinished>) {
-        if self.listens() {
+        let skipped = if operations.is_empty() { Fault::RecordStays } else { Fault::StartNotRecorded };
+        if self.listens() && !planted(skipped) {
             self.effects.push(Effect::Record(operations));
         }
     }

@@ -4,6 +4,7 @@ use crate::{
     ask::spent::Spent,
     conversation::entry::{Entry, Stamps},
     ids::{EntryId, OperationId},
+    session::fault::{Fault, planted},
 };
 use std::sync::Arc;
 
@@ -47,6 +48,9 @@ impl Costs {
                 parent = Some(id);
                 entries.push(Arc::new(entry));
             }
+        }
+        if planted(Fault::CostDropped) {
+            entries.pop();
         }
         CostEntries { costs, entries }
     }

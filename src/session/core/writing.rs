@@ -20,6 +20,7 @@ use crate::{
             commands::{append, entries},
         },
         effects::{Effect, Ticket},
+        fault::{Fault, planted},
         log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork},
     },
     wire::{outbox::About, transport},
@@ -66,6 +67,9 @@ impl Core {
             Write::Edit { staged, .. } if staged.undoing.is_some() => self.undo_work(staged),
             write => self.append_work(write),
         };
+        if planted(Fault::AnnouncedBeforeWrite) {
+            write.entries().iter().for_each(|entry| self.announce(entry, None));
+        }
         self.log_out(work, Some(write));
     }
 
@@ -151,7 +155,9 @@ impl Core {
             for entry in write.entries() {
                 let spot = Spot { offset, length: entry.line().len() as u32 };
                 offset += u64::from(spot.length) + 1;
-                history.push(entry, Some(spot));
+                if !planted(Fault::ForgottenEntry) || entry.is_marker() {
+                    history.push(entry, Some(spot));
+                }
             }
             match path {
                 None => {}
@@ -164,7 +170,12 @@ impl Core {
             history.complete();
         });
         match write {
-            Write::Appends(appends) => appends.into_iter().for_each(|append| self.appended(append)),
+            Write::Appends(mut appends) => {
+                if planted(Fault::AppendsReversed) {
+                    appends.reverse();
+                }
+                appends.into_iter().for_each(|append| self.appended(append));
+            }
             Write::Compaction { costs, entry, mirrors, draft } => {
                 self.compacted(&costs.entries, &entry, &mirrors, &draft.made, Ok(()));
             }
@@ -220,13 +231,16 @@ impl Core {
         self.learn_from(&staged.entries);
         self.count();
         let usage = self.state.usage();
+        if planted(Fault::EventBeforeAnswer) {
+            staged.entries.iter().for_each(|entry| self.announce(entry, None));
+        }
         ticket.ok(&AppendAnswer {
             entry_ids: staged.entries.iter().filter(|entry| !entry.is_marker()).map(|entry| entry.id.clone()).collect(),
             leaf_entry_id: self.state.visible_leaf(),
             usage: usage.clone(),
             next: Next::None,
         });
-        for entry in &staged.entries {
+        for entry in staged.entries.iter().skip(usize::from(planted(Fault::NotAnnounced))) {
             self.announce(entry, None);
         }
         self.send_usage(usage);
@@ -295,6 +309,9 @@ impl Core {
             self.state.stored_data();
         }
         self.count();
+        if planted(Fault::NeverAnswered) {
+            return std::mem::forget(ticket);
+        }
         ticket.answer(edit.answer(self, &staged));
         for entry in &staged.entries {
             self.announce(entry, None);

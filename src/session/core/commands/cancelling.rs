@@ -11,6 +11,7 @@ use crate::{
             work::{Request, Work},
         },
         effects::{Ticket, TicketNumber},
+        fault::{Fault, planted},
         operations::{Asked, Cancelling, End, Kind as _, Place},
         stop::Stop,
     },
@@ -20,6 +21,11 @@ impl Core {
     /// Cancels the operation with this id, or without one all that runs and the compactions that wait for their turn. The
     /// answer goes out before the end events.
     pub(in crate::session::core) fn cancel(&mut self, which: Option<&OperationId>, ticket: Ticket) {
+        if planted(Fault::CancelQueues) && !self.listens() {
+            let which = which.cloned();
+            let later = move |core: &mut Self, ticket| core.cancel(which.as_ref(), ticket);
+            return self.queue.put_back(Command::with(later), ticket);
+        }
         let cancelling = self.operations.cancel(which);
         let mut unstarted: Vec<Request> = self.work.take_unstarted(which).into_iter().collect();
         if which.is_none() {
@@ -27,7 +33,8 @@ impl Core {
         }
         let named =
             |request: &Request| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
-        ticket.cancelled_these(cancelling.named.iter().cloned().chain(unstarted.iter().map(named)).collect());
+        let all = cancelling.named.iter().cloned().chain(unstarted.iter().map(named));
+        ticket.cancelled_these(all.filter(|_| !planted(Fault::CancelNamesNothing)).collect());
         self.end_cancelled(cancelling);
         self.begin_all_cancelled(unstarted);
     }
@@ -45,7 +52,7 @@ impl Core {
             return;
         }
         self.operations.end_cancelled(cancelling, &self.sent_usage);
-        if self.work.operation().is_some_and(|operation| !operation.is_open()) {
+        if self.work.operation().is_some_and(|operation| !operation.is_open()) && !planted(Fault::LateResult) {
             self.work = Work::None;
         }
         self.record_running();

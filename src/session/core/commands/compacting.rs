@@ -33,6 +33,7 @@ use crate::{
             work::{Request, Work},
         },
         effects::{Answer, Ticket},
+        fault::{Fault, planted},
         jobs::{self, DraftOrder, Job, PlanMade, PlanOrder, defect},
         kind::OperationKind,
         operation::Operation,
@@ -168,7 +169,7 @@ impl Core {
             }
         };
         let end = match result {
-            _ if operation.stop.requested() => End::Cancelled,
+            _ if operation.stop.requested() && !planted(Fault::LateResult) => End::Cancelled,
             Ok(draft) => {
                 if draft.made.by.is_none() {
                     operation.progress(Stage::Summarizing, 1, 1);
@@ -202,12 +203,13 @@ impl Core {
 
     /// Writes a draft, if the entries that it covers did not change.
     pub(in crate::session::core) fn commit(&mut self, operation: Operation, draft: Draft) {
-        if operation.stop.requested() {
+        if operation.stop.requested() && !planted(Fault::LateResult) {
             return self.finish(operation, End::Cancelled);
         }
         let path = self.state.path();
         let covered = draft.plan.path();
-        if !path.grew_from(covered) || path.compaction() != covered.compaction() {
+        let grew = path.grew_from(covered) && path.compaction() == covered.compaction();
+        if !grew && !(planted(Fault::ChangedPathCovered) && path.len() >= covered.len()) {
             let leaf = self.state.visible_leaf();
             return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
         }
@@ -270,7 +272,9 @@ impl Core {
             self.announce(entry, Some(operation.id.clone()));
         }
         self.sent_usage = self.state.usage();
-        operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });
+        if !planted(Fault::NoUsageBeforeEnd) {
+            operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });
+        }
         let end = match sent(entry, made) {
             Some(result) => End::Completed(result),
             None => End::Failed(defect()),

@@ -18,6 +18,7 @@ use crate::{
             queue,
         },
         effects::{Answer, Ticket},
+        fault::{Fault, planted},
         state::View,
     },
     wire::transport::Piece,
@@ -29,7 +30,7 @@ impl SessionMethod for SessionContext {
         if ticket.cancelled() {
             return ticket.fail(&Failure::Cancelled);
         }
-        if params.wait != Some(true) || core.work.is_none() {
+        if params.wait != Some(true) || core.work.is_none() || planted(Fault::ContextNotHeld) {
             return core.answer_context(params, ticket);
         }
         if core.held.len() >= queue::FULL {

@@ -1,0 +1,110 @@
+//! Faults that tests plant into a session, to see that the simulator finds them. A build without tests has none.
+
+/// A fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// An append is announced before it is answered.
+    EventBeforeAnswer,
+    /// Entries are announced before their write.
+    AnnouncedBeforeWrite,
+    /// The first entry of an append is not announced.
+    NotAnnounced,
+    /// Written entries are not taken into the path.
+    ForgottenEntry,
+    /// Pipelined appends are answered in reverse.
+    AppendsReversed,
+    /// An append with `expectedLeafId` is written in any case.
+    ExpectedLeafIgnored,
+    /// A request that writes is not answered.
+    NeverAnswered,
+    /// A request is answered twice.
+    AnsweredTwice,
+    /// An operation has no end event.
+    LostEnd,
+    /// The operations of a process that died have no end events.
+    LostEndOfCrash,
+    /// An operation has two end events.
+    SecondEnd,
+    /// The result of a cancelled draft is written.
+    LateResult,
+    /// A retry has no end event.
+    LostRetryEnd,
+    /// The job of an ended operation goes on.
+    JobGoesOn,
+    /// A start is not in the lock.
+    StartNotRecorded,
+    /// The lock lists an operation that has ended.
+    RecordStays,
+    /// The status is published behind the start event.
+    StatusAfterStart,
+    /// The status is published behind the end event.
+    StatusAfterEnd,
+    /// `status_changed` names an operation that its start introduces.
+    NamedTooEarly,
+    /// `settled` is sent before `status_changed`.
+    SettledEarly,
+    /// `settled` is sent twice.
+    SettledTwice,
+    /// Waiting requests are answered before the end event.
+    AnsweredBeforeEnd,
+    /// A compaction ends without `usage_updated`.
+    NoUsageBeforeEnd,
+    /// A cancel waits for its turn in the queue.
+    CancelQueues,
+    /// A cancel does not name what it ends.
+    CancelNamesNothing,
+    /// A context that waits is answered during a compaction.
+    ContextNotHeld,
+    /// Cancelled requests are remembered for ever.
+    CancelledRemembered,
+    /// The last cost of a compaction is not written.
+    CostDropped,
+    /// A compaction is written though its path has changed.
+    ChangedPathCovered,
+}
+
+#[cfg(not(any(test, feature = "simulator")))]
+mod switch {
+    use super::Fault;
+
+    /// Whether a fault is planted.
+    #[must_use]
+    pub const fn planted(_: Fault) -> bool {
+        false
+    }
+}
+
+#[cfg(any(test, feature = "simulator"))]
+mod switch {
+    use super::Fault;
+    use std::cell::Cell;
+
+    thread_local! {
+        static PLANTED: Cell<Option<Fault>> = const { Cell::new(None) };
+    }
+
+    /// Whether a fault is planted.
+    #[must_use]
+    pub fn planted(fault: Fault) -> bool {
+        PLANTED.get() == Some(fault)
+    }
+
+    /// A planted fault. Dropping it takes the fault out.
+    #[derive(Debug)]
+    pub struct Planted(());
+
+    /// Plants a fault into the sessions of this thread.
+    #[must_use]
+    pub fn plant(fault: Fault) -> Planted {
+        PLANTED.set(Some(fault));
+        Planted(())
+    }
+
+    impl Drop for Planted {
+        fn drop(&mut self) {
+            PLANTED.set(None);
+        }
+    }
+}
+
+pub use switch::*;
