@@ -309,10 +309,10 @@ impl Core {
             self.state.stored_data();
         }
         self.count();
-        if planted(Fault::NeverAnswered) {
-            return std::mem::forget(ticket);
+        match edit.answer(self, &staged) {
+            _ if planted(Fault::NeverAnswered) => std::mem::forget(ticket),
+            answer => ticket.answer(answer),
         }
-        ticket.answer(edit.answer(self, &staged));
         for entry in &staged.entries {
             self.announce(entry, None);
         }
