@@ -2,7 +2,9 @@
 
 use crate::{
     conversation::{
+        context,
         entry::{Entry, PINNED_TEXT, Stamps},
+        message::outline::Role,
         path::Pin,
         tokens::Estimator,
     },
@@ -48,7 +50,8 @@ impl EditMethod for SessionPin {
                         .into());
                     }
                 };
-                if !entry.in_context() || entry.outline().is_some_and(|outline| outline.failed) {
+                let failed = entry.outline().is_some_and(|outline| outline.failed);
+                if !entry.in_context() || failed || is_stray(state, &entry) {
                     let what = "only messages that are sent to a model can be pinned";
                     return Err(Failure::params("entryId", what).into());
                 }
@@ -120,6 +123,17 @@ fn look_up(state: &State, id: &EntryId) -> Result<Arc<Entry>, NotStaged> {
     let index = state.history().index().ok_or(NotStaged::NeedsIndex)?;
     let place = index.find(id).ok_or_else(|| Failure::no_entry(id))?;
     Err(NotStaged::NeedsEntries(Fetch::Entry(id.clone(), state.history().wanted([place]))))
+}
+
+/// Whether an entry is the result of a call that does not exist: no context has it.
+fn is_stray(state: &State, entry: &Entry) -> bool {
+    let path = state.path();
+    let kept = path.position(&entry.id).is_some_and(|place| place >= path.first_kept());
+    kept && entry.is_from(Role::ToolResult)
+        && !context::build(path, &state.settings().prompts)
+            .messages()
+            .iter()
+            .any(|message| message.entry_shown() == Some(&entry.id))
 }
 
 /// The next pin on the path behind an entry that was compacted away.
