@@ -3,13 +3,20 @@
 //! Built for tests, or with the feature `simulator`. Time is in [`crate::ask::virtual_clock`], because requests to models are
 //! tested on it too.
 
+pub mod action;
+pub mod client;
 pub mod models;
 pub mod observer;
 pub mod pool;
 pub mod script;
+pub mod seeds;
+pub mod setup;
 pub mod shrink;
 pub mod tasks;
 mod texts;
+pub mod view;
+pub mod words;
+pub mod world;
 
 #[cfg(test)]
 mod tests;

@@ -245,6 +245,12 @@ impl Disk {
         bytes.look(synced, look)
     }
 
+    /// Whether a log owns the file.
+    #[must_use]
+    pub fn is_owned(&self) -> bool {
+        self.content().owner.is_some()
+    }
+
     /// Operations of the lock's record, outer ones first: those that the next owner finds.
     #[must_use]
     pub fn running(&self) -> Vec<Unfinished> {

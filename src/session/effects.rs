@@ -145,7 +145,7 @@ impl Effects {
 }
 
 /// The way in which a request was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sent {
     /// By itself.

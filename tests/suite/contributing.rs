@@ -18,6 +18,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("SessionCancel", "src/wire/rpc.rs"),
     ("CancelLsp", "src/wire/caller.rs"),
     ("SettingsSet", "src/session/core/commands/settings.rs"),
+    ("SettingsSet", "src/simulator/world/requests.rs"),
     ("SessionLoad", "src/session/recording/requests.rs"),
     ("ModelsList", "src/session/recording/requests.rs"),
     ("SettingsGet", "src/session/recording/requests.rs"),

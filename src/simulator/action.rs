@@ -1,0 +1,541 @@
+//! The actions of clients and of the surroundings of a session, as data. A failing run is a scenario that can be written to
+//! a file, made smaller and committed. Entries, requests and operations are named by their order, never by their ids.
+
+use super::script::Script;
+use crate::session::effects::Sent;
+use serde::{Deserialize, Serialize};
+
+/// A whole run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Scenario {
+    /// Decides ids, delays and the order of results.
+    pub seed: u64,
+    /// The session and its surroundings at first.
+    pub setup: Setup,
+    /// The actions in their order.
+    pub actions: Vec<Action>,
+}
+
+/// A session before the first action.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Setup {
+    /// Rights on the file.
+    pub rights: Rights,
+    /// Entries in the file.
+    pub history: u32,
+    /// Decides these entries.
+    pub history_seed: u64,
+    /// Time at which the index is built.
+    pub indexed: Indexed,
+    /// Estimator of tokens.
+    pub counts: Counts,
+    /// Window of the session's model, in tokens.
+    pub window: u64,
+    /// `compaction.keepRecentTokens` of the settings.
+    pub keep_recent: u64,
+    /// Number of models of the settings. The first is the session's.
+    pub models: u32,
+    /// Way of the models.
+    pub way: Way,
+    /// Answers of the models.
+    pub script: Script,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            rights: Rights::Write,
+            history: 0,
+            history_seed: 0,
+            indexed: Indexed::Later,
+            counts: Counts::Chars,
+            window: 16_000,
+            keep_recent: 1_000,
+            models: 1,
+            way: Way::Provider,
+            script: Script::default(),
+        }
+    }
+}
+
+/// Rights with which a session is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rights {
+    /// The file is owned.
+    Write,
+    /// The file is read and followed.
+    Read,
+    /// There is no file.
+    Ephemeral,
+}
+
+/// Time at which the index is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Indexed {
+    /// At the opening.
+    AtOnce,
+    /// When it is needed, or the session is idle.
+    Later,
+}
+
+/// Estimator of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counts {
+    /// A quarter of the characters.
+    Chars,
+    /// The tokenizer, whose tables are loaded by the first count.
+    Tokenizer,
+}
+
+/// Way to the models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// At their provider.
+    Provider,
+    /// By the client.
+    Client,
+}
+
+/// An action.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// The session handles so many inputs, as long as it has some without waiting.
+    Steps(u32),
+    /// The time passes, in milliseconds.
+    Wait(u64),
+    /// A request. The session handles nothing before the next action.
+    Send(Request, Sent),
+    /// `session/cancel`.
+    Cancel(WhichOperation),
+    /// `$/cancelRequest` of an open request, counted from the newest.
+    CancelRequest(u32),
+    /// The settings below the session's own.
+    Layers(Tuning),
+    /// Another session learned the window of the session's model, in tokens.
+    WindowLearned(u64),
+    /// Bytes that the other sessions keep in memory.
+    AwakeElsewhere(u64),
+    /// The file was touched.
+    FileTouched,
+    /// Another program writes to the file.
+    Other(OtherWrite),
+    /// The disk has room for so many bytes only.
+    Room(u32),
+    /// The disk has room again.
+    MakeRoom,
+    /// The next fsync fails.
+    FailSync(Unsynced),
+    /// The time of day jumps, in milliseconds.
+    WallJumps(i64),
+    /// The daemon asks the session to end when it is idle.
+    Finish,
+    /// The daemon asks the session to end now.
+    Stop,
+    /// The process is killed after so many effects, and the session is opened again.
+    Crash(u32),
+    /// The process is killed in the next append, which leaves this number of bytes, and the session is opened again.
+    Tear(u32),
+    /// A session that has ended is opened again.
+    Open(Rights),
+}
+
+/// Bytes behind the last fsync, when one fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unsynced {
+    /// They are in the file.
+    Kept,
+    /// They are gone.
+    Lost,
+}
+
+/// An operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhichOperation {
+    /// All.
+    All,
+    /// A known one, counted from the newest.
+    Newest(u32),
+    /// A missing one.
+    Unknown,
+}
+
+/// An entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Which {
+    /// The last leaf that the client was told.
+    Leaf,
+    /// A known one, counted from the newest.
+    Newest(u32),
+    /// A known one, counted from the oldest.
+    Oldest(u32),
+    /// A missing one.
+    Unknown,
+}
+
+/// A change of settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tuning {
+    /// The settings of the setup.
+    None,
+    /// `compaction.keepRecentTokens`.
+    KeepRecent(u64),
+    /// The window of the session's model, in tokens.
+    Window(u64),
+    /// `compaction.thresholdPercent`.
+    ThresholdPercent(i64),
+    /// `compaction.enabled: false`.
+    NoCompaction,
+    /// No model at all.
+    NoModels,
+    /// An invalid value. Only `settings/set` sends it.
+    Invalid,
+}
+
+/// Writing by another program.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OtherWrite {
+    /// Whole entries, each behind the one before.
+    Entries {
+        /// Parent of the first.
+        parent: Which,
+        /// Their content.
+        messages: Vec<Said>,
+    },
+    /// Whole entries right before the session's next append.
+    Race {
+        /// Parent of the first.
+        parent: Which,
+        /// Their content.
+        messages: Vec<Said>,
+    },
+    /// The beginning of an entry behind the leaf, in percent of its line.
+    Half(u8),
+    /// The rest of it.
+    Rest,
+    /// Bytes that are no entry, on a line of their own.
+    Garbage,
+}
+
+/// A request to the session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// `session/append`
+    Append {
+        /// The messages.
+        messages: Vec<Said>,
+        /// `parentEntryId`
+        parent: Option<Which>,
+        /// `expectedLeafId`
+        expected: Option<Which>,
+    },
+    /// `session/compact`
+    Compact(Compacting),
+    /// `session/undo_compaction`
+    Undo,
+    /// `session/pin`
+    Pin(Pinned),
+    /// `session/unpin`
+    Unpin(Pinned),
+    /// `session/label`, with a label or null
+    Label(Which, Option<u32>),
+    /// `session/prune`
+    Prune {
+        /// `protectTokens`
+        protect: Option<u64>,
+        /// `minimumSavings`
+        minimum: Option<u64>,
+        /// `dryRun`
+        dry_run: Option<bool>,
+    },
+    /// `session/configure`
+    Configure(Configured),
+    /// `settings/set` of the session
+    Set(Tuning),
+    /// `settings/get`
+    Settings,
+    /// `session/context`
+    Context {
+        /// `leafEntryId`
+        leaf: Option<Which>,
+        /// `format`
+        format: Option<Format>,
+        /// `wait`
+        wait: Option<bool>,
+    },
+    /// `session/entries`
+    Entries {
+        /// `since`
+        since: Option<Which>,
+        /// `branch: "all"`
+        all: bool,
+        /// `limit`
+        limit: Option<u32>,
+    },
+    /// `session/entry`
+    Entry(Which),
+    /// `session/tree`
+    Tree(Option<Which>),
+    /// `session/search`
+    Search(u32),
+    /// `session/usage`
+    Usage,
+    /// `session/status`
+    Status,
+    /// `session/subscribe`
+    Subscribe,
+    /// `session/unsubscribe`
+    Unsubscribe,
+    /// `session/clear_queue`
+    ClearQueue,
+    /// `session/load` of the open session
+    Load,
+    /// `settings/set` of the project, which the daemon answers
+    HandOver,
+    /// `session/close`
+    Close,
+}
+
+/// Params of `session/compact`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Compacting {
+    /// Whether the answer comes at the end.
+    pub wait: Option<bool>,
+    /// Whether only the plan is wanted.
+    pub dry_run: Option<bool>,
+    /// Method of the summary.
+    pub method: Option<Method>,
+    /// Size of the newest messages that are kept.
+    pub keep_recent_tokens: Option<u64>,
+    /// Whether there are instructions.
+    pub instructions: Option<u32>,
+    /// Expected leaf.
+    pub expected: Option<Which>,
+    /// Whether an agent asks.
+    pub by_agent: bool,
+}
+
+/// Method of a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// A model.
+    Llm,
+    /// No model.
+    Extractive,
+}
+
+/// A pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pinned {
+    /// An entry.
+    Entry(Which),
+    /// The text of this number, of so many characters.
+    Text(u32, u32),
+}
+
+/// A change by `session/configure`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Configured {
+    /// The model of this number.
+    Model(u32),
+    /// No model, which is invalid.
+    NoModel,
+    /// A thinking level, or none.
+    Thinking(Option<u32>),
+    /// A title, or none.
+    Title(Option<u32>),
+    /// A system prompt of so many characters, or none.
+    Prompt(Option<u32>),
+    /// So many tools.
+    Tools(u32),
+    /// Model, title and prompt.
+    All(u32),
+    /// Nothing.
+    Nothing,
+}
+
+/// Format of a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// pi's messages.
+    Messages,
+    /// Anthropic's body.
+    Anthropic,
+    /// OpenAI's chat body.
+    OpenaiChat,
+    /// OpenAI's responses body.
+    OpenaiResponses,
+    /// Google's body.
+    Google,
+}
+
+/// A message. Texts have so many characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// A user message.
+    User(u32),
+    /// An answer.
+    Answer(u32, Reported),
+    /// An answer that was cut off by its limit.
+    CutOff(u32, Reported),
+    /// A failed answer.
+    Failed(Error, Reported),
+    /// An aborted answer.
+    Aborted(u32),
+    /// An answer with so many calls.
+    Calls(u32, Reported),
+    /// The result of an open call, counted from the newest.
+    Result(u32, u32),
+    /// The result of a call that does not exist.
+    Stray(u32),
+    /// A user message with an image.
+    Image(u32),
+    /// A message of an extension.
+    Custom(u32),
+    /// A message of a developer.
+    Developer(u32),
+    /// An execution.
+    Execution(u32),
+    /// An answer with signed thinking.
+    Thinking(u32, Reported),
+    /// An invalid message.
+    Invalid(u32),
+}
+
+/// Usage that an answer reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reported {
+    /// None.
+    Nothing,
+    /// Zeros.
+    Zero,
+    /// This input, in tokens.
+    Input(u64),
+    /// A total that has nothing to do with its parts.
+    Total(u64),
+    /// The largest numbers.
+    Absurd,
+    /// Negative numbers, which are invalid.
+    Negative,
+}
+
+/// Error of a failed answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Error {
+    /// Too long.
+    Overflow,
+    /// Too long for a window of so many tokens.
+    OverflowOf(u64),
+    /// Rate limit.
+    Throttled,
+    /// An error of the network.
+    Broken,
+}
+
+impl Scenario {
+    /// Simpler setups with the same actions.
+    #[must_use]
+    pub fn simpler(&self) -> Vec<Self> {
+        let of = |change: &dyn Fn(&mut Setup)| {
+            let mut setup = self.setup.clone();
+            change(&mut setup);
+            (setup != self.setup).then(|| Self { setup, ..self.clone() })
+        };
+        let simpler = [
+            of(&|setup| setup.history = 0),
+            of(&|setup| setup.history /= 2),
+            of(&|setup| setup.history = setup.history.saturating_sub(1)),
+            of(&|setup| setup.script = Script::default()),
+            of(&|setup| setup.models = 0),
+            of(&|setup| setup.counts = Counts::Chars),
+            of(&|setup| setup.indexed = Indexed::AtOnce),
+            of(&|setup| setup.way = Way::Provider),
+        ];
+        simpler.into_iter().flatten().collect()
+    }
+}
+
+impl Action {
+    /// Simpler forms of the action, the simplest first.
+    #[must_use]
+    pub fn simpler(&self) -> Vec<Self> {
+        match self {
+            Self::Wait(millis) if *millis > 0 => vec![Self::Wait(millis / 10), Self::Wait(millis / 2)],
+            Self::Steps(steps) if *steps > 1 => vec![Self::Steps(steps - 1)],
+            Self::Crash(effects) if *effects > 0 => vec![Self::Crash(effects / 2), Self::Crash(effects - 1)],
+            Self::Send(request, Sent::InBatch) => vec![Self::Send(request.clone(), Sent::Alone)],
+            Self::Send(request, sent) => request.simpler().into_iter().map(|it| Self::Send(it, *sent)).collect(),
+            Self::Other(OtherWrite::Entries { parent, messages }) => shorter(messages)
+                .map(|messages| Self::Other(OtherWrite::Entries { parent: *parent, messages }))
+                .collect(),
+            Self::Other(OtherWrite::Race { parent, messages }) => {
+                shorter(messages).map(|messages| Self::Other(OtherWrite::Race { parent: *parent, messages })).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Request {
+    fn simpler(&self) -> Vec<Self> {
+        match self {
+            Self::Append { messages, parent, expected } => {
+                let plain = Self::Append { messages: messages.clone(), parent: None, expected: None };
+                let shorter = shorter(messages);
+                let shorter =
+                    shorter.map(|messages| Self::Append { messages, parent: *parent, expected: *expected }).collect();
+                [if plain == *self { Vec::new() } else { vec![plain] }, shorter].concat()
+            }
+            Self::Compact(compacting) => {
+                let wait = Compacting { wait: compacting.wait, ..Compacting::default() };
+                let forms = [
+                    wait.clone(),
+                    Compacting { keep_recent_tokens: Some(0), ..wait },
+                    Compacting { instructions: None, ..compacting.clone() },
+                ];
+                let size = |it: &Compacting| {
+                    let set = [it.wait.is_some(), it.dry_run.is_some(), it.method.is_some(), it.instructions.is_some()];
+                    let more = [it.expected.is_some(), it.by_agent, it.keep_recent_tokens.is_some()];
+                    (set.iter().chain(&more).filter(|it| **it).count(), it.keep_recent_tokens)
+                };
+                forms.into_iter().filter(|form| size(form) < size(compacting)).map(Self::Compact).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The messages without one of them, and with a simpler one.
+fn shorter(messages: &[Said]) -> impl Iterator<Item = Vec<Said>> {
+    let without = (0..messages.len()).filter(|_| messages.len() > 1).map(|at| {
+        let mut messages = messages.to_vec();
+        messages.remove(at);
+        messages
+    });
+    let plain = (0..messages.len()).filter(|at| messages[*at] != Said::User(20)).map(|at| {
+        let mut messages = messages.to_vec();
+        messages[at] = Said::User(20);
+        messages
+    });
+    without.chain(plain)
+}

@@ -1,0 +1,343 @@
+//! A world with one session: a core, a disk in memory, scripted models and virtual time, in one thread and from one seed.
+//!
+//! The world performs effects as the shell of a session does, in the order of its loop: urgent messages before results,
+//! results before requests, requests before work that is due. The delay of every result is drawn from the seed, so results
+//! arrive in every order that threads could bring about.
+
+mod life;
+mod requests;
+
+use super::{
+    action::{Action, OtherWrite, Rights, Scenario, Setup, Tuning, Unsynced},
+    models::Models,
+    observer::{Observer, Violation},
+    setup,
+    view::View,
+};
+use crate::{
+    ask::{access::ModelAccess, clock::Clock as _, virtual_clock::VirtualClock},
+    ids::ModelRef,
+    ids::random::SplitMix64,
+    log::memory::{Disk, Unconfirmed},
+    models::windows::Windows,
+    session::{
+        core::Moment,
+        effects::{Sent, TicketNumber},
+    },
+};
+use jiff::Timestamp;
+use life::{Life, Urgent};
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
+
+/// Inputs after which a session that is left alone counts as one that never rests.
+const MOST_STEPS: u64 = 200_000;
+
+/// The longest time until a session that is left alone has nothing to do.
+const REST: Duration = Duration::from_secs(3_600);
+
+/// A finished run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Inputs that were handled.
+    pub steps: u64,
+    /// A hash of all effects in their order.
+    pub hash: u64,
+    /// Effects by their kind, answers by their method and result.
+    pub seen: BTreeMap<String, u64>,
+}
+
+impl Report {
+    /// Adds the numbers of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        for (kind, count) in &other.seen {
+            *self.seen.entry(kind.clone()).or_default() += count;
+        }
+    }
+}
+
+/// A world.
+pub struct World<'a> {
+    setup: &'a Setup,
+    seed: u64,
+    observer: &'a mut Observer,
+    clock: VirtualClock,
+    /// Draws the delays of results. Each action starts it anew, so that an action that is left out changes little else.
+    random: SplitMix64,
+    /// Number of equal actions so far, by their hash.
+    equal: HashMap<u64, u64>,
+    disk: Disk,
+    access: Arc<ModelAccess>,
+    surroundings: Surroundings,
+    view: View,
+    life: Option<Life>,
+    /// Sessions that were opened so far.
+    lives: u64,
+    next_ticket: TicketNumber,
+    hasher: DefaultHasher,
+    report: Report,
+    /// Actions, inputs and effects in their order, if a person reads them.
+    trace: Option<Vec<String>>,
+}
+
+/// The facts about the process and the disk that actions change.
+struct Surroundings {
+    rights: Rights,
+    tuning: Tuning,
+    awake_elsewhere: u64,
+    /// Whether the tables of the tokenizer are loaded.
+    tokenizer: bool,
+    /// Effects until the process is killed.
+    kill: Option<u32>,
+    /// Whether the process is killed in its next append.
+    tears: bool,
+    /// The rest of half a line of another program.
+    half: Option<String>,
+}
+
+impl<'a> World<'a> {
+    /// Runs a scenario to its end.
+    ///
+    /// # Errors
+    /// When the session breaks a rule.
+    pub fn run(scenario: &'a Scenario, observer: &'a mut Observer) -> Result<Report, Violation> {
+        let mut world = Self::new(scenario, observer);
+        world.runs(scenario)?;
+        Ok(world.report)
+    }
+
+    /// Runs a scenario, and returns its actions, inputs and effects in words.
+    #[must_use]
+    pub fn traced(scenario: &'a Scenario, observer: &'a mut Observer) -> Vec<String> {
+        let mut world = Self::new(scenario, observer);
+        world.trace = Some(Vec::new());
+        let end = world.runs(scenario);
+        world.tell(|| format!("{end:?}"));
+        world.trace.unwrap_or_default()
+    }
+
+    fn runs(&mut self, scenario: &Scenario) -> Result<(), Violation> {
+        self.open(scenario.setup.rights)?;
+        for action in &scenario.actions {
+            self.tell(|| format!("{action:?}"));
+            self.draw_anew(action);
+            self.act(action)?;
+        }
+        self.end()?;
+        self.report.hash = self.hasher.finish();
+        Ok(())
+    }
+
+    /// Adds a line to the trace.
+    fn tell(&mut self, line: impl FnOnce() -> String) {
+        let passed = self.clock.passed();
+        if let Some(trace) = &mut self.trace {
+            trace.push(format!("{passed:?} {}", line()));
+        }
+    }
+
+    fn new(scenario: &'a Scenario, observer: &'a mut Observer) -> Self {
+        let (setup, seed) = (&scenario.setup, scenario.seed);
+        let clock = VirtualClock::seeded(seed);
+        let models = Models::new(clock.clone(), setup.script.clone());
+        let access = ModelAccess::of(models.routes(), Windows::in_memory());
+        if setup.way == super::action::Way::Client {
+            access.the_client_runs_models();
+        }
+        let disk = setup::disk(setup);
+        let surroundings = Surroundings {
+            rights: setup.rights,
+            tuning: Tuning::None,
+            awake_elsewhere: 0,
+            tokenizer: false,
+            kill: None,
+            tears: false,
+            half: None,
+        };
+        Self {
+            setup,
+            seed,
+            observer,
+            view: View::new(setup::header().id, disk.ids()),
+            clock,
+            random: SplitMix64::new(seed),
+            equal: HashMap::new(),
+            disk,
+            access,
+            surroundings,
+            life: None,
+            lives: 0,
+            next_ticket: 0,
+            hasher: DefaultHasher::new(),
+            report: Report::default(),
+            trace: None,
+        }
+    }
+
+    fn draw_anew(&mut self, action: &Action) {
+        let mut hasher = DefaultHasher::new();
+        action.hash(&mut hasher);
+        let hash = hasher.finish();
+        let equal = self.equal.entry(hash).or_default();
+        *equal += 1;
+        self.random = SplitMix64::new(self.seed ^ hash ^ equal.rotate_left(32));
+    }
+
+    fn act(&mut self, action: &Action) -> Result<(), Violation> {
+        match action {
+            Action::Steps(most) => {
+                for _ in 0..*most {
+                    if !self.step()? {
+                        break;
+                    }
+                }
+            }
+            Action::Wait(millis) => self.run_for(Duration::from_millis(*millis))?,
+            Action::Send(request, sent) => self.send(request, *sent),
+            Action::Cancel(which) => self.send_cancel(*which),
+            Action::CancelRequest(place) => {
+                if let Some(request) = self.view.open_request(*place) {
+                    self.urge(Urgent::RequestCancelled(request));
+                }
+            }
+            Action::Layers(tuning) => {
+                self.surroundings.tuning = *tuning;
+                self.urge(Urgent::Layers(setup::layers(self.setup, *tuning)));
+            }
+            Action::WindowLearned(window) => {
+                if let Some(model) = ModelRef::parse(&format!("local/{}", setup::model(0))) {
+                    self.access.windows.learn(&model, *window);
+                }
+            }
+            Action::AwakeElsewhere(bytes) => self.surroundings.awake_elsewhere = *bytes,
+            Action::FileTouched => self.urge(Urgent::FileTouched),
+            Action::Other(write) => self.write_as_another(write),
+            Action::Room(bytes) => self.disk.leave_room(*bytes as usize),
+            Action::MakeRoom => self.disk.make_room(),
+            Action::FailSync(unsynced) => self.disk.fail_sync_once(match unsynced {
+                Unsynced::Kept => Unconfirmed::Kept,
+                Unsynced::Lost => Unconfirmed::Lost,
+            }),
+            Action::WallJumps(millis) => self.clock.shift_wall(*millis),
+            Action::Finish => self.urge(Urgent::Finish),
+            Action::Stop => self.urge(Urgent::Stop),
+            Action::Crash(effects) if self.life.is_some() => self.surroundings.kill = Some(*effects),
+            Action::Tear(bytes) if self.life.is_some() && self.surroundings.rights == Rights::Write => {
+                self.surroundings.tears = true;
+                self.disk.crash_torn(*bytes as usize);
+            }
+            Action::Crash(_) | Action::Tear(_) => {}
+            Action::Open(rights) if self.life.is_none() => self.open(*rights)?,
+            Action::Open(_) => {}
+        }
+        Ok(())
+    }
+
+    fn urge(&mut self, urgent: Urgent) {
+        if let Some(life) = &mut self.life {
+            life.urgent.push_back(urgent);
+        }
+    }
+
+    fn write_as_another(&mut self, write: &OtherWrite) {
+        if self.surroundings.rights == Rights::Ephemeral {
+            return;
+        }
+        let disk = &self.disk;
+        match write {
+            OtherWrite::Entries { parent, messages } if self.surroundings.half.is_none() => {
+                disk.write_as_another(self.view.lines_of_another(*parent, messages).as_bytes());
+            }
+            OtherWrite::Race { parent, messages } if self.surroundings.half.is_none() => {
+                disk.race(self.view.lines_of_another(*parent, messages).as_bytes());
+            }
+            OtherWrite::Half(percent) if self.surroundings.half.is_none() => {
+                let mut line = self.view.lines_of_another(super::action::Which::Leaf, &[super::action::Said::User(60)]);
+                let rest = line.split_off(line.len() * usize::from(*percent).min(100) / 100);
+                disk.write_as_another(line.as_bytes());
+                self.surroundings.half = Some(rest);
+            }
+            OtherWrite::Rest => {
+                if let Some(rest) = self.surroundings.half.take() {
+                    disk.write_as_another(rest.as_bytes());
+                }
+            }
+            OtherWrite::Garbage => disk.write_as_another(b"{\"type\": no entry at all\n"),
+            _ => {}
+        }
+    }
+
+    /// The time and the facts of an input.
+    fn moment(&self) -> Moment {
+        Moment {
+            now: self.clock.now(),
+            wall: Timestamp::from_millisecond(self.clock.timestamp_ms()).unwrap_or(Timestamp::UNIX_EPOCH),
+            awake_elsewhere: self.surroundings.awake_elsewhere,
+            tokenizer: self.surroundings.tokenizer,
+        }
+    }
+
+    /// Lets the time pass. The session handles its inputs meanwhile.
+    fn run_for(&mut self, duration: Duration) -> Result<(), Violation> {
+        let until = self.clock.now() + duration;
+        let most = self.report.steps + MOST_STEPS;
+        loop {
+            if self.step()? {
+                if self.report.steps > most {
+                    return Err(Violation::of_world("the session never rests".to_owned()));
+                }
+                continue;
+            }
+            match self.next_time() {
+                Some(at) if at <= until => self.clock.advance_to(at),
+                _ => break,
+            }
+        }
+        self.clock.advance_to(until);
+        Ok(())
+    }
+
+    /// Runs the session until nothing is left, opens it again and compares.
+    fn end(&mut self) -> Result<(), Violation> {
+        self.surroundings.kill = None;
+        self.disk.make_room();
+        self.act(&Action::Other(OtherWrite::Rest))?;
+        if self.life.is_none() {
+            self.open(self.surroundings.rights)?;
+        }
+        self.run_for(REST)?;
+        // A model that never answers is asked without a deadline.
+        self.send_cancel(super::action::WhichOperation::All);
+        self.run_for(REST)?;
+        self.check_rest()?;
+        self.send(&super::action::Request::Close, Sent::Alone);
+        self.run_for(REST)?;
+        if self.life.is_some() {
+            return Err(Violation::of_world("a session that was closed goes on".to_owned()));
+        }
+        if !self.view.open.is_empty() {
+            return Err(Violation::of_world(format!(
+                "requests have no answer when the session is closed: {:?}",
+                self.view.open
+            )));
+        }
+        if self.surroundings.rights != Rights::Ephemeral {
+            self.open(self.surroundings.rights)?;
+            self.run_for(REST)?;
+            self.check_rest()?;
+        }
+        Ok(())
+    }
+
+    fn check_rest(&mut self) -> Result<(), Violation> {
+        match &self.life {
+            Some(life) => self.observer.at_rest(life.core(), &self.disk),
+            None => Ok(()),
+        }
+    }
+}

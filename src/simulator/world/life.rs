@@ -1,0 +1,668 @@
+//! An open session in a world: its loop, and its effects.
+
+use super::World;
+use crate::{
+    ask::{
+        clock::{Clock as _, after},
+        request::Origin,
+    },
+    conversation::{entry::Entry, tokens},
+    ids::{OperationId, SessionId},
+    log::{
+        Access, Log,
+        history::{History, Indexing},
+        memory::Ephemeral,
+    },
+    protocol::{
+        errors::Failure,
+        types::{CancelAnswer, SubscribeAnswer, Subscription},
+    },
+    session::{
+        core::{Core, Input, Over, command::Command},
+        effects::{Answer, Effect, Effects, Read, Sent, TicketNumber},
+        jobs::{
+            self, DraftOrder, Job, PlanOrder,
+            draft::{self, DraftJob},
+        },
+        log_work::{LogDone, LogFacts, LogWork},
+        open::Opened,
+        state::{SessionData, State},
+        stop::Stop,
+    },
+    settings::{Layers, trust::Trust},
+    simulator::{action::Rights, observer::Violation, pool::VirtualPool, setup, tasks::Tasks},
+};
+use std::{
+    any::Any,
+    collections::{BTreeMap, HashSet, VecDeque},
+    hash::Hash as _,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// An open session.
+pub struct Life {
+    core: Core,
+    effects: Effects,
+    log: Option<Box<dyn Log>>,
+    /// Messages that bypass the mailbox.
+    pub urgent: VecDeque<Urgent>,
+    /// Results that have arrived.
+    messages: VecDeque<Message>,
+    /// Requests that wait outside of the core.
+    pub mailbox: VecDeque<Mail>,
+    /// Work and results by their time.
+    due: BTreeMap<(Instant, u64), Due>,
+    next_due: u64,
+    /// Drafts in the making.
+    tasks: Tasks<()>,
+    reports: Arc<Mutex<Vec<Input>>>,
+    /// The version of the learned windows that the core knows.
+    windows: u64,
+    /// Requests that the core has.
+    delivered: HashSet<TicketNumber>,
+    /// Requests that were cancelled in the mailbox.
+    cancelled: HashSet<TicketNumber>,
+}
+
+/// A message that bypasses the mailbox.
+pub enum Urgent {
+    /// `session/cancel`
+    Cancel(Option<OperationId>, TicketNumber),
+    /// `$/cancelRequest`
+    RequestCancelled(TicketNumber),
+    /// Settings below the session's own.
+    Layers(Layers),
+    /// The file was touched.
+    FileTouched,
+    /// The session ends when it is idle.
+    Finish,
+    /// The session ends now.
+    Stop,
+}
+
+/// A request in the mailbox.
+pub struct Mail {
+    /// Its number.
+    pub number: TicketNumber,
+    /// Its command.
+    pub command: Command,
+    /// The way in which it was sent.
+    pub sent: Sent,
+}
+
+/// A result for the core.
+enum Message {
+    Input(Input),
+    /// The log comes back.
+    Log(Box<dyn Log>, LogDone),
+}
+
+/// Work that begins, or a result that arrives, at its time.
+#[expect(clippy::large_enum_variant, reason = "a few live for a moment")]
+enum Due {
+    Log(Box<dyn Log>, LogWork),
+    Read(TicketNumber, Read),
+    Index(Indexing, Stop),
+    Plan(PlanOrder),
+    Count(Vec<Arc<Entry>>),
+    Arrives(Message),
+}
+
+impl Life {
+    /// The core.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl World<'_> {
+    /// Opens the session.
+    pub(super) fn open(&mut self, rights: Rights) -> Result<(), Violation> {
+        // An ephemeral session ends with its process.
+        if self.surroundings.rights == Rights::Ephemeral && self.lives > 0 {
+            return Ok(());
+        }
+        self.surroundings.rights = rights;
+        let access = match rights {
+            Rights::Write => Access::Write,
+            Rights::Read => Access::Read,
+            Rights::Ephemeral => Access::Ephemeral,
+        };
+        self.observer.opens(&self.disk, access)?;
+        let mut opened = self
+            .opened(rights)
+            .map_err(|error| Violation::of_world(format!("the session cannot be opened: {error}")))?;
+        opened = opened.knowing(self.access.windows.learned(), self.surroundings.tokenizer);
+        let log = std::mem::replace(&mut opened.log, Box::new(Ephemeral));
+        self.lives += 1;
+        let seed = self.seed.wrapping_mul(self.lives);
+        let core = Core::new(opened, LogFacts::of(&*log), seed, &self.moment());
+        self.life = Some(Life {
+            effects: core.effects().clone(),
+            core,
+            log: Some(log),
+            urgent: VecDeque::new(),
+            messages: VecDeque::new(),
+            mailbox: VecDeque::new(),
+            due: BTreeMap::new(),
+            next_due: 0,
+            tasks: Tasks::default(),
+            reports: Arc::default(),
+            windows: self.access.windows.version(),
+            delivered: HashSet::new(),
+            cancelled: HashSet::new(),
+        });
+        if let Some(life) = &self.life
+            && self.lives > 1
+            && rights != Rights::Ephemeral
+        {
+            self.observer.reopened(&life.core, &self.disk)?;
+        }
+        self.perform()
+    }
+
+    fn opened(&self, rights: Rights) -> Result<Opened, String> {
+        let layers = setup::layers(self.setup, self.surroundings.tuning);
+        let state = |header, title, history| {
+            let given = SessionData::default();
+            State::new(header, None, title, history, given, None, &layers, Trust::Trusted)
+                .map_err(|it| format!("{it:?}"))
+        };
+        let opened = match rights {
+            Rights::Ephemeral => {
+                let state = state(setup::header(), None, History::in_memory(Vec::new()))?;
+                return Ok(Opened { state, log: Box::new(Ephemeral), left_behind: Vec::new() });
+            }
+            Rights::Write => self.disk.open(),
+            Rights::Read => self.disk.open_read_only(),
+        };
+        let opened = opened.map_err(|error| error.to_string())?;
+        let mut state = state(opened.header, opened.title, opened.history)?;
+        state.repairs = opened.repairs;
+        state.repairs.extend(state.invalid_settings());
+        Ok(Opened { state, log: opened.log, left_behind: opened.left_behind })
+    }
+
+    /// The process is killed, and the session is opened again.
+    fn crash(&mut self) -> Result<(), Violation> {
+        self.disk.crash();
+        self.life = None;
+        self.surroundings.kill = None;
+        self.surroundings.tears = false;
+        self.view.open.clear();
+        self.observer.crashed();
+        *self.report.seen.entry("crash".to_owned()).or_default() += 1;
+        self.open(self.surroundings.rights)
+    }
+
+    /// The next time at which something happens.
+    pub(super) fn next_time(&self) -> Option<Instant> {
+        let life = self.life.as_ref()?;
+        let due = life.due.first_key_value().map(|((at, _), _)| *at);
+        let tick = life.core.wake_at(self.surroundings.awake_elsewhere);
+        [due, self.clock.next_alarm(), tick].into_iter().flatten().min()
+    }
+
+    /// Handles one input, if there is one without waiting. Returns whether there was.
+    pub(super) fn step(&mut self) -> Result<bool, Violation> {
+        self.collect()?;
+        let awake_elsewhere = self.surroundings.awake_elsewhere;
+        let Some(life) = &mut self.life else { return Ok(false) };
+        match life.core.over() {
+            Over::Yes => return self.close().map(|()| true),
+            Over::WithoutCommands if life.mailbox.is_empty() => return self.close().map(|()| true),
+            Over::WithoutCommands | Over::No => {}
+        }
+        if let Some(urgent) = life.urgent.pop_front() {
+            self.on_urgent(urgent)?;
+        } else if let Some(message) = life.messages.pop_front() {
+            let input = match message {
+                Message::Input(input) => input,
+                Message::Log(log, done) => {
+                    let facts = LogFacts::of(&*log);
+                    life.log = Some(log);
+                    Input::Log(Some(done), facts)
+                }
+            };
+            self.feed(input)?;
+        } else if life.core.takes_commands()
+            && let Some(mail) = life.mailbox.pop_front()
+        {
+            self.deliver(mail)?;
+        } else if life.core.is_due() {
+            self.feed(Input::Turn)?;
+        } else if life.core.wake_at(awake_elsewhere).is_some_and(|at| at <= self.clock.now()) {
+            self.feed(Input::Tick)?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Runs the work whose time has come, and takes its results.
+    fn collect(&mut self) -> Result<(), Violation> {
+        loop {
+            let now = self.clock.now();
+            let Some(life) = &mut self.life else { return Ok(()) };
+            life.tasks.poll();
+            let reports = std::mem::take(&mut *life.reports.lock().unwrap_or_else(PoisonError::into_inner));
+            life.messages.extend(reports.into_iter().map(Message::Input));
+            match life.due.first_entry() {
+                Some(first) if first.key().0 <= now => {
+                    let due = first.remove();
+                    self.work(due)?;
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn work(&mut self, due: Due) -> Result<(), Violation> {
+        let message = match due {
+            Due::Log(mut log, work) => {
+                let appends = matches!(work, LogWork::Append(_) | LogWork::Undo(_));
+                let done = caught(|| work.run(&mut *log))?;
+                if appends && self.surroundings.tears && !self.disk.is_owned() {
+                    return self.crash();
+                }
+                Message::Log(log, done)
+            }
+            Due::Read(request, read) => {
+                let answer = caught(|| match read {
+                    Read::Session(read) => read(),
+                    Read::Outside(read) => read(&self.access),
+                })?;
+                self.answer(request, &answer)?;
+                Message::Input(Input::Answered)
+            }
+            Due::Index(work, stop) => Message::Input(Input::Indexed(caught(|| work.run(&|| stop.requested()))?)),
+            Due::Plan(order) => {
+                let id = order.id.clone();
+                Message::Input(Input::Planned(id, caught(|| jobs::plan(order, &self.access))?))
+            }
+            Due::Count(entries) => {
+                tokens::load();
+                self.surroundings.tokenizer = true;
+                entries.iter().for_each(|entry| entry.count());
+                Message::Input(Input::Counted)
+            }
+            Due::Arrives(message) => {
+                if let Some(life) = &mut self.life {
+                    life.messages.push_back(message);
+                }
+                return Ok(());
+            }
+        };
+        self.later(Due::Arrives(message));
+        Ok(())
+    }
+
+    /// Lets something happen after a random delay.
+    fn later(&mut self, due: Due) {
+        let longest = match self.random.below(8) {
+            0..4 => 200,
+            4..6 => 3_000,
+            6 => 50_000,
+            _ => 1_000_000,
+        };
+        let at = after(self.clock.now(), Duration::from_micros(self.random.below(longest)));
+        if let Some(life) = &mut self.life {
+            life.next_due += 1;
+            life.due.insert((at, life.next_due), due);
+        }
+    }
+
+    fn on_urgent(&mut self, urgent: Urgent) -> Result<(), Violation> {
+        match urgent {
+            Urgent::Cancel(which, number) => {
+                // A cancel finds the compactions that wait.
+                while let Some(mail) = self.life.as_mut().and_then(|life| life.mailbox.pop_front()) {
+                    self.deliver(mail)?;
+                }
+                let Some(life) = &mut self.life else { return Ok(()) };
+                let ticket = life.effects.ticket(number, Sent::Alone);
+                self.feed(Input::Cancel(which, ticket))
+            }
+            Urgent::RequestCancelled(request) => {
+                let Some(life) = &mut self.life else { return Ok(()) };
+                if life.mailbox.iter().any(|mail| mail.number == request) {
+                    life.cancelled.insert(request);
+                    return Ok(());
+                }
+                if !life.delivered.contains(&request) {
+                    return Ok(());
+                }
+                self.feed(Input::RequestCancelled(request))
+            }
+            Urgent::Layers(layers) => self.feed(Input::Layers(layers)),
+            Urgent::FileTouched => self.feed(Input::FileTouched),
+            Urgent::Finish => self.feed(Input::Finish),
+            Urgent::Stop => self.feed(Input::Stop),
+        }
+    }
+
+    /// Gives a request to the core.
+    fn deliver(&mut self, mail: Mail) -> Result<(), Violation> {
+        let Some(life) = &mut self.life else { return Ok(()) };
+        if life.cancelled.remove(&mail.number) {
+            life.urgent.push_back(Urgent::RequestCancelled(mail.number));
+        }
+        life.delivered.insert(mail.number);
+        let ticket = life.effects.ticket(mail.number, mail.sent);
+        self.feed(Input::Command(mail.command, ticket))
+    }
+
+    /// Gives an input to the core and performs the effects.
+    fn feed(&mut self, input: Input) -> Result<(), Violation> {
+        let version = self.access.windows.version();
+        if let Some(life) = &mut self.life
+            && life.windows != version
+        {
+            life.windows = version;
+            self.handle(Input::Windows(self.access.windows.learned()))?;
+        }
+        self.handle(input)
+    }
+
+    fn handle(&mut self, input: Input) -> Result<(), Violation> {
+        let lives = self.lives;
+        let at = self.moment();
+        self.report.steps += 1;
+        self.observer.feeds(&input);
+        let input_name = input_name(&input);
+        self.tell(|| format!("  <- {input_name}"));
+        let Some(life) = &mut self.life else { return Ok(()) };
+        caught(|| life.core.on(&at, input))?;
+        self.perform()?;
+        // Each input takes its time.
+        self.clock.advance(Duration::from_micros(self.random.below(300)));
+        match &self.life {
+            Some(life) if self.lives == lives => self.observer.after_input(&life.core, &self.disk),
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the session, as its shell does.
+    fn close(&mut self) -> Result<(), Violation> {
+        while let Some(mail) = self.life.as_mut().and_then(|life| life.mailbox.pop_front()) {
+            self.deliver(mail)?;
+        }
+        let Some(life) = self.life.take() else { return Ok(()) };
+        let Life { core, effects, log, urgent, .. } = life;
+        let tickets = core.end();
+        self.perform_all(effects.take())?;
+        // Closes the file.
+        drop(log);
+        for ticket in tickets {
+            ticket.ok(&());
+        }
+        self.perform_all(effects.take())?;
+        for urgent in urgent {
+            if let Urgent::Cancel(_, number) = urgent {
+                self.answer(number, &Answer::ok(&CancelAnswer { cancelled: Vec::new() }))?;
+            }
+        }
+        self.surroundings.kill = None;
+        Ok(())
+    }
+
+    /// Performs the effects in their order.
+    fn perform(&mut self) -> Result<(), Violation> {
+        let Some(life) = &self.life else { return Ok(()) };
+        let effects = life.effects.take();
+        self.perform_all(effects)
+    }
+
+    fn perform_all(&mut self, effects: Vec<Effect>) -> Result<(), Violation> {
+        for effect in effects {
+            self.tell(|| format!("    -> {}", words(&effect)));
+            self.observer.performed(&effect, &self.disk)?;
+            self.note(&effect);
+            self.perform_one(effect)?;
+            match &mut self.surroundings.kill {
+                None => {}
+                Some(0) => return self.crash(),
+                Some(left) => *left -= 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn perform_one(&mut self, effect: Effect) -> Result<(), Violation> {
+        if let Effect::Answer(request, _)
+        | Effect::Read(request, _)
+        | Effect::Subscribe(request, ..)
+        | Effect::Unsubscribe(request)
+        | Effect::HandOver(request) = &effect
+            && let Some(life) = &mut self.life
+        {
+            // A cancel that is late reaches nobody.
+            life.delivered.remove(request);
+        }
+        match effect {
+            Effect::Record(operations) => {
+                if let Some(log) = self.life.as_mut().and_then(|life| life.log.as_mut()) {
+                    log.record(operations);
+                }
+            }
+            Effect::Publish(_) | Effect::Share(_) => {}
+            Effect::Emit(about, event) => self.view.event(&about, &event),
+            Effect::Answer(request, answer) => self.view.answer(request, &answer),
+            Effect::Log(work) => self.work_on_log(work)?,
+            Effect::Read(request, read) => self.later(Due::Read(request, read)),
+            Effect::Start(job) => match *job {
+                Job::Count(entries) => self.later(Due::Count(entries)),
+                Job::Index(work, stop) => self.later(Due::Index(work, stop)),
+                Job::Plan(order) => self.later(Due::Plan(order)),
+                Job::Draft(order) => self.draft(order),
+            },
+            Effect::Learn(model, window) => self.access.windows.learn(&model, window),
+            Effect::Subscribe(request, _, snapshot) => {
+                let answer = SubscribeAnswer {
+                    epoch: "simulated".to_owned(),
+                    seq: 0,
+                    status: Subscription::Ok,
+                    replayed: 0,
+                    snapshot: Some(*snapshot),
+                };
+                self.answered_by_shell(request, &Answer::ok(&answer));
+            }
+            Effect::Unsubscribe(request) => self.answered_by_shell(request, &Answer::ok(&())),
+            Effect::HandOver(request) => self.answered_by_shell(request, &Answer::ok(&())),
+        }
+        Ok(())
+    }
+
+    fn answered_by_shell(&mut self, request: TicketNumber, answer: &Answer) {
+        self.view.answer(request, answer);
+    }
+
+    /// Answers a request whose answer is no effect.
+    fn answer(&mut self, request: TicketNumber, answer: &Answer) -> Result<(), Violation> {
+        self.tell(|| format!("    => {request}: {}", answer_words(answer)));
+        self.observer.answered(request, answer, &self.disk)?;
+        self.note_answer(request, answer);
+        self.view.answer(request, answer);
+        Ok(())
+    }
+
+    fn work_on_log(&mut self, work: LogWork) -> Result<(), Violation> {
+        let Some(life) = &mut self.life else { return Ok(()) };
+        let Some(mut log) = life.log.take() else {
+            return Err(Violation::of_world("work is given to a log that is out".to_owned()));
+        };
+        if matches!(work, LogWork::CatchUp(..)) && !log.may_have_grown() {
+            let done = work.run(&mut *log);
+            life.messages.push_back(Message::Log(log, done));
+        } else {
+            self.later(Due::Log(log, work));
+        }
+        Ok(())
+    }
+
+    fn draft(&mut self, order: DraftOrder) {
+        let Some(life) = &mut self.life else { return };
+        let DraftOrder { id, plan, instructions, candidates, settings, deadline, stop } = order;
+        let origin = Origin { session: SessionId::from("simulated"), operation: id.clone() };
+        let access = self.access.clone();
+        let job = DraftJob { origin, plan, instructions, candidates, settings, deadline, access, stop };
+        let pool = VirtualPool { clock: self.clock.clone(), longest: Duration::from_millis(20) };
+        let reports = life.reports.clone();
+        let report = move |input| reports.lock().unwrap_or_else(PoisonError::into_inner).push(input);
+        life.next_due += 1;
+        life.tasks.start(life.next_due, async move {
+            let result = draft::draft(job, &pool, &|step| report(Input::Reported(id.clone(), step))).await;
+            report(Input::Drafted(id, result));
+        });
+    }
+
+    /// Adds an effect to the report.
+    fn note(&mut self, effect: &Effect) {
+        let kind = match effect {
+            Effect::Record(operations) => {
+                operations.len().hash(&mut self.hasher);
+                "record".to_owned()
+            }
+            Effect::Publish(_) => "publish".to_owned(),
+            Effect::Emit(about, event) => {
+                about.entry.hash(&mut self.hasher);
+                about.operation.hash(&mut self.hasher);
+                let json = serde_json::to_string(event).unwrap_or_default();
+                json.hash(&mut self.hasher);
+                let kind = json.split('"').nth(3).unwrap_or_default();
+                let outcome = json.split_once("\"outcome\":\"").and_then(|(_, rest)| rest.split('"').next());
+                format!("event {kind} {}", outcome.unwrap_or_default())
+            }
+            Effect::Answer(request, answer) => return self.note_answer(*request, answer),
+            Effect::Log(work) => format!("log {}", name(work)),
+            Effect::Read(..) => "read".to_owned(),
+            Effect::Start(job) => match **job {
+                Job::Count(_) => "count".to_owned(),
+                Job::Index(..) => "index".to_owned(),
+                Job::Plan(_) => "plan".to_owned(),
+                Job::Draft(_) => "draft".to_owned(),
+            },
+            Effect::Learn(..) => "learn".to_owned(),
+            Effect::Share(_) => "share".to_owned(),
+            Effect::Subscribe(..) => "subscribe".to_owned(),
+            Effect::Unsubscribe(_) => "unsubscribe".to_owned(),
+            Effect::HandOver(_) => "hand over".to_owned(),
+        };
+        self.count(kind);
+    }
+
+    fn note_answer(&mut self, request: TicketNumber, answer: &Answer) {
+        request.hash(&mut self.hasher);
+        let method = self.view.open.get(&request).copied().unwrap_or_default();
+        let result = match answer {
+            Answer::Result(result) => {
+                result.get().hash(&mut self.hasher);
+                "ok".to_owned()
+            }
+            Answer::Pieces(pieces) => {
+                pieces.len().hash(&mut self.hasher);
+                "ok".to_owned()
+            }
+            Answer::Failed(failure) => {
+                failure.to_string().hash(&mut self.hasher);
+                code(failure)
+            }
+        };
+        self.count(format!("{method} {result}"));
+    }
+
+    fn count(&mut self, kind: String) {
+        kind.hash(&mut self.hasher);
+        *self.report.seen.entry(kind).or_default() += 1;
+    }
+}
+
+fn input_name(input: &Input) -> String {
+    match input {
+        Input::Command(_, ticket) => format!("request {}", ticket.number()),
+        Input::Cancel(which, ticket) => format!("cancel {which:?} by {}", ticket.number()),
+        Input::RequestCancelled(request) => format!("request {request} is cancelled"),
+        Input::Layers(_) => "layers".to_owned(),
+        Input::Windows(_) => "windows".to_owned(),
+        Input::FileTouched => "file touched".to_owned(),
+        Input::Finish => "finish".to_owned(),
+        Input::Stop => "stop".to_owned(),
+        Input::Turn => "turn".to_owned(),
+        Input::Tick => "tick".to_owned(),
+        Input::Log(..) => "log".to_owned(),
+        Input::Answered => "answered".to_owned(),
+        Input::Indexed(_) => "indexed".to_owned(),
+        Input::Planned(id, result) => format!("planned {id}, {:?}", result.as_ref().err()),
+        Input::Reported(id, _) => format!("reported {id}"),
+        Input::Drafted(id, result) => format!("drafted {id}, {:?}", result.as_ref().err()),
+        Input::Counted => "counted".to_owned(),
+    }
+}
+
+/// An effect in words.
+fn words(effect: &Effect) -> String {
+    let words = match effect {
+        Effect::Record(operations) => {
+            format!("record {:?}", operations.iter().map(|it| &it.operation_id).collect::<Vec<_>>())
+        }
+        Effect::Publish(status) => format!("publish {status:?}"),
+        Effect::Emit(about, event) => {
+            let event = serde_json::to_string(event).unwrap_or_default();
+            format!("event {:?} {:?} {event}", about.entry, about.operation)
+        }
+        Effect::Answer(request, answer) => format!("answer {request}: {}", answer_words(answer)),
+        Effect::Log(LogWork::Append(work)) => {
+            format!("log append {:?}", work.entries.iter().map(|it| &it.id).collect::<Vec<_>>())
+        }
+        Effect::Log(work) => format!("log {}", name(work)),
+        Effect::Read(request, _) => format!("read {request}"),
+        Effect::Start(job) => match &**job {
+            Job::Count(_) => "count".to_owned(),
+            Job::Index(..) => "index".to_owned(),
+            Job::Plan(order) => format!("plan {}", order.id),
+            Job::Draft(order) => format!("draft {}", order.id),
+        },
+        Effect::Learn(model, window) => format!("learn {model} {window}"),
+        Effect::Share(bytes) => format!("share {bytes}"),
+        Effect::Subscribe(request, ..) => format!("subscribe {request}"),
+        Effect::Unsubscribe(request) => format!("unsubscribe {request}"),
+        Effect::HandOver(request) => format!("hand over {request}"),
+    };
+    words.chars().take(300).collect()
+}
+
+fn answer_words(answer: &Answer) -> String {
+    let words = match answer {
+        Answer::Result(result) => result.get().to_owned(),
+        Answer::Pieces(_) => "pieces".to_owned(),
+        Answer::Failed(failure) => format!("{} {failure}", code(failure)),
+    };
+    words.chars().take(200).collect()
+}
+
+/// Runs code of the session. A panic is a violation.
+fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Violation> {
+    let text = |panic: Box<dyn Any + Send>| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned())).unwrap_or_default()
+    };
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| Violation::of_world(format!("a panic: {}", text(panic))))
+}
+
+fn name(work: &LogWork) -> &'static str {
+    match work {
+        LogWork::Append(_) => "append",
+        LogWork::Undo(_) => "undo",
+        LogWork::Wake(..) => "wake",
+        LogWork::CatchUp(..) => "catch up",
+        LogWork::Fetch(_) => "fetch",
+    }
+}
+
+/// The code of an error.
+fn code(failure: &Failure) -> String {
+    let data = serde_json::to_value(failure.data()).unwrap_or_default();
+    data["code"].as_str().unwrap_or_default().to_owned()
+}
