@@ -1,9 +1,13 @@
 //! One compaction from its start event to its end event, and everything that may happen to it.
 
-use crate::support::{Daemon, Home, assistant, calls, entries, header, result, session_of, text_of, turns, user};
+use crate::{
+    provider::{Format, Provider, Step},
+    summarizing::{good_model, held_model, session, settings},
+    support::{Daemon, Home, assistant, calls, entries, header, result, session_of, text_of, turns, user},
+};
 use abridged::conversation::context::check::violations;
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, path::PathBuf};
 
 /// The estimator of the peers, so that sizes in a test are exact.
 fn exact(extra: Value) -> Value {
@@ -313,19 +317,31 @@ fn keeping_nothing_keeps_only_an_answer_that_waits_for_its_results() {
     assert_eq!(seen.last().expect("a message")["content"][0]["text"], "the late one");
 }
 
-/// Large enough for a cancel to find it at work.
+/// A provider that never answers. A compaction that asks it lasts until it is ended, and nothing was paid for it.
+fn hanging() -> Provider {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(Step::hang());
+    provider
+}
+
+/// A session with something to compact, and the only model is at this provider.
+fn asking(provider: &Provider) -> (Daemon, String, PathBuf) {
+    session(&settings(provider, Format::Anthropic, json!({})), &turns(12))
+}
+
+/// Large enough for a cancel to find its plan at work.
 fn large_session(home: &Home) -> std::path::PathBuf {
     session_of(home, "large", &turns(4_000))
 }
 
 #[test]
 fn a_cancel_is_answered_while_it_runs_and_leads_to_its_end() {
-    let mut daemon = Daemon::start();
-    let path = large_session(&daemon.home);
-    let session = daemon.load(&path);
+    let provider = hanging();
+    let (mut daemon, session, path) = asking(&provider);
     let bytes = fs::read(&path).expect("a file");
-    let waiting = daemon.begin("session/compact", json!({"sessionId": session, "wait": true}));
+    let waiting = daemon.begin("session/compact", json!({"sessionId": session, "keepRecentTokens": 600, "wait": true}));
     let start = daemon.until("compaction_start");
+    provider.wait_for(1);
     assert_eq!(daemon.ok("session/status", json!({"sessionId": session}))["session"]["status"]["type"], "compacting");
     let busy = daemon.err("session/compact", json!({"sessionId": session}));
     assert_eq!(busy["data"]["code"], "busy");
@@ -342,16 +358,18 @@ fn a_cancel_is_answered_while_it_runs_and_leads_to_its_end() {
     assert_eq!(fs::read(&path).expect("a file"), bytes, "nothing was written");
     assert_eq!(daemon.ok("session/cancel", json!({"sessionId": session}))["cancelled"], json!([]));
     daemon.events.clear();
-    assert_eq!(daemon.ok("session/compact", json!({"sessionId": session, "wait": true}))["outcome"], "completed");
+    provider.otherwise(good_model);
+    let compact = json!({"sessionId": session, "keepRecentTokens": 600, "wait": true});
+    assert_eq!(daemon.ok("session/compact", compact)["outcome"], "completed");
 }
 
 #[test]
 fn taking_back_the_request_that_waits_ends_the_compaction() {
     for cancel in [("$/cancelRequest", "id"), ("$/cancel_request", "requestId")] {
-        let mut daemon = Daemon::start();
-        let path = large_session(&daemon.home);
-        let session = daemon.load(&path);
-        let waiting = daemon.begin("session/compact", json!({"sessionId": session, "wait": true}));
+        let provider = hanging();
+        let (mut daemon, session, _) = asking(&provider);
+        let compact = json!({"sessionId": session, "keepRecentTokens": 600, "wait": true});
+        let waiting = daemon.begin("session/compact", compact);
         let held = daemon.begin("session/context", json!({"sessionId": session, "wait": true}));
         daemon.until("compaction_start");
         daemon.send(&json!({"jsonrpc": "2.0", "method": cancel.0, "params": {cancel.1: held}}));
@@ -380,31 +398,37 @@ fn a_cancel_right_behind_a_compact_finds_it() {
 
 #[test]
 fn what_is_appended_meanwhile_is_kept() {
-    let mut daemon = Daemon::start();
-    let path = large_session(&daemon.home);
-    let session = daemon.load(&path);
+    let provider = Provider::start(Format::Anthropic);
+    let (release, model) = held_model();
+    provider.otherwise(model);
+    let (mut daemon, session, _) = asking(&provider);
     let waiting = daemon.begin("session/compact", json!({"sessionId": session, "keepRecentTokens": 0, "wait": true}));
     daemon.until("compaction_start");
     daemon.ok("session/append", json!({"sessionId": session, "messages": [user("typed meanwhile")]}));
+    provider.wait_for(1);
+    drop(release);
     let done = daemon.answer(waiting).expect("an answer");
     assert_eq!(done["outcome"], "completed");
     let seen = messages(&mut daemon, &session);
     assert_eq!(seen.len(), 2);
     assert_eq!(seen[1]["content"][0]["text"], "typed meanwhile");
-    assert!(daemon.ok("session/usage", json!({"sessionId": session}))["contextTokens"].as_u64() < Some(30_000));
+    assert!(daemon.ok("session/usage", json!({"sessionId": session}))["contextTokens"].as_u64() < Some(1_500));
 }
 
 #[test]
 fn a_compaction_whose_ground_moved_fails_and_changes_nothing() {
-    let mut daemon = Daemon::start();
-    let path = large_session(&daemon.home);
-    let session = daemon.load(&path);
-    let waiting = daemon.begin("session/compact", json!({"sessionId": session, "wait": true}));
+    let provider = Provider::start(Format::Anthropic);
+    let (release, model) = held_model();
+    provider.otherwise(model);
+    let (mut daemon, session, _) = asking(&provider);
+    let waiting = daemon.begin("session/compact", json!({"sessionId": session, "keepRecentTokens": 600, "wait": true}));
     daemon.until("compaction_start");
+    provider.wait_for(1);
     daemon.ok(
         "session/append",
         json!({"sessionId": session, "messages": [user("another branch")], "parentEntryId": "e10"}),
     );
+    drop(release);
     let done = daemon.answer(waiting).expect("an answer");
     assert_eq!(done["outcome"], "failed");
     assert_eq!(done["error"]["code"], "content_modified");
@@ -414,10 +438,10 @@ fn a_compaction_whose_ground_moved_fails_and_changes_nothing() {
 
 #[test]
 fn closing_a_session_ends_what_runs_in_it() {
-    let mut daemon = Daemon::start();
-    let path = large_session(&daemon.home);
-    let session = daemon.load(&path);
-    daemon.ok("session/compact", json!({"sessionId": session}));
+    let provider = hanging();
+    let (mut daemon, session, path) = asking(&provider);
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 600}));
+    provider.wait_for(1);
     daemon.ok("session/close", json!({"sessionId": session}));
     assert_eq!(daemon.until("compaction_end")["params"]["event"]["outcome"], "cancelled");
     assert_eq!(daemon.err("session/status", json!({"sessionId": session}))["code"], -32002);
@@ -640,13 +664,15 @@ fn no_event_is_too_long_whatever_is_in_it() {
 
 #[test]
 fn a_list_says_what_a_session_is_doing() {
-    let mut daemon = Daemon::start();
+    let provider = hanging();
+    let home = Home::new();
+    home.settings(&settings(&provider, Format::Anthropic, json!({})));
+    let mut daemon = Daemon::at(home);
     let created = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
     let session = created["sessionId"].clone();
-    for _ in 0..8 {
-        daemon.ok("session/append", json!({"sessionId": session, "messages": turns(500)}));
-    }
-    daemon.ok("session/compact", json!({"sessionId": session}));
+    daemon.ok("session/append", json!({"sessionId": session, "messages": turns(12)}));
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 600}));
+    provider.wait_for(1);
     assert_eq!(daemon.ok("session/list", json!({}))["sessions"][0]["status"]["type"], "compacting");
     daemon.ok("session/cancel", json!({"sessionId": session}));
     assert_eq!(daemon.ok("session/list", json!({}))["sessions"][0]["status"]["type"], "idle");

@@ -102,9 +102,8 @@ fn a_model_writes_the_summary_in_every_format() {
     }
 }
 
-/// A window that a provider states is learned, whichever model the refused request was for.
 /// A model that answers as `good_model` does, once the sender is dropped.
-fn held_model() -> (mpsc::Sender<()>, impl Fn(&Asked) -> Step + Send + Sync + 'static) {
+pub fn held_model() -> (mpsc::Sender<()>, impl Fn(&Asked) -> Step + Send + Sync + 'static) {
     let (release, held) = mpsc::channel();
     let held = Mutex::new(held);
     (release, move |asked: &Asked| {
@@ -139,6 +138,7 @@ fn a_report_that_comes_while_a_model_summarizes_is_in_the_size_of_the_compaction
     assert_eq!(line["tokensAfter"], usage(&mut daemon)["contextTokens"]);
 }
 
+/// A window that a provider states is learned, whichever model the refused request was for.
 #[test]
 fn a_window_that_a_failed_answer_states_is_learned() {
     let home = Home::new();
