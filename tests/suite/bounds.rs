@@ -2,7 +2,7 @@
 
 use crate::{
     provider::{Asked, Format, Provider, Step},
-    support::{Daemon, Home, assistant, entries, header, text_of, user},
+    support::{Daemon, Home, assistant, at_once, entries, header, text_of, user},
 };
 use serde_json::{Value, json};
 use std::{
@@ -130,27 +130,22 @@ fn an_answer_of_nothing_but_keep_alives_is_given_up() {
         ("text/event-stream", "event: ping\ndata: {\"type\": \"ping\"}\n\n"),
         ("", "\n"),
     ];
-    let names: Vec<String> = (0..drips.len()).map(|at| format!("m{at}")).collect();
-    let model = |(name, (kind, drip)): (&String, (&'static str, &'static str))| {
-        json!({"provider": "drips", "id": name, "contextWindow": 100_000, "api": "anthropic",
-            "baseUrl": format!("http://{}", dripping(kind, drip))})
-    };
-    let models: Vec<Value> = names.iter().zip(drips).map(model).collect();
-    let candidates: Vec<String> = names.iter().map(|name| format!("drips/{name}")).collect();
-    let home = Home::new();
-    let settings = json!({"models": models, "compaction": {"models": candidates, "stallSeconds": 1},
-        "tokens": {"estimator": "chars"}});
-    home.settings(&settings.to_string());
-    let mut daemon = Daemon::at(home);
-    let folder = daemon.home.path("");
-    let session = session_about(&mut daemon, &folder);
-    let result = compact(&mut daemon, &session);
-    let rejected = result["rejected"].as_array().expect("a list");
-    assert_eq!(rejected.len(), drips.len(), "{result:#}");
-    for rejected in rejected {
-        let why = rejected["why"].as_str().expect("a text");
+    at_once(drips, |(kind, drip)| {
+        let home = Home::new();
+        let model = json!({"provider": "drips", "id": "m", "contextWindow": 100_000, "api": "anthropic",
+            "baseUrl": format!("http://{}", dripping(kind, drip))});
+        let settings = json!({"models": [model], "compaction": {"models": ["drips/m"], "stallSeconds": 1},
+            "tokens": {"estimator": "chars"}});
+        home.settings(&settings.to_string());
+        let mut daemon = Daemon::at(home);
+        let folder = daemon.home.path("");
+        let session = session_about(&mut daemon, &folder);
+        let result = compact(&mut daemon, &session);
+        let rejected = result["rejected"].as_array().expect("a list");
+        assert_eq!(rejected.len(), 1, "{result:#}");
+        let why = rejected[0]["why"].as_str().expect("a text");
         assert!(why.contains("keep-alives and no more of the answer came for 1 s"), "{why}");
-    }
+    });
 }
 
 /// Contexts that wait for a compaction, whose model never answers, are in flight until it is cancelled.

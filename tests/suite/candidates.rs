@@ -5,7 +5,7 @@
 use crate::{
     provider::{Asked, Format, Provider, Step, Tls, Trouble},
     summarizing::{good, good_model},
-    support::{Daemon, Home, assistant, calls, result, session_of, text_of, turns, user},
+    support::{Daemon, Home, assistant, at_once, calls, result, session_of, text_of, turns, user},
 };
 use serde_json::{Value, json};
 use std::{
@@ -416,13 +416,13 @@ fn where_nobody_answers_is_said() {
         (nowhere, 0, Some(404), &["no such model or address"]),
         (format!("https://{}/v1", not_tls()), 0, None, &["something else than this provider answers there"]),
     ];
-    for (address, retries, status, words) in rows {
+    at_once(rows, |(address, retries, status, words)| {
         eprintln!("{address}");
         let (result, events) = Scene::new(&two(json!({"baseUrl": address}), &second, json!({})), &[]).compact();
         assert_eq!(by(&result), "second");
         assert_eq!(of(&events, "retry_start").len(), retries, "{result:#}");
         rejects(&result, status, retries > 0, words);
-    }
+    });
 }
 
 /// A server that never heard of TLS: whatever is said to it, it answers in plain text.
@@ -470,23 +470,22 @@ fn a_certificate_is_trusted_or_it_is_said() {
 #[test]
 fn silence_is_waited_for_once_and_its_connection_closed() {
     let second = good_provider();
-    for (format, steps) in [
-        (Format::Anthropic, vec![Step::hang(), Step::answer(&good("half")).hang_after(2)]),
-        (Format::Google, vec![Step::answer(&good("half")).hang_after(1)]),
-    ] {
+    let silences = [
+        (Format::Anthropic, Step::hang()),
+        (Format::Anthropic, Step::answer(&good("half")).hang_after(2)),
+        (Format::Google, Step::answer(&good("half")).hang_after(1)),
+    ];
+    at_once(silences, |(format, step)| {
         let first = Provider::start(format);
+        first.script([step]);
         let settings = two(at(&first, format), &second, json!({"compaction": {"stallSeconds": 1}}));
-        let mut scene = Scene::new(&settings, &[]);
-        for (request, step) in steps.into_iter().enumerate() {
-            first.script([step]);
-            let (result, events) = scene.compact();
-            assert_eq!(by(&result), "second", "{result:#}");
-            assert!(of(&events, "retry_start").is_empty());
-            rejects(&result, None, true, &[" came for 1 s", "compaction.stallSeconds"]);
-            first.wait_for_close(request);
-            assert_eq!(first.asked().len(), request + 1);
-        }
-    }
+        let (result, events) = Scene::new(&settings, &[]).compact();
+        assert_eq!(by(&result), "second", "{result:#}");
+        assert!(of(&events, "retry_start").is_empty());
+        rejects(&result, None, true, &[" came for 1 s", "compaction.stallSeconds"]);
+        first.wait_for_close(0);
+        assert_eq!(first.asked().len(), 1);
+    });
 }
 
 #[test]
@@ -564,8 +563,7 @@ fn a_key_comes_from_the_environment_of_a_known_provider() {
 
 #[test]
 fn a_key_comes_from_a_program() {
-    let (first, second) = (Provider::start(Format::OpenAiResponses), good_provider());
-    first.otherwise(good_model).key(KEY);
+    let second = good_provider();
     let shell = |script: String| json!(["sh", "-c", script]);
     let rows = [
         (shell(format!("echo ' {KEY} '; echo and a note")), "first", ""),
@@ -577,21 +575,22 @@ fn a_key_comes_from_a_program() {
         (json!(["yes", "y"]), "second", "`yes` prints and prints"),
         (shell("printf 'a\\001b'".to_owned()), "second", "characters that no key has"),
     ];
-    for (command, expected, says) in rows {
+    at_once(rows, |(command, expected, says)| {
         eprintln!("{command}");
+        let first = Provider::start(Format::OpenAiResponses);
+        first.otherwise(good_model).key(KEY);
         let mut model = at(&first, Format::OpenAiResponses);
         merge(&mut model, json!({"apiKeyCommand": command}));
         let mut settings = two(model, &second, json!({"compaction": {"stallSeconds": 1}}));
         settings["models"][0].as_object_mut().expect("an object").remove("apiKeyEnv");
-        let before = first.asked().len();
         let (result, events) = Scene::new(&settings, &[]).compact();
         assert_eq!(by(&result), expected, "{result:#}");
         if expected == "second" {
-            assert_eq!(first.asked().len(), before);
+            assert!(first.asked().is_empty());
             assert!(of(&events, "retry_start").is_empty());
             rejects(&result, None, false, &[says, "apiKeyCommand"]);
         }
-    }
+    });
 }
 
 #[test]

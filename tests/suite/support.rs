@@ -300,6 +300,16 @@ impl Drop for Daemon {
     }
 }
 
+/// Runs a test for each of these at the same time, so that their waits overlap.
+pub fn at_once<T: Send>(of: impl IntoIterator<Item = T>, test: impl Fn(T) + Sync) {
+    std::thread::scope(|scope| {
+        let test = &test;
+        for one in of {
+            scope.spawn(move || test(one));
+        }
+    });
+}
+
 /// Runs a command to its end: its code and what it printed.
 pub fn run(mut command: Command) -> (Option<i32>, String, String) {
     let mut child =

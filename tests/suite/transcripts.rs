@@ -5,7 +5,7 @@
 
 use crate::{
     json_schema,
-    support::{Daemon, Home},
+    support::{Daemon, Home, at_once},
 };
 use abridged::protocol::{codes::CODES, schema, transcripts};
 use serde_json::{Value, json};
@@ -403,14 +403,14 @@ fn write_anew(name: &str, text: &str) {
 #[test]
 fn transcripts_are_what_the_daemon_says() {
     let anew = std::env::var_os("UPDATE_TRANSCRIPTS").is_some();
-    for transcript in transcripts::ALL {
+    at_once(transcripts::ALL, |transcript| {
         if anew {
             let text = fs::read_to_string(folder().join(format!("{}.jsonl", transcript.name))).expect("a transcript");
             write_anew(transcript.name, &text);
         } else {
             play(transcript.name, transcript.text);
         }
-    }
+    });
 }
 
 #[test]
