@@ -195,7 +195,7 @@ fn a_load_whose_file_does_not_answer_holds_back_its_session_alone() {
     let home = Home::new();
     let (slow, other) = (session_of(&home, "slow", &turns(1)), session_of(&home, "other", &turns(1)));
     let third = session_of(&home, "third", &turns(1));
-    let mut daemon = with_slow_file(home, &slow, 4);
+    let mut daemon = with_slow_file(home, &slow, 2);
     daemon.load(&other);
     let load = daemon.begin("session/load", json!({"path": slow, "readOnly": true}));
     let behind = daemon.begin("session/status", of("slow"));

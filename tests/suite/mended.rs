@@ -53,7 +53,7 @@ fn what_was_sent_behind_a_load_is_answered_at_the_end_of_stdin() {
             "{{\"id\":{id},\"method\":\"session/context\",\"params\":{{\"sessionId\":\"last\"}}}}\n"
         ));
     }
-    for run in 0..500 {
+    for run in 0..50 {
         let mut child = command(&home).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
         child.stdin.take().expect("a pipe").write_all(asked.as_bytes()).expect("the daemon reads");
         let out = String::from_utf8(child.wait_with_output().expect("an end").stdout).expect("text");
