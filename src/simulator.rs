@@ -19,4 +19,6 @@ pub mod words;
 pub mod world;
 
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod tests;

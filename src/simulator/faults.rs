@@ -1,0 +1,74 @@
+//! Planted faults: the seeds find each of them.
+
+use super::{
+    client,
+    observer::{Observer, Rule, Violation},
+    script::{self, End, FaultKind, Script, Step},
+    setup,
+    world::World,
+};
+use crate::session::fault::{Fault, plant};
+
+/// Each fault, the rule that it breaks first, and a seed that breaks it. Other seeds find it too.
+const FAULTS: &[(Fault, Rule, u64)] = &[
+    (Fault::EventBeforeAnswer, Rule::AnswerIntroduces, 0),
+    (Fault::AnnouncedBeforeWrite, Rule::AnnouncedIsDurable, 0),
+    (Fault::NotAnnounced, Rule::AnnouncedInOrder, 0),
+    (Fault::ForgottenEntry, Rule::Chained, 0),
+    (Fault::AppendsReversed, Rule::AppendOrder, 0),
+    (Fault::ExpectedLeafIgnored, Rule::ExpectedLeaf, 0),
+    (Fault::NeverAnswered, Rule::Answered, 0),
+    (Fault::AnsweredTwice, Rule::AnsweredOnce, 0),
+    (Fault::LostEnd, Rule::SettledOnce, 0),
+    (Fault::LostEndOfCrash, Rule::EveryStartEnds, 15),
+    (Fault::SecondEnd, Rule::EndedOnce, 0),
+    (Fault::LateResult, Rule::CancelledEnds, 54),
+    (Fault::LostRetryEnd, Rule::RetriesEnd, 32),
+    (Fault::JobGoesOn, Rule::JobsStop, 0),
+    (Fault::StartNotRecorded, Rule::StartIsRecorded, 0),
+    (Fault::RecordStays, Rule::RecordEmpties, 0),
+    (Fault::StatusAfterStart, Rule::StatusChanges, 0),
+    (Fault::StatusAfterEnd, Rule::StatusBeforeEnd, 0),
+    (Fault::NamedTooEarly, Rule::AnswerIntroduces, 0),
+    (Fault::SettledEarly, Rule::OrderAfterEnd, 0),
+    (Fault::SettledTwice, Rule::SettledOnce, 0),
+    (Fault::AnsweredBeforeEnd, Rule::WaitingAnswer, 0),
+    (Fault::NoUsageBeforeEnd, Rule::EndFollowsEntry, 0),
+    (Fault::CancelQueues, Rule::CancelWaitsForNothing, 3),
+    (Fault::CancelNamesNothing, Rule::CancelNamesAll, 3),
+    (Fault::ContextNotHeld, Rule::HeldContext, 30),
+    (Fault::CancelledRemembered, Rule::QueuesBounded, 11),
+    (Fault::CostDropped, Rule::CostsKept, 8),
+    (Fault::ChangedPathCovered, Rule::CoveredUnchanged, 90),
+];
+
+/// Seeds of a usual run.
+const SEEDS: u64 = 300;
+
+/// The broken rule of a seed. For a fault of retries every model fails twice before it answers.
+fn broken_by(seed: u64, fault: Fault) -> Option<Violation> {
+    let mut scenario = client::scenario(seed);
+    if fault == Fault::LostRetryEnd {
+        let fails = Step::ends(End::Fails(script::Fault { kind: FaultKind::Throttled, retry_after_ms: None }));
+        let steps = vec![fails.clone(), fails, Step::default()];
+        let models = (0..scenario.setup.models).map(|number| (setup::model(number), steps.clone()));
+        scenario.setup.script = Script { models: models.collect() };
+    }
+    World::run(&scenario, &mut Observer::default()).err()
+}
+
+#[test]
+fn each_planted_fault_is_found() {
+    let mut wrong = Vec::new();
+    for (fault, rule, seed) in FAULTS {
+        let planted = plant(*fault);
+        let seeds = std::iter::once(*seed).chain(0..SEEDS);
+        let found = seeds.map(|seed| (seed, broken_by(seed, *fault))).find(|(_, found)| found.is_some());
+        drop(planted);
+        match found {
+            Some((seed, Some(violation))) if violation.rule == *rule => println!("{fault:?}: seed {seed}, {violation}"),
+            other => wrong.push(format!("{fault:?} breaks {rule:?}, and is found by {other:?}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
