@@ -5,6 +5,7 @@
 
 pub mod action;
 pub mod client;
+pub mod found;
 pub mod models;
 pub mod observer;
 pub mod pool;
@@ -12,6 +13,7 @@ pub mod script;
 pub mod seeds;
 pub mod setup;
 pub mod shrink;
+pub mod simpler;
 pub mod tasks;
 mod texts;
 pub mod view;

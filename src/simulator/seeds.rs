@@ -1,14 +1,11 @@
 //! Scenarios from seeds: their runs, and the smallest form of one that fails.
 
 use super::{
-    action::{Action, Scenario},
+    action::Scenario,
+    found::Found,
     observer::{Observer, Violation},
-    shrink::Search,
     world::{Report, World},
 };
-
-/// The most runs of a search for a smaller scenario.
-const MOST_RUNS: u32 = 3_000;
 
 /// Runs a scenario.
 ///
@@ -18,41 +15,39 @@ pub fn run(scenario: &Scenario) -> Result<Report, Violation> {
     World::run(scenario, &mut Observer::default())
 }
 
-/// The smallest scenario that the search finds for the broken rule.
+/// The smallest form of a failing scenario, with its trace.
 #[must_use]
-pub fn smallest(scenario: &Scenario, violation: &Violation) -> Scenario {
-    let with = |actions: &[Action]| Scenario { actions: actions.to_vec(), ..scenario.clone() };
-    let breaks = |scenario: &Scenario| run(scenario).is_err_and(|found| found.rule == violation.rule);
-    let mut search = Search::of(MOST_RUNS);
-    let mut fails = |actions: &[Action]| breaks(&with(actions));
-    let actions = search.smallest(scenario.actions.clone(), &Action::simpler, &mut fails);
-    search.simplest(with(&actions), &Scenario::simpler, &mut |simpler: &Scenario| breaks(simpler))
-}
-
-/// Describes a failing scenario in its smallest form, with the file to commit.
-#[must_use]
-pub fn described(scenario: &Scenario, violation: &Violation) -> String {
-    let smallest = smallest(scenario, violation);
-    let trace = World::traced(&smallest, &mut Observer::default()).join("\n");
-    let json = serde_json::to_string_pretty(&smallest).unwrap_or_default();
-    let seed = scenario.seed;
-    format!("seed {seed}: {violation}\n{trace}\nThe smallest scenario, for tests/simulator/NAME.json:\n{json}\n")
+pub fn found(scenario: &Scenario, violation: Violation) -> (Found, String) {
+    let found = Found::smallest(scenario, violation, &mut |scenario| run(scenario).err());
+    let trace = World::traced(&found.scenario, &mut Observer::default()).join("\n");
+    (found, trace)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        session::effects::Sent,
+        session::{
+            effects::Sent,
+            fault::{self, Fault},
+        },
         simulator::{
-            action::{Compacting, Request, Said, Setup},
+            action::{Action, Compacting, Request, Said, Setup},
             client,
+            script::Script,
         },
     };
-    use std::{env, fs, path::Path};
+    use std::{collections::BTreeSet, env, fs, path::Path, thread};
 
     /// Seeds of a usual run.
     const SEEDS: u64 = 200;
+
+    /// Broken rules that are made small and printed. A search takes up to some minutes.
+    const MOST_SEARCHES: usize = 3;
+
+    fn root() -> &'static Path {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+    }
 
     fn variable(name: &str) -> Option<u64> {
         env::var(name).ok()?.parse().ok()
@@ -92,36 +87,77 @@ mod tests {
             }
             None => 0..variable("ABRIDGED_SIM_SEEDS").unwrap_or(SEEDS),
         };
-        let (mut all, mut failed) = (Report::default(), Vec::new());
-        for seed in seeds {
-            let scenario = client::scenario(seed);
-            match run(&scenario) {
-                Ok(report) => all.add(&report),
-                Err(violation) => {
-                    eprintln!("seed {seed}: {violation}");
-                    failed.push((scenario, violation));
+        let count = thread::available_parallelism().map_or(1, usize::from);
+        let part = |first: usize| {
+            let (mut all, mut failed) = (Report::default(), Vec::new());
+            for scenario in seeds.clone().skip(first).step_by(count).map(client::scenario) {
+                match run(&scenario) {
+                    Ok(report) => all.add(&report),
+                    Err(violation) => failed.push((scenario, violation)),
                 }
             }
-        }
+            (all, failed)
+        };
+        let (mut all, mut failed) = (Report::default(), Vec::new());
+        thread::scope(|scope| {
+            let parts: Vec<_> = (0..count).map(|first| scope.spawn(move || part(first))).collect();
+            for part in parts {
+                let (report, violations) = part.join().expect("no panic");
+                all.add(&report);
+                failed.extend(violations);
+            }
+        });
+        failed.sort_by_key(|(scenario, _)| scenario.seed);
         eprintln!("{} steps: {:#?}", all.steps, all.seen);
-        if let Some((scenario, violation)) = failed.first() {
-            eprintln!("{}", described(scenario, violation));
+        for (scenario, violation) in &failed {
+            eprintln!("seed {}: {violation}", scenario.seed);
+        }
+        // Seeds that break one rule mostly have one cause.
+        let mut rules = BTreeSet::new();
+        for (scenario, violation) in
+            failed.iter().filter(|(_, violation)| rules.insert(violation.rule)).take(MOST_SEARCHES)
+        {
+            eprintln!("{}", report(scenario, violation, &root().join("target/simulator")));
         }
         assert!(failed.is_empty(), "{} seeds failed", failed.len());
     }
 
-    /// The runs that failed once.
+    /// Finds the smallest form of a failing scenario and writes its file. Returns the text for a person.
+    fn report(scenario: &Scenario, violation: &Violation, folder: &Path) -> String {
+        let (found, trace) = found(scenario, violation.clone());
+        let file = folder.join(found.file_name());
+        fs::create_dir_all(folder).and_then(|()| fs::write(&file, found.text())).expect("a file");
+        format!("{trace}\n{found}file: {}\nIn tests/simulator it becomes a test.\n", file.display())
+    }
+
     #[test]
-    fn found() {
-        for file in
-            fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/simulator")).into_iter().flatten().flatten()
-        {
-            let text = fs::read_to_string(file.path()).expect("a text");
-            let scenario: Scenario = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file:?}: {error}"));
-            if let Err(violation) = run(&scenario) {
-                panic!("{file:?}: {violation}\n{}", World::traced(&scenario, &mut Observer::default()).join("\n"));
-            }
+    fn a_planted_fault_is_printed_made_small_and_replays_from_its_file() {
+        let planted = fault::plant(Fault::LateResult);
+        let broken = |scenario: Scenario| run(&scenario).err().map(|violation| (scenario, violation));
+        let (scenario, violation) = (0..100).map(client::scenario).find_map(broken).expect("a seed that fails");
+        assert_eq!(run(&client::scenario(scenario.seed)), Err(violation.clone()), "the seed repeats");
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = report(&scenario, &violation, folder.path());
+        let file = fs::read_dir(folder.path()).expect("a folder").next().expect("a file").expect("a file").path();
+        let found = Found::parse(&fs::read_to_string(&file).expect("a text")).expect("a file");
+        let Scenario { seed, setup, actions } = &found.scenario;
+        assert!(*seed == scenario.seed && actions.len() <= 6 && setup.script == Script::default(), "{text}");
+        let named = format!("{:?}", violation.rule);
+        for part in [
+            format!("seed {seed} breaks {named}: "),
+            format!("again: ABRIDGED_SIM_SEED={seed} cargo test --lib simulator::seeds\n"),
+            format!("{} of its {} actions break it", actions.len(), scenario.actions.len()),
+            format!("file: {}\n", file.display()),
+        ] {
+            assert!(text.contains(&part), "{part} in {text}");
         }
+        assert!(actions.iter().all(|action| text.contains(&format!("  {action:?}\n"))), "{text}");
+
+        let again = run(&found.scenario).expect_err("the file replays");
+        assert!(text.contains(&format!("breaks {again}\n")) && again.rule == violation.rule, "{again} in {text}");
+        drop(planted);
+        assert_eq!(run(&found.scenario).err(), None, "without the fault the file passes");
     }
 
     #[test]
