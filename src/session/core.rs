@@ -118,6 +118,8 @@ enum LogState {
     Writing(LogFacts, Write),
     /// It is out with a read.
     Reading(LogFacts),
+    /// It is out with a read for this command, which is handled again behind it.
+    Fetching(LogFacts, Command, Ticket),
 }
 
 /// A write, with the requests that it answers.
@@ -344,7 +346,10 @@ impl Core {
     /// The facts about the log, from before its work where it is out.
     fn log_facts(&self) -> &LogFacts {
         match &self.log {
-            LogState::Ready(facts) | LogState::Writing(facts, _) | LogState::Reading(facts) => facts,
+            LogState::Ready(facts)
+            | LogState::Writing(facts, _)
+            | LogState::Reading(facts)
+            | LogState::Fetching(facts, ..) => facts,
         }
     }
 
@@ -460,7 +465,8 @@ impl Core {
                 Some((Command::Append(params), ticket))
                     if params.parent_entry_id.is_none()
                         && params.expected_leaf_id.is_none()
-                        && self.index.commands.is_empty() =>
+                        && self.index.commands.is_empty()
+                        && self.listens() =>
                 {
                     self.stage(params, ticket, &mut appends);
                 }
@@ -496,13 +502,10 @@ impl Core {
     }
 
     /// Gives work to the log, which is out from here on.
-    fn log_out(&mut self, work: LogWork, write: Option<Write>) {
+    fn log_out(&mut self, work: LogWork, out: impl FnOnce(LogFacts) -> LogState) {
         let facts = *self.log_facts();
         self.state.stats = facts.stats;
-        self.log = match write {
-            Some(write) => LogState::Writing(facts, write),
-            None => LogState::Reading(facts),
-        };
+        self.log = out(facts);
         self.effects.push(Effect::Log(work));
     }
 

@@ -121,7 +121,7 @@ impl Core {
         // Only the entries of a file sleep.
         let Some(source) = self.state.history().source().cloned() else { return };
         let library = self.state.history().library();
-        self.log_out(LogWork::Wake(source, library), None);
+        self.log_out(LogWork::Wake(source, library), LogState::Reading);
     }
 
     pub(super) fn woke(&mut self, path: Result<crate::conversation::path::Path, StoreError>) {
@@ -145,7 +145,7 @@ impl Core {
         self.changes.pending = false;
         let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
         let library = self.state.history().library();
-        self.log_out(LogWork::CatchUp(leaf, library), None);
+        self.log_out(LogWork::CatchUp(leaf, library), LogState::Reading);
     }
 
     pub(super) fn caught_up(&mut self, grown: Result<Grown, StoreError>) {

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     conversation::{context::others, entry::Entry, mirroring, path::Path},
     ids::OperationId,
-    log::{Appended, error::StoreError, index::Spot, source::Placed},
+    log::{Access, Appended, error::StoreError, index::Spot, source::Placed},
     protocol::{
         errors::Failure,
         events::Event,
@@ -18,10 +18,13 @@ use crate::{
         core::{
             Append, Core, LogState, Write,
             commands::{append, entries},
+            work::Work,
         },
         effects::{Effect, Ticket},
         fault::{Fault, planted},
+        jobs::defect,
         log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork},
+        operations::End,
     },
     wire::{outbox::About, transport},
 };
@@ -70,7 +73,7 @@ impl Core {
         if planted(Fault::AnnouncedBeforeWrite) {
             write.entries().iter().for_each(|entry| self.announce(entry, None));
         }
-        self.log_out(work, Some(write));
+        self.log_out(work, |log| LogState::Writing(log, write));
     }
 
     fn append_work(&self, write: &Write) -> LogWork {
@@ -99,17 +102,18 @@ impl Core {
 
     /// The log is back.
     pub(super) fn log_is_back(&mut self, done: Option<LogDone>, facts: LogFacts) {
-        let write = match std::mem::replace(&mut self.log, LogState::Ready(facts)) {
-            LogState::Writing(_, write) => Some(write),
-            LogState::Reading(_) | LogState::Ready(_) => None,
+        let (write, fetching) = match std::mem::replace(&mut self.log, LogState::Ready(facts)) {
+            LogState::Writing(_, write) => (Some(write), None),
+            LogState::Fetching(_, command, ticket) => (None, Some((command, ticket))),
+            LogState::Reading(_) | LogState::Ready(_) => (None, None),
         };
         let Some(done) = done else { return self.log_is_lost() };
         self.record_running();
-        match (done, write) {
-            (LogDone::Wrote { appended, path, undone }, Some(write)) => self.wrote(appended, path, undone, write),
-            (LogDone::Woke(path), None) => self.woke(path),
-            (LogDone::CaughtUp(grown), None) => self.caught_up(grown),
-            (LogDone::Fetched(fetched), None) => self.fetched(fetched),
+        match (done, write, fetching) {
+            (LogDone::Wrote { appended, path, undone }, Some(write), None) => self.wrote(appended, path, undone, write),
+            (LogDone::Woke(path), None, None) => self.woke(path),
+            (LogDone::CaughtUp(grown), None, None) => self.caught_up(grown),
+            (LogDone::Fetched(fetched), None, Some((command, ticket))) => self.fetched(fetched, command, ticket),
             _ => tracing::error!("a result of the log belongs to no work"),
         }
         if !self.index.commands.is_empty() {
@@ -117,8 +121,15 @@ impl Core {
         }
     }
 
-    /// A panic has lost the log: the session ends, and waiting requests are answered.
+    /// A panic has lost the log: the session ends, and waiting requests are answered. Nothing can be written any more.
     fn log_is_lost(&mut self) {
+        if let LogState::Ready(facts) = &mut self.log {
+            facts.access = Access::Read;
+        }
+        match self.work.take() {
+            Work::Committing(operation) => self.finish(operation, End::Failed(defect())),
+            other => self.work = other,
+        }
         self.stop_running(None);
         self.end_now();
     }
@@ -267,18 +278,16 @@ impl Core {
 
     /// Reads the entries that a command needs. The command is handled again behind the read, before all others.
     pub(super) fn fetch(&mut self, fetch: Fetch, command: Command, ticket: Ticket) {
-        self.queue.put_back(command, ticket);
-        self.log_out(LogWork::Fetch(fetch), None);
+        self.log_out(LogWork::Fetch(fetch), |log| LogState::Fetching(log, command, ticket));
     }
 
-    fn fetched(&mut self, fetched: Result<Fetched, StoreError>) {
+    fn fetched(&mut self, fetched: Result<Fetched, StoreError>, command: Command, ticket: Ticket) {
         match fetched {
-            Ok(fetched) => self.state.fetched = Some(fetched),
-            Err(error) => {
-                if let Some((_, ticket)) = self.queue.next() {
-                    ticket.fail(&error.into());
-                }
+            Ok(fetched) => {
+                self.state.fetched = Some(fetched);
+                self.queue.put_back(command, ticket);
             }
+            Err(error) => ticket.fail(&error.into()),
         }
     }
 
@@ -331,5 +340,166 @@ impl Core {
             entry_type: (!whole).then(|| entry.kind.clone()),
         };
         self.emit(About { entry: Some(entry.id.clone()), operation }, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        conversation::entry::{Header, HeaderKind, VERSION},
+        log::{Log, memory::Disk},
+        protocol::types::Outcome,
+        session::{
+            core::{Input, Moment, Over},
+            effects::{Answer, Sent, TicketNumber},
+            jobs::{Job, PlanMade},
+            open::Opened,
+            state::{SessionData, State},
+        },
+        settings::{Layers, layers::Source, trust::Trust},
+    };
+    use jiff::Timestamp;
+    use serde_json::{Map, Value, json};
+    use std::time::Instant;
+
+    /// A session whose log is in the hands of the test.
+    struct Held {
+        core: Core,
+        log: Box<dyn Log>,
+        at: Moment,
+    }
+
+    impl Held {
+        /// A session of 40 messages; the first has another one behind it that is on a branch of its own.
+        fn new() -> Self {
+            let text = "Look at src/parser/part.rs and mend what its test says. ".repeat(8);
+            let line = |id: &str, parent: Option<&str>| {
+                let message = json!({"role": "user", "content": text, "timestamp": 1});
+                let fields = json!({"type": "message", "id": id, "parentId": parent,
+                    "timestamp": "2026-01-01T00:00:00.000Z", "message": message});
+                fields.to_string()
+            };
+            let ids: Vec<String> = (0..40).map(|at| format!("e{at}")).collect();
+            let lines = ids.iter().enumerate().map(|(at, id)| line(id, at.checked_sub(1).map(|at| ids[at].as_str())));
+            let lines: Vec<String> = lines
+                .take(1)
+                .chain([line("branch", Some("e0"))])
+                .chain(ids.iter().enumerate().skip(1).map(|(at, id)| line(id, Some(&ids[at - 1]))))
+                .collect();
+            let header = Header {
+                kind: HeaderKind::Session,
+                version: VERSION,
+                id: "held".into(),
+                timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
+                cwd: "/".to_owned(),
+                parent_session: None,
+                title: None,
+                rest: Map::new(),
+            };
+            let disk = Disk::new(header, &lines).expect("a disk");
+            disk.index_at_once(u64::MAX);
+            let opened = disk.open().expect("it opens");
+            let layers = Layers::of(vec![(Source::Global, json!({"tokens": {"estimator": "chars"}}))]);
+            let (given, trust) = (SessionData::default(), Trust::Trusted);
+            let state = State::new(opened.header, None, opened.title, opened.history, given, None, &layers, trust);
+            let at = Moment { now: Instant::now(), wall: Timestamp::UNIX_EPOCH, awake_elsewhere: 0, tokenizer: false };
+            let facts = LogFacts::of(&*opened.log);
+            let state = state.expect("a state");
+            let empty = Opened { state, log: Box::new(crate::log::memory::Ephemeral), left_behind: Vec::new() };
+            Self { core: Core::new(empty, facts, 1, &at), log: opened.log, at }
+        }
+
+        fn feed(&mut self, input: Input) -> Vec<Effect> {
+            self.core.on(&self.at, input);
+            self.core.effects().take()
+        }
+
+        fn ticket(&self, number: TicketNumber) -> Ticket {
+            self.core.effects().ticket(number, Sent::Alone)
+        }
+
+        fn compact(&mut self, number: TicketNumber) {
+            let params = json!({"sessionId": "held", "keepRecentTokens": 500, "wait": true, "method": "extractive"});
+            let command = Command::Compact(serde_json::from_value(params).expect("params"));
+            let ticket = self.ticket(number);
+            self.feed(Input::Command(command, ticket));
+        }
+
+        fn facts(&self) -> LogFacts {
+            LogFacts::of(&*self.log)
+        }
+    }
+
+    fn answer(effects: &[Effect], number: TicketNumber) -> Option<Value> {
+        effects.iter().find_map(|effect| match effect {
+            Effect::Answer(of, Answer::Failed(failure)) if *of == number => {
+                Some(failure.data().code.to_string().into())
+            }
+            Effect::Answer(of, Answer::Result(result)) if *of == number => serde_json::from_str(result.get()).ok(),
+            _ => None,
+        })
+    }
+
+    fn outcomes(effects: &[Effect]) -> Vec<Outcome> {
+        let outcome = |effect: &Effect| match effect {
+            Effect::Emit(_, Event::CompactionEnd { outcome, .. }) => Some(*outcome),
+            _ => None,
+        };
+        effects.iter().filter_map(outcome).collect()
+    }
+
+    fn job(effects: Vec<Effect>) -> Job {
+        let job = effects.into_iter().find_map(|effect| match effect {
+            Effect::Start(job) => Some(*job),
+            _ => None,
+        });
+        job.expect("a job")
+    }
+
+    #[test]
+    fn a_compaction_whose_log_is_lost_has_its_end() {
+        let mut held = Held::new();
+        held.compact(1);
+        let Job::Plan(order) = job(held.feed(Input::Turn)) else { unreachable!("a compaction is planned first") };
+        let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
+        let made = PlanMade { planned, candidates: Vec::new() };
+        let Job::Draft(order) = job(held.feed(Input::Planned(order.id, Ok(made)))) else { unreachable!("a draft") };
+        let settings = &order.settings.settings;
+        let draft = crate::compaction::ladder::extracted(order.plan, settings, None, &|| false);
+        held.feed(Input::Drafted(order.id, Ok(draft.unwrap_or_else(|_| unreachable!("it fits")))));
+        let written = held.feed(Input::Turn);
+        assert!(written.iter().any(|effect| matches!(effect, Effect::Log(LogWork::Append(_)))));
+        let facts = held.facts();
+        let effects = held.feed(Input::Log(None, facts));
+        assert_eq!(outcomes(&effects), [Outcome::Failed]);
+        assert!(answer(&effects, 1).is_some(), "the request is answered");
+        assert_eq!(held.core.over(), Over::Yes);
+    }
+
+    #[test]
+    fn a_failed_read_fails_the_command_that_needs_it_and_no_other() {
+        let mut held = Held::new();
+        let params = json!({"sessionId": "held", "parentEntryId": "branch",
+            "messages": [{"role": "user", "content": "go on", "timestamp": 1}]});
+        let ticket = held.ticket(1);
+        held.feed(Input::Command(Command::Append(serde_json::from_value(params).expect("params")), ticket));
+        held.compact(2);
+        let params = json!({"sessionId": "held", "messages": [{"role": "user", "content": "and on", "timestamp": 1}]});
+        let ticket = held.ticket(3);
+        held.feed(Input::Command(Command::Append(serde_json::from_value(params).expect("params")), ticket));
+        let read = held.feed(Input::Turn);
+        assert!(read.iter().any(|effect| matches!(effect, Effect::Log(LogWork::Fetch(_)))));
+        let ticket = held.ticket(4);
+        held.feed(Input::Cancel(None, ticket));
+        let error = StoreError::Changed { path: "/held".into(), what: "it was cut".to_owned() };
+        let facts = held.facts();
+        let effects = held.feed(Input::Log(Some(LogDone::Fetched(Err(error))), facts));
+        assert!(answer(&effects, 1).is_some_and(|it| it.is_string()), "the append fails");
+        assert_eq!(answer(&effects, 2), None);
+        let effects = held.feed(Input::Turn);
+        assert_eq!(outcomes(&effects), [Outcome::Cancelled]);
+        assert_eq!(answer(&effects, 3), None, "it waits for its write");
+        assert!(held.feed(Input::Turn).iter().any(|effect| matches!(effect, Effect::Log(LogWork::Append(_)))));
     }
 }
