@@ -81,13 +81,13 @@ impl Search {
     /// Replaces each action by its simplest form with which the list fails. Returns whether one was replaced.
     fn simplify<A: Clone>(
         &mut self,
-        actions: &mut Vec<A>,
+        actions: &mut [A],
         simpler: &dyn Fn(&A) -> Vec<A>,
         fails: &mut dyn FnMut(&[A]) -> bool,
     ) -> bool {
         let mut replaced = false;
         for at in (0..actions.len()).rev() {
-            let mut list = actions.clone();
+            let mut list = actions.to_vec();
             actions[at] = self.simplest(actions[at].clone(), simpler, &mut |candidate| {
                 list[at] = candidate.clone();
                 let fails = fails(&list);
