@@ -66,7 +66,9 @@ fn each_planted_fault_is_found() {
         let found = seeds.map(|seed| (seed, broken_by(seed, *fault))).find(|(_, found)| found.is_some());
         drop(planted);
         match found {
-            Some((seed, Some(violation))) if violation.rule == *rule => println!("{fault:?}: seed {seed}, {violation}"),
+            Some((seed, Some(violation))) if violation.rule == *rule => {
+                eprintln!("{fault:?}: seed {seed}, {violation}")
+            }
             other => wrong.push(format!("{fault:?} breaks {rule:?}, and is found by {other:?}")),
         }
     }
