@@ -131,6 +131,8 @@ fn main() -> ExitCode {
         .with_max_level(arguments.log)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
+        // Where stderr cannot be written, a line is lost and nothing else.
+        .log_internal_errors(false)
         .init();
     let command = match arguments.command {
         Some(command) => command,

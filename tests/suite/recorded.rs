@@ -399,7 +399,7 @@ fn a_recording_ends_where_the_disk_is_full_and_the_session_goes_on() {
     let home = Home::new();
     let mut command = std::process::Command::new("sh");
     let plain = home.command();
-    command.args(["-c", "ulimit -f 64; exec \"$0\" serve --record \"$1\""]);
+    command.args(["-c", "ulimit -f 64; exec \"$0\" serve --record \"$1\" 2>/dev/full"]);
     command.arg(plain.get_program()).arg(home.path("recording"));
     for (name, value) in plain.get_envs() {
         match value {

@@ -141,13 +141,14 @@ impl Shared {
         *state = State { phase: Phase::Over, ..State::default() };
         self.emptied.notify_all();
         self.filled.notify_one();
-        tracing::warn!(why, "the recording has ended");
         let notice = NoticeParams {
             severity: Severity::Warning,
             title: "The recording has ended".to_owned(),
             detail: Some(format!("{why}. The sessions go on. The recording can be replayed up to here")),
         };
         self.outbox.notify(Notice::NAME, notice);
+        // Behind the notice: stderr may be a file on the same full disk.
+        tracing::warn!(why, "the recording has ended");
     }
 
     /// Writes lines until the recording ends.
