@@ -74,11 +74,8 @@ impl StatusLine {
 
     /// `status_changed` was sent. `introduced`: whether an answer has introduced the operation.
     pub fn changed(&mut self, status: &Status, introduced: impl Fn(&OperationId) -> bool) -> Verdict {
-        let published = self.published.clone().unwrap_or_else(|| Status {
-            kind: StatusKind::Idle,
-            operation_id: None,
-            reason: None,
-        });
+        let published =
+            self.published.clone().unwrap_or(Status { kind: StatusKind::Idle, operation_id: None, reason: None });
         let same = |a: &Status, b: &Status| a.kind == b.kind && a.reason == b.reason;
         require(same(status, &published), Rule::StatusChanges, || {
             format!("{status:?} is sent while {published:?} is published")

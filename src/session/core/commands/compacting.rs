@@ -209,7 +209,7 @@ impl Core {
         let path = self.state.path();
         let covered = draft.plan.path();
         let grew = path.grew_from(covered) && path.compaction() == covered.compaction();
-        if !grew && !(planted(Fault::ChangedPathCovered) && path.len() >= covered.len()) {
+        if !(grew || planted(Fault::ChangedPathCovered) && path.len() >= covered.len()) {
             let leaf = self.state.visible_leaf();
             return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
         }
