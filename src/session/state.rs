@@ -405,8 +405,6 @@ impl State {
     /// The view on the path, for work outside of the session.
     #[must_use]
     pub fn view(&self) -> View {
-        let text = |key: &str| self.header.rest.get(key)?.as_str().map(str::to_owned);
-        let in_header = || Some(ModelRef { provider: text("provider")?, id: text("modelId")? });
         View {
             sourced: self.sourced.clone(),
             given: self.given.clone(),
@@ -414,17 +412,26 @@ impl State {
             instructions: self.instructions.clone(),
             estimator: self.estimator(),
             model: self.model.clone(),
-            model_in_header: in_header(),
-            thinking_in_header: text("thinkingLevel"),
+            model_in_header: self.model_in_header(),
+            thinking_in_header: self.text_in_header("thinkingLevel").map(str::to_owned),
             learned: self.learned.clone(),
             blobs: self.blobs.clone(),
         }
     }
 
+    fn text_in_header(&self, key: &str) -> Option<&str> {
+        self.header.rest.get(key)?.as_str()
+    }
+
+    fn model_in_header(&self) -> Option<ModelRef> {
+        let text = |key: &str| self.text_in_header(key).map(str::to_owned);
+        Some(ModelRef { provider: text("provider")?, id: text("modelId")? })
+    }
+
     /// Model of a path.
     #[must_use]
     pub fn model(&self, path: &Path) -> Option<ModelRef> {
-        self.view().model(path)
+        model_of(&self.sourced.settings, path, self.model.as_ref(), || self.model_in_header())
     }
 
     /// Fullness of the context. The cost depends on the entries since the last call.
@@ -513,16 +520,10 @@ impl View {
         &self.sourced.prompts
     }
 
-    /// Model of a path: the client's choice, else the last one on the path, else the default.
+    /// Model of a path.
     #[must_use]
     pub fn model(&self, path: &Path) -> Option<ModelRef> {
-        let own = self.model.clone().or_else(|| path.model()).or_else(|| self.model_in_header.clone());
-        let settings = &self.sourced.settings;
-        let default = settings.default_model.as_deref().and_then(ModelRef::parse);
-        match own {
-            Some(own) if settings.model(&own).is_some() || default.is_none() => Some(own),
-            _ => default,
-        }
+        model_of(&self.sourced.settings, path, self.model.as_ref(), || self.model_in_header.clone())
     }
 
     /// Thinking level of a path.
@@ -561,6 +562,21 @@ impl View {
     pub fn measure(&self, path: &Path) -> Fullness {
         let meter = Meter::of(path, &self.sourced.prompts, self.estimator);
         gauge(&self.sourced.settings, &self.instructions, &self.learned, self.model(path).as_ref()).measure(&meter)
+    }
+}
+
+/// Model of a path: the client's choice, else the last one on the path, else the one of the header, else the default.
+fn model_of(
+    settings: &Settings,
+    path: &Path,
+    chosen: Option<&ModelRef>,
+    in_header: impl FnOnce() -> Option<ModelRef>,
+) -> Option<ModelRef> {
+    let own = chosen.cloned().or_else(|| path.model()).or_else(in_header);
+    let default = settings.default_model.as_deref().and_then(ModelRef::parse);
+    match own {
+        Some(own) if settings.model(&own).is_some() || default.is_none() => Some(own),
+        _ => default,
     }
 }
 
