@@ -22,6 +22,7 @@ use crate::{
     session::{
         core::{Core, Input},
         effects::{Answer, Effect, Sent, TicketNumber},
+        log_work::LogDone,
     },
     summary::model::writer::Step,
     wire::outbox::About,
@@ -216,7 +217,11 @@ impl Observer {
                 self.cancels.reaches(*request, &self.requests, &self.operations);
             }
             Input::Reported(operation, Step::Request(_, Update::Spent(_))) => self.operations.spent(operation),
-            Input::Log(..) => self.operations.log_is_back(),
+            Input::Log(done, _) => {
+                // Lines of a write that was not confirmed are not announced.
+                self.write_failed |= matches!(done, Some(LogDone::Wrote { appended: Err(_), .. }));
+                self.operations.log_is_back();
+            }
             _ => {}
         }
     }

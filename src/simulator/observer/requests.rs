@@ -163,7 +163,11 @@ impl Requests {
             // Lines for other programs that belong to the parent stand between.
             let above = file.first_above(place, |entry| entry.id.as_str() == parent || !entry.is_marker());
             let above = above.map(|entry| entry.id.clone());
-            require(above == Some(parent.into()), Rule::Chained, || format!("{id:?} follows {above:?}, not {parent}"))?;
+            // The line of the parent may be damaged. Nothing stands between then.
+            let named = file.parent(place).is_some_and(|it| it.as_str() == parent);
+            require(named || above == Some(parent.into()), Rule::Chained, || {
+                format!("{id:?} follows {above:?}, not {parent}")
+            })?;
         } else if let Some(expected) = asked.params["expectedLeafId"].as_str().map(EntryId::from) {
             let changed = |entry: &crate::conversation::entry::Entry| {
                 entry.id == expected || entry.in_context() || entry.rewrites()

@@ -391,14 +391,21 @@ impl World<'_> {
         }
         let Some(life) = self.life.take() else { return Ok(()) };
         let Life { core, effects, log, urgent, .. } = life;
-        let tickets = core.end();
+        let (tickets, lives) = (core.end(), self.lives);
         self.perform_all(effects.take())?;
+        if self.lives != lives {
+            // It was killed meanwhile.
+            return Ok(());
+        }
         // Closes the file.
         drop(log);
         for ticket in tickets {
             ticket.ok(&());
         }
         self.perform_all(effects.take())?;
+        if self.lives != lives {
+            return Ok(());
+        }
         for urgent in urgent {
             if let Urgent::Cancel(_, number) = urgent {
                 self.answer(number, &Answer::ok(&CancelAnswer { cancelled: Vec::new() }))?;
