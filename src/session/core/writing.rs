@@ -217,7 +217,10 @@ impl Core {
             Write::Compaction { entry, draft, .. } => {
                 self.compacted(&[], &entry, &[], &draft.made, Err(failure.clone()));
             }
-            Write::Costs(_) => tracing::warn!(%failure, "costs of model requests could not be written"),
+            Write::Costs(costs) => self.warn(
+                "The costs of model requests could not be recorded",
+                format!("{failure}. session/usage lacks {} of them.", costs.entries.len()),
+            ),
             Write::Edit { ticket, .. } => ticket.fail(failure),
         }
     }
