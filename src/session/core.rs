@@ -13,6 +13,8 @@ pub mod commands;
 pub mod costs;
 pub mod counting;
 pub mod edit;
+#[cfg(test)]
+mod held;
 pub mod idle;
 pub mod load;
 pub mod queue;
@@ -23,7 +25,7 @@ pub mod writing;
 
 use super::{
     effects::{Effect, Effects, Read, Ticket, TicketNumber},
-    jobs::{Job, PlanMade},
+    jobs::{IndexBuilt, Job, PlanMade},
     log_work::{LogDone, LogFacts, LogWork},
     open::Opened,
     operation::OpenOperations,
@@ -34,7 +36,7 @@ use crate::{
     compaction::draft::Draft,
     conversation::entry::{Entry, Stamps},
     ids::{OperationId, SessionId},
-    log::{Access, error::StoreError, history::Indexed},
+    log::Access,
     models::learned::Learned,
     protocol::{
         errors::Failure,
@@ -85,8 +87,8 @@ pub enum Input {
     Log(Option<LogDone>, LogFacts),
     /// A read was answered.
     Answered,
-    /// The index was built; `None` if the work was stopped.
-    Indexed(Result<Option<Indexed>, StoreError>),
+    /// The index was built, or cannot be built.
+    Indexed(IndexBuilt),
     /// A plan was made, or cannot be made.
     Planned(OperationId, Result<PlanMade, Failure>),
     /// A report on a draft in the making.
@@ -287,7 +289,7 @@ impl Core {
             Input::Tick => self.tick(at),
             Input::Log(done, facts) => self.log_is_back(done, facts),
             Input::Answered => self.reads.running -= 1,
-            Input::Indexed(result) => self.indexed(result),
+            Input::Indexed(built) => self.indexed(built),
             Input::Planned(id, result) => self.planned(&id, result),
             Input::Reported(id, step) => self.reported(&id, step),
             Input::Drafted(id, result) => self.drafted(&id, result),
@@ -447,7 +449,7 @@ impl Core {
     /// Whether a command needs the index first. A write needs it to know its path. A later write and a close stay
     /// behind.
     fn waits_for_index(&self, command: &Command) -> bool {
-        if self.index.commands.iter().any(|(command, _)| command.writes()) {
+        if self.index.commands.has(Command::writes) {
             return command.writes() || command.closes();
         }
         matches!(command, Command::Compact(_) | Command::Edit(_))

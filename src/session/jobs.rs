@@ -15,7 +15,10 @@ use crate::{
     },
     conversation::entry::Entry,
     ids::OperationId,
-    log::history::Indexing,
+    log::{
+        error::StoreError,
+        history::{Indexed, Indexing},
+    },
     models::candidates::{self, Candidate, Situation, Unfit},
     protocol::{
         errors::Failure,
@@ -40,6 +43,18 @@ pub enum Job {
     Plan(PlanOrder),
     /// Makes a draft. Reports with `Input::Reported` and ends with `Input::Drafted`.
     Draft(DraftOrder),
+}
+
+/// The result of building an index.
+pub enum IndexBuilt {
+    /// The index.
+    Made(Indexed),
+    /// The work was stopped.
+    Stopped,
+    /// The file could not be read.
+    Failed(StoreError),
+    /// The work ended in a panic.
+    Lost,
 }
 
 /// A compaction that is to be planned.
@@ -78,6 +93,17 @@ pub struct DraftOrder {
     pub deadline: Option<Duration>,
     /// Cancels the job.
     pub stop: Stop,
+}
+
+/// Builds an index. Blocks.
+#[must_use]
+pub fn index(work: Indexing, stop: &Stop) -> IndexBuilt {
+    match catch_unwind(AssertUnwindSafe(|| work.run(&|| stop.requested()))) {
+        Ok(Ok(Some(indexed))) => IndexBuilt::Made(indexed),
+        Ok(Ok(None)) => IndexBuilt::Stopped,
+        Ok(Err(error)) => IndexBuilt::Failed(error),
+        Err(_) => IndexBuilt::Lost,
+    }
 }
 
 /// Plans a compaction. Blocks.

@@ -17,7 +17,7 @@ pub mod tap;
 use super::{
     core::{Input, Moment},
     effects::{Answer, Sent, TicketNumber},
-    jobs,
+    jobs::{self, IndexBuilt},
     open::Form,
     state::Beginning,
 };
@@ -336,6 +336,8 @@ pub enum Indexing {
     Stopped,
     /// The file could not be read.
     Failed(Failing),
+    /// The work ended in a panic.
+    Lost,
 }
 
 /// The result of planning.
@@ -442,9 +444,12 @@ impl Recorded {
                 let (ticket, answer) = answered.unwrap_or_default();
                 Self::Answered { ticket, answer }
             }
-            Input::Indexed(Ok(Some(_))) => Self::Indexed(Indexing::Made),
-            Input::Indexed(Ok(None)) => Self::Indexed(Indexing::Stopped),
-            Input::Indexed(Err(error)) => Self::Indexed(Indexing::Failed(error.into())),
+            Input::Indexed(built) => Self::Indexed(match built {
+                IndexBuilt::Made(_) => Indexing::Made,
+                IndexBuilt::Stopped => Indexing::Stopped,
+                IndexBuilt::Failed(error) => Indexing::Failed(error.into()),
+                IndexBuilt::Lost => Indexing::Lost,
+            }),
             Input::Planned(id, result) => Self::Planned(id.clone(), result.into()),
             Input::Reported(id, step) => Self::Reported(id.clone(), step.clone()),
             Input::Drafted(id, result) => Self::Drafted(id.clone(), result.into()),

@@ -409,7 +409,7 @@ impl Shell {
     fn start(&self, job: Job) {
         match job {
             Job::Count(entries) => self.count(entries),
-            Job::Index(work, stop) => self.spawn(move || Input::Indexed(work.run(&|| stop.requested()))),
+            Job::Index(work, stop) => self.spawn(move || Input::Indexed(jobs::index(work, &stop))),
             Job::Plan(order) => {
                 let access = self.shared.access.clone();
                 self.spawn(move || Input::Planned(order.id.clone(), jobs::plan(order, &access)));

@@ -1,10 +1,13 @@
 //! Work of an idle session: building its index, reading the entries of other programs, and dropping bodies that can be
 //! read again.
 
-use super::{command::Command, queue};
+use super::{
+    command::Command,
+    queue::{Queue, TRY_AGAIN},
+};
 use crate::{
     ids::EntryId,
-    log::{Access, Grown, error::StoreError, history::Indexed, lock::Unfinished},
+    log::{Access, Grown, error::StoreError, lock::Unfinished},
     protocol::{
         errors::Failure,
         events::{Event, Severity},
@@ -14,7 +17,7 @@ use crate::{
         core::{Core, LogState},
         effects::{Effect, Ticket},
         fault::{Fault, planted},
-        jobs::Job,
+        jobs::{IndexBuilt, Job, defect},
         kind::OperationKind,
         log_work::LogWork,
         operations::interrupted,
@@ -29,7 +32,7 @@ const MOST_REPAIRS: usize = 100;
 pub(super) struct IndexWait {
     pub build: IndexBuild,
     /// Commands that wait for it.
-    pub commands: Vec<(Command, Ticket)>,
+    pub commands: Queue,
 }
 
 /// Whether the index is being built.
@@ -52,10 +55,10 @@ pub(super) struct FileChanges {
 impl Core {
     /// Holds a command until the index is built.
     pub(super) fn await_index(&mut self, command: Command, ticket: Ticket) {
-        if self.index.commands.len() >= queue::FULL {
-            return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
+        if !self.index.commands.has_room() {
+            return ticket.fail(&Failure::Overloaded { retry_after_ms: TRY_AGAIN });
         }
-        self.index.commands.push((command, ticket));
+        self.index.commands.take_in(command, ticket);
         self.start_indexing();
     }
 
@@ -68,10 +71,10 @@ impl Core {
         self.start(Job::Index(work, self.reads.stop.clone()));
     }
 
-    pub(super) fn indexed(&mut self, result: Result<Option<Indexed>, StoreError>) {
+    pub(super) fn indexed(&mut self, built: IndexBuilt) {
         self.index.build = IndexBuild::No;
-        let failure = match result {
-            Ok(Some(indexed)) => {
+        let failure = match built {
+            IndexBuilt::Made(indexed) => {
                 // Entries of a write that is out are added when it comes back.
                 let end = self.log_facts().end;
                 let repairs: Vec<Repair> = indexed.repairs.iter().map(Repair::from).collect();
@@ -84,14 +87,15 @@ impl Core {
                     Err(error) => Some(Failure::from(error)),
                 }
             }
-            Ok(None) => Some(Failure::Cancelled),
-            Err(error) => Some(Failure::from(error)),
+            IndexBuilt::Stopped => Some(Failure::Cancelled),
+            IndexBuilt::Failed(error) => Some(Failure::from(error)),
+            IndexBuilt::Lost => Some(defect()),
         };
         if failure.is_some() {
             self.idle.postpone(self.now);
         }
         // In the order of their arrival, before later commands.
-        for (command, ticket) in std::mem::take(&mut self.index.commands).into_iter().rev() {
+        for (command, ticket) in self.index.commands.drain().rev() {
             match &failure {
                 Some(failure) if !command.closes() => ticket.fail(failure),
                 _ => self.queue.put_back(command, ticket),
@@ -244,5 +248,33 @@ impl Core {
         if self.listens() && !planted(skipped) {
             self.effects.push(Effect::Record(operations));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        protocol::SessionEntries,
+        session::core::{
+            Input,
+            held::{Held, answer, job},
+        },
+    };
+    use serde_json::json;
+
+    #[test]
+    fn an_index_whose_work_panicked_is_built_for_the_next_request() {
+        let mut held = Held::indexed_below(0);
+        let ask = |held: &mut Held, number| {
+            let params = serde_json::from_value(json!({"sessionId": "held", "branch": "all"})).expect("params");
+            let ticket = held.ticket(number);
+            held.feed(Input::Command(Command::call::<SessionEntries>(params), ticket));
+            job(held.feed(Input::Turn))
+        };
+        assert!(matches!(ask(&mut held, 1), Job::Index(..)));
+        let effects = held.feed(Input::Indexed(IndexBuilt::Lost));
+        assert_eq!(answer(&effects, 1), Some("internal".into()));
+        assert!(matches!(ask(&mut held, 2), Job::Index(..)));
     }
 }

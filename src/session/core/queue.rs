@@ -37,7 +37,7 @@ impl Queue {
     }
 
     /// Takes out all commands.
-    pub fn drain(&mut self) -> impl Iterator<Item = (Command, Ticket)> + use<> {
+    pub fn drain(&mut self) -> impl DoubleEndedIterator<Item = (Command, Ticket)> + use<> {
         std::mem::take(&mut self.0).into_iter()
     }
 
@@ -46,6 +46,11 @@ impl Queue {
         let (taken, left): (Vec<_>, Vec<_>) = self.drain().partition(|(command, _)| wanted(command));
         self.0.extend(left);
         taken
+    }
+
+    /// Whether a command waits that `wanted` selects.
+    pub fn has(&self, wanted: impl Fn(&Command) -> bool) -> bool {
+        self.0.iter().any(|(command, _)| wanted(command))
     }
 
     /// Number of the commands that wait.

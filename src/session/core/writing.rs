@@ -350,115 +350,16 @@ impl Core {
 mod tests {
     use super::*;
     use crate::{
-        conversation::entry::{Header, HeaderKind, VERSION},
-        log::{Log, memory::Disk},
         protocol::types::Outcome,
         session::{
-            core::{Input, Moment, Over},
-            effects::{Answer, Sent, TicketNumber},
+            core::{
+                Input, Over,
+                held::{Held, answer, job, outcomes},
+            },
             jobs::{Job, PlanMade},
-            open::Opened,
-            state::{SessionData, State},
         },
-        settings::{Layers, layers::Source, trust::Trust},
     };
-    use jiff::Timestamp;
-    use serde_json::{Map, Value, json};
-    use std::time::Instant;
-
-    /// A session whose log is in the hands of the test.
-    struct Held {
-        core: Core,
-        log: Box<dyn Log>,
-        at: Moment,
-    }
-
-    impl Held {
-        /// A session of 40 messages; the first has another one behind it that is on a branch of its own.
-        fn new() -> Self {
-            let text = "Look at src/parser/part.rs and mend what its test says. ".repeat(8);
-            let line = |id: &str, parent: Option<&str>| {
-                let message = json!({"role": "user", "content": text, "timestamp": 1});
-                let fields = json!({"type": "message", "id": id, "parentId": parent,
-                    "timestamp": "2026-01-01T00:00:00.000Z", "message": message});
-                fields.to_string()
-            };
-            let ids: Vec<String> = (0..40).map(|at| format!("e{at}")).collect();
-            let lines = ids.iter().enumerate().map(|(at, id)| line(id, at.checked_sub(1).map(|at| ids[at].as_str())));
-            let lines: Vec<String> = lines
-                .take(1)
-                .chain([line("branch", Some("e0"))])
-                .chain(ids.iter().enumerate().skip(1).map(|(at, id)| line(id, Some(&ids[at - 1]))))
-                .collect();
-            let header = Header {
-                kind: HeaderKind::Session,
-                version: VERSION,
-                id: "held".into(),
-                timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
-                cwd: "/".to_owned(),
-                parent_session: None,
-                title: None,
-                rest: Map::new(),
-            };
-            let disk = Disk::new(header, &lines).expect("a disk");
-            disk.index_at_once(u64::MAX);
-            let opened = disk.open().expect("it opens");
-            let layers = Layers::of(vec![(Source::Global, json!({"tokens": {"estimator": "chars"}}))]);
-            let (given, trust) = (SessionData::default(), Trust::Trusted);
-            let state = State::new(opened.header, None, opened.title, opened.history, given, None, &layers, trust);
-            let at = Moment { now: Instant::now(), wall: Timestamp::UNIX_EPOCH, awake_elsewhere: 0, tokenizer: false };
-            let facts = LogFacts::of(&*opened.log);
-            let state = state.expect("a state");
-            let empty = Opened { state, log: Box::new(crate::log::memory::Ephemeral), left_behind: Vec::new() };
-            Self { core: Core::new(empty, facts, 1, &at), log: opened.log, at }
-        }
-
-        fn feed(&mut self, input: Input) -> Vec<Effect> {
-            self.core.on(&self.at, input);
-            self.core.effects().take()
-        }
-
-        fn ticket(&self, number: TicketNumber) -> Ticket {
-            self.core.effects().ticket(number, Sent::Alone)
-        }
-
-        fn compact(&mut self, number: TicketNumber) {
-            let params = json!({"sessionId": "held", "keepRecentTokens": 500, "wait": true, "method": "extractive"});
-            let command = Command::Compact(serde_json::from_value(params).expect("params"));
-            let ticket = self.ticket(number);
-            self.feed(Input::Command(command, ticket));
-        }
-
-        fn facts(&self) -> LogFacts {
-            LogFacts::of(&*self.log)
-        }
-    }
-
-    fn answer(effects: &[Effect], number: TicketNumber) -> Option<Value> {
-        effects.iter().find_map(|effect| match effect {
-            Effect::Answer(of, Answer::Failed(failure)) if *of == number => {
-                Some(failure.data().code.to_string().into())
-            }
-            Effect::Answer(of, Answer::Result(result)) if *of == number => serde_json::from_str(result.get()).ok(),
-            _ => None,
-        })
-    }
-
-    fn outcomes(effects: &[Effect]) -> Vec<Outcome> {
-        let outcome = |effect: &Effect| match effect {
-            Effect::Emit(_, Event::CompactionEnd { outcome, .. }) => Some(*outcome),
-            _ => None,
-        };
-        effects.iter().filter_map(outcome).collect()
-    }
-
-    fn job(effects: Vec<Effect>) -> Job {
-        let job = effects.into_iter().find_map(|effect| match effect {
-            Effect::Start(job) => Some(*job),
-            _ => None,
-        });
-        job.expect("a job")
-    }
+    use serde_json::json;
 
     #[test]
     fn a_compaction_whose_log_is_lost_has_its_end() {

@@ -23,10 +23,11 @@ use crate::{
     session::{
         core::{Core, Input, Moment, command::Command},
         effects::{Answer, Effect, Effects, Read, Sent, TicketNumber},
-        jobs::{DraftOrder, Job, PlanMade, PlanOrder, no_model},
+        jobs::{self, DraftOrder, IndexBuilt, Job, PlanMade, PlanOrder, no_model},
         log_work::{LogFacts, LogWork},
         open::{Form, Opened},
         state::{Beginning, State},
+        stop::Stop,
     },
 };
 use serde::Serialize;
@@ -333,9 +334,10 @@ impl Replay {
             Recorded::Indexed(indexing) => {
                 let work = self.index.take().ok_or("no index was to be built")?;
                 Input::Indexed(match indexing {
-                    Indexing::Made => work.run(&|| false),
-                    Indexing::Stopped => Ok(None),
-                    Indexing::Failed(failing) => Err(failing.into()),
+                    Indexing::Made => jobs::index(work, &Stop::default()),
+                    Indexing::Stopped => IndexBuilt::Stopped,
+                    Indexing::Failed(failing) => IndexBuilt::Failed(failing.into()),
+                    Indexing::Lost => IndexBuilt::Lost,
                 })
             }
             Recorded::Planned(id, planning) => {

@@ -21,7 +21,7 @@ use crate::{
         core::{Core, Input, Over, command::Command},
         effects::{Answer, Effect, Effects, Read, Sent, TicketNumber},
         jobs::{
-            self, DraftOrder, Job, PlanOrder,
+            self, DraftOrder, IndexBuilt, Job, PlanOrder,
             draft::{self, DraftJob},
         },
         log_work::{LogDone, LogFacts, LogWork},
@@ -277,7 +277,10 @@ impl World<'_> {
                 self.answer(request, &answer)?;
                 Message::Input(Input::Answered)
             }
-            Due::Index(work, stop) => Message::Input(Input::Indexed(caught(|| work.run(&|| stop.requested()))?)),
+            Due::Index(work, stop) => match jobs::index(work, &stop) {
+                IndexBuilt::Lost => return Err(Violation::of_world("a panic in the work on the index")),
+                built => Message::Input(Input::Indexed(built)),
+            },
             Due::Plan(order) => {
                 let id = order.id.clone();
                 Message::Input(Input::Planned(id, caught(|| jobs::plan(order, &self.access))?))
