@@ -52,7 +52,7 @@ use crate::{
         edit::Edit,
         idle::Idle,
         queue::Queue,
-        work::Work,
+        work::{Request, Work},
     },
     settings::Layers,
     summary::model::writer::Step,
@@ -188,6 +188,8 @@ pub struct Core {
     operations: OpenOperations,
     effects: Effects,
     queue: Queue,
+    /// Compactions that were cancelled before their starts. They start and end when the log is here.
+    cancelled: Vec<Request>,
     costs: Costs,
     /// Requests for the context that wait for the end of the compaction.
     held: Vec<(ContextParams, Ticket)>,
@@ -205,6 +207,7 @@ pub struct Core {
 
 /// A unit of due work.
 enum Unit {
+    EndCancelled,
     Begin,
     Commit,
     WriteCosts,
@@ -226,6 +229,7 @@ impl Core {
             operations: OpenOperations::new(effects.clone(), at.now),
             effects,
             queue: Queue::default(),
+            cancelled: Vec::new(),
             costs: Costs::default(),
             held: Vec::new(),
             reads: Reads::default(),
@@ -324,20 +328,22 @@ impl Core {
         }
     }
 
-    /// Ends the session. Everything is on disk, and no work runs. The tickets are to be answered when the file is closed.
+    /// Ends the session. Everything is on disk, and no work runs. The tickets of its closes are to be answered when the file
+    /// is closed.
     #[must_use]
     pub fn end(mut self) -> Vec<Ticket> {
         let gone = Failure::no_session(self.state.id.as_str());
-        for (command, ticket) in self.index.commands.drain(..).chain(self.queue.drain()) {
-            if command.closes() { ticket.ok(&()) } else { ticket.fail(&gone) }
+        let mut closes = match std::mem::replace(&mut self.ending, Ending::No) {
+            Ending::Now(tickets) => tickets,
+            Ending::No | Ending::WhenIdle => Vec::new(),
+        };
+        for (command, ticket) in self.index.commands.drain().chain(self.queue.drain()) {
+            if command.closes() { closes.push(ticket) } else { ticket.fail(&gone) }
         }
         for (_, ticket) in self.held.drain(..) {
             ticket.fail(&gone);
         }
-        match std::mem::replace(&mut self.ending, Ending::No) {
-            Ending::Now(tickets) => tickets,
-            Ending::No | Ending::WhenIdle => Vec::new(),
-        }
+        closes
     }
 
     /// Whether the log is here.
@@ -357,7 +363,7 @@ impl Core {
 
     /// Whether no work, no write and no read runs.
     fn is_quiet(&self) -> bool {
-        self.listens() && self.work.is_none() && self.reads.running == 0
+        self.listens() && self.work.is_none() && self.cancelled.is_empty() && self.reads.running == 0
     }
 
     fn is_idle(&self) -> bool {
@@ -379,6 +385,9 @@ impl Core {
         if !self.listens() {
             return None;
         }
+        if !self.cancelled.is_empty() {
+            return Some(Unit::EndCancelled);
+        }
         match self.work {
             Work::Planned(..) => return Some(Unit::Begin),
             Work::Drafted(..) => return Some(Unit::Commit),
@@ -396,6 +405,7 @@ impl Core {
     fn turn(&mut self) {
         match self.unit() {
             None => {}
+            Some(Unit::EndCancelled) => self.begin_all_cancelled(),
             Some(Unit::Begin | Unit::Commit) => match self.work.take() {
                 Work::Planned(request, result) => self.begin(request, *result),
                 Work::Drafted(operation, draft) => self.commit(operation, *draft),

@@ -32,7 +32,7 @@ impl Core {
     #[must_use]
     pub fn load(&self) -> Load {
         Load {
-            waiting: self.queue.len(),
+            waiting: self.queue.len() + self.cancelled.len(),
             index: self.index.commands.len(),
             held: self.held.len(),
             reads: self.reads.running,

@@ -31,20 +31,21 @@ impl Core {
         if which.is_none() {
             unstarted.extend(self.take_waiting_compactions());
         }
+        let before = self.cancelled.iter().filter(|request| which.is_none_or(|which| *which == request.id));
         let named =
             |request: &Request| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
-        let all = cancelling.named.iter().cloned().chain(unstarted.iter().map(named));
+        let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named));
         ticket.cancelled_these(all.filter(|_| !planted(Fault::CancelNamesNothing)).collect());
         self.end_cancelled(cancelling);
-        self.begin_all_cancelled(unstarted);
+        self.end_unstarted(unstarted);
     }
 
     /// Cancels what runs, but not a draft that is being written. The ends are sent at once, and late results are ignored.
     pub(in crate::session::core) fn stop_running(&mut self, which: Option<&OperationId>) {
         let cancelling = self.operations.cancel(which);
         self.end_cancelled(cancelling);
-        let unstarted = self.work.take_unstarted(which).into_iter().collect();
-        self.begin_all_cancelled(unstarted);
+        let unstarted = self.work.take_unstarted(which);
+        self.end_unstarted(unstarted);
     }
 
     fn end_cancelled(&mut self, cancelling: Cancelling) {
@@ -61,11 +62,8 @@ impl Core {
 
     /// Takes out the compactions that were sent before a cancel and have not been handled.
     fn take_waiting_compactions(&mut self) -> Vec<Request> {
-        let (for_index, others) =
-            std::mem::take(&mut self.index.commands).into_iter().partition(|(command, _)| command.can_be_cancelled());
-        self.index.commands = others;
-        let waiting: Vec<(Command, Ticket)> = for_index;
-        let waiting = waiting.into_iter().chain(self.queue.take_out(Command::can_be_cancelled));
+        let for_index = self.index.commands.take_out(Command::can_be_cancelled);
+        let waiting = for_index.into_iter().chain(self.queue.take_out(Command::can_be_cancelled));
         let request = |(command, ticket)| match command {
             Command::Compact(params) => {
                 let id = self.stamps.operation();
@@ -76,31 +74,26 @@ impl Core {
         waiting.filter_map(request).collect()
     }
 
-    /// Starts and ends the compactions that were cancelled before their starts were sent. While the log is out a start
-    /// cannot be recorded: they are the next commands then.
-    fn begin_all_cancelled(&mut self, requests: Vec<Request>) {
-        requests.iter().for_each(|request| request.stop.request());
+    /// Ends compactions that were cancelled before their starts were sent. While the log is out a start cannot be recorded:
+    /// they start and end when it is back.
+    fn end_unstarted(&mut self, requests: impl IntoIterator<Item = Request>) {
+        let before = self.cancelled.len();
+        self.cancelled.extend(requests);
+        self.cancelled[before..].iter().for_each(|request| request.stop.request());
         if self.listens() {
-            return requests.into_iter().for_each(|request| self.begin_cancelled(request));
-        }
-        for Request { id, kind, params, ticket, stop } in requests.into_iter().rev() {
-            let begin = move |core: &mut Self, ticket| {
-                core.begin_cancelled(Request { id, kind, params, ticket, stop });
-            };
-            self.queue.put_back(Command::with(begin), ticket);
+            self.begin_all_cancelled();
         }
     }
 
-    fn begin_cancelled(&mut self, request: Request) {
-        let Request { id, kind, params, ticket, stop } = request;
-        if !self.work.is_none() {
-            return ticket.fail(&Failure::Cancelled);
+    /// Starts and ends the compactions that were cancelled before their starts.
+    pub(in crate::session::core) fn begin_all_cancelled(&mut self) {
+        for Request { id, kind, params, ticket, stop } in std::mem::take(&mut self.cancelled) {
+            let usage = self.state.usage();
+            let opening = self.opening(kind, Place::Top(id), Asked::by(ticket, params.wait), usage, stop);
+            self.record(self.operations.unfinished_with(&opening));
+            let operation = self.operations.start(opening);
+            self.finish(operation, End::Cancelled);
         }
-        let usage = self.state.usage();
-        let opening = self.opening(kind, Place::Top(id), Asked::by(ticket, params.wait), usage, stop);
-        self.record(self.operations.unfinished_with(&opening));
-        let operation = self.operations.start(opening);
-        self.finish(operation, End::Cancelled);
     }
 
     /// Answers a waiting request that the client cancelled. A compaction ends with its request. A command that waits for
