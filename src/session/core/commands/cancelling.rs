@@ -110,3 +110,48 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        protocol::types::Outcome,
+        session::{
+            core::{
+                Input, Over,
+                command::Command,
+                held::{Held, answer, job, outcomes},
+            },
+            effects::Effect,
+            jobs::Job,
+        },
+    };
+    use serde_json::json;
+
+    #[test]
+    fn a_compaction_that_was_cancelled_during_a_write_ends_before_the_session_does() {
+        let mut held = Held::new();
+        held.compact(1);
+        assert!(matches!(job(held.feed(Input::Turn)), Job::Plan(_)));
+        let params = json!({"sessionId": "held", "messages": [{"role": "user", "content": "go on", "timestamp": 1}]});
+        let ticket = held.ticket(2);
+        held.feed(Input::Command(Command::Append(serde_json::from_value(params).expect("params")), ticket));
+        let work = held.feed(Input::Turn).into_iter().find_map(|effect| match effect {
+            Effect::Log(work) => Some(work),
+            _ => None,
+        });
+        let ticket = held.ticket(3);
+        let cancelled = held.feed(Input::Cancel(None, ticket));
+        let named = answer(&cancelled, 3).expect("a cancel is answered immediately");
+        assert_eq!(named["cancelled"].as_array().map(Vec::len), Some(1));
+        assert!(outcomes(&cancelled).is_empty(), "the lock is with the writer");
+        held.feed(Input::Stop);
+        let done = work.map(|work| work.run(&mut *held.log));
+        let facts = held.facts();
+        held.feed(Input::Log(done, facts));
+        assert_eq!(held.core.over(), Over::No);
+        let ended = held.feed(Input::Turn);
+        assert_eq!(outcomes(&ended), [Outcome::Cancelled]);
+        assert!(answer(&ended, 1).is_some());
+        assert_eq!(held.core.over(), Over::Yes);
+    }
+}
