@@ -7,21 +7,21 @@
 //! No command is handled while the log is out: an answer sees every append before it, and appends that arrive meanwhile
 //! become the next write together.
 
-pub mod background;
+mod background;
 pub mod command;
 pub mod commands;
-pub mod costs;
-pub mod counting;
-pub mod edit;
+mod costs;
+mod counting;
+mod edit;
 #[cfg(test)]
 mod held;
-pub mod idle;
-pub mod load;
+mod idle;
+mod load;
 pub mod queue;
 pub mod relayer;
-pub mod result;
-pub mod work;
-pub mod writing;
+mod result;
+mod work;
+mod writing;
 
 use super::{
     effects::{Effect, Effects, Read, Ticket, TicketNumber},
@@ -145,18 +145,18 @@ enum Write {
 
 /// An append that is being written.
 struct Append {
-    pub params: AppendParams,
-    pub staged: Staged,
-    pub ticket: Ticket,
+    params: AppendParams,
+    staged: Staged,
+    ticket: Ticket,
 }
 
 /// Requests that only read. Each runs beside the session and has its own answer.
 #[derive(Default)]
 struct Reads {
     /// The number of them that run.
-    pub running: usize,
+    running: usize,
     /// Stops them.
-    pub stop: Stop,
+    stop: Stop,
 }
 
 /// The most reads that run at the same time. A read beyond them is refused.
@@ -537,7 +537,7 @@ impl Core {
 
     fn spawn(&mut self, ticket: Ticket, read: Read) {
         if self.reads.running >= MOST_READS {
-            return ticket.fail(&Failure::Overloaded { retry_after_ms: crate::session::core::queue::TRY_AGAIN });
+            return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
         }
         self.reads.running += 1;
         ticket.leave_to(|number| Effect::Read(number, read));
