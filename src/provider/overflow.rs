@@ -8,14 +8,18 @@
 
 use crate::text;
 use regex::{Captures, Regex};
+use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
 /// An overflow: a request that a provider refused as too long, with the numbers in its text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Overflow {
     /// The model's window in tokens. None if the text states none, or one that no model has.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// The size of the request, in tokens: all that had to fit, so with the room kept for the answer where the text adds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub requested: Option<u64>,
 }
 

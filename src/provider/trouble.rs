@@ -3,6 +3,7 @@
 use super::overflow::{self, Meaning, Overflow};
 use crate::text;
 use regex::Regex;
+use serde::{Deserialize, Serialize};
 use std::{fmt, sync::LazyLock, time::Duration};
 
 /// A failed request.
@@ -19,7 +20,8 @@ pub struct Trouble {
 }
 
 /// The kind of a failed request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TroubleKind {
     /// The request is too long for the window.
     Overflow(Overflow),

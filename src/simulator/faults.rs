@@ -3,11 +3,14 @@
 use super::{
     client,
     observer::{Observer, Rule, Violation},
-    script::{self, End, FaultKind, Script, Step},
+    script::{self, End, Script, Step},
     setup,
     world::World,
 };
-use crate::session::fault::{Fault, plant};
+use crate::{
+    provider::TroubleKind,
+    session::fault::{Fault, plant},
+};
 
 /// Each fault, the rule that it breaks first, and a seed that breaks it. Other seeds find it too.
 const FAULTS: &[(Fault, Rule, u64)] = &[
@@ -49,7 +52,7 @@ const SEEDS: u64 = 300;
 fn broken_by(seed: u64, fault: Fault) -> Option<Violation> {
     let mut scenario = client::scenario(seed);
     if fault == Fault::LostRetryEnd {
-        let fails = Step::ends(End::Fails(script::Fault { kind: FaultKind::Throttled, retry_after_ms: None }));
+        let fails = Step::ends(End::Fails(script::Fault { kind: TroubleKind::Throttled, retry_after_ms: None }));
         let steps = vec![fails.clone(), fails, Step::default()];
         let models = (0..scenario.setup.models).map(|number| (setup::model(number), steps.clone()));
         scenario.setup.script = Script { models: models.collect() };

@@ -104,111 +104,44 @@ pub enum End {
 #[serde(default, deny_unknown_fields)]
 pub struct Fault {
     /// Its kind.
-    pub kind: FaultKind,
+    pub kind: TroubleKind,
     /// The wait that the provider asks for, in milliseconds.
     pub retry_after_ms: Option<u64>,
 }
 
 impl Default for Fault {
     fn default() -> Self {
-        Self { kind: FaultKind::Broken, retry_after_ms: None }
+        Self { kind: TroubleKind::Broken, retry_after_ms: None }
     }
 }
 
-/// The kind of a failure: a [`TroubleKind`] as data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FaultKind {
-    /// Too long for a window of so many tokens, if the provider states it.
-    Overflow(Option<u64>),
-    /// Too many bytes.
-    TooLarge,
-    /// Rate limit.
-    Throttled,
-    /// No balance.
-    OutOfQuota,
-    /// Invalid key.
-    Denied,
-    /// No such model.
-    NotFound,
-    /// The provider failed.
-    Broken,
-    /// No server.
-    Unreachable,
-    /// Untrusted certificate.
-    Untrusted,
-    /// No more of the answer.
-    Stalled,
-    /// The client is late.
-    Late,
-    /// The time is over.
-    OutOfTime,
-    /// The answer broke off.
-    CutOff,
-    /// The answer has no end.
-    Endless,
-    /// No answer of this format.
-    Garbled,
-    /// Too many requests for one summary.
-    TooMany,
-    /// The client does not run the model.
-    Unwilling,
-    /// The provider refuses the request.
-    Refused,
-}
-
-impl FaultKind {
-    /// Every kind.
-    pub const ALL: &[Self] = &[
-        Self::Overflow(None),
-        Self::Overflow(Some(8_192)),
-        Self::TooLarge,
-        Self::Throttled,
-        Self::OutOfQuota,
-        Self::Denied,
-        Self::NotFound,
-        Self::Broken,
-        Self::Unreachable,
-        Self::Untrusted,
-        Self::Stalled,
-        Self::Late,
-        Self::OutOfTime,
-        Self::CutOff,
-        Self::Endless,
-        Self::Garbled,
-        Self::TooMany,
-        Self::Unwilling,
-        Self::Refused,
-    ];
-
-    fn kind(self) -> TroubleKind {
-        match self {
-            Self::Overflow(limit) => TroubleKind::Overflow(Overflow { limit, requested: None }),
-            Self::TooLarge => TroubleKind::TooLarge,
-            Self::Throttled => TroubleKind::Throttled,
-            Self::OutOfQuota => TroubleKind::OutOfQuota,
-            Self::Denied => TroubleKind::Denied,
-            Self::NotFound => TroubleKind::NotFound,
-            Self::Broken => TroubleKind::Broken,
-            Self::Unreachable => TroubleKind::Unreachable,
-            Self::Untrusted => TroubleKind::Untrusted,
-            Self::Stalled => TroubleKind::Stalled,
-            Self::Late => TroubleKind::Late,
-            Self::OutOfTime => TroubleKind::OutOfTime,
-            Self::CutOff => TroubleKind::CutOff,
-            Self::Endless => TroubleKind::Endless,
-            Self::Garbled => TroubleKind::Garbled,
-            Self::TooMany => TroubleKind::TooMany,
-            Self::Unwilling => TroubleKind::Unwilling,
-            Self::Refused => TroubleKind::Refused,
-        }
-    }
-}
+/// Every kind of failure that a model may give.
+pub const KINDS: &[TroubleKind] = &[
+    TroubleKind::Overflow(Overflow { limit: None, requested: None }),
+    TroubleKind::Overflow(Overflow { limit: Some(8_192), requested: None }),
+    TroubleKind::TooLarge,
+    TroubleKind::Throttled,
+    TroubleKind::OutOfQuota,
+    TroubleKind::Denied,
+    TroubleKind::NotFound,
+    TroubleKind::Broken,
+    TroubleKind::Unreachable,
+    TroubleKind::Untrusted,
+    TroubleKind::Stalled,
+    TroubleKind::Late,
+    TroubleKind::OutOfTime,
+    TroubleKind::CutOff,
+    TroubleKind::Endless,
+    TroubleKind::Garbled,
+    TroubleKind::TooMany,
+    TroubleKind::Unwilling,
+    TroubleKind::Refused,
+];
 
 impl Fault {
     /// A failure of this kind.
     #[must_use]
-    pub fn new(kind: FaultKind) -> Self {
+    pub fn new(kind: TroubleKind) -> Self {
         Self { kind, retry_after_ms: None }
     }
 
@@ -216,20 +149,22 @@ impl Fault {
     #[must_use]
     pub fn trouble(self) -> Trouble {
         let retry_after = self.retry_after_ms.map(Duration::from_millis);
-        Trouble { retry_after, ..Trouble::new(self.kind.kind(), "as scripted") }
+        Trouble { retry_after, ..Trouble::new(self.kind, "as scripted") }
     }
 
     /// The text of a client that passes on this failure of its provider.
     #[must_use]
     pub fn text(self) -> String {
         match self.kind {
-            FaultKind::Overflow(Some(window)) => format!("prompt is too long: 999999 tokens > {window} maximum"),
-            FaultKind::Overflow(None) => "prompt is too long".to_owned(),
-            FaultKind::TooLarge => "413 request entity too large".to_owned(),
-            FaultKind::Throttled => "429 too many requests".to_owned(),
-            FaultKind::Denied => "401 invalid api key".to_owned(),
-            FaultKind::NotFound => "404 model not found".to_owned(),
-            FaultKind::Broken | FaultKind::CutOff | FaultKind::Stalled => "503 overloaded".to_owned(),
+            TroubleKind::Overflow(Overflow { limit: Some(window), .. }) => {
+                format!("prompt is too long: 999999 tokens > {window} maximum")
+            }
+            TroubleKind::Overflow(_) => "prompt is too long".to_owned(),
+            TroubleKind::TooLarge => "413 request entity too large".to_owned(),
+            TroubleKind::Throttled => "429 too many requests".to_owned(),
+            TroubleKind::Denied => "401 invalid api key".to_owned(),
+            TroubleKind::NotFound => "404 model not found".to_owned(),
+            TroubleKind::Broken | TroubleKind::CutOff | TroubleKind::Stalled => "503 overloaded".to_owned(),
             other => format!("as scripted: {other:?}"),
         }
     }
@@ -337,7 +272,7 @@ fn random_usage(random: &mut SplitMix64) -> Said {
 }
 
 fn random_end(random: &mut SplitMix64) -> End {
-    let kind = random.one_of(FaultKind::ALL).copied().unwrap_or(FaultKind::Broken);
+    let kind = random.one_of(KINDS).copied().unwrap_or(TroubleKind::Broken);
     let retry_after_ms = (random.below(3) == 0).then(|| random.below(60_000));
     let (fault, pieces) = (Fault { kind, retry_after_ms }, usize::try_from(random.below(5)).unwrap_or(0));
     match random.below(8) {
@@ -364,8 +299,21 @@ mod tests {
         let short = r#"{"models": {"a": [{"text": "refusal"}, {"end": {"fails": {"kind": "throttled"}}}]}}"#;
         let short: Script = serde_json::from_str(short).expect("a script");
         assert_eq!(short.step("a", 0), Step::says(Text::Refusal));
-        assert_eq!(short.step("a", 9), Step::ends(End::Fails(Fault::new(FaultKind::Throttled))));
+        assert_eq!(short.step("a", 9), Step::ends(End::Fails(Fault::new(TroubleKind::Throttled))));
         assert_eq!(short.step("b", 0), Step::default());
+    }
+
+    #[test]
+    fn a_failure_has_one_form_in_a_file() {
+        let row = |kind: TroubleKind, text: &str| {
+            assert_eq!(serde_json::to_string(&kind).expect("a text"), text);
+            assert_eq!(serde_json::from_str::<TroubleKind>(text).expect("a kind"), kind);
+        };
+        row(TroubleKind::OutOfQuota, r#""out_of_quota""#);
+        row(TroubleKind::Overflow(Overflow::default()), r#"{"overflow":{}}"#);
+        row(TroubleKind::Overflow(Overflow { limit: Some(8), requested: None }), r#"{"overflow":{"limit":8}}"#);
+        serde_json::from_str::<TroubleKind>(r#"{"overflow":{"limits":8}}"#).expect_err("no such field");
+        serde_json::from_str::<TroubleKind>(r#""out-of-quota""#).expect_err("no such kind");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{
     models::{Asked, Models, Outcome},
     pool::VirtualPool,
-    script::{End, Fault, FaultKind, Said, Script, Step, Text},
+    script::{End, Fault, KINDS, Said, Script, Step, Text},
     tasks::Tasks,
 };
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
         windows::Windows,
     },
     protocol::errors::Failure,
-    provider::{Api, Endpoint, KeySource},
+    provider::{Api, Endpoint, KeySource, TroubleKind},
     session::{
         jobs::draft::{self, DraftJob},
         stop::Stop,
@@ -198,7 +198,7 @@ fn a_cancel_drops_the_request_and_nothing_is_asked_after_it() {
         assert_eq!(world.clock.next_alarm(), None);
     }
     // A retry that is due at the instant of the cancel is not sent.
-    let mut world = World::of([Step::ends(End::Fails(Fault::new(FaultKind::Broken)))]);
+    let mut world = World::of([Step::ends(End::Fails(Fault::new(TroubleKind::Broken)))]);
     world.asks();
     while world.outcomes().is_empty() {
         world.clock.advance_to(world.clock.next_alarm().expect("an alarm"));
@@ -266,7 +266,7 @@ fn the_gate_refuses_every_bad_text() {
 
 #[test]
 fn every_fault_ends_with_a_draft() {
-    for kind in FaultKind::ALL {
+    for kind in KINDS {
         for end in [End::Fails(Fault::new(*kind)), End::BreaksOff(1, Fault::new(*kind))] {
             for candidate in [at_provider(MODEL), by_client(MODEL)] {
                 let script =
