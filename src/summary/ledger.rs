@@ -2,7 +2,7 @@
 
 use super::{
     todo::{self, Todo},
-    words::Words,
+    words::{COMMANDS, Words},
 };
 use crate::{
     conversation::{
@@ -394,20 +394,12 @@ fn is_prose(sentence: &str) -> bool {
 /// Whether a sentence of the user sets a rule.
 pub(super) fn is_constraint(sentence: &str) -> bool {
     static WORDS: LazyLock<Words> = LazyLock::new(|| {
-        Words::new(&[
-            "must",
-            "never",
-            "always",
+        const WISHES: &[&str] = &[
             "only",
             "prefer",
             "avoid",
-            "don't",
-            "dont",
-            "do not",
             "should not",
             "shouldn't",
-            "make sure",
-            "not allowed",
             "required",
             "instead of",
             "without",
@@ -418,42 +410,15 @@ pub(super) fn is_constraint(sentence: &str) -> bool {
             "use the",
             "use a",
             "we use",
-            "please use",
-            // German, French, Spanish and Portuguese, Italian, Russian
-            "niemals",
-            "immer",
-            "muss",
+            // German, French, Italian, Russian
             "müssen",
             "nicht",
             "keine",
-            "jamais",
-            "toujours",
-            "il faut",
             "ne pas",
-            "nunca",
-            "siempre",
-            "debe",
-            "sempre",
-            "deve",
             "mai ",
-            "никогда",
-            "всегда",
-            "нельзя",
-            "должен",
             "нужно",
-            // Chinese, Japanese, Korean
-            "必须",
-            "不要",
-            "禁止",
-            "总是",
-            "只能",
-            "必ず",
-            "しないで",
-            "常に",
-            "반드시",
-            "절대",
-            "항상",
-        ])
+        ];
+        Words::new(COMMANDS.iter().chain(WISHES))
     });
     let lower = sentence.to_lowercase();
     WORDS.stand_in(&lower) || lower.starts_with("use ") || lower.starts_with("no ") || lower.contains(". use ")
@@ -511,8 +476,13 @@ mod tests {
             "bitte niemals force-push",
             "必须使用中文回答",
             "only change src/lib.rs",
+            "I prefer short names",
+            "Work without the network",
         ] {
             assert!(is_constraint(rule), "{rule}");
+        }
+        for word in COMMANDS {
+            assert!(is_constraint(&format!("and {word} so")), "{word}");
         }
         for other in ["read the file please", "what does this do?", "mustard is yellow", "looks good"] {
             assert!(!is_constraint(other), "{other}");

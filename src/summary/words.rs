@@ -1,15 +1,57 @@
-//! Looking for words. Most sentences have none of them, which one pattern for all words finds out.
+//! Lists of words, and the search for them. One pattern finds out that a sentence has none of them, as most have.
 
 use regex::Regex;
 
+/// Words with which a person gives a command: the sentence sets a rule.
+pub(super) const COMMANDS: &[&str] = &[
+    "must",
+    "never",
+    "always",
+    "don't",
+    "dont",
+    "do not",
+    "make sure",
+    "not allowed",
+    "please use",
+    // German, French, Spanish and Portuguese, Italian, Russian
+    "niemals",
+    "immer",
+    "muss",
+    "jamais",
+    "toujours",
+    "il faut",
+    "nunca",
+    "siempre",
+    "debe",
+    "sempre",
+    "deve",
+    "никогда",
+    "всегда",
+    "нельзя",
+    "должен",
+    // Chinese, Japanese, Korean
+    "必须",
+    "不要",
+    "禁止",
+    "总是",
+    "只能",
+    "必ず",
+    "しないで",
+    "常に",
+    "반드시",
+    "절대",
+    "항상",
+];
+
 /// Words in small letters.
 pub(super) struct Words {
-    words: &'static [&'static str],
+    words: Vec<&'static str>,
     any: Regex,
 }
 
 impl Words {
-    pub(super) fn new(words: &'static [&'static str]) -> Self {
+    pub(super) fn new(words: impl IntoIterator<Item = &'static &'static str>) -> Self {
+        let words: Vec<&str> = words.into_iter().copied().collect();
         let escaped: Vec<String> = words.iter().map(|word| regex::escape(word)).collect();
         Self { words, any: Regex::new(&escaped.join("|")).expect("the words are fixed and tested") }
     }

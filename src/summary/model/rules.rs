@@ -5,7 +5,7 @@ use crate::{
     summary::{
         ledger::{self, Ledger},
         sections::{self, Section},
-        words::Words,
+        words::{COMMANDS, Words},
     },
     text,
 };
@@ -40,45 +40,7 @@ pub fn rules(
 
 /// Whether a sentence is a command. A sentence that merely contains a word of rules is not added to a model's summary.
 fn commands(sentence: &str) -> bool {
-    static WORDS: LazyLock<Words> = LazyLock::new(|| {
-        Words::new(&[
-            "must",
-            "never",
-            "don't",
-            "dont",
-            "do not",
-            "always",
-            "not allowed",
-            "make sure",
-            "please use",
-            "niemals",
-            "immer",
-            "muss",
-            "jamais",
-            "toujours",
-            "il faut",
-            "nunca",
-            "siempre",
-            "sempre",
-            "debe",
-            "deve",
-            "никогда",
-            "всегда",
-            "нельзя",
-            "должен",
-            "必须",
-            "不要",
-            "禁止",
-            "总是",
-            "只能",
-            "必ず",
-            "しないで",
-            "常に",
-            "반드시",
-            "절대",
-            "항상",
-        ])
-    });
+    static WORDS: LazyLock<Words> = LazyLock::new(|| Words::new(COMMANDS));
     let lower = sentence.to_lowercase().replace('’', "'");
     ["use ", "no ", "only "].iter().any(|start| lower.starts_with(start)) || WORDS.stand_in(&lower)
 }
@@ -189,8 +151,16 @@ mod tests {
         {
             assert!(commands(rule), "{rule}");
         }
-        for other in ["ids were found without `tool_result` blocks immediately after", "mustard is yellow", "I used it"]
-        {
+        for word in COMMANDS {
+            assert!(commands(&format!("and {word} so")), "{word}");
+        }
+        for other in [
+            "ids were found without `tool_result` blocks immediately after",
+            "mustard is yellow",
+            "I used it",
+            "I prefer short names",
+            "Work without the network",
+        ] {
             assert!(!commands(other), "{other}");
         }
     }
