@@ -14,8 +14,7 @@ use crate::{
 };
 use std::{
     collections::VecDeque,
-    fs::File,
-    io::{self, BufWriter, Write as _},
+    io::{self, BufWriter},
     path::Path,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -24,7 +23,7 @@ use std::{
     time::Duration,
 };
 
-/// The most bytes that wait for the disk.
+/// The most bytes that are not written yet.
 const MOST_BYTES: usize = 64 << 20;
 
 /// The recording of a process. Clones share it.
@@ -44,12 +43,14 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
+    /// The lines that wait for the disk.
     lines: VecDeque<String>,
+    /// Their bytes, and those of the line that is being written.
     bytes: usize,
     phase: Phase,
 }
 
-#[derive(Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Lines are taken.
     #[default]
@@ -72,14 +73,7 @@ impl Recorder {
             }
             _ => format!("{}: the recording cannot be made ({error})", path.display()),
         })?;
-        let shared = Arc::new(Shared {
-            state: Mutex::default(),
-            filled: Condvar::new(),
-            emptied: Condvar::new(),
-            lives: AtomicU64::new(0),
-            mask: Mask::new(uuid::Uuid::new_v4().as_u128()),
-            outbox,
-        });
+        let shared = Arc::new(Shared::new(Mask::new(uuid::Uuid::new_v4().as_u128()), outbox));
         let writing = shared.clone();
         let write = move || writing.write(file);
         let thread = std::thread::Builder::new().name("abridged-record".to_owned()).spawn(write);
@@ -106,17 +100,7 @@ impl Recorder {
         }
         let Ok(mut text) = serde_json::to_string(line) else { return };
         text.push('\n');
-        let mut state = self.0.lock();
-        if state.phase != Phase::Open {
-            return;
-        }
-        if state.bytes + text.len() > MOST_BYTES {
-            self.0.end(&mut state, "the disk is too slow: more than 64 MiB wait to be written");
-            return;
-        }
-        state.bytes += text.len();
-        state.lines.push_back(text);
-        self.0.filled.notify_one();
+        self.0.add(text);
     }
 
     /// Ends the recording. Waits until it is written, at most this time.
@@ -132,6 +116,32 @@ impl Recorder {
 }
 
 impl Shared {
+    fn new(mask: Mask, outbox: Arc<Outbox>) -> Self {
+        Self {
+            state: Mutex::default(),
+            filled: Condvar::new(),
+            emptied: Condvar::new(),
+            lives: AtomicU64::new(0),
+            mask,
+            outbox,
+        }
+    }
+
+    /// Adds a line. Ends the recording where too many bytes wait.
+    fn add(&self, line: String) {
+        let mut state = self.lock();
+        if state.phase != Phase::Open {
+            return;
+        }
+        if state.bytes + line.len() > MOST_BYTES {
+            self.end(&mut state, "the disk is too slow: more than 64 MiB wait to be written");
+            return;
+        }
+        state.bytes += line.len();
+        state.lines.push_back(line);
+        self.filled.notify_one();
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,24 +162,84 @@ impl Shared {
     }
 
     /// Writes lines until the recording ends.
-    fn write(&self, file: File) {
-        let mut file = BufWriter::new(file);
+    fn write(&self, file: impl io::Write) {
+        if let Err(error) = self.write_lines(&mut BufWriter::new(file)) {
+            self.end(&mut self.lock(), &format!("it could not be written ({error})"));
+        }
+    }
+
+    fn next_line(&self) -> Option<String> {
+        self.lock().lines.pop_front()
+    }
+
+    fn write_lines(&self, file: &mut impl io::Write) -> io::Result<()> {
         loop {
+            while let Some(line) = self.next_line() {
+                file.write_all(line.as_bytes())?;
+                let mut state = self.lock();
+                // The recording may have ended meanwhile.
+                state.bytes = state.bytes.saturating_sub(line.len());
+            }
+            file.flush()?;
             let mut state = self.lock();
             while state.lines.is_empty() && state.phase == Phase::Open {
                 state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
-            let lines = std::mem::take(&mut state.lines);
-            state.bytes = 0;
-            if lines.is_empty() {
+            if state.lines.is_empty() {
                 state.phase = Phase::Over;
-                return self.emptied.notify_all();
-            }
-            drop(state);
-            let written = lines.iter().try_for_each(|line| file.write_all(line.as_bytes()));
-            if let Err(error) = written.and_then(|()| file.flush()) {
-                return self.end(&mut self.lock(), &format!("it could not be written ({error})"));
+                self.emptied.notify_all();
+                return Ok(());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    /// A disk that reports each write and waits for a permission.
+    struct SlowDisk {
+        began: Sender<usize>,
+        go_on: Receiver<()>,
+    }
+
+    impl io::Write for SlowDisk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.began.send(bytes.len());
+            let _ = self.go_on.recv();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_counts_until_it_is_written() {
+        let recording = Arc::new(Shared::new(Mask::new(1), Arc::new(Outbox::new())));
+        let ((began, begins), (permit, go_on)) = (channel(), channel());
+        let writing = recording.clone();
+        let thread = std::thread::spawn(move || writing.write(SlowDisk { began, go_on }));
+        let half = MOST_BYTES / 2;
+        let line = || "x".repeat(half);
+        let phase = || recording.lock().phase;
+        let bytes = || recording.lock().bytes;
+        recording.add(line());
+        assert_eq!(begins.recv(), Ok(half));
+        recording.add(line());
+        assert_eq!((phase(), bytes()), (Phase::Open, MOST_BYTES));
+        permit.send(()).expect("the disk waits");
+        assert_eq!(begins.recv(), Ok(half));
+        assert_eq!(bytes(), half, "the first line is written");
+        recording.add(line());
+        assert_eq!(phase(), Phase::Open);
+        recording.add("x".to_owned());
+        assert_eq!(phase(), Phase::Over, "a line is being written, and one waits");
+        drop(permit);
+        thread.join().expect("the thread ends");
+        assert_eq!(bytes(), 0);
     }
 }
