@@ -7,24 +7,30 @@ use crate::{
 };
 use abridged::session::recording::{
     Given,
-    replay::{Performed, Replayed, Session, read, replay},
+    replay::{Performed, Reach, Replayed, Session, read, replay},
 };
 use serde_json::{Value, json};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, OpenOptions},
     io::Write as _,
     path::{Path, PathBuf},
+    process::Command,
     time::Instant,
 };
+
+/// A daemon of this command, initialized.
+fn started(home: Home, command: Command) -> Daemon {
+    let mut daemon = Daemon::of(home, command);
+    daemon.ok("initialize", json!({"protocolVersion": 1, "clientInfo": {"name": "test", "version": "0"}}));
+    daemon
+}
 
 /// A daemon that records into `recording` of its home.
 fn recorded(home: Home) -> Daemon {
     let mut command = home.command();
     command.args(["serve", "--record"]).arg(home.path("recording"));
-    let mut daemon = Daemon::of(home, command);
-    daemon.ok("initialize", json!({"protocolVersion": 1, "clientInfo": {"name": "test", "version": "0"}}));
-    daemon
+    started(home, command)
 }
 
 fn replayed(session: Session) -> Replayed {
@@ -88,39 +94,52 @@ fn bare(entry: Value, operation: Value, event: Value) -> Value {
 
 fn events_of(replayed: &Replayed) -> Vec<Value> {
     let event = |performed: &Performed| match performed {
-        Performed::Event { entry, operation, event } => Some(bare(json!(entry), json!(operation), event.clone())),
+        Performed::Event { entry, operation, event, .. } => Some(bare(json!(entry), json!(operation), event.clone())),
         _ => None,
     };
     replayed.performed.iter().filter_map(event).collect()
 }
 
-/// Compares the events of replays with those that the daemon sent. Returns the number that was compared.
+/// Events of a session with a number, in their order, over all of its openings.
+fn numbered(replays: &[(String, Replayed)], session: &str) -> Vec<(Reach, Value)> {
+    let of_session = replays.iter().filter(|(id, _)| id == session).flat_map(|(_, replayed)| &replayed.performed);
+    let event = |performed: &Performed| match performed {
+        Performed::Event { entry, operation, reach, event } if *reach != Reach::Lost => {
+            Some((*reach, bare(json!(entry), json!(operation), event.clone())))
+        }
+        _ => None,
+    };
+    of_session.filter_map(event).collect()
+}
+
+/// Compares the events of replays with those that the daemon sent, by their numbers. An event that a later subscription got
+/// again is compared again. Returns the number that was compared.
 fn same_events(replays: &[(String, Replayed)], frames: &[Value]) -> usize {
-    let mut expected: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
-    for (session, replayed) in replays {
-        expected.entry(session).or_default().extend(events_of(replayed));
-    }
+    let sessions: BTreeSet<&str> = replays.iter().map(|(session, _)| session.as_str()).collect();
     let mut compared = 0;
-    for (session, expected) in expected {
+    for session in sessions {
+        let expected = numbered(replays, session);
         let of_session = |frame: &&Value| frame["method"] == "session/event" && frame["params"]["sessionId"] == session;
-        let sent: Vec<Value> = frames
-            .iter()
-            .filter(of_session)
-            .map(|frame| &frame["params"])
-            .map(|params| bare(params["entryId"].clone(), params["operationId"].clone(), params["event"].clone()))
-            .collect();
-        for (place, (sent, expected)) in sent.iter().zip(&expected).enumerate() {
-            assert_eq!(sent, expected, "event {place} of session {session}");
+        let mut sent: BTreeMap<usize, Value> = BTreeMap::new();
+        for params in frames.iter().filter(of_session).map(|frame| &frame["params"]) {
+            let number = usize::try_from(params["seq"].as_u64().expect("a number")).expect("a small number");
+            let event = bare(params["entryId"].clone(), params["operationId"].clone(), params["event"].clone());
+            // A daemon that was killed may have sent more than it recorded.
+            if let Some((_, expected)) = expected.get(number - 1) {
+                assert_eq!(&event, expected, "event {number} of session {session}");
+                compared += 1;
+            }
+            sent.insert(number, event);
         }
         // A daemon that was killed may have recorded more than it sent, or less.
-        let ended = replays.iter().filter(|(id, _)| id == session).all(|(_, replayed)| replayed.end.is_some());
-        assert!(
-            !ended || sent.len() == expected.len(),
-            "{} events of session {session}, not {}",
-            sent.len(),
-            expected.len()
-        );
-        compared += sent.len();
+        if replays.iter().filter(|(id, _)| id == session).all(|(_, replayed)| replayed.end.is_some()) {
+            let missing =
+                |(at, (reach, _)): &(usize, &(Reach, Value))| *reach == Reach::Sent && !sent.contains_key(&(at + 1));
+            let missing: Vec<_> = expected.iter().enumerate().filter(missing).collect();
+            assert!(missing.is_empty(), "session {session} sent nothing of {missing:#?}");
+            let more: Vec<_> = sent.range(expected.len() + 1..).collect();
+            assert!(more.is_empty(), "session {session} sent more than {} events: {more:#?}", expected.len());
+        }
     }
     compared
 }
@@ -181,6 +200,22 @@ impl Client {
         self.call(method, params).unwrap_or_else(|error| panic!("{method} failed: {error:#}"))
     }
 
+    /// A new session. Returns its id.
+    fn new_session(&mut self, params: Value) -> Value {
+        self.ok("session/new", params)["session"]["sessionId"].clone()
+    }
+
+    /// Opens a file. Returns the id of its session.
+    fn load(&mut self, params: Value) -> Value {
+        self.ok("session/load", params)["session"]["sessionId"].clone()
+    }
+
+    /// Ends the daemon. Returns the text of its recording.
+    fn recording(&mut self) -> String {
+        self.daemon.end();
+        fs::read_to_string(self.daemon.home.path("recording")).expect("a recording")
+    }
+
     fn compare(mut self) -> Vec<(String, Replayed)> {
         compare(self.daemon, &mut self.answers)
     }
@@ -194,8 +229,7 @@ fn a_recorded_dialogue_replays_with_the_same_answers_events_and_file() {
     let home = Home::new();
     home.settings(&settings(&provider, Format::Anthropic, json!({})));
     let mut client = Client::new(home);
-    let session = client.ok("session/new", json!({"cwd": "/project", "title": "A title", "systemPrompt": "Be kind."}));
-    let session = session["session"]["sessionId"].clone();
+    let session = client.new_session(json!({"cwd": "/project", "title": "A title", "systemPrompt": "Be kind."}));
     let of = |mut more: Value| {
         merge(&mut more, json!({"sessionId": session}));
         more
@@ -239,6 +273,64 @@ fn a_recorded_dialogue_replays_with_the_same_answers_events_and_file() {
 }
 
 #[test]
+fn the_events_of_subscriptions_replay() {
+    let mut client = Client::new(Home::new());
+    let session = client.new_session(json!({"cwd": "/", "ephemeral": true}));
+    let of = |mut more: Value| {
+        merge(&mut more, json!({"sessionId": session}));
+        more
+    };
+    let append = |client: &mut Client, text: &str| {
+        client.ok("session/append", of(json!({"messages": [user(text)]})));
+    };
+    append(&mut client, "The first.");
+    let seen = client.ok("session/subscribe", of(json!({})));
+    client.ok("session/unsubscribe", of(json!({})));
+    append(&mut client, "Not seen.");
+    let after = json!({"epoch": seen["epoch"], "seq": seen["seq"]});
+    let missed = client.ok("session/subscribe", of(json!({"after": after})));
+    assert!(missed["replayed"].as_u64() > Some(0), "{missed:#}");
+    append(&mut client, "Seen.");
+    client.ok("session/subscribe", of(json!({"after": after})));
+    client.ok("session/unsubscribe", of(json!({})));
+    append(&mut client, "Never seen.");
+    client.ok("session/close", of(json!({})));
+    let replays = client.compare();
+    let reach = |text: &str| {
+        let events = numbered(&replays, &replays[0].0);
+        let event = events
+            .iter()
+            .find(|(_, event)| event["event"]["type"] == "entry_appended" && event.to_string().contains(text));
+        event.expect("an event").0
+    };
+    assert_eq!(
+        ["The first.", "Not seen.", "Seen.", "Never seen."].map(reach),
+        [Reach::Sent, Reach::Kept, Reach::Sent, Reach::Kept]
+    );
+}
+
+/// The comparison fails where the events after a subscription are others.
+#[test]
+fn an_event_behind_a_subscription_is_compared() {
+    let mut client = Client::new(Home::new());
+    let session = client.new_session(json!({"cwd": "/", "ephemeral": true}));
+    client.ok("session/subscribe", json!({"sessionId": session}));
+    client.ok("session/append", json!({"sessionId": session, "messages": [user("A last word.")]}));
+    client.ok("session/close", json!({"sessionId": session}));
+    let replays = replay_all(&client.recording());
+    let frames = flat(&client.daemon.events);
+    assert!(same_events(&replays, &frames) > 0);
+    let fails = |frames: &[Value]| std::panic::catch_unwind(|| same_events(&replays, frames)).is_err();
+    let is_entry = |frame: &Value| frame["params"]["event"]["type"] == "entry_appended";
+    let others: Vec<Value> = frames.iter().filter(|frame| !is_entry(frame)).cloned().collect();
+    assert!(others.len() < frames.len() && fails(&others), "an event is missing");
+    let mut changed = frames.clone();
+    let entry = changed.iter_mut().find(|frame| is_entry(frame)).expect("an event");
+    entry["params"]["event"]["entry"]["message"]["content"] = json!("Another word.");
+    assert!(fails(&changed), "an event is another one");
+}
+
+#[test]
 fn a_cancelled_and_a_failing_summary_replay() {
     let provider = Provider::start(Format::OpenAiChat);
     provider.script([Step::unauthorized(), Step::hang()]);
@@ -247,8 +339,7 @@ fn a_cancelled_and_a_failing_summary_replay() {
     home.settings(&settings(&provider, Format::OpenAiChat, json!({})));
     let path = session_of(&home, "s", &turns(16));
     let mut client = Client::new(home);
-    let loaded = client.ok("session/load", json!({"path": path}));
-    let session = loaded["session"]["sessionId"].clone();
+    let session = client.load(json!({"path": path}));
     let compact = json!({"sessionId": session, "keepRecentTokens": 600, "wait": true});
     let failed = client.ok("session/compact", compact.clone());
     assert_eq!(failed["result"]["method"], "extractive", "{failed:#}");
@@ -273,7 +364,7 @@ fn a_second_writer_and_a_reload_replay() {
     let home = Home::new();
     let path = session_of(&home, "shared", &turns(6));
     let mut client = Client::new(home);
-    let session = client.ok("session/load", json!({"path": path}))["session"]["sessionId"].clone();
+    let session = client.load(json!({"path": path}));
     let line = |id: &str, parent: &str, text: &str| {
         format!(
             "{}\n",
@@ -328,19 +419,18 @@ fn files_of_other_forms_and_ephemeral_sessions_replay() {
     fs::write(&broken, bytes).expect("a file");
     let mut client = Client::new(home);
     for path in [&torn, &open, &old, &broken] {
-        let session = client.ok("session/load", json!({"path": path}))["session"]["sessionId"].clone();
+        let session = client.load(json!({"path": path}));
         client.ok("session/append", json!({"sessionId": session, "messages": [user("one"), assistant("two")]}));
         client.ok("session/append", json!({"sessionId": session, "messages": [user("three")]}));
         client.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 100, "wait": true}));
         client.ok("session/entries", json!({"sessionId": session}));
         client.ok("session/close", json!({"sessionId": session}));
     }
-    let session = client.ok("session/new", json!({"cwd": "/", "ephemeral": true, "title": "gone"}));
-    let session = session["session"]["sessionId"].clone();
+    let session = client.new_session(json!({"cwd": "/", "ephemeral": true, "title": "gone"}));
     client.ok("session/append", json!({"sessionId": session, "messages": turns(6)}));
     client.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 100, "wait": true}));
     client.ok("session/undo_compaction", json!({"sessionId": session}));
-    let read_only = client.ok("session/load", json!({"path": torn, "readOnly": true}))["session"]["sessionId"].clone();
+    let read_only = client.load(json!({"path": torn, "readOnly": true}));
     client.call("session/append", json!({"sessionId": read_only, "messages": [user("no")]})).expect_err("read-only");
     client.ok("session/context", json!({"sessionId": read_only}));
     client.compare();
@@ -349,12 +439,11 @@ fn files_of_other_forms_and_ephemeral_sessions_replay() {
 #[test]
 fn a_recording_ends_where_it_was_cut() {
     let mut client = Client::new(Home::new());
-    let session = client.ok("session/new", json!({"cwd": "/"}))["session"]["sessionId"].clone();
+    let session = client.new_session(json!({"cwd": "/"}));
     for message in turns(3) {
         client.ok("session/append", json!({"sessionId": session, "messages": [message]}));
     }
-    client.daemon.end();
-    let text = fs::read_to_string(client.daemon.home.path("recording")).expect("a recording");
+    let text = client.recording();
     let whole = replay_all(&text).remove(0).1;
     let places = (1..text.len()).step_by(text.len() / 40).filter(|place| text.is_char_boundary(*place));
     for place in places {
@@ -397,7 +486,7 @@ fn a_recording_that_cannot_be_made_is_refused() {
 #[test]
 fn a_recording_ends_where_the_disk_is_full_and_the_session_goes_on() {
     let home = Home::new();
-    let mut command = std::process::Command::new("sh");
+    let mut command = Command::new("sh");
     let plain = home.command();
     command.args(["-c", "ulimit -f 64; exec \"$0\" serve --record \"$1\" 2>/dev/full"]);
     command.arg(plain.get_program()).arg(home.path("recording"));
@@ -407,8 +496,7 @@ fn a_recording_ends_where_the_disk_is_full_and_the_session_goes_on() {
             None => command.env_remove(name),
         };
     }
-    let mut daemon = Daemon::of(home, command);
-    daemon.ok("initialize", json!({"protocolVersion": 1, "clientInfo": {"name": "test", "version": "0"}}));
+    let mut daemon = started(home, command);
     let session = daemon.ok("session/new", json!({"cwd": "/", "ephemeral": true}))["session"]["sessionId"].clone();
     let notice = (0..400).find_map(|_| {
         let message = user(&text_of(400, "filler"));
@@ -449,8 +537,7 @@ fn random_history(seed: u64, recording: &Path) {
     let path = session_of(&home, "random", &turns(3));
     let mut command = home.command();
     command.env("ABRIDGED_RECORD", recording);
-    let mut daemon = Daemon::of(home, command);
-    daemon.ok("initialize", json!({"protocolVersion": 1, "clientInfo": {"name": "test", "version": "0"}}));
+    let mut daemon = started(home, command);
     daemon.load(&path);
     let mut random = Random(seed);
     let mut pipelined = Vec::new();
@@ -502,13 +589,11 @@ fn random_history(seed: u64, recording: &Path) {
     daemon.end();
 }
 
-/// Sessions whose events cannot be compared one by one: the client subscribed again, or read too slowly.
-fn is_interrupted(session: &str, replays: &[(String, Replayed)], frames: &[Value]) -> bool {
-    let subscribes =
-        |replayed: &Replayed| replayed.requests.values().any(|request| request.method.ends_with("subscribe"));
+/// Whether the client read a session's events too slowly, so that they cannot be compared one by one.
+fn is_interrupted(session: &str, frames: &[Value]) -> bool {
     let resync =
         |frame: &Value| frame["method"] == "session/resync_required" && frame["params"]["sessionId"] == session;
-    replays.iter().any(|(id, replayed)| id == session && subscribes(replayed)) || frames.iter().any(resync)
+    frames.iter().any(resync)
 }
 
 /// Random histories replay. With `ABRIDGED_REPLAY` the recording of that path is compared, or each one of that folder, with
@@ -542,7 +627,7 @@ fn recordings_of_random_histories_replay() {
             let answers = same_answers(&replays, &frames);
             let interrupted: Vec<String> = replays
                 .iter()
-                .filter(|(session, _)| frames.is_empty() || is_interrupted(session, &replays, &frames))
+                .filter(|(session, _)| frames.is_empty() || is_interrupted(session, &frames))
                 .map(|(session, _)| session.clone())
                 .collect();
             replays.retain(|(session, _)| !interrupted.contains(session));
@@ -569,8 +654,7 @@ fn no_key_and_no_header_is_in_a_recording() {
     home.settings(&own.to_string());
     let mut command = home.command();
     command.env("ABRIDGED_RECORD", home.path("recording")).env("RECORDED_KEY", "hush-key");
-    let mut daemon = Daemon::of(home, command);
-    daemon.ok("initialize", json!({"protocolVersion": 1, "clientInfo": {"name": "test", "version": "0"}}));
+    let mut daemon = started(home, command);
     let patch = json!({"models": [{"provider": "test", "id": "other", "headers": {"x-other": "hush-client"}}]});
     let session = daemon.ok("session/new", json!({"cwd": "/", "ephemeral": true}))["session"]["sessionId"].clone();
     daemon.ok("session/append", json!({"sessionId": session, "messages": turns(16)}));
@@ -587,12 +671,11 @@ fn no_key_and_no_header_is_in_a_recording() {
 #[test]
 fn a_changed_recording_replays_in_another_way() {
     let mut client = Client::new(Home::new());
-    let session = client.ok("session/new", json!({"cwd": "/"}))["session"]["sessionId"].clone();
+    let session = client.new_session(json!({"cwd": "/"}));
     for message in turns(1) {
         client.ok("session/append", json!({"sessionId": session, "messages": [message]}));
     }
-    client.daemon.end();
-    let text = fs::read_to_string(client.daemon.home.path("recording")).expect("a recording");
+    let text = client.recording();
     let replays = replay_all(&text);
     assert_eq!(same_answers(&replays, &client.answers), 4);
     let opening: Value = serde_json::from_str(text.lines().next().expect("a line")).expect("JSON");

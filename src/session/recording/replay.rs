@@ -19,7 +19,11 @@ use crate::{
         store::INDEXED_AT_ONCE,
     },
     models::learned::Learned,
-    protocol::{errors::Failure, types::Status},
+    protocol::{
+        errors::Failure,
+        events::{Event, Keeping},
+        types::Status,
+    },
     session::{
         core::{Core, Input, Moment, command::Command},
         effects::{Answer, Effect, Effects, Read, Sent, TicketNumber},
@@ -120,12 +124,14 @@ pub enum Performed {
         /// The answer.
         answer: Given,
     },
-    /// An event was sent.
+    /// An event was sent, or kept for a later subscription.
     Event {
         /// Its entry.
         entry: Option<EntryId>,
         /// Its operation.
         operation: Option<OperationId>,
+        /// Its way to the client.
+        reach: Reach,
         /// Type and payload.
         event: Value,
     },
@@ -146,6 +152,35 @@ pub enum Performed {
     Learned(ModelRef, u64),
     /// The number of bytes in memory was set.
     Share(u64),
+}
+
+/// The way of an event to the client. Slow reading is not replayed: a daemon drops events that wait too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// The client was subscribed. The event has a number.
+    Sent,
+    /// The client was not subscribed. The event has a number, and a later subscription may get it.
+    Kept,
+    /// The client was not subscribed. The event has no number and is lost.
+    Lost,
+}
+
+impl Reach {
+    fn of(event: &Event, subscribed: Subscribed) -> Self {
+        match (subscribed, event.keeping()) {
+            (Subscribed::Yes, _) => Self::Sent,
+            (Subscribed::No, Keeping::Durable) => Self::Kept,
+            (Subscribed::No, _) => Self::Lost,
+        }
+    }
+}
+
+/// Whether the client gets the events of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subscribed {
+    Yes,
+    No,
 }
 
 /// The result of a replay.
@@ -218,6 +253,7 @@ struct Replay {
     file: Option<Vec<u8>>,
     effects: Effects,
     performed: Vec<Performed>,
+    subscribed: Subscribed,
     requests: BTreeMap<TicketNumber, Request>,
     /// Work on the log that has not come back.
     work: Option<LogWork>,
@@ -263,6 +299,8 @@ impl Replay {
             log: Some(log),
             file: None,
             performed: Vec::new(),
+            // Opening a session subscribes to its events.
+            subscribed: Subscribed::Yes,
             requests: BTreeMap::new(),
             work: None,
             index: None,
@@ -365,6 +403,7 @@ impl Replay {
                 Effect::Emit(about, event) => Performed::Event {
                     entry: about.entry,
                     operation: about.operation,
+                    reach: Reach::of(&event, self.subscribed),
                     event: serde_json::to_value(&event).unwrap_or_default(),
                 },
                 Effect::Answer(ticket, answer) => Performed::Answer { ticket, answer: Given::of(&answer, usize::MAX) },
@@ -384,9 +423,11 @@ impl Replay {
                 Effect::Learn(model, window) => Performed::Learned(model, window),
                 Effect::Share(bytes) => Performed::Share(bytes),
                 Effect::Subscribe(ticket, _, snapshot) => {
+                    self.subscribed = Subscribed::Yes;
                     Performed::Subscribed { ticket, snapshot: serde_json::to_value(&snapshot).unwrap_or_default() }
                 }
                 Effect::Unsubscribe(ticket) => {
+                    self.subscribed = Subscribed::No;
                     Performed::Answer { ticket, answer: Given::of(&Answer::ok(&()), usize::MAX) }
                 }
                 Effect::HandOver(ticket) => Performed::HandedOver(ticket),
