@@ -363,9 +363,15 @@ fn rows_of(model: &Model, paint: &Paint) -> Vec<Vec<String>> {
     };
     rows.push(vec![String::new(), how]);
     if let Some(answer) = answer {
+        let retries = match answer.retries {
+            0 => String::new(),
+            1 => " and 1 retry".to_owned(),
+            retries => format!(" and {retries} retries"),
+        };
+        let after = format!("after {} ms{retries}", answer.duration_ms);
         let said = match &answer.why {
-            None => format!("{} answers, after {} ms", paint.green("✓"), answer.duration_ms),
-            Some(why) => format!("{} {}", paint.red("✗"), printable(why)),
+            None => format!("{} answers, {after}", paint.green("✓")),
+            Some(why) => format!("{} {} ({after})", paint.red("✗"), printable(why)),
         };
         rows.push(vec![String::new(), said]);
     }

@@ -2,22 +2,37 @@
 
 #![expect(clippy::disallowed_methods, reason = "a command of a person")]
 
-use super::model::key;
+use super::{compact::printable, model::key};
 use crate::{
-    ask::failed::Failed,
+    ask::{
+        Pending,
+        client::{Client, Completion, Unanswered},
+        purpose::Purpose,
+        request::{Limits, Origin, Request, Update},
+        retry::Policy,
+        routes::Routes,
+    },
     daemon::Places,
     models::{
         ModelRef,
         candidates::{Candidate, Situation, Way},
         catalog::{ListedModel, catalog, without_credentials},
-        dialects, known,
+        known,
         windows::Windows,
     },
-    provider::{KeySource, Reasoning, Request, Turn, http::Http, keys},
-    settings::Sourced,
+    provider::{Cache, KeySource, Reasoning, ToolChoice, Turn, keys},
+    settings::{RetrySettings, Sourced},
+    summary::model::writer::LONGEST_WAIT,
 };
 use serde::Serialize;
-use std::time::{Duration, Instant};
+use serde_json::Value;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 /// A model that the settings name.
 #[derive(Serialize)]
@@ -49,12 +64,15 @@ pub(super) struct Asking {
     pub(super) why: Option<String>,
 }
 
-/// How a model answered.
+/// The answer of a model.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Answered {
     pub(super) ok: bool,
+    /// Time until the answer, retries and the waits before them included.
     pub(super) duration_ms: u64,
+    /// Number of retries.
+    pub(super) retries: u32,
     /// Fault and next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) why: Option<String>,
@@ -71,10 +89,10 @@ pub(super) fn models(places: &Places, sourced: &Sourced, ask: bool) -> Result<Ve
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("nothing can be asked: {error}"))?;
-    let http = Http::default();
+    let routes = Routes::new(Arc::new(NoClient));
     for (model, candidate) in &mut models {
         if let Some(candidate) = candidate {
-            model.answer = runtime.block_on(answer(&http, candidate));
+            model.answer = runtime.block_on(answer(&routes, &sourced.settings.retry, candidate));
         }
     }
     Ok(models.into_iter().map(|(model, _)| model).collect())
@@ -135,22 +153,50 @@ fn not_asking(listed: &ListedModel, why: String) -> Asking {
     }
 }
 
-/// A server that works says a word within this.
+/// Longest silence of a server. A server that works says a word within it.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Asks for a word. Whatever comes is an answer: a model that thinks may have no room left to say it.
-async fn answer(http: &Http, candidate: &Candidate) -> Option<Answered> {
-    let Way::Provider(endpoint) = &candidate.way else { return None };
+/// The largest answer, in tokens.
+const LARGEST: u64 = 16;
+
+/// There is no client here. Only models at providers are asked.
+struct NoClient;
+
+impl Client for NoClient {
+    fn complete(&self, _: Completion) -> Pending<'_, Result<Value, Unanswered>> {
+        Box::pin(async { Err(Unanswered::Gone) })
+    }
+}
+
+/// Asks for a word, with the retries of a compaction. Each retry is reported on stderr. A text of any kind is an answer: a
+/// model that thinks may have no room left for the word.
+async fn answer(routes: &Routes, retry: &RetrySettings, candidate: &Candidate) -> Option<Answered> {
+    let Way::Provider(_) = &candidate.way else { return None };
     let request = Request {
-        model: dialects::model(&candidate.model.id),
+        purpose: Purpose::Turn,
+        origin: Origin { session: "doctor".into(), operation: "doctor".into() },
+        candidate: candidate.clone(),
+        system: None,
         turns: vec![Turn::user("Say ok.")],
-        max_tokens: Some(16),
-        reasoning: if candidate.thinks { Reasoning::Off } else { Reasoning::Unsaid },
-        ..Request::default()
+        tools: Vec::new(),
+        tool_choice: ToolChoice::default(),
+        max_tokens: LARGEST,
+        reasoning: Reasoning::Off,
+        cache: Cache::default(),
+        retry: Policy::of(retry, LONGEST_WAIT),
+        limits: Limits { stall: LONGEST, client: None, until: None, quota: None },
+    };
+    let retries = AtomicU32::new(0);
+    let tell = |update: Update| {
+        if let Update::RetryStart { attempt, most, delay, failed } = update {
+            retries.store(attempt, Ordering::Relaxed);
+            let (why, wait) = (printable(&failed.to_string()), delay.as_secs_f64());
+            eprintln!("abridged: {why}; retry {attempt} of {most} in {wait:.1} s");
+        }
     };
     let started = Instant::now();
-    let answered = http.ask(endpoint, &request, LONGEST, &mut |_| {}).await;
+    let answered = routes.ask(&request, &tell).await;
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let why = answered.err().map(|trouble| Failed::new(&candidate.model, &trouble).to_string());
-    Some(Answered { ok: why.is_none(), duration_ms, why })
+    let why = answered.err().map(|failed| failed.to_string());
+    Some(Answered { ok: why.is_none(), duration_ms, retries: retries.into_inner(), why })
 }

@@ -238,7 +238,7 @@ fn the_doctor_asks_if_it_is_told_to() {
         let model = |name: &str, url: String| json!({"provider": name, "id": "m", "api": format.api(), "baseUrl": url, "apiKeyEnv": "LOCAL_KEY"});
         let nobody = model("nobody", "http://127.0.0.1:1/v1".to_owned());
         let models = json!([model("good", good.base_url()), model("bad", bad.base_url()), nobody]);
-        home.settings(&json!({ "models": models }).to_string());
+        home.settings(&json!({ "models": models, "retry": {"enabled": false} }).to_string());
         let (code, _, told) = doctor(&home, &[]);
         assert!(code == Some(0) && !told.contains("answers"), "{told}");
         assert!(good.asked().is_empty() && bad.asked().is_empty(), "nothing goes over the network by itself");
@@ -258,4 +258,47 @@ fn the_doctor_asks_if_it_is_told_to() {
         }
         assert!(!found.to_string().contains("sk-local") && !told.contains("sk-local"));
     }
+}
+
+/// The doctor's picture and its stderr, and the number of requests that `provider` got.
+fn asks(home: &Home, provider: &Provider) -> (Option<i32>, String, String, usize) {
+    let before = provider.asked().len();
+    let (code, out, err) = run(command(home, &["doctor", "--ask"]));
+    (code, out, err, provider.asked().len() - before)
+}
+
+#[test]
+fn the_doctor_retries_a_throttled_model_as_the_settings_allow() {
+    let provider = Provider::start(Format::OpenAiChat);
+    let home = Home::new();
+    let model = json!({"provider": "slow", "id": "m", "api": "openai_chat", "baseUrl": provider.base_url()});
+    let retry = json!({"baseDelayMs": 100, "maxRetries": 2});
+    home.settings(&json!({ "models": [model], "retry": retry }).to_string());
+
+    provider.script([Step::rate_limited(0), Step::server_error()]);
+    provider.otherwise(Step::answer("ok"));
+    let (code, found, _) = doctor(&home, &["--ask"]);
+    let answer = &found["models"][0]["answer"];
+    assert_eq!((code, &answer["ok"], &answer["retries"]), (Some(0), &json!(true), &json!(2)), "{found:#}");
+
+    provider.script([Step::rate_limited(0)]);
+    let (code, out, err, asked) = asks(&home, &provider);
+    assert_eq!((code, asked), (Some(0), 2), "{out}");
+    assert!(out.contains(" ms and 1 retry"), "{out}");
+    assert!(
+        err.contains("abridged: slow/m: it takes no more requests for now") && err.contains("; retry 1 of 2 in 0.")
+    );
+
+    provider.otherwise(Step::rate_limited(0));
+    let (code, out, err, asked) = asks(&home, &provider);
+    assert_eq!((code, asked), (Some(1), 3), "{out}");
+    assert!(out.contains("✗ slow/m: ") && out.contains(" and 2 retries)"), "{out}");
+    assert_eq!(err.matches("; retry ").count(), 2, "{err}");
+
+    provider.otherwise(Step::rate_limited(31));
+    let (code, out, _, asked) = asks(&home, &provider);
+    assert_eq!((code, asked), (Some(1), 1), "a compaction does not wait that long: {out}");
+
+    provider.otherwise(Step::unauthorized());
+    assert_eq!(asks(&home, &provider).3, 1, "a retry does not help");
 }

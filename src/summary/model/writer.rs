@@ -90,7 +90,7 @@ const MOST_TOO_LONG: usize = 3;
 const MOST_BEYOND_PLAN: usize = 64;
 
 /// Longest wait before a retry. With a longer one the next candidate is asked.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+pub const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Asks the candidates in their order. Returns the summary, where one of them wrote it, with its author and the candidates
 /// that were rejected.
