@@ -94,8 +94,6 @@ struct Surroundings {
     tokenizer: bool,
     /// Effects until the process is killed.
     kill: Option<u32>,
-    /// Whether the process is killed in its next append.
-    tears: bool,
     /// The rest of half a line of another program.
     half: Option<String>,
 }
@@ -156,7 +154,6 @@ impl<'a> World<'a> {
             awake_elsewhere: 0,
             tokenizer: false,
             kill: None,
-            tears: false,
             half: None,
         };
         Self {
@@ -228,7 +225,6 @@ impl<'a> World<'a> {
             Action::Stop => self.urge(Urgent::Stop),
             Action::Crash(effects) if self.life.is_some() => self.surroundings.kill = Some(*effects),
             Action::Tear(bytes) if self.life.is_some() && self.surroundings.rights == Rights::Write => {
-                self.surroundings.tears = true;
                 self.disk.crash_torn(*bytes as usize);
             }
             Action::Crash(_) | Action::Tear(_) => {}

@@ -190,7 +190,6 @@ impl World<'_> {
         self.disk.crash();
         self.life = None;
         self.surroundings.kill = None;
-        self.surroundings.tears = false;
         self.view.open.clear();
         self.observer.crashed();
         *self.report.seen.entry("crash".to_owned()).or_default() += 1;
@@ -264,7 +263,8 @@ impl World<'_> {
             Due::Log(mut log, work) => {
                 let appends = matches!(work, LogWork::Append(_) | LogWork::Undo(_));
                 let done = caught(|| work.run(&mut *log))?;
-                if appends && self.surroundings.tears && !self.disk.is_owned() {
+                // Only a torn append takes the file from its owner.
+                if appends && self.surroundings.rights == Rights::Write && !self.disk.is_owned() {
                     return self.crash();
                 }
                 Message::Log(log, done)
