@@ -9,6 +9,7 @@ use crate::{
         path::Path,
     },
     ids::EntryId,
+    log::history::History,
     protocol::types::Usage,
     session::{core::Core, effects::Answer},
     wire::transport::Piece,
@@ -19,7 +20,7 @@ use std::{collections::HashSet, sync::Arc};
 /// One of this number of steps with a new path has its context checked.
 const OFTEN: u64 = 8;
 
-/// The session as it was when it last knew the whole file.
+/// The session as it was when it last knew every line of the file.
 #[derive(Debug)]
 struct Known {
     path: Path,
@@ -31,6 +32,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub struct Contexts {
     known: Option<Known>,
+    /// The session before it was opened again, while it lacks values from before its path.
+    returns: Option<Known>,
     /// The compaction of the context that was checked last.
     compaction: Option<EntryId>,
 }
@@ -40,9 +43,16 @@ impl Contexts {
     pub fn after_input(&mut self, core: &Core, file: &File, step: u64) -> Verdict {
         let state = core.state();
         let path = state.path();
-        let newest = file.entry(file.count().saturating_sub(1)).map(|entry| &entry.id);
-        if state.history().is_asleep() || path.last().map(|entry| &entry.id) != newest {
+        if !is_whole(core, file) {
             return Ok(());
+        }
+        if let Some(before) = self.returns.take() {
+            if path.lacks_its_past() && before.lines == file.count() {
+                self.returns = Some(before);
+            } else if before.lines == file.count() {
+                same(core, &before.path, path)?;
+                same_usage(&before.usage, &state.usage())?;
+            }
         }
         if self.known.as_ref().is_some_and(|known| {
             known.lines == file.count() && known.path.revision() == path.revision() && known.path.len() == path.len()
@@ -76,24 +86,27 @@ impl Contexts {
         valid(&messages[usize::from(system)..])
     }
 
-    /// The session was opened again.
+    /// The session was opened again. After a compaction of another program, values from before the path come back with
+    /// the index.
     pub fn reopened(&mut self, core: &Core, file: &File) -> Verdict {
-        let state = core.state();
-        let Some(before) = self.known.take() else { return sound(core, state.path(), file) };
+        let path = core.state().path();
+        let Some(before) = self.returns.take().or(self.known.take()) else { return sound(core, path, file) };
+        self.known = None;
         let same_file = before.lines == file.count();
-        if same_file || !file.another_wrote() {
-            let path = if same_file { before.path } else { Path::of(&file.entries()) };
-            same(core, &path, state.path())?;
+        if path.lacks_its_past() {
+            match (same_file, file.another_wrote()) {
+                (true, _) => same(core, &Path::of(&before.path), path)?,
+                (false, false) => same(core, &Path::of(&file.entries()), path)?,
+                (false, true) => {}
+            }
+            self.returns = Some(before).filter(|before| same_file && !before.path.lacks_its_past());
+        } else if same_file && !before.path.lacks_its_past() {
+            same(core, &before.path, path)?;
+            same_usage(&before.usage, &core.state().usage())?;
+        } else if !file.another_wrote() {
+            same(core, &whole(file), path)?;
         }
-        let (old, new) = (&before.usage, state.usage());
-        let comparable = same_file
-            && (&old.estimator, &old.window_source, old.context_window)
-                == (&new.estimator, &new.window_source, new.context_window)
-            && (old.breakdown.system, old.breakdown.tools) == (new.breakdown.system, new.breakdown.tools);
-        require(!comparable || old.context_tokens == new.context_tokens, Rule::UsageSurvives, || {
-            format!("the usage was {old:?} and is {new:?}")
-        })?;
-        sound(core, state.path(), file)
+        sound(core, path, file)
     }
 
     /// Changes the usage that is known.
@@ -107,9 +120,40 @@ impl Contexts {
         if core.state().history().is_asleep() || file.another_wrote() || file.count() == 0 {
             return Ok(());
         }
-        same(core, &Path::of(&file.entries()), core.state().path())?;
-        sound(core, core.state().path(), file)
+        let path = core.state().path();
+        let reader = if path.lacks_its_past() { Path::of(&file.entries()) } else { whole(file) };
+        same(core, &reader, path)?;
+        sound(core, path, file)
     }
+}
+
+/// Whether the path of a session ends with the last line of its file. A broken line may have an entry of its own.
+fn is_whole(core: &Core, file: &File) -> bool {
+    let state = core.state();
+    let leaf = state.path().last().map(|entry| &entry.id);
+    match file.count().checked_sub(1) {
+        _ if state.history().is_asleep() => false,
+        // The first line is the header.
+        None | Some(0) => leaf.is_none(),
+        Some(last) => leaf.is_some() && leaf == file.entry(last).map(|entry| &entry.id),
+    }
+}
+
+/// The path of a reader who has the whole file in memory.
+fn whole(file: &File) -> Path {
+    let mut history = History::in_memory(file.entries());
+    history.complete();
+    history.path().clone()
+}
+
+/// Two usages have one size, if they are measured in one way.
+fn same_usage(old: &Usage, new: &Usage) -> Verdict {
+    let comparable = (&old.estimator, &old.window_source, old.context_window)
+        == (&new.estimator, &new.window_source, new.context_window)
+        && (old.breakdown.system, old.breakdown.tools) == (new.breakdown.system, new.breakdown.tools);
+    require(!comparable || old.context_tokens == new.context_tokens, Rule::UsageSurvives, || {
+        format!("the usage was {old:?} and is {new:?}")
+    })
 }
 
 /// Two paths have one context.

@@ -168,7 +168,7 @@ impl File {
             }
             return match self.newest.get(id) {
                 // Its line is glued to a piece of another program.
-                None if self.another_wrote && self.lines.iter().any(|line| line.text.contains(id.as_str())) => Ok(0),
+                None if self.is_on_broken_line(id) => Ok(0),
                 Some(place) => broken(Rule::AnnouncedOnce, format!("{id:?} of line {place} was announced before")),
                 None => broken(Rule::AnnouncedIsDurable, format!("{id:?} is not on the disk")),
             };
@@ -213,6 +213,11 @@ impl File {
     /// The place of the newest line with this id.
     pub fn newest(&self, id: &EntryId) -> Option<usize> {
         self.newest.get(id).copied()
+    }
+
+    /// Whether a line that is no entry has this id.
+    pub fn is_on_broken_line(&self, id: &EntryId) -> bool {
+        self.another_wrote && self.lines.iter().any(|line| line.entry.is_none() && line.text.contains(id.as_str()))
     }
 
     /// Whether the line was announced.

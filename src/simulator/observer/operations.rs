@@ -348,9 +348,11 @@ impl Operations {
         })?;
         let Some(plan) = self.plans.get(id) else { return Ok(()) };
         let above: Vec<_> = file.above(Some(place)).skip(1).collect();
-        let newer = above.iter().take_while(|entry| plan.last() != Some(&entry.id)).count();
-        require(plan.is_empty() || newer < above.len(), Rule::CoveredUnchanged, || {
-            format!("{id:?} covers {:?}, which is not above its entry", plan.last())
+        // A broken line has an entry in the plan and none here.
+        let last = plan.iter().rev().find(|id| file.newest(id).is_some() || !file.is_on_broken_line(id));
+        let newer = above.iter().take_while(|entry| last != Some(&entry.id)).count();
+        require(last.is_none() || newer < above.len(), Rule::CoveredUnchanged, || {
+            format!("{id:?} covers {last:?}, which is not above its entry")
         })?;
         let changes = above[..newer].iter().find(|entry| match &entry.body {
             Body::Compaction(_) => true,
