@@ -43,6 +43,35 @@ fn what_another_program_appends_is_told_live() {
     assert_eq!(entry["entry"]["parentId"], "x2");
 }
 
+/// An entry whose parent is no earlier entry continues the entry before it, and nothing leaves the context.
+#[test]
+fn a_branch_of_another_program_is_reported_where_messages_leave_the_context() {
+    let broken = "{\"type\":\"message\",\"id\":\"x1\",\"timestamp\": no value\n".to_owned();
+    for (lines, entry, left) in [
+        (line("x1", "e1", "an earlier entry"), "x1", Some("the last 2 of")),
+        (line("x1", "e1", "an earlier entry") + &line("x2", "x1", "and on"), "x2", Some("the last 2 of")),
+        (line("x1", "e3", "the leaf"), "x1", None),
+        (line("x1", "nowhere", "no entry"), "x1", None),
+        (line("x1", "nowhere", "no entry") + &line("x2", "x1", "and on"), "x2", None),
+        (broken, "x1", None),
+    ] {
+        let mut daemon = Daemon::start();
+        let path = session_of(&daemon.home, "shared", &turns(1));
+        let session = daemon.load(&path);
+        append_to(&path, &lines);
+        daemon
+            .next_within(std::time::Duration::from_secs(60), |frame| frame["params"]["entryId"] == entry)
+            .expect("it is announced");
+        // A notice follows the entries before the next answer.
+        let context = daemon.ok("session/context", json!({"sessionId": session}))["messages"].to_string();
+        let notices = daemon.events.iter().filter(|event| event["params"]["event"]["type"] == "notice");
+        let notices: Vec<_> = notices.map(|notice| notice["params"]["event"]["detail"].to_string()).collect();
+        assert_eq!(notices.len(), usize::from(left.is_some()), "{lines}: {notices:?}");
+        assert!(left.is_none_or(|left| notices[0].contains(left)), "{lines}: {notices:?}");
+        assert_eq!(context.matches("Request 0").count(), 1, "{lines}: {context}");
+    }
+}
+
 #[test]
 fn a_session_that_is_only_looked_at_follows_its_owner() {
     let mut owner = Daemon::start();

@@ -24,6 +24,8 @@ use crate::{
     },
     wire::outbox::About,
 };
+use std::collections::HashSet;
+
 /// Most repairs in one event: an event stays small.
 const MOST_REPAIRS: usize = 100;
 
@@ -202,21 +204,17 @@ impl Core {
     /// Number of messages that left the path because another program continued from an earlier entry, and the last of
     /// their branch.
     fn left_by(&self, grown: &Grown) -> Option<(usize, EntryId)> {
-        let ours = self.log_facts().access == Access::Write;
+        // Without a new path they continue the old one.
+        let after = grown.path.as_ref().filter(|_| self.log_facts().access == Access::Write)?;
+        let new: HashSet<&EntryId> = grown.entries.iter().map(|(entry, _)| &entry.id).collect();
+        // The parent that a line names may be none of the tree.
+        let base = after.iter().rev().find(|entry| !new.contains(&entry.id)).map(|entry| &entry.id);
+        let base = base.or_else(|| after.first()?.parent.as_ref());
         let path = self.state.path();
-        let mut base = grown.entries.last()?.0.parent.clone();
-        for (entry, _) in grown.entries.iter().rev() {
-            if base.as_ref() == Some(&entry.id) {
-                base.clone_from(&entry.parent);
-            }
-        }
         // A path that is not in memory does not show where the new entries continue.
-        let place = match &base {
-            Some(base) => path.position(base).map_or(0, |place| place + 1),
-            None => 0,
-        };
+        let place = base.and_then(|base| path.position(base)).map_or(0, |place| place + 1);
         let left = path[place..].iter().filter(|entry| entry.in_context()).count();
-        (ours && left > 0).then(|| Some((left, path.visible_leaf()?.clone()))).flatten()
+        (left > 0).then(|| Some((left, path.visible_leaf()?.clone()))).flatten()
     }
 
     /// Sends a warning.
