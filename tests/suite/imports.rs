@@ -53,12 +53,23 @@ impl Sources {
         self.files.insert(module, file);
     }
 
+    /// Whether a file, or one above it, is compiled for tests only.
+    fn is_test(&self, at: &[String]) -> bool {
+        (0..at.len()).any(|depth| {
+            let declares = |item: &syn::Item| match item {
+                syn::Item::Mod(child) => child.ident == at[depth] && is_for_tests(&child.attrs),
+                _ => false,
+            };
+            self.files.get(&at[..depth]).is_some_and(|file| file.items.iter().any(declares))
+        })
+    }
+
     /// Every pair of files of which the first names the second. A module that declares its children does not use them by
     /// that alone.
     pub fn imports(&self) -> Imports {
         let scopes: BTreeMap<&Module, Scope> = self.files.iter().map(|(at, file)| (at, Scope::of(file))).collect();
         let mut imports = Imports::new();
-        for (at, file) in &self.files {
+        for (at, file) in self.files.iter().filter(|(at, _)| !self.is_test(at)) {
             let mut reader = Reader { paths: Vec::new() };
             reader.visit_file(file);
             for path in reader.paths {
@@ -347,6 +358,21 @@ mod tests {
         ] {
             assert_eq!(from_a_b(text).join(", "), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_file_of_tests_does_not_count() {
+        let imports = |declared: &str| {
+            imports_of(&[
+                ("lib", "mod a; mod c;"),
+                ("a", declared),
+                ("a/tests", "mod play;"),
+                ("a/tests/play", "use crate::c::Thing;"),
+                ("c", ""),
+            ])
+        };
+        assert_eq!(imports("mod tests;"), ["a/tests/play -> c"]);
+        assert_eq!(imports("#[cfg(test)] mod tests;"), Vec::<String>::new());
     }
 
     #[test]
