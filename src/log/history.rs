@@ -100,6 +100,7 @@ impl History {
     pub fn of_old_file(entries: Vec<Arc<Entry>>) -> (Self, Vec<Repair>) {
         let mut history = Self::in_memory(Vec::new());
         let repairs = entries.into_iter().filter_map(|entry| history.add(entry)).collect();
+        history.complete();
         (history, repairs)
     }
 
@@ -109,6 +110,7 @@ impl History {
         let bodies = Bodies::Memory(Arc::default());
         let mut history = Self { path: Path::default(), index: Some(Arc::default()), bodies, asleep: None };
         entries.into_iter().for_each(|entry| drop(history.add(entry)));
+        history.complete();
         history
     }
 
@@ -175,7 +177,10 @@ impl History {
                     self.path.push(entry);
                 }
             }
-            _ => drop(self.add(entry)),
+            _ => {
+                self.add(entry);
+                self.complete();
+            }
         }
     }
 
@@ -190,13 +195,16 @@ impl History {
             Some(parent) => entry.behind(parent),
             None => entry,
         };
+        let id = entry.id.clone();
         Arc::make_mut(entries).push(entry.clone());
-        if self.path.continues_with(&entry) {
-            self.path.push(entry.clone());
+        // A compaction may keep entries from before a path that is cut.
+        let lacks_kept = self.path.is_cut() && entry.compaction().is_some();
+        if self.path.continues_with(&entry) && !lacks_kept {
+            self.path.push(entry);
         } else {
             self.path = Path::of(entries);
         }
-        oddity.map(|oddity| odd(&oddity, entry.id.as_str(), None))
+        oddity.map(|oddity| odd(&oddity, id.as_str(), None))
     }
 
     /// Takes a path that was gathered anew.
@@ -443,5 +451,50 @@ impl Wanted {
             (Where::There(stand), Some(source)) => stand.read(source),
             (Where::There(_), None) => unreachable!("only entries in a file are not here"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prompts::Prompts;
+    use serde_json::{Value, json};
+
+    fn user(id: &str, parent: &str) -> Value {
+        json!({"type": "message", "id": id, "parentId": parent, "timestamp": "t", "message": {"role": "user", "content": id}})
+    }
+
+    fn compaction(id: &str, parent: &str, kept: &str) -> Value {
+        json!({"type": "compaction", "id": id, "parentId": parent, "timestamp": "t", "summary": "s", "firstKeptEntryId": kept})
+    }
+
+    /// A branch reads the path anew, from the first entry that the compaction in force keeps.
+    #[test]
+    fn a_history_in_memory_has_what_a_compaction_keeps_from_before_its_path() {
+        let told =
+            [user("a", ""), user("b", "a"), user("c", "b"), compaction("d", "c", "c"), user("e", "d"), user("f", "d")];
+        let entries = |lines: &[Value]| -> Vec<_> {
+            lines.iter().map(|line| Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))).collect()
+        };
+        let context = |history: &History| -> Vec<String> {
+            let context = context::build(history.path(), &Prompts::default());
+            context.messages().iter().map(|message| message.json().into_owned()).collect()
+        };
+        let mut history = History::in_memory(entries(&told));
+        assert!(history.path().is_cut() && context(&history)[0].contains("s\\n"));
+        let keeps = compaction("g", "f", "b");
+        let whole = [told.as_slice(), std::slice::from_ref(&keeps)].concat();
+        history.push(entries(&[keeps]).remove(0), None);
+        for history in [&history, &History::in_memory(entries(&whole)), &History::of_old_file(entries(&whole)).0] {
+            let messages = context(history);
+            // The summary, then b, c and f.
+            assert_eq!(messages.len(), 4, "{messages:?}");
+        }
+        // A compaction that keeps nothing leaves the newest message of the user behind.
+        let whole =
+            [whole.as_slice(), &[compaction("h", "g", "h"), user("i", "c"), compaction("j", "h", "j")]].concat();
+        let (history, _) = History::of_old_file(entries(&whole));
+        let messages = context(&history);
+        assert!(messages.len() == 1 && messages[0].contains("<user-message>\\nf\\n"), "{messages:?}");
     }
 }

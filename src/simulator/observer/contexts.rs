@@ -141,9 +141,7 @@ fn is_whole(core: &Core, file: &File) -> bool {
 
 /// The path of a reader who has the whole file in memory.
 fn whole(file: &File) -> Path {
-    let mut history = History::in_memory(file.entries());
-    history.complete();
-    history.path().clone()
+    History::in_memory(file.entries()).path().clone()
 }
 
 /// Two usages have one size, if they are measured in one way.
