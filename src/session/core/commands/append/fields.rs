@@ -11,7 +11,7 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 use serde_json::{Value, json, value::RawValue};
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// Values for fields that a message lacks.
 pub struct Missing<'a> {
@@ -27,37 +27,41 @@ pub struct Missing<'a> {
 
 /// The fields of a JSON object in their order, each value as the JSON text that was sent.
 #[derive(Default)]
-struct Fields(Vec<(String, Box<RawValue>)>);
+struct Fields<'a> {
+    fields: Vec<(String, Cow<'a, RawValue>)>,
+    /// Whether a field that was sent has another value now.
+    changed: bool,
+}
 
-impl<'de> Deserialize<'de> for Fields {
+impl<'de> Deserialize<'de> for Fields<'de> {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         struct Object;
         impl<'de> Visitor<'de> for Object {
-            type Value = Fields;
+            type Value = Fields<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Fields, A::Error> {
-                let mut fields = Fields::default();
-                while let Some(field) = object.next_entry()? {
-                    fields.0.push(field);
+            fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some((name, value)) = object.next_entry::<String, &'de RawValue>()? {
+                    fields.push((name, Cow::Borrowed(value)));
                 }
-                Ok(fields)
+                Ok(Fields { fields, changed: false })
             }
         }
         reader.deserialize_map(Object)
     }
 }
 
-impl Fields {
-    fn read(json: &str) -> Option<Self> {
+impl<'a> Fields<'a> {
+    fn read(json: &'a str) -> Option<Self> {
         serde_json::from_str(json).ok()
     }
 
     fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.get())
+        self.fields.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.get())
     }
 
     /// Whether a field is missing or null.
@@ -67,9 +71,13 @@ impl Fields {
 
     fn set(&mut self, name: &str, value: String) {
         let Ok(value) = RawValue::from_string(value) else { return };
-        match self.0.iter_mut().rev().find(|(own, _)| own == name) {
-            Some((_, own)) => *own = value,
-            None => self.0.push((name.to_owned(), value)),
+        match self.fields.iter_mut().rev().find(|(own, _)| own == name) {
+            Some((_, own)) if own.get() == value.get() => {}
+            Some((_, own)) => {
+                *own = Cow::Owned(value);
+                self.changed = true;
+            }
+            None => self.fields.push((name.to_owned(), Cow::Owned(value))),
         }
     }
 
@@ -80,16 +88,21 @@ impl Fields {
     }
 
     fn into_json(self) -> String {
-        let field = |(name, value): &(String, Box<RawValue>)| format!("{}:{}", Value::from(name.as_str()), value.get());
-        format!("{{{}}}", self.0.iter().map(field).collect::<Vec<_>>().join(","))
+        object(&self.fields)
     }
+}
+
+/// A JSON object of these fields.
+fn object(fields: &[(String, Cow<'_, RawValue>)]) -> String {
+    let field = |(name, value): &(String, Cow<'_, RawValue>)| format!("{}:{}", Value::from(name.as_str()), value.get());
+    format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(","))
 }
 
 /// The JSON of a message with everything that pi and oh-my-pi read of its role.
 #[must_use]
 pub fn complete(json: &str, message: &Message, missing: &Missing<'_>) -> String {
     let Some(mut fields) = Fields::read(json) else { return json.to_owned() };
-    let before: Vec<String> = fields.0.iter().map(|(_, value)| value.get().to_owned()).collect();
+    let before = fields.fields.len();
     content(&mut fields, message);
     match message {
         Message::Assistant(answer) => {
@@ -127,12 +140,11 @@ pub fn complete(json: &str, message: &Message, missing: &Missing<'_>) -> String 
         _ => {}
     }
     fields.add("timestamp", &json!(missing.now));
-    let untouched = fields.0.iter().zip(&before).all(|((_, now), before)| now.get() == before);
     match json.rfind('}') {
         // Only new fields: everything before them keeps its bytes, blanks too.
-        Some(end) if untouched => {
-            let added = Fields(fields.0.split_off(before.len())).into_json();
-            let comma = if before.is_empty() || added == "{}" { "" } else { "," };
+        Some(end) if !fields.changed => {
+            let added = object(&fields.fields[before..]);
+            let comma = if before == 0 || added == "{}" { "" } else { "," };
             format!("{}{comma}{}", &json[..end], &added[1..])
         }
         _ => fields.into_json(),
@@ -140,7 +152,7 @@ pub fn complete(json: &str, message: &Message, missing: &Missing<'_>) -> String 
 }
 
 /// Blocks where blocks are read, and in each block what its reader needs.
-fn content(fields: &mut Fields, message: &Message) {
+fn content(fields: &mut Fields<'_>, message: &Message) {
     let blocks_only = matches!(message, Message::Assistant(_) | Message::ToolResult(_));
     match fields.get("content") {
         Some(text) if blocks_only && text.starts_with('"') => {
@@ -148,7 +160,7 @@ fn content(fields: &mut Fields, message: &Message) {
             fields.set("content", block);
         }
         Some(array) if array.starts_with('[') => {
-            let Ok(blocks) = serde_json::from_str::<Vec<Box<RawValue>>>(array) else { return };
+            let Ok(blocks) = serde_json::from_str::<Vec<&RawValue>>(array) else { return };
             let completed: Vec<Option<String>> = blocks.iter().map(|block| completed_block(block.get())).collect();
             if completed.iter().all(Option::is_none) {
                 return;
@@ -190,8 +202,8 @@ fn image_type(data: &str) -> &'static str {
 /// A usage with all counts and costs. Counts that are missing are zero, and a usage of zeros is no measure of a context.
 fn usage(json: Option<&str>) -> String {
     let mut usage = json.and_then(Fields::read).unwrap_or_default();
-    let number = |fields: &Fields, name: &str| fields.get(name).and_then(|value| value.parse::<f64>().ok());
-    let sum = |fields: &Fields| -> f64 {
+    let number = |fields: &Fields<'_>, name: &str| fields.get(name).and_then(|value| value.parse::<f64>().ok());
+    let sum = |fields: &Fields<'_>| -> f64 {
         ["input", "output", "cacheRead", "cacheWrite"].iter().filter_map(|name| number(fields, name)).sum()
     };
     for name in ["input", "output", "cacheRead", "cacheWrite"] {
