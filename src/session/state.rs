@@ -273,9 +273,13 @@ impl State {
     /// Reads the session's values from the path.
     fn read_data(&mut self) {
         self.looked_at = self.path().revision();
-        self.data = Arc::new(self.given.clone().over(stored(self.history.path(), self.trust)));
+        let data = Arc::new(self.given.clone().over(stored(self.history.path(), self.trust)));
+        let before = std::mem::replace(&mut self.data, data);
         self.instructions = Arc::new(self.data.instructions(self.path()));
         self.forget_sums();
+        if before.settings == self.data.settings {
+            return;
+        }
         match self.layers.with_session(self.data.settings.as_ref()) {
             Ok(sourced) => self.sourced = Arc::new(sourced),
             Err(problem) => tracing::warn!(%problem, "the settings stored with the session are not used"),

@@ -13,7 +13,10 @@ use crate::prompts::Prompts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 /// The source of a value.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
@@ -84,7 +87,9 @@ impl Layers {
     /// # Errors
     /// When the patch is invalid.
     pub fn with_session(&self, patch: Option<&Value>) -> Result<Sourced, Problem> {
-        let mut value = serde_json::to_value(Settings::default()).unwrap_or_default();
+        static DEFAULTS: LazyLock<Value> =
+            LazyLock::new(|| serde_json::to_value(Settings::default()).unwrap_or_default());
+        let mut value = DEFAULTS.clone();
         let mut sources = BTreeMap::new();
         // In a patch null means "back to what it is without me".
         let patch = match patch.map(without_nulls) {
