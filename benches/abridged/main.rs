@@ -317,12 +317,14 @@ fn extracting(report: &mut Report) {
     let times = (0..7)
         .map(|_| {
             let started = Instant::now();
+            let cleaner = extractive::Cleaner::new(&settings);
             let draft = ladder::climb(plan.clone(), &settings.prune, &|plan, cap| {
                 extractive::summarize(&extractive::Request {
                     span: plan.span(),
                     instructions: None,
                     cap,
                     settings: &settings,
+                    cleaner: &cleaner,
                     scale: SCALE,
                     stop: &|| false,
                 })

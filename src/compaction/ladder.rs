@@ -70,9 +70,10 @@ pub fn extracted(
     instructions: Option<&str>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Draft, NoDraft> {
+    let cleaner = extractive::Cleaner::new(settings);
     let summarize = |plan: &Plan, cap: u64| {
-        let (span, scale) = (plan.span(), plan.demand.scale);
-        extractive::summarize(&extractive::Request { span, instructions, cap, settings, scale, stop })
+        let (span, scale, cleaner) = (plan.span(), plan.demand.scale, &cleaner);
+        extractive::summarize(&extractive::Request { span, instructions, cap, settings, cleaner, scale, stop })
     };
     let draft = climb(plan, &settings.prune, &summarize);
     if stop() {

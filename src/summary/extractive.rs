@@ -6,6 +6,8 @@
 
 pub mod salient;
 
+pub use super::ledger::Cleaner;
+
 use super::{
     SPLIT_TURN,
     files::FileLists,
@@ -30,8 +32,10 @@ pub struct Request<'a> {
     pub instructions: Option<&'a str>,
     /// Limit of the summary with its file lists, in tokens.
     pub cap: u64,
-    /// Tools and redaction.
+    /// Tools.
     pub settings: &'a Settings,
+    /// Cleans every text.
+    pub cleaner: &'a Cleaner,
     /// The scale that texts are measured with.
     pub scale: Scale,
     /// Whether the work is cancelled. It then ends early with a summary that is not complete.
@@ -51,7 +55,7 @@ pub struct Summary {
 
 impl Request<'_> {
     fn clean(&self, text: &str) -> String {
-        ledger::cleaned(text, self.settings.redaction.enabled)
+        self.cleaner.clean(text)
     }
 }
 

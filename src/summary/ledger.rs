@@ -10,10 +10,13 @@ use crate::{
         message::{self, Block, Message, ToolCall},
     },
     prompts::escape_tags,
-    redact, text,
+    redact,
+    settings::Settings,
+    text,
 };
 use serde_json::Value;
 use std::{
+    cell::RefCell,
     collections::HashMap,
     sync::{Arc, LazyLock},
 };
@@ -70,10 +73,33 @@ pub(super) struct Ledger {
     pub narrative: Vec<String>,
 }
 
-/// A text without its secrets and with our tags made harmless.
-pub(super) fn cleaned(text: &str, redact_secrets: bool) -> String {
-    let text = if redact_secrets { redact::redact(text) } else { text.into() };
-    escape_tags(&text).into_owned()
+/// Cleans texts: their secrets go, and our tags are made harmless. It keeps its results, because the drafts of one plan
+/// clean the same texts again.
+#[derive(Debug)]
+pub struct Cleaner {
+    redacts: bool,
+    /// Texts and their cleaned forms.
+    known: RefCell<HashMap<Box<str>, String>>,
+}
+
+impl Cleaner {
+    /// A cleaner with these settings.
+    #[must_use]
+    pub fn new(settings: &Settings) -> Self {
+        Self { redacts: settings.redaction.enabled, known: RefCell::default() }
+    }
+
+    /// The cleaned form of a text.
+    #[must_use]
+    pub fn clean(&self, text: &str) -> String {
+        if let Some(known) = self.known.borrow().get(text) {
+            return known.clone();
+        }
+        let redacted = if self.redacts { redact::redact(text) } else { text.into() };
+        let cleaned = escape_tags(&redacted).into_owned();
+        self.known.borrow_mut().insert(text.into(), cleaned.clone());
+        cleaned
+    }
 }
 
 /// The conversation, piece by piece, every text of it through `clean`; `stop` ends the work early.

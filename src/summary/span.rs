@@ -151,11 +151,13 @@ mod tests {
     const SCALE: Scale = Scale::new(Estimator::Chars, 1.5);
 
     fn extracted(span: Span<'_>) -> Summary {
+        let settings = Settings::default();
         extractive::summarize(&extractive::Request {
             span,
             instructions: None,
             cap: 2_000,
-            settings: &Settings::default(),
+            settings: &settings,
+            cleaner: &extractive::Cleaner::new(&settings),
             scale: SCALE,
             stop: &|| false,
         })

@@ -289,6 +289,7 @@ fn summarize(plan: &plan::Plan, cap: u64, settings: &Settings) -> Summary {
         instructions: None,
         cap,
         settings,
+        cleaner: &extractive::Cleaner::new(settings),
         scale: SCALE,
         stop: &|| false,
     });

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     conversation::{entry::Entry, tokens::Scale},
     settings::Settings,
-    summary::{SPLIT_TURN, files::FileLists, ledger, span::Span},
+    summary::{SPLIT_TURN, extractive::Cleaner, files::FileLists, span::Span},
 };
 use std::sync::Arc;
 
@@ -63,8 +63,8 @@ impl Material {
         scale: Scale,
         stop: &dyn Fn() -> bool,
     ) -> Self {
-        let redact = settings.redaction.enabled;
-        let clean = |text: &str| ledger::cleaned(text, redact);
+        let cleaner = Cleaner::new(settings);
+        let clean = |text: &str| cleaner.clean(text);
         let (history, prefix) = (span.history(), span.turn_prefix());
         // Requests are planned by the estimate: each summarizer has a factor of its own.
         let pieces =
