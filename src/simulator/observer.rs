@@ -227,7 +227,7 @@ impl Observer {
     }
 
     /// A request is sent. `session/cancel` is a request too.
-    pub fn sent(&mut self, request: TicketNumber, method: &'static str, params: &Value, sent: Sent) {
+    pub fn sent(&mut self, request: TicketNumber, method: &'static str, params: Value, sent: Sent) {
         self.requests.sent(request, method, params, sent);
     }
 
@@ -390,25 +390,28 @@ impl Observer {
     fn answered_by_core(&mut self, request: TicketNumber, answer: &Answer) -> Verdict {
         let asked = self.requests.answered(request)?;
         self.defect(answer, &asked)?;
-        let result = match answer {
-            Answer::Failed(_) => return self.cancels.answered(&asked, None, &self.requests, &self.operations),
+        let result = || match answer {
             Answer::Result(json) => serde_json::from_str(json.get()).unwrap_or_default(),
-            Answer::Pieces(_) => Value::Null,
+            Answer::Failed(_) | Answer::Pieces(_) => Value::Null,
         };
+        if matches!(answer, Answer::Failed(_)) {
+            return self.cancels.answered(&asked, None, &self.requests, &self.operations);
+        }
         self.sees_appends(&asked)?;
         match asked.method {
-            "session/append" => self.requests.appended(&asked, &result, &self.file)?,
-            "session/cancel" => self.cancels.answered(&asked, Some(&result), &self.requests, &self.operations)?,
-            "session/compact" => self.operations.answered(&asked, &result)?,
+            "session/append" => self.requests.appended(&asked, &result(), &self.file)?,
+            "session/cancel" => self.cancels.answered(&asked, Some(&result()), &self.requests, &self.operations)?,
+            "session/compact" => self.operations.answered(&asked, &result())?,
             "session/context" => {
                 self.held(&asked)?;
                 self.contexts.answered(&asked, answer, self.steps)?;
             }
             "session/status" => {
+                let result = result();
                 self.status.answered(&result)?;
                 self.operations.listed(&result)?;
             }
-            "session/label" | "session/pin" => self.requests.edited(&asked, &result, &self.file)?,
+            "session/label" | "session/pin" => self.requests.edited(&asked, &result(), &self.file)?,
             _ => {}
         }
         Ok(())

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     conversation::entry::{Header, HeaderKind, VERSION},
-    ids::random::SplitMix64,
+    ids::{EntryId, random::SplitMix64},
     log::memory::Disk,
     settings::{Layers, layers::Source},
 };
@@ -36,15 +36,15 @@ pub fn header() -> Header {
     }
 }
 
-/// The disk with the session's file.
+/// The disk with the session's file, and the ids of its entries.
 #[must_use]
-pub fn disk(setup: &Setup) -> Disk {
-    let disk =
-        Disk::new(header(), &history(setup)).unwrap_or_else(|error| unreachable!("the lines are entries: {error}"));
+pub fn disk(setup: &Setup) -> (Disk, Vec<EntryId>) {
+    let Lines { lines, ids, .. } = history(setup);
+    let disk = Disk::new(header(), &lines).unwrap_or_else(|error| unreachable!("the lines are entries: {error}"));
     if setup.indexed == Indexed::AtOnce {
         disk.index_at_once(u64::MAX);
     }
-    disk
+    (disk, ids.into_iter().map(EntryId::from).collect())
 }
 
 /// The settings below the session's own.
@@ -110,7 +110,7 @@ pub fn patch(tuning: Tuning) -> Value {
 }
 
 /// The lines behind the header.
-fn history(setup: &Setup) -> Vec<String> {
+fn history(setup: &Setup) -> Lines {
     let mut random = SplitMix64::new(setup.history_seed);
     let mut lines = Lines { lines: Vec::new(), ids: Vec::new(), leaf: None };
     while lines.ids.len() < setup.history as usize {
@@ -134,7 +134,7 @@ fn history(setup: &Setup) -> Vec<String> {
             })),
         }
     }
-    lines.lines
+    lines
 }
 
 struct Lines {

@@ -31,7 +31,8 @@ const WORDS: [&str; 24] = [
 #[must_use]
 pub fn text(number: u64, chars: u32) -> String {
     let chars = usize::try_from(chars).unwrap_or(usize::MAX);
-    let mut text = format!("m{number}:");
+    let mut text = String::with_capacity(chars.saturating_add(32));
+    text.push_str(&format!("m{number}:"));
     let mut at = number;
     while text.len() < chars {
         at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

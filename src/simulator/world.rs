@@ -147,7 +147,7 @@ impl<'a> World<'a> {
         if setup.way == super::action::Way::Client {
             access.the_client_runs_models();
         }
-        let disk = setup::disk(setup);
+        let (disk, ids) = setup::disk(setup);
         let surroundings = Surroundings {
             rights: setup.rights,
             tuning: Tuning::None,
@@ -160,7 +160,7 @@ impl<'a> World<'a> {
             setup,
             seed,
             observer,
-            view: View::new(setup::header().id, disk.ids()),
+            view: View::new(setup::header().id, ids),
             clock,
             random: SplitMix64::new(seed),
             equal: HashMap::new(),

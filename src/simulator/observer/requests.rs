@@ -43,8 +43,8 @@ pub struct Requests {
 
 impl Requests {
     /// A request goes in.
-    pub fn sent(&mut self, number: TicketNumber, method: &'static str, params: &Value, sent: Sent) {
-        self.open.insert(number, Asked { number, method, params: params.clone(), sent });
+    pub fn sent(&mut self, number: TicketNumber, method: &'static str, params: Value, sent: Sent) {
+        self.open.insert(number, Asked { number, method, params, sent });
     }
 
     /// A request that the core is to answer.

@@ -59,7 +59,7 @@ impl World<'_> {
         }
         let (method, params) = self.view.params(request);
         let Some(command) = made(request, method, &params) else { return };
-        let number = self.register(method, &params, sent);
+        let number = self.register(method, params, sent);
         if let Some(life) = &mut self.life {
             life.mailbox.push_back(Mail { number, command, sent });
         }
@@ -75,11 +75,11 @@ impl World<'_> {
             Some(operation) => json!({"operationId": operation}),
             None => json!({}),
         };
-        let number = self.register("session/cancel", &params, Sent::Alone);
+        let number = self.register("session/cancel", params, Sent::Alone);
         self.urge(Urgent::Cancel(operation, number));
     }
 
-    fn register(&mut self, method: &'static str, params: &Value, sent: Sent) -> u64 {
+    fn register(&mut self, method: &'static str, params: Value, sent: Sent) -> u64 {
         self.next_ticket += 1;
         self.view.open.insert(self.next_ticket, method);
         let number = self.next_ticket;

@@ -140,7 +140,7 @@ impl Play {
 
     pub fn send_as(&mut self, method: &'static str, params: Value, sent: Sent) -> TicketNumber {
         self.requests += 1;
-        self.observer.sent(self.requests, method, &params, sent);
+        self.observer.sent(self.requests, method, params, sent);
         self.requests
     }
 
