@@ -48,8 +48,8 @@ enum Message {
     Input(Input),
     /// A read was answered; with the answer, where a recording needs it.
     Answered(TicketNumber, Option<Given>),
-    /// The log is back. `None`: a panic has lost it.
-    Log(Option<(Box<dyn Log>, LogDone)>),
+    /// The log is back. No result: its work ended in a panic.
+    Log(Box<dyn Log>, Option<LogDone>),
 }
 
 /// A request that waits for its answer.
@@ -284,11 +284,7 @@ impl Shell {
                 }
                 self.feed(core, Input::Answered)
             }
-            Message::Log(back) => {
-                let (log, done) = match back {
-                    Some((log, done)) => (log, Some(done)),
-                    None => (Box::new(Ephemeral) as Box<dyn Log>, None),
-                };
+            Message::Log(log, done) => {
                 let facts = LogFacts::of(&*log);
                 self.log = Some(log);
                 self.feed(core, Input::Log(done, facts))
@@ -380,11 +376,12 @@ impl Shell {
         // Most changes of the file are the session's own writes, and cost no thread.
         if matches!(work, LogWork::CatchUp(..)) && !log.may_have_grown() {
             let done = work.run(&mut *log);
-            return send(&messages, Message::Log(Some((log, done))));
+            return send(&messages, Message::Log(log, Some(done)));
         }
         tokio::task::spawn_blocking(move || {
             let done = catch_unwind(AssertUnwindSafe(|| work.run(&mut *log))).ok();
-            send(&messages, Message::Log(done.map(|done| (log, done))));
+            // Its lock still takes the records of ends.
+            send(&messages, Message::Log(log, done));
         });
     }
 
