@@ -14,6 +14,7 @@ pub mod seeds;
 pub mod setup;
 pub mod shrink;
 pub mod simpler;
+pub mod situations;
 pub mod tasks;
 mod texts;
 pub mod view;

@@ -61,6 +61,26 @@ pub enum Fault {
     CostDropped,
     /// A compaction is written though its path has changed.
     ChangedPathCovered,
+    /// An edit that rewrites the context is written while an operation runs.
+    BusyIgnored,
+    /// A cancel does not answer the contexts that wait.
+    HeldStays,
+    /// A close waits for the operation that runs.
+    CloseWaits,
+    /// An append that was cancelled while it waited is written.
+    CancelledAppendWritten,
+    /// An edit that was cancelled while it waited is written.
+    CancelledEditWritten,
+    /// A context that was cancelled while it waited is answered.
+    CancelledContextAnswered,
+    /// An append is not followed by `usage_updated`.
+    UsageNotSent,
+    /// A session goes on without its log.
+    LostLogGoesOn,
+    /// The plan of a cancelled request goes on.
+    JobOfUnstarted,
+    /// A compaction with `expectedLeafId` begins in any case.
+    StaleCompacted,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

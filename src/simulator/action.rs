@@ -132,6 +132,12 @@ pub enum Action {
     MakeRoom,
     /// The next fsync fails.
     FailSync(Unsynced),
+    /// The next read of entries that are not in memory fails.
+    FailRead,
+    /// The next work on the log ends in a panic.
+    PanicLog(PanicAt),
+    /// The time passes, in milliseconds, and the session handles nothing meanwhile.
+    Stall(u64),
     /// The time of day jumps, in milliseconds.
     WallJumps(i64),
     /// The daemon asks the session to end when it is idle.
@@ -154,6 +160,16 @@ pub enum Unsynced {
     Kept,
     /// They are gone.
     Lost,
+}
+
+/// A place in the work on the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PanicAt {
+    /// Before it does anything.
+    Begin,
+    /// When it is done.
+    End,
 }
 
 /// An operation.

@@ -6,7 +6,7 @@ use super::{
         Rights, Said, Scenario, Setup, Tuning, Unsynced, Way, Which, WhichOperation,
     },
     script::Script,
-    setup,
+    setup, situations,
 };
 use crate::{ids::random::SplitMix64, session::effects::Sent};
 
@@ -51,7 +51,9 @@ pub fn scenario_of(seed: u64, profile: Profile, random: &mut SplitMix64) -> Scen
     while (actions.len() as u64) < length {
         client.acts(&mut actions);
     }
-    Scenario { seed, setup, actions }
+    let mut scenario = Scenario { seed, setup, actions };
+    situations::add(&mut scenario, random);
+    scenario
 }
 
 fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {

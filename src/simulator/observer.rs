@@ -9,6 +9,8 @@ mod file;
 mod operations;
 mod requests;
 mod status;
+mod turns;
+mod usage;
 
 #[cfg(test)]
 mod tests;
@@ -16,9 +18,9 @@ mod tests;
 use crate::{
     ask::request::Update,
     conversation::path::Path,
-    ids::EntryId,
+    ids::{EntryId, OperationId},
     log::{Access, memory::Disk},
-    protocol::{errors::Failure, events::Event},
+    protocol::{errors::Failure, events::Event, types::Outcome},
     session::{
         core::{Core, Input},
         effects::{Answer, Effect, Sent, TicketNumber},
@@ -36,6 +38,8 @@ use serde_json::Value;
 use status::StatusLine;
 pub use status::named;
 use std::fmt;
+use turns::Turns;
+use usage::UsageSent;
 
 /// The rules. Each fails for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,12 +56,20 @@ pub enum Rule {
     StartWasAsked,
     /// An answer that waits for the end of an operation follows the end and agrees with it.
     WaitingAnswer,
-    /// A context that waits is answered when no operation runs.
+    /// A context that waits is answered when no operation runs, and then at once.
     HeldContext,
     /// An answer follows the answers of the appends that were sent before its request.
     AnswersSeeAppends,
     /// `session/status` agrees with the published status and the open operations.
     StatusAnswer,
+    /// A request that rewrites the context is refused while an operation works on it.
+    RefusedWhileBusy,
+    /// A request that is cancelled while it waits for its turn is not done.
+    CancelledAnswer,
+    /// A session that is closed or stopped ends what runs.
+    EndsWhatRuns,
+    /// A session whose log is lost ends its operations and itself.
+    LostLogEnds,
     /// Pipelined appends are written in their order.
     AppendOrder,
     /// An append with `expectedLeafId` is written only while nothing has changed behind that entry.
@@ -98,6 +110,8 @@ pub enum Rule {
     JobsStop,
     /// `entry_appended`, `usage_updated`, `compaction_end`, in this order.
     EndFollowsEntry,
+    /// `entry_appended`, then `usage_updated` with the usage of the answer.
+    UsageFollowsEntries,
     /// `status_changed` and the status flip precede the start event.
     StatusBeforeStart,
     /// The status is published before an end event is sent.
@@ -114,6 +128,8 @@ pub enum Rule {
     CancelNamesAll,
     /// An operation that a cancel names ends at once, and an operation ends with its request.
     CancelledEnds,
+    /// An operation that ends as cancelled was cancelled.
+    CancelWasAsked,
     /// A cancelled compaction leaves no entry.
     CancelledWritesNothing,
     /// A context is valid for a provider.
@@ -187,6 +203,8 @@ pub struct Observer {
     status: StatusLine,
     cancels: Cancels,
     contexts: Contexts,
+    turns: Turns,
+    usage: UsageSent,
     /// The size that the session shared last.
     shared: Option<u64>,
     /// Whether the index was there after the last input.
@@ -203,6 +221,7 @@ impl Observer {
     pub fn opens(&mut self, disk: &Disk, access: Access) -> Verdict {
         self.status = StatusLine::default();
         self.cancels = Cancels::default();
+        (self.turns, self.usage) = (Turns::default(), UsageSent::default());
         (self.shared, self.indexed, self.write_failed) = (None, false, false);
         self.requests.opens();
         self.file.opens(disk, access)?;
@@ -212,15 +231,20 @@ impl Observer {
     /// An input goes into the core.
     pub fn feeds(&mut self, input: &Input) {
         match input {
+            Input::Command(_, ticket) => self.turns.reached(ticket.number(), &self.requests),
             Input::Cancel(_, ticket) => self.cancels.reaches(ticket.number(), &self.requests, &self.operations),
             Input::RequestCancelled(request) => {
                 self.cancels.reaches(*request, &self.requests, &self.operations);
+                self.turns.request_cancelled(*request, &self.requests);
             }
+            Input::Stop => self.turns.stops(),
+            Input::Planned(id, result) => self.operations.planned(id, result.is_ok()),
             Input::Reported(operation, Step::Request(_, Update::Spent(_))) => self.operations.spent(operation),
             Input::Log(done, _) => {
-                // Lines of a write that was not confirmed are not announced.
-                self.write_failed |= matches!(done, Some(LogDone::Wrote { appended: Err(_), .. }));
+                // Lines of a write that was not confirmed, or was lost, are not announced.
+                self.write_failed |= matches!(done, None | Some(LogDone::Wrote { appended: Err(_), .. }));
                 self.operations.log_is_back();
+                self.turns.log_is_back(done.is_none());
             }
             _ => {}
         }
@@ -250,6 +274,7 @@ impl Observer {
             Effect::Log(work) => {
                 let appends = self.requests.branching();
                 self.operations.log_goes_out(work);
+                self.turns.log_goes_out(work)?;
                 self.file.given(work, appends)
             }
             Effect::Read(request, _) => self.left_to_world(*request),
@@ -258,7 +283,10 @@ impl Observer {
                 let asked = self.requests.answered(*request)?;
                 self.sees_appends(&asked)
             }
-            Effect::Start(job) => self.operations.job_starts(job),
+            Effect::Start(job) => {
+                self.turns.job_starts(job);
+                self.operations.job_starts(job)
+            }
             Effect::Learn(model, window) => {
                 require(*window > 0, Rule::SaneNumbers, || format!("the window of {model:?} is learned as zero"))
             }
@@ -296,6 +324,9 @@ impl Observer {
         self.cancels.after_input(&self.operations)?;
         self.status.after_input()?;
         self.operations.after_input()?;
+        let load = core.load();
+        self.turns.after_input(load.waiting + load.index, load.held, &self.operations)?;
+        self.usage.after_input(core)?;
         self.indexed = core.state().history().index().is_some();
         self.bounded(core)?;
         self.contexts.after_input(core, &self.file, self.steps)
@@ -325,6 +356,7 @@ impl Observer {
         self.after_input(core, disk)?;
         self.file.stays(disk, 0)?;
         self.requests.at_rest()?;
+        self.turns.at_rest()?;
         self.operations.at_rest(&disk.running())?;
         self.cancels.at_rest(&self.operations)?;
         if !self.write_failed {
@@ -351,6 +383,8 @@ impl Observer {
     /// Failures of storage, which excuse lines without an announcement, and defects.
     fn defect(&mut self, answer: &Answer, asked: &Asked) -> Verdict {
         match answer {
+            // The requests of a lost write.
+            Answer::Failed(Failure::Internal(_)) if self.turns.is_lost() => Ok(()),
             Answer::Failed(Failure::Internal(what)) => broken(Rule::NoDefect, format!("{}: {what}", asked.method)),
             Answer::Failed(Failure::Storage { .. }) => {
                 self.write_failed = true;
@@ -363,6 +397,7 @@ impl Observer {
     fn left_to_world(&mut self, request: TicketNumber) -> Verdict {
         let asked = self.requests.left_to_world(request)?;
         self.sees_appends(&asked)?;
+        self.turns.answered(&asked, &Value::Null, &self.operations)?;
         self.held(&asked)
     }
 
@@ -394,14 +429,25 @@ impl Observer {
             Answer::Result(json) => serde_json::from_str(json.get()).unwrap_or_default(),
             Answer::Failed(_) | Answer::Pieces(_) => Value::Null,
         };
-        if matches!(answer, Answer::Failed(_)) {
+        if let Answer::Failed(failure) = answer {
+            self.operations.refused(&asked, failure);
+            self.turns.refused(&asked, failure)?;
             return self.cancels.answered(&asked, None, &self.requests, &self.operations);
         }
         self.sees_appends(&asked)?;
+        let compacted = if asked.method == "session/compact" { result() } else { Value::Null };
+        self.turns.answered(&asked, &compacted, &self.operations)?;
         match asked.method {
-            "session/append" => self.requests.appended(&asked, &result(), &self.file)?,
+            "session/append" => {
+                let result = result();
+                self.usage.answered(&result);
+                self.requests.appended(&asked, &result, &self.file)?;
+            }
             "session/cancel" => self.cancels.answered(&asked, Some(&result()), &self.requests, &self.operations)?,
-            "session/compact" => self.operations.answered(&asked, &result())?,
+            "session/compact" => {
+                self.operations.answered(&asked, &compacted)?;
+                self.operations.expected_leaf(&asked, &compacted, &self.file)?;
+            }
             "session/context" => {
                 self.held(&asked)?;
                 self.contexts.answered(&asked, answer, self.steps)?;
@@ -417,6 +463,16 @@ impl Observer {
         Ok(())
     }
 
+    /// An operation that ended as cancelled was named by a cancel, or its request or its session was ended.
+    fn cancel_was_asked(&self, id: &OperationId) -> Verdict {
+        let cancelled = self.operations.outcome(id) == Some(Outcome::Cancelled);
+        let request = self.operations.request_of(id);
+        let asked = self.turns.ends()
+            || self.cancels.was_named(id)
+            || request.is_some_and(|request| self.cancels.was_cancelled(request));
+        require(!cancelled || asked, Rule::CancelWasAsked, || format!("{id:?} ends as cancelled"))
+    }
+
     fn emitted(&mut self, about: &About, event: &Event, disk: &Disk) -> Verdict {
         self.operations.names(about, event, self.status.ended_last())?;
         match event {
@@ -425,7 +481,7 @@ impl Observer {
                 let id = id.ok_or("").or_else(|_| broken(Rule::AnnouncedIsDurable, "an entry without an id"))?;
                 let announced = self.file.announced(id, entry.as_ref().map(|entry| entry.0.get()))?;
                 self.operations.announced(about, announced);
-                Ok(())
+                self.usage.announced(about)
             }
             Event::CompactionStart { .. } => {
                 let id = self.operations.starts(about, event, &disk.running(), &self.requests)?;
@@ -435,15 +491,18 @@ impl Observer {
                 if let Some(error) = error {
                     self.write_failed |= error.code == "storage_error";
                     let detail = || format!("{:?} ended with {error:?}", about.operation);
-                    require(error.code != "internal" || self.operations.is_left_behind(about), Rule::NoDefect, detail)?;
+                    let excused = self.operations.is_left_behind(about) || self.turns.is_lost();
+                    require(error.code != "internal" || excused, Rule::NoDefect, detail)?;
                 }
                 let ended = self.operations.ends(about, event, &self.file)?;
+                self.cancel_was_asked(&ended)?;
                 self.status.ends(&ended)
             }
             Event::RetryStart { source, attempt, .. } => self.operations.retry_starts(about, *source, *attempt),
             Event::RetryEnd { source, attempt, .. } => self.operations.retry_ends(about, *source, *attempt),
             Event::UsageUpdated { usage } => {
                 self.operations.usage(about, usage);
+                self.usage.sent(usage);
                 Ok(())
             }
             Event::StatusChanged { status } => {

@@ -3,8 +3,8 @@
 
 use super::{
     action::{
-        Action, Compacting, Configured, Counts, Indexed, OtherWrite, Pinned, Reported, Request, Rights, Said, Setup,
-        Tuning, Way, Which, WhichOperation,
+        Action, Compacting, Configured, Counts, Indexed, OtherWrite, PanicAt, Pinned, Reported, Request, Rights, Said,
+        Setup, Tuning, Way, Which, WhichOperation,
     },
     script::{Script, Step},
     shrink::{shorter, smaller},
@@ -45,6 +45,9 @@ pub fn simpler(action: &Action) -> Vec<Action> {
         Action::Tear(bytes) => small(*bytes).map(Action::Tear).collect(),
         Action::Open(Rights::Write) => Vec::new(),
         Action::Open(_) => vec![Action::Open(Rights::Write)],
+        Action::Stall(millis) => smaller(*millis).into_iter().map(Action::Stall).collect(),
+        Action::PanicLog(PanicAt::End) => vec![Action::PanicLog(PanicAt::Begin)],
+        Action::PanicLog(PanicAt::Begin) | Action::FailRead => Vec::new(),
         Action::FileTouched | Action::MakeRoom | Action::FailSync(_) | Action::Finish | Action::Stop => Vec::new(),
     }
 }

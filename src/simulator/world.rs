@@ -8,7 +8,7 @@ mod life;
 mod requests;
 
 use super::{
-    action::{Action, OtherWrite, Rights, Scenario, Setup, Tuning, Unsynced},
+    action::{Action, OtherWrite, PanicAt, Rights, Scenario, Setup, Tuning, Unsynced},
     models::Models,
     observer::{Observer, Violation},
     setup,
@@ -94,6 +94,10 @@ struct Surroundings {
     tokenizer: bool,
     /// Effects until the process is killed.
     kill: Option<u32>,
+    /// A panic in the next work on the log.
+    panic: Option<PanicAt>,
+    /// Whether the next read of entries fails.
+    fails_read: bool,
     /// The rest of half a line of another program.
     half: Option<String>,
 }
@@ -154,6 +158,8 @@ impl<'a> World<'a> {
             awake_elsewhere: 0,
             tokenizer: false,
             kill: None,
+            panic: None,
+            fails_read: false,
             half: None,
         };
         Self {
@@ -220,6 +226,9 @@ impl<'a> World<'a> {
                 Unsynced::Kept => Unconfirmed::Kept,
                 Unsynced::Lost => Unconfirmed::Lost,
             }),
+            Action::FailRead => self.surroundings.fails_read = true,
+            Action::PanicLog(at) => self.surroundings.panic = self.life.as_ref().map(|_| *at),
+            Action::Stall(millis) => self.clock.advance(Duration::from_millis(*millis)),
             Action::WallJumps(millis) => self.clock.shift_wall(*millis),
             Action::Finish => self.urge(Urgent::Finish),
             Action::Stop => self.urge(Urgent::Stop),
@@ -301,6 +310,7 @@ impl<'a> World<'a> {
     /// Runs the session until nothing is left, opens it again and compares.
     fn end(&mut self) -> Result<(), Violation> {
         self.surroundings.kill = None;
+        (self.surroundings.panic, self.surroundings.fails_read) = (None, false);
         self.disk.make_room();
         self.act(&Action::Other(OtherWrite::Rest))?;
         if self.life.is_none() {

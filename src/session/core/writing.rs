@@ -131,7 +131,9 @@ impl Core {
             other => self.work = other,
         }
         self.stop_running(None);
-        self.end_now();
+        if !planted(Fault::LostLogGoesOn) {
+            self.end_now();
+        }
     }
 
     fn wrote(
@@ -257,7 +259,9 @@ impl Core {
         for entry in staged.entries.iter().skip(usize::from(planted(Fault::NotAnnounced))) {
             self.announce(entry, None);
         }
-        self.send_usage(usage);
+        if !planted(Fault::UsageNotSent) {
+            self.send_usage(usage);
+        }
     }
 
     /// The error of a failed answer may state the model's window.
@@ -296,7 +300,7 @@ impl Core {
 
     /// Makes the entries of a request and writes them. A request without entries is answered immediately.
     pub(super) fn edit(&mut self, edit: Box<dyn Edit>, ticket: Ticket) {
-        if ticket.cancelled() {
+        if ticket.cancelled() && !planted(Fault::CancelledEditWritten) {
             return ticket.fail(&Failure::Cancelled);
         }
         let busy = || if edit.rewrites_context() { self.free() } else { Ok(()) };

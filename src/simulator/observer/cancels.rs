@@ -13,6 +13,7 @@ use crate::{
     session::effects::{Effect, TicketNumber},
 };
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// A `session/cancel` that has reached the session.
 #[derive(Debug)]
@@ -29,6 +30,10 @@ pub struct Cancels {
     due: Vec<OperationId>,
     /// Operations that were named before their start, while the log was out. They start and end when it is back.
     later: Vec<OperationId>,
+    /// Operations that an answer of a cancel named.
+    named: HashSet<OperationId>,
+    /// Requests that the client cancelled.
+    requests: HashSet<TicketNumber>,
 }
 
 impl Cancels {
@@ -38,7 +43,10 @@ impl Cancels {
         if asked.method == "session/cancel" {
             let which = asked.params["operationId"].as_str().map(OperationId::from);
             self.reached = Some(Reached { request, which });
-        } else if asked.waits_for_compaction() {
+        } else {
+            self.requests.insert(request);
+        }
+        if asked.waits_for_compaction() {
             self.due.extend(operations.owned_by(request).cloned());
         }
     }
@@ -76,8 +84,19 @@ impl Cancels {
         require(reached.which.is_some() || unstarted + self.later.len() >= waiting, Rule::CancelNamesAll, || {
             format!("cancel {} names {unstarted} of {waiting} compactions that wait", asked.number)
         })?;
+        self.named.extend(ids.iter().cloned());
         self.due.extend(ids);
         Ok(())
+    }
+
+    /// Whether a cancel named an operation.
+    pub fn was_named(&self, id: &OperationId) -> bool {
+        self.named.contains(id)
+    }
+
+    /// Whether the client cancelled a request.
+    pub fn was_cancelled(&self, request: TicketNumber) -> bool {
+        self.requests.contains(&request)
     }
 
     /// An input was handled.
@@ -89,6 +108,9 @@ impl Cancels {
             );
         }
         for id in self.due.drain(..) {
+            require(!operations.job_runs(&id), Rule::JobsStop, || {
+                format!("a job runs for {id:?}, which was cancelled")
+            })?;
             let outcome = operations.outcome(&id);
             if outcome.is_none() && !operations.is_open(&id) && operations.log_is_out() {
                 self.later.push(id);

@@ -12,6 +12,7 @@ use crate::{
     ids::{EntryId, OperationId},
     log::{Access, lock::Unfinished},
     protocol::{
+        errors::Failure,
         events::{Event, Reason, RetrySource},
         types::{CompactionResult, Outcome, Usage},
     },
@@ -42,13 +43,26 @@ struct Open {
     usage: Option<Usage>,
 }
 
+/// An operation before its start.
+#[derive(Debug)]
+struct Planning {
+    id: OperationId,
+    stop: Stop,
+    /// Whether there is no plan. The request is answered when the log is here.
+    failed: bool,
+}
+
 /// The operations of a life of a session.
 #[derive(Debug, Default)]
 pub struct Operations {
     open: Vec<Open>,
     ended: HashMap<OperationId, Outcome>,
     /// Ids that an answer has introduced, with the way of its request.
-    answered: HashMap<OperationId, Sent>,
+    answered: HashMap<OperationId, (TicketNumber, Sent)>,
+    /// The operation whose plan is made, or was made and waits for the log.
+    planning: Option<Planning>,
+    /// Requests that are answered at the end of an operation.
+    owners: HashMap<OperationId, TicketNumber>,
     /// Operations that the life before left in the lock, outer ones first.
     left_behind: Vec<OperationId>,
     /// Operations that were started before a crash and not ended.
@@ -70,6 +84,8 @@ impl Operations {
     pub fn opens(&mut self, running: &[Unfinished], access: Access) -> Verdict {
         let open: Vec<_> = self.open.iter().map(|open| &open.id).collect();
         require(open.is_empty(), Rule::EveryStartEnds, || format!("{open:?} were open when the session was closed"))?;
+        let ended = running.iter().find(|it| self.ended.contains_key(&it.operation_id));
+        require(ended.is_none(), Rule::RecordEmpties, || format!("{ended:?} has ended and is left in the lock"))?;
         let owed = if access == Access::Ephemeral { HashSet::new() } else { std::mem::take(&mut self.owed) };
         let left_behind = match access {
             Access::Write => running.iter().map(|left| left.operation_id.clone()).collect(),
@@ -83,6 +99,8 @@ impl Operations {
     pub fn crashed(&mut self) {
         let owed = self.open.drain(..).map(|open| open.id);
         self.owed.extend(owed);
+        // The process may die between an end and its record.
+        self.ended.clear();
     }
 
     /// Costs of a request arose.
@@ -93,6 +111,42 @@ impl Operations {
     /// The operation that runs.
     pub fn running(&self) -> Option<&OperationId> {
         self.open.last().map(|open| &open.id)
+    }
+
+    /// The operation that runs or is planned.
+    pub fn busy(&self) -> Option<&OperationId> {
+        let planned = self.planning.as_ref().filter(|it| !it.stop.requested()).map(|it| &it.id);
+        self.running().or(planned)
+    }
+
+    /// An operation that is not being written and not planned for an answer alone.
+    pub fn that_can_stop(&self) -> Option<&OperationId> {
+        let planned = self.planning.as_ref().filter(|it| !it.stop.requested() && !it.failed).map(|it| &it.id);
+        self.open.iter().find(|open| open.given.is_none()).map(|open| &open.id).or(planned)
+    }
+
+    /// A plan was made, or cannot be made.
+    pub fn planned(&mut self, id: &OperationId, succeeds: bool) {
+        self.planning.iter_mut().filter(|it| it.id == *id).for_each(|it| it.failed = !succeeds);
+    }
+
+    /// A request was refused: the one without a plan, or another.
+    pub fn refused(&mut self, asked: &Asked, failure: &Failure) {
+        let compacts = asked.method == "session/compact" && asked.params["dryRun"] != true;
+        if compacts && !matches!(failure, Failure::Busy { .. } | Failure::Overloaded { .. }) {
+            self.planning.take_if(|it| it.failed);
+        }
+    }
+
+    /// The request that asked for an operation.
+    pub fn request_of(&self, id: &OperationId) -> Option<TicketNumber> {
+        let owner = self.owners.get(id).copied();
+        owner.or_else(|| self.answered.get(id).map(|(request, _)| *request))
+    }
+
+    /// Whether a job of an operation goes on.
+    pub fn job_runs(&self, id: &OperationId) -> bool {
+        self.stops.iter().any(|(of, stop)| of == id && !stop.requested())
     }
 
     /// The outcome of an operation that ended.
@@ -122,7 +176,7 @@ impl Operations {
 
     /// Whether an answer outside of a batch has introduced an operation.
     pub fn introduced_by_answer(&self, id: &OperationId) -> bool {
-        self.answered.get(id) == Some(&Sent::Alone)
+        self.answered.get(id).is_some_and(|(_, sent)| *sent == Sent::Alone)
     }
 
     /// The operation that ends with a request, unless it is being written.
@@ -150,12 +204,27 @@ impl Operations {
             require(!asked.waits_for_compaction(), Rule::WaitingAnswer, || {
                 format!("{} waits, and is answered at the start", asked.number)
             })?;
-            self.answered.insert(id, asked.sent);
+            self.answered.insert(id, (asked.number, asked.sent));
             return Ok(());
         };
         let ended = self.ended.get(&id).and_then(|ended| serde_json::to_value(ended).ok());
         require(asked.waits_for_compaction() && ended == Some(outcome.into()), Rule::WaitingAnswer, || {
             format!("{} is answered with {id:?}, {outcome}, which ended as {ended:?}", asked.number)
+        })
+    }
+
+    /// A request for a compaction with an expected leaf was answered: its plan was made while nothing had changed behind it.
+    pub fn expected_leaf(&self, asked: &Asked, result: &Value, file: &File) -> Verdict {
+        let expected = asked.params["expectedLeafId"].as_str().map(EntryId::from);
+        let plan = result["operationId"].as_str().and_then(|id| self.plans.get(&OperationId::from(id)));
+        let (Some(expected), Some(plan)) = (expected, plan) else { return Ok(()) };
+        let changed = |id: &&EntryId| {
+            let entry = file.newest(id).and_then(|place| file.entry(place));
+            **id == expected || entry.is_some_and(|entry| entry.in_context() || entry.rewrites())
+        };
+        let leaf = plan.iter().rev().find(changed);
+        require(leaf == Some(&expected) || file.another_wrote(), Rule::ExpectedLeaf, || {
+            format!("compaction {} covers up to {leaf:?}, and {expected:?} was expected", asked.number)
         })
     }
 
@@ -179,6 +248,7 @@ impl Operations {
             Job::Plan(order) => {
                 self.stops.push((order.id.clone(), order.stop.clone()));
                 self.plans.insert(order.id.clone(), ids(&order.request.path));
+                self.planning = Some(Planning { id: order.id.clone(), stop: order.stop.clone(), failed: false });
                 Ok(())
             }
             Job::Draft(order) => {
@@ -249,6 +319,8 @@ impl Operations {
         require(!manual || owner.is_some() || self.answered.contains_key(&id), Rule::StartWasAsked, || {
             format!("no answer has introduced {id:?}, and no request waits for it")
         })?;
+        self.planning.take_if(|it| it.id == id);
+        self.owners.extend(owner.map(|owner| (id.clone(), owner)));
         let open = Open { id: id.clone(), owner, retries: Vec::new(), given: None, announced: Vec::new(), usage: None };
         self.open.push(open);
         Ok(id)

@@ -103,6 +103,74 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         let request = play.send("session/context", json!({"wait": true}));
         play.answer(request, &json!({"messages": [], "entryIds": []}))
     }),
+    (Rule::HeldContext, "a context waits for no operation", |play| {
+        play.send("session/context", json!({"wait": true}));
+        play.observer.turns.after_input(0, 1, &play.observer.operations)
+    }),
+    (Rule::RefusedWhileBusy, "an undo during a compaction", |play| {
+        play.started("a")?;
+        let request = play.send("session/undo_compaction", json!({}));
+        play.answer(request, &json!({}))
+    }),
+    (Rule::RefusedWhileBusy, "a prune during the plan of a compaction", |play| {
+        play.plans("a", &[])?;
+        let request = play.send("session/prune", json!({}));
+        play.answer(request, &json!({"entryIds": []}))
+    }),
+    (Rule::CancelledAnswer, "an append that was cancelled in the queue is written", |play| {
+        let request = play.reaches("session/append", json!({"messages": [{"role": "user", "content": "x"}]}));
+        play.observer.feeds(&Input::RequestCancelled(request));
+        let entry = play.says("x");
+        play.write(std::slice::from_ref(&entry))?;
+        play.answer(request, &appended(&entry))
+    }),
+    (Rule::CancelledAnswer, "a cancelled request is refused for another reason", |play| {
+        let request = play.reaches("session/prune", json!({}));
+        play.observer.feeds(&Input::RequestCancelled(request));
+        let failure = Failure::params("protectTokens", "no number");
+        play.effect(Effect::Answer(request, Answer::Failed(failure)))
+    }),
+    (Rule::EndsWhatRuns, "an operation goes on in a closed session", |play| {
+        play.started("a")?;
+        play.reaches("session/close", json!({}));
+        play.done()
+    }),
+    (Rule::EndsWhatRuns, "a plan goes on in a stopped session", |play| {
+        play.plans("a", &[])?;
+        play.observer.feeds(&Input::Stop);
+        play.done()
+    }),
+    (Rule::LostLogEnds, "an operation goes on without a log", |play| {
+        play.started("a")?;
+        play.loses_log();
+        play.done()
+    }),
+    (Rule::LostLogEnds, "a lost log is given work", |play| {
+        play.loses_log();
+        let entry = play.says("x");
+        play.write(&[entry])
+    }),
+    (Rule::LostLogEnds, "the session stays open", |play| {
+        play.loses_log();
+        play.rests()
+    }),
+    (Rule::UsageFollowsEntries, "the usage of an append is not sent", |play| {
+        play.done()?;
+        let request = play.send("session/append", json!({"messages": [{"role": "user", "content": "x"}]}));
+        let entry = play.says("x");
+        play.write(std::slice::from_ref(&entry))?;
+        play.answer(request, &json!({"entryIds": [entry.id], "leafEntryId": entry.id, "usage": usage(7)}))?;
+        play.announce(&entry, None)?;
+        play.done()
+    }),
+    (Rule::UsageFollowsEntries, "the usage of an append precedes its entry", |play| {
+        let request = play.send("session/append", json!({"messages": [{"role": "user", "content": "x"}]}));
+        let entry = play.says("x");
+        play.write(std::slice::from_ref(&entry))?;
+        play.answer(request, &json!({"entryIds": [entry.id], "leafEntryId": entry.id, "usage": usage(7)}))?;
+        play.emit(None, Event::UsageUpdated { usage: usage(7) })?;
+        play.announce(&entry, None)
+    }),
     (Rule::AnswersSeeAppends, "a read overtakes an append", |play| {
         play.disk.index_at_once(1 << 20);
         play.append("x")?;
@@ -137,6 +205,12 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         let entry = play.says("z");
         play.write(std::slice::from_ref(&entry))?;
         play.answer(request, &appended(&entry))
+    }),
+    (Rule::ExpectedLeaf, "a compaction covers a message behind the expected leaf", |play| {
+        let entries = [play.append("x")?, play.append("y")?];
+        play.plans("a", &entries)?;
+        let request = play.send("session/compact", json!({"expectedLeafId": entries[0].id}));
+        play.answer(request, &json!({"operationId": "a"}))
     }),
     (Rule::MessageKept, "another text is written", |play| {
         let request = play.send("session/append", json!({"messages": [{"role": "user", "content": "x"}]}));
@@ -267,6 +341,21 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.settles()?;
         play.done()
     }),
+    (Rule::JobsStop, "the plan of a cancelled request goes on", |play| {
+        play.send("session/compact", json!({}));
+        play.plans("a", &[])?;
+        let cancel = play.cancel(json!({}));
+        play.answer(cancel, &json!({"cancelled": [{"operationId": "a"}]}))?;
+        play.done()
+    }),
+    (Rule::RecordEmpties, "a closed session leaves an ended operation in the lock", |play| {
+        play.started("a")?;
+        play.publish(idle())?;
+        play.emit(Some("a"), end(Outcome::Failed, None))?;
+        play.status(idle())?;
+        play.emit(None, Event::Settled { aborted: false })?;
+        play.opens()
+    }),
     (Rule::EndFollowsEntry, "the end precedes the announcement", |play| {
         play.started("a")?;
         let compaction = play.compaction();
@@ -365,6 +454,11 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.emit(Some("a"), start())?;
         play.observer.feeds(&Input::RequestCancelled(request));
         play.done()
+    }),
+    (Rule::CancelWasAsked, "no request cancels", |play| {
+        play.started("a")?;
+        play.publish(idle())?;
+        play.emit(Some("a"), end(Outcome::Cancelled, None))
     }),
     (Rule::CancelledWritesNothing, "a cancelled compaction is in the file", |play| {
         play.started("a")?;

@@ -10,6 +10,7 @@ use crate::{
     ids::{OperationId, SessionId},
     log::{
         Access, Log,
+        error::StoreError,
         history::{History, Indexing},
         memory::Ephemeral,
     },
@@ -30,7 +31,13 @@ use crate::{
         stop::Stop,
     },
     settings::{Layers, trust::Trust},
-    simulator::{action::Rights, observer::Violation, pool::VirtualPool, setup, tasks::Tasks},
+    simulator::{
+        action::{PanicAt, Rights},
+        observer::Violation,
+        pool::VirtualPool,
+        setup,
+        tasks::Tasks,
+    },
 };
 use std::{
     any::Any,
@@ -95,8 +102,8 @@ pub struct Mail {
 /// A result for the core.
 enum Message {
     Input(Input),
-    /// The log comes back.
-    Log(Box<dyn Log>, LogDone),
+    /// The log comes back. No result: its work ended in a panic.
+    Log(Box<dyn Log>, Option<LogDone>),
 }
 
 /// Work that begins, or a result that arrives, at its time.
@@ -190,6 +197,8 @@ impl World<'_> {
         self.disk.crash();
         self.life = None;
         self.surroundings.kill = None;
+        self.surroundings.panic = None;
+        self.surroundings.fails_read = false;
         self.view.open.clear();
         self.observer.crashed();
         *self.report.seen.entry("crash".to_owned()).or_default() += 1;
@@ -222,7 +231,7 @@ impl World<'_> {
                 Message::Log(log, done) => {
                     let facts = LogFacts::of(&*log);
                     life.log = Some(log);
-                    Input::Log(Some(done), facts)
+                    Input::Log(done, facts)
                 }
             };
             self.feed(input)?;
@@ -262,7 +271,7 @@ impl World<'_> {
         let message = match due {
             Due::Log(mut log, work) => {
                 let appends = matches!(work, LogWork::Append(_) | LogWork::Undo(_));
-                let done = caught(|| work.run(&mut *log))?;
+                let done = self.work_with(&mut *log, work)?;
                 // Only a torn append takes the file from its owner.
                 if appends && self.surroundings.rights == Rights::Write && !self.disk.is_owned() {
                     return self.crash();
@@ -300,6 +309,22 @@ impl World<'_> {
         };
         self.later(Due::Arrives(message));
         Ok(())
+    }
+
+    /// Performs work on the log. No result: it ended in a panic.
+    fn work_with(&mut self, log: &mut dyn Log, work: LogWork) -> Result<Option<LogDone>, Violation> {
+        let fails = &mut self.surroundings.fails_read;
+        let failed = match &work {
+            LogWork::Fetch(_) if std::mem::take(fails) => Some(LogDone::Fetched(Err(unreadable()))),
+            LogWork::Wake(..) if std::mem::take(fails) => Some(LogDone::Woke(Err(unreadable()))),
+            _ => None,
+        };
+        match self.surroundings.panic.take() {
+            Some(PanicAt::Begin) => Ok(None),
+            Some(PanicAt::End) => caught(|| work.run(log)).map(|_| None),
+            None if failed.is_some() => Ok(failed),
+            None => caught(|| work.run(log)).map(Some),
+        }
     }
 
     /// Lets something happen after a random delay.
@@ -505,7 +530,7 @@ impl World<'_> {
         };
         if matches!(work, LogWork::CatchUp(..)) && !log.may_have_grown() {
             let done = work.run(&mut *log);
-            life.messages.push_back(Message::Log(log, done));
+            life.messages.push_back(Message::Log(log, Some(done)));
         } else {
             self.later(Due::Log(log, work));
         }
@@ -587,6 +612,10 @@ impl World<'_> {
         kind.hash(&mut self.hasher);
         *self.report.seen.entry(kind).or_default() += 1;
     }
+}
+
+fn unreadable() -> StoreError {
+    StoreError::Changed { path: "session".into(), what: "a simulated read failed".to_owned() }
 }
 
 fn input_name(input: &Input) -> String {

@@ -36,7 +36,7 @@ impl CommandMethod for SessionAppend {
 impl Core {
     /// Makes the entries of an append behind those before it, or refuses it.
     pub(in crate::session::core) fn stage(&mut self, params: AppendParams, ticket: Ticket, appends: &mut Vec<Append>) {
-        if ticket.cancelled() {
+        if ticket.cancelled() && !planted(Fault::CancelledAppendWritten) {
             return ticket.fail(&Failure::Cancelled);
         }
         if let Err(failure) = self.writable() {

@@ -57,7 +57,9 @@ impl Core {
             self.work = Work::None;
         }
         self.record_running();
-        self.answer_held();
+        if !planted(Fault::HeldStays) {
+            self.answer_held();
+        }
     }
 
     /// Takes out the compactions that were sent before a cancel and have not been handled.
@@ -79,7 +81,9 @@ impl Core {
     fn end_unstarted(&mut self, requests: impl IntoIterator<Item = Request>) {
         let before = self.cancelled.len();
         self.cancelled.extend(requests);
-        self.cancelled[before..].iter().for_each(|request| request.stop.request());
+        if !planted(Fault::JobOfUnstarted) {
+            self.cancelled[before..].iter().for_each(|request| request.stop.request());
+        }
         if self.listens() {
             self.begin_all_cancelled();
         }
@@ -114,7 +118,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::{
-        protocol::types::Outcome,
+        protocol::{errors::Failure, types::Outcome},
         session::{
             core::{
                 Input, Over,
@@ -122,8 +126,9 @@ mod tests {
                 held::{Held, answer, job, outcomes},
             },
             effects::Effect,
-            jobs::Job,
+            jobs::{Job, PlanMade},
         },
+        summary::model::writer::Step,
     };
     use serde_json::json;
 
@@ -153,5 +158,29 @@ mod tests {
         assert_eq!(outcomes(&ended), [Outcome::Cancelled]);
         assert!(answer(&ended, 1).is_some());
         assert_eq!(held.core.over(), Over::Yes);
+    }
+
+    #[test]
+    fn a_late_draft_of_a_cancelled_compaction_leaves_the_next_one_alone() {
+        let mut held = Held::new();
+        let begin = |held: &mut Held, request| {
+            held.compact(request);
+            let Job::Plan(order) = job(held.feed(Input::Turn)) else { unreachable!("a compaction is planned first") };
+            let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
+            let made = PlanMade { planned, candidates: Vec::new() };
+            let Job::Draft(order) = job(held.feed(Input::Planned(order.id, Ok(made)))) else { unreachable!("a draft") };
+            order.id
+        };
+        let first = begin(&mut held, 1);
+        let ticket = held.ticket(2);
+        assert_eq!(outcomes(&held.feed(Input::Cancel(None, ticket))), [Outcome::Cancelled]);
+        let second = begin(&mut held, 3);
+        let late = held.feed(Input::Drafted(first.clone(), Err(Failure::Cancelled)));
+        assert!(outcomes(&late).is_empty() && answer(&late, 3).is_none());
+        let step = Step::Progress { done: 1, total: 2 };
+        assert!(held.feed(Input::Reported(first, step.clone())).is_empty(), "a late report is not sent");
+        assert!(!held.feed(Input::Reported(second.clone(), step)).is_empty());
+        let ended = held.feed(Input::Drafted(second, Err(Failure::Cancelled)));
+        assert_eq!(outcomes(&ended), [Outcome::Cancelled]);
     }
 }

@@ -8,6 +8,7 @@ use crate::{
             command::{Command, CommandMethod},
         },
         effects::Ticket,
+        fault::{Fault, planted},
     },
 };
 
@@ -25,7 +26,9 @@ impl Core {
         if let Ending::Now(before) = &mut self.ending {
             tickets.append(before);
         }
-        self.stop_running(None);
+        if !planted(Fault::CloseWaits) {
+            self.stop_running(None);
+        }
         self.reads.stop.request();
         self.ending = Ending::Now(tickets);
     }

@@ -27,7 +27,7 @@ use serde_json::Value;
 
 impl SessionMethod for SessionContext {
     fn handle(core: &mut Core, params: ContextParams, ticket: Ticket) {
-        if ticket.cancelled() {
+        if ticket.cancelled() && !planted(Fault::CancelledContextAnswered) {
             return ticket.fail(&Failure::Cancelled);
         }
         if params.wait != Some(true) || core.work.is_none() || planted(Fault::ContextNotHeld) {

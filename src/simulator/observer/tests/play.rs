@@ -11,7 +11,7 @@ use crate::{
         types::{Breakdown, CompactionResult, Outcome, Status, StatusKind, SummaryMethod, Usage, UsageSource},
     },
     session::{
-        core::Moment,
+        core::{Moment, command::Command},
         effects::Effects,
         jobs::{Job, PlanOrder},
         log_work::{AppendWork, LogFacts, LogWork},
@@ -167,9 +167,9 @@ impl Play {
         match effect {
             Effect::Record(operations) => self.log.record(operations),
             Effect::Log(work) => {
-                work.run(&mut *self.log);
+                let done = work.run(&mut *self.log);
                 let facts = LogFacts::of(&*self.log);
-                self.observer.feeds(&Input::Log(None, facts));
+                self.observer.feeds(&Input::Log(Some(done), facts));
             }
             _ => {}
         }
@@ -251,6 +251,20 @@ impl Play {
         let ticket = Effects::default().ticket(request, Sent::Alone);
         self.observer.feeds(&Input::Cancel(None, ticket));
         request
+    }
+
+    /// A request, up to the core.
+    pub fn reaches(&mut self, method: &'static str, params: Value) -> TicketNumber {
+        let request = self.send(method, params);
+        let ticket = Effects::default().ticket(request, Sent::Alone);
+        self.observer.feeds(&Input::Command(Command::with(|_, _| {}), ticket));
+        request
+    }
+
+    /// A panic in work on the log.
+    pub fn loses_log(&mut self) {
+        let facts = LogFacts::of(&*self.log);
+        self.observer.feeds(&Input::Log(None, facts));
     }
 
     pub fn plans(&mut self, operation: &str, entries: &[Arc<Entry>]) -> Verdict {
