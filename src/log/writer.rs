@@ -121,7 +121,8 @@ impl<M: Medium> Log for Writer<M> {
             return Ok(Appended::Behind(self.source.grown(grown.entries, leaf, self.durable)?));
         }
         let mut bytes = Vec::with_capacity(1 + lines.iter().map(|line| line.len() + 1).sum::<usize>());
-        if self.length()? > self.durable {
+        let start = self.length()?;
+        if start > self.durable {
             // Somebody's half line stays where it is, and becomes a line that is none.
             bytes.push(b'\n');
         }
@@ -135,7 +136,7 @@ impl<M: Medium> Log for Writer<M> {
             bytes.push(b'\n');
         }
         if let Err(error) = self.medium.append(&bytes) {
-            self.take_back(&bytes);
+            self.take_back(start, &bytes);
             let what = "could not be written; nothing was changed. Make room, then try again";
             return Err(StoreError::io(&self.path, what)(error));
         }
@@ -252,14 +253,16 @@ impl<M: Medium> Writer<M> {
         Ok(())
     }
 
-    /// Cuts off the rest of a failed write, so that the next append does not follow half a line.
-    fn take_back(&mut self, bytes: &[u8]) {
+    /// Cuts off the rest of a failed write that began at `start`, so that the next append does not follow half a line.
+    /// Half a line of another program may stand before it.
+    fn take_back(&mut self, start: u64, bytes: &[u8]) {
+        let before = usize::try_from(start - self.durable).unwrap_or(usize::MAX);
         let taken = self.length().and_then(|length| self.behind(length)).and_then(|behind| {
-            if !bytes.starts_with(&behind) {
+            if !behind.get(before..).is_some_and(|written| bytes.starts_with(written)) {
                 let what = "another program wrote to it while a write failed".to_owned();
                 return Err(StoreError::Changed { path: self.path.clone(), what });
             }
-            self.medium.cut(self.durable).map_err(StoreError::io(&self.path, "cannot be cut"))
+            self.medium.cut(start).map_err(StoreError::io(&self.path, "cannot be cut"))
         });
         if let Err(error) = taken {
             self.broken = Some(format!("a failed write could not be taken back ({error})"));

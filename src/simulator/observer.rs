@@ -292,7 +292,7 @@ impl Observer {
             }
             Effect::Share(bytes) => {
                 let before = self.shared.replace(*bytes);
-                let most = self.file.length();
+                let most = self.file.most_in_memory();
                 require(before != Some(*bytes), Rule::SaneNumbers, || format!("{bytes} bytes are shared twice"))?;
                 require(*bytes <= most, Rule::SaneNumbers, || format!("{bytes} bytes are shared of a file of {most}"))
             }

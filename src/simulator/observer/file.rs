@@ -195,9 +195,13 @@ impl File {
         require(left.is_empty(), Rule::AnnouncedInOrder, || format!("{left:?} were not announced"))
     }
 
-    /// Bytes of the lines.
-    pub fn length(&self) -> u64 {
-        if self.is_there { self.bytes.len() as u64 } else { u64::MAX }
+    /// The most bytes of entries in memory: the lines, and placeholders of the broken pieces that have an id.
+    pub fn most_in_memory(&self) -> u64 {
+        /// A placeholder without its id, at most.
+        const PLACEHOLDER: usize = 256;
+        let broken = self.lines.iter().filter(|line| line.entry.is_none());
+        let pieces: usize = broken.map(|line| line.text.matches("\"id\"").count()).sum();
+        if self.is_there { (self.bytes.len() + pieces * PLACEHOLDER) as u64 } else { u64::MAX }
     }
 
     /// Number of the lines.
