@@ -53,6 +53,7 @@ pub struct Reader(Bodies);
 /// Token counts of a path's entries, in their order.
 struct Counts {
     first: Option<EntryId>,
+    last: Option<EntryId>,
     tokens: Box<[Option<u32>]>,
 }
 
@@ -276,14 +277,15 @@ impl History {
                 .iter()
                 .map(|entry| entry.tokens_known(crate::conversation::tokens::Estimator::Tiktoken))
                 .collect();
-            self.asleep = Some(Counts { first: self.path.first().map(|entry| entry.id.clone()), tokens });
+            let id = |entry: Option<&Arc<Entry>>| entry.map(|entry| entry.id.clone());
+            self.asleep = Some(Counts { first: id(self.path.first()), last: id(self.path.last()), tokens });
             self.path = Path::default();
         }
     }
 
     /// The path is not known any more, and is read again when it is needed.
     pub fn forget_path(&mut self) {
-        self.asleep = Some(Counts { first: None, tokens: Box::default() });
+        self.asleep = Some(Counts { first: None, last: None, tokens: Box::default() });
         self.path = Path::default();
     }
 
@@ -314,10 +316,12 @@ impl History {
         self.asleep.is_some()
     }
 
-    /// Takes the path again.
+    /// Takes the path again. It may have grown, or be another one.
     pub fn wake(&mut self, path: Path) {
+        let id = |place: usize| path.get(place).map(|entry| &entry.id);
         if let Some(counts) = self.asleep.take()
-            && counts.first.as_ref() == path.first().map(|entry| &entry.id)
+            && counts.first.as_ref() == id(0)
+            && counts.last.as_ref() == counts.tokens.len().checked_sub(1).and_then(id)
         {
             let known = path.iter().zip(counts.tokens).filter_map(|(entry, tokens)| Some((entry, tokens?)));
             known.for_each(|(entry, tokens)| entry.remember_tokens(tokens));
