@@ -19,16 +19,20 @@ pub mod migrate;
 pub mod names;
 pub mod pieces;
 pub mod repair;
+pub mod sealed;
 pub mod source;
 pub mod store;
 pub mod walk;
 pub mod writer;
 
-use crate::{conversation::path::Path, ids::EntryId, log::source::Placed};
+use crate::{
+    conversation::{entry::Entry, path::Path},
+    ids::{EntryId, OperationId},
+};
 use error::StoreError;
-use lock::Unfinished;
+use index::{Gap, Spot};
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 /// The file of a session, as the session needs it. Reading back is the part of `history::History`, which comes with the
 /// log when it is opened.
@@ -93,6 +97,33 @@ pub struct Grown {
     pub path: Option<Path>,
 }
 
+/// An operation that was started and not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unfinished {
+    /// Its id.
+    pub operation_id: OperationId,
+    /// The name of its kind.
+    pub kind: String,
+    /// Its cause.
+    #[serde(default)]
+    pub reason: String,
+    /// Time of its start.
+    #[serde(default)]
+    pub started_at: String,
+}
+
+/// An entry and its place in the file.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    /// The entry.
+    pub entry: Arc<Entry>,
+    /// Its place.
+    pub spot: Spot,
+    /// The bytes between it and the entry before it.
+    pub gap: Gap,
+}
+
 /// Disk operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
@@ -106,7 +137,7 @@ pub struct Stats {
 /// that are not in memory.
 fn continue_behind(entries: &[Placed], leaf: Option<&EntryId>) -> bool {
     let mut before = leaf;
-    entries.iter().all(|(entry, _)| {
+    entries.iter().all(|Placed { entry, .. }| {
         let next = entry.parent.as_ref() == before && entry.undoes().is_none() && entry.compaction().is_none();
         before = Some(&entry.id);
         next

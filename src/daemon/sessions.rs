@@ -8,7 +8,7 @@ use super::{
     routes::DaemonMethod,
 };
 use crate::{
-    conversation::tokens,
+    conversation::{entry::Stamps, tokens},
     ids::SessionId,
     log::{header, store},
     protocol::{
@@ -355,7 +355,7 @@ impl Daemon {
         let opened = match from {
             From::New(params) => {
                 let layers = self.settings.layers_for(&params.cwd);
-                open::new(id, *params, &sessions, &layers)?
+                open::new(id, *params, &sessions, &layers, Stamps::system())?
             }
             From::Load(params) => {
                 let path = match &params.path {

@@ -4,6 +4,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "reads image files")]
 
+use super::sealed::Blocking;
 use crate::regular::{self, Links};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use memchr::memmem;
@@ -34,6 +35,7 @@ pub struct Blobs {
 }
 
 /// Reads the blobs of one context, each once.
+#[derive(Default)]
 pub struct Reading<'a> {
     blobs: Option<&'a Blobs>,
     found: HashMap<String, Option<String>>,
@@ -72,10 +74,16 @@ impl Blobs {
 }
 
 impl<'a> Reading<'a> {
-    /// Nothing was read yet.
+    /// Reads these blobs.
     #[must_use]
-    pub fn of(blobs: Option<&'a Blobs>) -> Self {
-        Self { blobs, found: HashMap::new(), bytes: 0 }
+    pub fn of(blobs: Option<&'a Blobs>, _: &'a Blocking) -> Self {
+        Self { blobs, ..Self::default() }
+    }
+
+    /// Reads nothing: every reference stays.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
     }
 
     /// Whether the JSON of a message may have references that can be read.
@@ -156,7 +164,7 @@ mod tests {
 
     fn resolve(store: &Store, json: &str) -> String {
         let blobs = Blobs::beside(&store.session);
-        Reading::of(blobs.as_ref()).resolve(Cow::Borrowed(json)).into_owned()
+        Reading::of(blobs.as_ref(), &Blocking::is_allowed_here()).resolve(Cow::Borrowed(json)).into_owned()
     }
 
     #[test]

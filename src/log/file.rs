@@ -2,12 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "writes session files")]
 
-use super::{
-    bytes::Bytes,
-    lock::{Lock, Unfinished},
-    names::names_beside,
-    writer::Medium,
-};
+use super::{Unfinished, bytes::Bytes, lock::Lock, names::names_beside, writer::Medium};
 use crate::{
     conversation::entry::{Stamp, Stamps},
     regular,

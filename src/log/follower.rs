@@ -1,10 +1,9 @@
 //! A session file that is read only, and the entries that other programs append to it.
 
 use super::{
-    Access, Appended, Grown, Log, Stats,
+    Access, Appended, Grown, Log, Stats, Unfinished,
     bytes::Standing,
     error::StoreError,
-    lock::Unfinished,
     source::{Source, Tail},
 };
 use crate::ids::EntryId;

@@ -25,6 +25,15 @@ pub struct Spot {
     pub length: u32,
 }
 
+/// The bytes between an entry and the entry before it in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gap {
+    /// Nothing but blank lines.
+    Blank,
+    /// Something unreadable, which may have been an entry.
+    Unreadable,
+}
+
 /// How far back the parent of an entry may be that does not stand right behind the entry before it, in entries. Something
 /// unreadable stands between them, which may have been its parent; to know that its id is not further back, all of the
 /// file before would have to be read.

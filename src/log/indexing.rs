@@ -7,8 +7,9 @@ use super::{
 use crate::{
     conversation::entry::{Entry, Head},
     log::{
+        Placed,
         error::StoreError,
-        index::{Index, Oddity, Spot},
+        index::{Gap, Index, Oddity, Spot},
         repair::Repair,
         source::Source,
     },
@@ -159,9 +160,9 @@ fn entries_of(line: &Line<'_>) -> usize {
 }
 
 /// Adds an entry to an index.
-pub fn push(index: &mut Index, entry: &Entry, spot: Spot, source: Option<&Source>) -> Option<Oddity> {
-    let is_blank = |gap| source.is_some_and(|source| source.is_blank(gap));
-    Head::read(entry.line()).ok().and_then(|head| index.push(&head, spot, is_blank))
+pub fn push(index: &mut Index, placed: &Placed) -> Option<Oddity> {
+    let head = Head::read(placed.entry.line()).ok()?;
+    index.push(&head, placed.spot, |_| placed.gap == Gap::Blank)
 }
 
 /// The problem of a line of NUL bytes, as a crash leaves it on some file systems.

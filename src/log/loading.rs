@@ -4,17 +4,20 @@ use super::{
     error::StoreError,
     header::Found,
     history::History,
+    history::library::{Bodies, Library},
     index::{Index, Spot},
     indexing::unreadable,
     lines::LONGEST,
     migrate,
     repair::Repair,
+    sealed::{Blocking, Sealed},
     source::{Source, Tail},
 };
 use crate::{
     conversation::{entry::VERSION, path::Path},
     ids::EntryId,
 };
+use std::sync::Arc;
 
 /// A session file that was read.
 pub struct Loaded {
@@ -67,9 +70,15 @@ impl Source {
             let detail = format!("version {version} is newer than {VERSION}, which is what is understood here");
             repairs.push(Repair { kind: "newer_version", line: None, detail });
         }
-        let path = self.path_from(durable)?;
+        let mut path = self.path_from(durable)?;
         repairs.extend(self.unreadable(&path, index.as_ref())?);
-        let history = History::of_file(self, path, index);
+        let index = index.map(Arc::new);
+        let source = Sealed::from(self);
+        if let Some(index) = &index {
+            let library = Library::new(index.clone(), Bodies::File(source.clone()));
+            library.complete(&mut path, &[], &Blocking::is_allowed_here());
+        }
+        let history = History::of_file(source, path, index);
         Ok(Loaded { history, repairs, durable, tail })
     }
 

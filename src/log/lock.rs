@@ -7,8 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "writes lock files")]
 
 use crate::{
-    ids::OperationId,
-    log::{error::StoreError, names::beside},
+    log::{Unfinished, error::StoreError, names::beside},
     regular,
 };
 use serde::{Deserialize, Deserializer, Serialize};
@@ -35,22 +34,6 @@ pub struct Lock {
     recorded: Vec<Unfinished>,
     /// The last write of the record failed.
     outdated: bool,
-}
-
-/// An operation that was started and not ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Unfinished {
-    /// Its id.
-    pub operation_id: OperationId,
-    /// The name of its kind.
-    pub kind: String,
-    /// Its cause.
-    #[serde(default)]
-    pub reason: String,
-    /// Time of its start.
-    #[serde(default)]
-    pub started_at: String,
 }
 
 /// The content of a lock file, for the process that finds it.
@@ -257,6 +240,7 @@ impl Drop for Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::OperationId;
 
     /// A session in a folder of its own, and the path of its lock.
     fn session() -> (tempfile::TempDir, PathBuf, PathBuf) {

@@ -1,11 +1,10 @@
 //! Logs without a file: the one of an ephemeral session, and a disk in memory for tests and simulations.
 
 use super::{
-    Access, Appended, Grown, Log, Stats,
+    Access, Appended, Grown, Log, Stats, Unfinished,
     bytes::{Bytes, Shared},
     error::StoreError,
     header::{self, header_line},
-    lock::Unfinished,
     source::Source,
     store::{self, Opened},
     writer::Medium,
@@ -266,7 +265,9 @@ impl Disk {
             let length = source.length().map_err(source.failed())?;
             source.entries_between(source.floor(), length)
         });
-        entries.map(|(entries, _)| entries.iter().map(|(entry, _)| entry.id.clone()).collect()).unwrap_or_default()
+        entries
+            .map(|(entries, _)| entries.into_iter().map(|placed| placed.entry.id.clone()).collect())
+            .unwrap_or_default()
     }
 
     /// Pieces of lines that were moved aside, in their order.

@@ -1,18 +1,16 @@
 //! A session file that is read: its lines and entries by their offsets.
 
 use super::{
+    Placed,
     bytes::Bytes,
     error::StoreError,
     header::Found,
-    index::Spot,
+    index::{Gap, Spot},
     lines::{self, Backwards, Line},
     pieces::{self, Form, Piece},
 };
 use crate::{conversation::entry::Entry, regular};
 use std::{io::Error, ops::ControlFlow, path::PathBuf, sync::Arc};
-
-/// An entry and its place in the file.
-pub type Placed = (Arc<Entry>, Spot);
 
 /// A session file that is read.
 #[derive(Debug, Clone)]
@@ -167,13 +165,22 @@ impl Source {
         let mut entries = Vec::new();
         let mut end = from;
         let mut too_long = None;
+        let mut before = None;
         let each = |line: Line<'_>| {
             if line.ended {
                 end = line.next;
                 if !line.is_blank() {
                     let pieces = pieces::of(&line, Form::Today);
-                    let placed = |piece: &Piece<'_>| Some((piece.entry(&line)?, piece.spot(&line)));
-                    entries.extend(pieces.iter().filter_map(placed));
+                    for piece in &pieces {
+                        let Some(entry) = piece.entry(&line) else { continue };
+                        let spot = piece.spot(&line);
+                        let gap = match before {
+                            Some(before) => self.gap(before, spot.offset),
+                            None => self.gap_before(spot.offset),
+                        };
+                        before = Some(spot);
+                        entries.push(Placed { entry, spot, gap });
+                    }
                 }
             } else if line.too_long {
                 too_long = Some(line.offset);
@@ -185,6 +192,26 @@ impl Source {
             Some(offset) => Err(self.too_long(offset)),
             None => Ok((entries, end)),
         }
+    }
+
+    /// The gap between two entries.
+    fn gap(&self, before: Spot, offset: u64) -> Gap {
+        let blank = before.is_right_before(offset) || self.is_blank(before.end()..offset);
+        if blank { Gap::Blank } else { Gap::Unreadable }
+    }
+
+    /// The gap between an entry and the one before it, which is looked for in the file.
+    fn gap_before(&self, offset: u64) -> Gap {
+        let mut lines = self.backwards(offset);
+        while let Ok(Some(line)) = lines.before() {
+            if line.is_blank() && !line.too_long && self.is_blank(line.offset..offset) {
+                continue;
+            }
+            let pieces = pieces::of(&line, Form::Today);
+            let last = pieces.iter().rev().find(|piece| piece.entry(&line).is_some());
+            return last.map_or(Gap::Unreadable, |last| self.gap(last.spot(&line), offset));
+        }
+        Gap::Unreadable
     }
 
     /// The error of a line over the limit that begins at `offset`.

@@ -3,14 +3,14 @@
 #![expect(clippy::disallowed_methods, reason = "opens session files")]
 
 use super::{
-    Log,
+    Log, Unfinished as LeftBehind,
     bytes::Bytes,
     error::StoreError,
     file::{SessionFile, sync_folder},
     follower::Follower,
     header::{self, Found, header_line},
     history::History,
-    lock::{Lock, Unfinished as LeftBehind},
+    lock::Lock,
     repair::Repair,
     writer::{Medium, Unfinished, Writer},
 };

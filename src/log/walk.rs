@@ -5,12 +5,12 @@
 //! entry right before is the parent.
 
 use super::{
-    Grown, continue_behind,
+    Grown, Placed, continue_behind,
     error::StoreError,
     index::{NEAR, Spot},
     lines::{Backwards, Line},
     pieces::{self, Form},
-    source::{Placed, Source},
+    source::Source,
 };
 use crate::{
     conversation::{

@@ -5,19 +5,17 @@
 //! the first write. A `Medium` does the writing: a file on disk, or one in memory.
 
 use super::{
-    Access, Appended, Grown, Log, Stats,
+    Access, Appended, Grown, Log, Placed, Stats, Unfinished as Operation,
     bytes::{Bytes, Standing},
     error::StoreError,
     header::{self, header_line},
-    index::Spot,
-    lines,
-    lock::Unfinished as Operation,
-    migrate,
+    index::{Gap, Spot},
+    lines, migrate,
 };
 use crate::{
     conversation::entry::{self, Head, Stamp},
     ids::EntryId,
-    log::source::{Placed, Source},
+    log::source::Source,
 };
 use std::{
     fmt,
@@ -417,7 +415,7 @@ impl<M: Medium> Writer<M> {
         self.source = Source::of(self.path.clone(), new, &found);
         self.reached(bytes.len() as u64)?;
         // The session keeps the entries of an old file in memory, so that nobody asks for their places.
-        let nowhere = Spot { offset: 0, length: 0 };
-        Ok(entries.into_iter().skip(known).map(|entry| (entry, nowhere)).collect())
+        let spot = Spot { offset: 0, length: 0 };
+        Ok(entries.into_iter().skip(known).map(|entry| Placed { entry, spot, gap: Gap::Blank }).collect())
     }
 }

@@ -27,16 +27,16 @@ use super::{
     effects::{Effect, Effects, Read, Ticket, TicketNumber},
     jobs::{IndexBuilt, Job, PlanMade},
     log_work::{LogDone, LogFacts, LogWork},
-    open::Opened,
     operation::OpenOperations,
     state::State,
     stop::Stop,
 };
 use crate::{
+    ask::access::ModelAccess,
     compaction::draft::Draft,
     conversation::entry::{Entry, Stamps},
     ids::{OperationId, SessionId},
-    log::Access,
+    log::{Access, Unfinished, sealed::Blocking},
     models::learned::Learned,
     protocol::{
         errors::Failure,
@@ -44,7 +44,7 @@ use crate::{
         types::{AppendParams, ContextParams, Usage},
     },
     session::core::{
-        background::{FileChanges, IndexBuild, IndexWait},
+        background::{FileChanges, IndexWait},
         command::Command,
         commands::append::Staged,
         costs::{CostEntries, Costs},
@@ -216,10 +216,10 @@ enum Unit {
 }
 
 impl Core {
-    /// The core of an opened session. `seed` decides the ids of its entries and operations.
+    /// The core of an opened session. `left_behind`: operations that its last owner had not ended when it died, outer ones
+    /// first. `seed` decides the ids of its entries and operations.
     #[must_use]
-    pub fn new(opened: Opened, log: LogFacts, seed: u64, at: &Moment) -> Self {
-        let Opened { state, left_behind, .. } = opened;
+    pub fn new(state: State, left_behind: Vec<Unfinished>, log: LogFacts, seed: u64, at: &Moment) -> Self {
         let effects = Effects::default();
         let mut core = Self {
             sent_usage: state.usage(),
@@ -323,7 +323,7 @@ impl Core {
         }
         match self.ending {
             Ending::WhenIdle if self.is_idle() => Over::WithoutCommands,
-            Ending::Now(_) if self.is_quiet() && self.index.build == IndexBuild::No && self.all_noted() => Over::Yes,
+            Ending::Now(_) if self.is_quiet() && self.index.build.is_none() && self.all_noted() => Over::Yes,
             _ => Over::No,
         }
     }
@@ -522,7 +522,7 @@ impl Core {
     }
 
     /// Runs a read beside the session, which answers its request.
-    fn spawn_read(&mut self, ticket: Ticket, read: impl FnOnce() -> super::effects::Answer + Send + 'static) {
+    fn spawn_read(&mut self, ticket: Ticket, read: impl FnOnce(&Blocking) -> super::effects::Answer + Send + 'static) {
         self.spawn(ticket, Read::Session(Box::new(read)));
     }
 
@@ -530,7 +530,7 @@ impl Core {
     fn spawn_outside(
         &mut self,
         ticket: Ticket,
-        read: impl FnOnce(&crate::ask::access::ModelAccess) -> super::effects::Answer + Send + 'static,
+        read: impl FnOnce(&ModelAccess, &Blocking) -> super::effects::Answer + Send + 'static,
     ) {
         self.spawn(ticket, Read::Outside(Box::new(read)));
     }

@@ -4,9 +4,10 @@
 
 use super::{jobs::Job, log_work::LogWork};
 use crate::{
+    ask::access::ModelAccess,
     conversation::entry::raw,
     ids::ModelRef,
-    log::lock::Unfinished,
+    log::{Unfinished, sealed::Blocking},
     protocol::{
         errors::Failure,
         events::Event,
@@ -55,9 +56,9 @@ pub enum Effect {
 /// A read beside the session. It must not change the session.
 pub enum Read {
     /// Its answer depends on the session alone.
-    Session(Box<dyn FnOnce() -> Answer + Send>),
+    Session(Box<dyn FnOnce(&Blocking) -> Answer + Send>),
     /// It looks at the outside or writes there: keys in the environment, images, an export.
-    Outside(Box<dyn FnOnce(&crate::ask::access::ModelAccess) -> Answer + Send>),
+    Outside(Box<dyn FnOnce(&ModelAccess, &Blocking) -> Answer + Send>),
 }
 
 /// The number of a request, given by the shell.

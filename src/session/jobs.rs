@@ -4,6 +4,7 @@
 pub mod draft;
 pub mod export;
 pub mod pool;
+pub mod search;
 
 use super::stop::Stop;
 use crate::{
@@ -17,7 +18,8 @@ use crate::{
     ids::OperationId,
     log::{
         error::StoreError,
-        history::{Indexed, Indexing},
+        history::library::{Indexed, Indexing},
+        sealed::Blocking,
     },
     models::candidates::{self, Candidate, Situation, Unfit},
     protocol::{
@@ -97,8 +99,8 @@ pub struct DraftOrder {
 
 /// Builds an index. Blocks.
 #[must_use]
-pub fn index(work: Indexing, stop: &Stop) -> IndexBuilt {
-    match catch_unwind(AssertUnwindSafe(|| work.run(&|| stop.requested()))) {
+pub fn index(work: Indexing, stop: &Stop, blocking: &Blocking) -> IndexBuilt {
+    match catch_unwind(AssertUnwindSafe(|| work.run(&|| stop.requested(), blocking))) {
         Ok(Ok(Some(indexed))) => IndexBuilt::Made(indexed),
         Ok(Ok(None)) => IndexBuilt::Stopped,
         Ok(Err(error)) => IndexBuilt::Failed(error),

@@ -9,10 +9,11 @@ use crate::{
     },
     ids::EntryId,
     log::{
-        Access, Appended, Grown, Log, Stats,
+        Access, Appended, Grown, Log, Placed, Stats,
         error::StoreError,
-        history::{Library, Reader, Wanted},
-        source::Source,
+        history::library::{IndexRest, Indexed, Library, Reader, Wanted},
+        index::{Gap, Spot},
+        sealed::{Blocking, Sealed},
     },
 };
 use std::sync::Arc;
@@ -24,11 +25,13 @@ pub enum LogWork {
     /// Reads the path without a compaction, and appends the entries that undo the compaction.
     Undo(Box<UndoWork>),
     /// Reads the path again.
-    Wake(Source, Option<Library>),
+    Wake(Sealed, Option<Library>),
     /// Reads the entries that other programs appended behind this leaf.
     CatchUp(Option<EntryId>, Option<Library>),
     /// Reads entries that a request is about.
     Fetch(Fetch),
+    /// Adds the rest to an index.
+    Index(Box<IndexRest>),
 }
 
 /// Entries that a request is about and that are not in memory.
@@ -57,7 +60,7 @@ pub struct AppendWork {
     /// Whether they simply continue the path. If not, the path is read again behind them.
     pub continues: bool,
     /// The file, where there is one.
-    pub source: Option<Source>,
+    pub source: Option<Sealed>,
     /// The index, where there is one.
     pub library: Option<Library>,
     /// The entries are counted by this estimator before the result goes back. The time is the writer's, and every answer
@@ -97,6 +100,8 @@ pub enum LogDone {
     CaughtUp(Result<Grown, StoreError>),
     /// Entries were fetched.
     Fetched(Result<Fetched, StoreError>),
+    /// An index has its rest.
+    Indexed(Result<Indexed, StoreError>),
 }
 
 /// The facts about a log that its session knows while the log is elsewhere.
@@ -120,34 +125,36 @@ impl LogFacts {
 
 impl LogWork {
     /// Performs the work. Blocks.
-    pub fn run(self, log: &mut dyn Log) -> LogDone {
+    pub fn run(self, log: &mut dyn Log, blocking: &Blocking) -> LogDone {
         match self {
-            Self::Append(work) => work.run(log),
-            Self::Undo(work) => work.run(log),
+            Self::Append(work) => work.run(log, blocking),
+            Self::Undo(work) => work.run(log, blocking),
             Self::Wake(source, library) => {
-                LogDone::Woke(source.path_from(log.end()).map(|path| with_its_past(path, library.as_ref())))
+                let path = source.open(blocking).path_from(log.end());
+                LogDone::Woke(path.map(|path| with_its_past(path, library.as_ref(), &[], blocking)))
             }
             // Most changes are the session's own writes.
             Self::CatchUp(..) if !log.may_have_grown() => LogDone::CaughtUp(Ok(Grown::default())),
-            Self::CatchUp(leaf, library) => LogDone::CaughtUp(
-                log.catch_up(leaf.as_ref())
-                    .map(|grown| Grown { path: grown.path.map(|path| with_its_past(path, library.as_ref())), ..grown }),
-            ),
-            Self::Fetch(fetch) => LogDone::Fetched(fetch.run()),
+            Self::CatchUp(leaf, library) => {
+                let grown = log.catch_up(leaf.as_ref());
+                LogDone::CaughtUp(grown.map(|grown| grown_with_its_past(grown, library.as_ref(), blocking)))
+            }
+            Self::Fetch(fetch) => LogDone::Fetched(fetch.run(blocking)),
+            Self::Index(rest) => LogDone::Indexed(rest.run(log.end(), blocking)),
         }
     }
 }
 
 impl Fetch {
-    fn run(self) -> Result<Fetched, StoreError> {
+    fn run(self, blocking: &Blocking) -> Result<Fetched, StoreError> {
         match self {
             Self::Entry(id, wanted) => {
-                let entry = wanted.read().next().transpose()?.filter(|entry| entry.id == id);
+                let entry = wanted.read(blocking).next().transpose()?.filter(|entry| entry.id == id);
                 Ok(Fetched::Entry(id, entry))
             }
             Self::Mirrors(id, wanted) => {
                 let mut last = id.clone();
-                for entry in wanted.read() {
+                for entry in wanted.read(blocking) {
                     match entry? {
                         entry if entry.is_mirror_behind(&last) => last = entry.id.clone(),
                         _ => break,
@@ -160,15 +167,21 @@ impl Fetch {
 }
 
 impl AppendWork {
-    fn run(self, log: &mut dyn Log) -> LogDone {
+    fn run(self, log: &mut dyn Log, blocking: &Blocking) -> LogDone {
         let Self { entries, leaf, continues, source, library, count } = self;
         let appended = log.append(&lines(&entries), leaf.as_ref());
         let path = match (&appended, source) {
-            (Ok(Appended::Written { others, .. }), Some(source)) if !continues || !others.is_empty() => {
-                Some(source.path_from(log.end()).map(|path| with_its_past(path, library.as_ref())))
+            (Ok(Appended::Written { at, others }), Some(source)) if !continues || !others.is_empty() => {
+                let path = source.open(blocking).path_from(log.end());
+                let new: Vec<Placed> = others.iter().cloned().chain(placed(&entries, *at)).collect();
+                Some(path.map(|path| with_its_past(path, library.as_ref(), &new, blocking)))
             }
             _ => None,
         };
+        let appended = appended.map(|appended| match appended {
+            Appended::Behind(grown) => Appended::Behind(grown_with_its_past(grown, library.as_ref(), blocking)),
+            written @ Appended::Written { .. } => written,
+        });
         if count == Some(Estimator::Tiktoken) {
             entries.iter().for_each(|entry| entry.count());
             if let Some(Ok(path)) = &path {
@@ -180,12 +193,18 @@ impl AppendWork {
 }
 
 impl UndoWork {
-    fn run(self, log: &mut dyn Log) -> LogDone {
+    fn run(self, log: &mut dyn Log, blocking: &Blocking) -> LogDone {
         let Self { undoing, leaf, reader, library, mut stamps } = self;
-        match reader.path_behind(undoing.marker().clone(), log.end()) {
+        match reader.path_behind(undoing.marker().clone(), log.end(), blocking) {
             Ok(path) => {
-                let (entries, path) = undoing.complete(with_its_past(path, library.as_ref()), &mut stamps);
-                let appended = log.append(&lines(&entries), leaf.as_ref());
+                let path = with_its_past(path, library.as_ref(), &[], blocking);
+                let (entries, path) = undoing.complete(path, &mut stamps);
+                let appended = match log.append(&lines(&entries), leaf.as_ref()) {
+                    Ok(Appended::Behind(grown)) => {
+                        Ok(Appended::Behind(grown_with_its_past(grown, library.as_ref(), blocking)))
+                    }
+                    appended => appended,
+                };
                 LogDone::Wrote { appended, path: Some(Ok(path)), undone: Some(entries) }
             }
             Err(error) => LogDone::Wrote { appended: Err(error), path: None, undone: None },
@@ -197,10 +216,27 @@ fn lines(entries: &[Arc<Entry>]) -> Vec<String> {
     entries.iter().map(|entry| entry.line().to_owned()).collect()
 }
 
-/// A path with the values from before its first entry, as far as an index knows them.
-fn with_its_past(mut path: Path, library: Option<&Library>) -> Path {
+/// Entries that were written as lines, the first of them at an offset.
+pub fn placed(entries: &[Arc<Entry>], at: u64) -> impl Iterator<Item = Placed> {
+    let mut offset = at;
+    entries.iter().map(move |entry| {
+        let spot = Spot { offset, length: entry.line().len() as u32 };
+        offset = spot.end() + 1;
+        // A log writes right behind an entry, wherever a parent is not near.
+        Placed { entry: entry.clone(), spot, gap: Gap::Unreadable }
+    })
+}
+
+/// A path with the values from before its first entry, as far as an index with these new entries knows them.
+fn with_its_past(mut path: Path, library: Option<&Library>, new: &[Placed], blocking: &Blocking) -> Path {
     if let Some(library) = library {
-        library.look_into_the_past(&mut path);
+        library.complete(&mut path, new, blocking);
     }
     path
+}
+
+fn grown_with_its_past(grown: Grown, library: Option<&Library>, blocking: &Blocking) -> Grown {
+    let Grown { entries, path } = grown;
+    let path = path.map(|path| with_its_past(path, library, &entries, blocking));
+    Grown { entries, path }
 }

@@ -2,11 +2,14 @@
 
 #![expect(clippy::disallowed_methods, reason = "creates session files")]
 
-use super::state::{SessionData, State};
+use super::{
+    core::commands::configure::model_fields,
+    state::{SessionData, State},
+};
 use crate::{
     conversation::entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
     ids::{EntryId, SessionId},
-    log::{Log, error::StoreError, header, history::History, lock::Unfinished, memory::Ephemeral, store},
+    log::{Log, Unfinished, blobs::Blobs, error::StoreError, header, history::History, memory::Ephemeral, store},
     models::{ModelRef, learned::Learned},
     protocol::{
         errors::Failure,
@@ -59,16 +62,22 @@ impl Opened {
     }
 }
 
-/// Creates a session of these params under `sessions`.
+/// Creates a session of these params under `sessions`. `stamps` gives its time and the ids of its first entries.
 ///
 /// # Errors
 /// When the settings are invalid, or the file cannot be written.
-pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -> Result<Opened, Failure> {
+pub fn new(
+    id: SessionId,
+    params: NewParams,
+    sessions: &Path,
+    layers: &Layers,
+    mut stamps: Stamps,
+) -> Result<Opened, Failure> {
     let header = Header {
         kind: HeaderKind::Session,
         version: VERSION,
         id,
-        timestamp: entry::timestamp(crate::clock::now()),
+        timestamp: entry::timestamp(stamps.now()),
         cwd: params.cwd,
         parent_session: params.parent_session,
         // oh-my-pi reads a title from no other place.
@@ -80,7 +89,8 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
         tools: params.tools,
         settings: params.settings.map(|object| Value::Object(object.0)),
     };
-    let lines = first_entries(&data, params.title.as_deref(), params.model.as_ref(), params.thinking_level.as_deref());
+    let (title, thinking) = (params.title.as_deref(), params.thinking_level.as_deref());
+    let lines = first_entries(&data, title, params.model.as_ref(), thinking, &mut stamps);
     let entries = lines.iter().map(|line| Entry::parse(line.as_str().into()).map(Arc::new));
     let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Internal(error.to_string()))?;
     // Checked before the write: invalid settings leave no file behind.
@@ -90,10 +100,13 @@ pub fn new(id: SessionId, params: NewParams, sessions: &Path, layers: &Layers) -
     } else {
         let file = file_of(sessions, &header);
         let (log, source) = store::create(&file, &header, &lines)?;
-        (log, History::of_new_file(source, entries), Some(file))
+        let floor = source.floor();
+        (log, History::of_new_file(source.into(), floor, entries), Some(file))
     };
-    let state = State::new(header, file, None, history, data, None, layers, Trust::Trusted)
-        .map_err(Failure::invalid_settings)?;
+    let images = file.as_deref().and_then(Blobs::beside);
+    let state = State::new(header, file, None, history, data, None, layers, Trust::Trusted);
+    let mut state = state.map_err(Failure::invalid_settings)?;
+    state.set_images(images);
     Ok(Opened { state, log, left_behind: Vec::new() })
 }
 
@@ -103,9 +116,10 @@ fn first_entries(
     title: Option<&str>,
     model: Option<&ModelRef>,
     thinking: Option<&str>,
+    stamps: &mut Stamps,
 ) -> Vec<String> {
     let mut lines = Vec::new();
-    let (mut parent, mut stamps): (Option<EntryId>, _) = (None, Stamps::system());
+    let mut parent: Option<EntryId> = None;
     let mut add = |kind: &str, fields: &[(&str, Value)]| {
         let stamp = stamps.stamp();
         let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
@@ -130,13 +144,6 @@ fn first_entries(
     lines
 }
 
-/// Fields of a `model_change`: pi has provider and model in two fields, oh-my-pi in one.
-#[must_use]
-pub fn model_fields(model: &ModelRef) -> [(&'static str, Value); 3] {
-    let (provider, id) = (model.provider.as_str(), model.id.as_str());
-    [("provider", provider.into()), ("modelId", id.into()), ("model", format!("{provider}/{id}").into())]
-}
-
 /// `sessions/--<cwd>--/<time>_<id>.jsonl`, pi's names.
 fn file_of(sessions: &Path, header: &Header) -> PathBuf {
     /// File systems take 255 bytes.
@@ -159,24 +166,16 @@ pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -
     let path = fs::canonicalize(path).map_err(|_| Failure::from(StoreError::Missing(path.to_owned())))?;
     let opened = if params.read_only == Some(true) { store::open_read_only(&path)? } else { store::open(&path)? };
     let store::Opened { header, title, history, repairs, left_behind, log } = opened;
-    let given = given(&params);
+    let given = SessionData::given(&params);
     let ours = fs::canonicalize(sessions).is_ok_and(|sessions| path.starts_with(sessions));
     let trust = if ours { Trust::Trusted } else { Trust::Untrusted };
+    let images = Blobs::beside(&path);
     let state = State::new(header, Some(path), title, history, given, params.model, layers, trust);
     let mut state = state.map_err(Failure::invalid_settings)?;
+    state.set_images(images);
     state.repairs = repairs;
     state.repairs.extend(state.invalid_settings());
     Ok(Opened { state, log, left_behind })
-}
-
-/// Data that a client gives at `session/load`.
-#[must_use]
-pub fn given(params: &LoadParams) -> SessionData {
-    SessionData {
-        system_prompt: params.system_prompt.clone(),
-        tools: params.tools.clone(),
-        settings: params.settings.clone().map(|object| Value::Object(object.0)),
-    }
 }
 
 /// The file of a session under `sessions`.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     ids::OperationId,
-    log::lock::Unfinished,
+    log::Unfinished,
     protocol::{
         errors::Failure,
         events::{ChunkSource, Event, RetrySource, Stage},

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     ids::OperationId,
-    log::lock::Unfinished,
+    log::Unfinished,
     protocol::{
         errors::Failure,
         events::{Event, RetrySource, Severity},

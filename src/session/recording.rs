@@ -25,7 +25,7 @@ use crate::{
     compaction::draft::Draft,
     conversation::entry::raw,
     ids::{OperationId, SessionId},
-    log::{Stats, lock::Unfinished},
+    log::{Stats, Unfinished},
     protocol::errors::Failure,
     settings::Layers,
     summary::{made::Made, model::writer::Step},

@@ -21,7 +21,7 @@ use crate::{
     clock,
     conversation::{entry::Entry, tokens},
     ids::SessionId,
-    log::{Log, memory::Ephemeral},
+    log::{Log, memory::Ephemeral, sealed::Blocking},
     protocol::types::{StatusAnswer, SubscribeAnswer, SubscribeParams, Subscription},
     session::{
         core::command::Command,
@@ -138,7 +138,7 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
         shell.log = shell.log.take().map(|log| recording.tap(log, opened.state.file.as_deref()));
         shell.recording = Some(Box::new(recording));
     }
-    let mut core = Core::new(opened, facts, seed, &at);
+    let mut core = Core::new(opened.state, opened.left_behind, facts, seed, &at);
     shell.effects = core.effects().clone();
     shell.perform();
     let ended = loop {
@@ -375,11 +375,11 @@ impl Shell {
         let messages = self.messages.clone();
         // Most changes of the file are the session's own writes, and cost no thread.
         if matches!(work, LogWork::CatchUp(..)) && !log.may_have_grown() {
-            let done = work.run(&mut *log);
+            let done = work.run(&mut *log, &Blocking::is_allowed_here());
             return send(&messages, Message::Log(log, Some(done)));
         }
         tokio::task::spawn_blocking(move || {
-            let done = catch_unwind(AssertUnwindSafe(|| work.run(&mut *log))).ok();
+            let done = catch_unwind(AssertUnwindSafe(|| work.run(&mut *log, &Blocking::is_allowed_here()))).ok();
             // Its lock still takes the records of ends.
             send(&messages, Message::Log(log, done));
         });
@@ -392,8 +392,8 @@ impl Shell {
         tokio::task::spawn_blocking(move || {
             // Dropping the reply in a panic answers, too.
             let answer = catch_unwind(AssertUnwindSafe(|| match read {
-                Read::Session(read) => read(),
-                Read::Outside(read) => read(&access),
+                Read::Session(read) => read(&Blocking::is_allowed_here()),
+                Read::Outside(read) => read(&access, &Blocking::is_allowed_here()),
             }));
             let given = answer.as_ref().ok().filter(|_| recorded).map(|answer| Given::of(answer, LARGEST_ANSWER));
             if let (Ok(answer), Some(Waiting::Reply(reply))) = (answer, waiting) {
@@ -406,7 +406,9 @@ impl Shell {
     fn start(&self, job: Job) {
         match job {
             Job::Count(entries) => self.count(entries),
-            Job::Index(work, stop) => self.spawn(move || Input::Indexed(jobs::index(work, &stop))),
+            Job::Index(work, stop) => {
+                self.spawn(move || Input::Indexed(jobs::index(work, &stop, &Blocking::is_allowed_here())));
+            }
             Job::Plan(order) => {
                 let access = self.shared.access.clone();
                 self.spawn(move || Input::Planned(order.id.clone(), jobs::plan(order, &access)));

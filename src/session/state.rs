@@ -19,7 +19,7 @@ use crate::{
     prompts::Prompts,
     protocol::{
         errors::Failure,
-        types::{self, SessionInfo, Status, Usage},
+        types::{self, LoadParams, SessionInfo, Status, Usage},
     },
     settings::{
         Flaw, Layers, Problem, Settings, Sourced,
@@ -51,6 +51,16 @@ pub struct SessionData {
 }
 
 impl SessionData {
+    /// Data that a client gives at `session/load`.
+    #[must_use]
+    pub fn given(params: &LoadParams) -> Self {
+        Self {
+            system_prompt: params.system_prompt.clone(),
+            tools: params.tools.clone(),
+            settings: params.settings.clone().map(|object| Value::Object(object.0)),
+        }
+    }
+
     /// Whether every field is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -179,7 +189,7 @@ impl State {
         Ok(Self {
             layers: layers.clone(),
             id: header.id.clone(),
-            blobs: file.as_deref().and_then(Blobs::beside),
+            blobs: None,
             file,
             looked_at: history.path().revision(),
             instructions: Arc::new(data.instructions(history.path())),
@@ -234,9 +244,9 @@ impl State {
         self.model = None;
     }
 
-    /// Sets the folder of the images beside the file.
-    pub fn images_are_in(&mut self, folder: Option<PathBuf>) {
-        self.blobs = folder.map(Blobs::of);
+    /// Sets the images beside the file.
+    pub fn set_images(&mut self, blobs: Option<Blobs>) {
+        self.blobs = blobs;
     }
 
     /// The values that a replay of the session begins with.

@@ -311,6 +311,61 @@ fn a_pure_file_is_given_the_time_and_new_ids() {
     );
 }
 
+/// The proof that a thread may wait for the disk. Every reader of a session file that the core knows asks for it.
+const PROOF: &str = "Blocking::is_allowed_here";
+
+/// Files that declare such a proof: the shell, the opening of a session, the replay of a recording, and the simulator, whose
+/// disk is in memory.
+const BLOCKING: &[&str] = &[
+    "log/loading",
+    "session/recording/replay",
+    "session/shell",
+    "simulator/observer/tests/play",
+    "simulator/world/life",
+];
+
+#[test]
+fn only_the_shell_says_that_it_may_wait_for_the_disk() {
+    let says = |text: &str| {
+        let named = imports::paths(text).iter().any(|path| path.ends_with(PROOF) || path.contains("sealed::*"));
+        named || code(text).contains(&format!("{PROOF}("))
+    };
+    assert!(says("fn f() -> T { read(&Blocking::is_allowed_here()) }"));
+    assert!(says("fn f() -> T { proof.unwrap_or_else(crate::log::sealed::Blocking::is_allowed_here) }"));
+    let files = files();
+    let found: BTreeSet<&str> = files.iter().filter(|(_, text)| says(text)).map(|(name, _)| name.as_str()).collect();
+    assert_eq!(found, BLOCKING.iter().copied().collect(), "left: the files of the sources; right: those that may");
+}
+
+/// Files of the core: functions of a state and an input, and the values that they keep.
+fn is_core(name: &str) -> bool {
+    ["session/core", "session/state", "log/history", "log/history/past", "log/index"].contains(&name)
+        || name.starts_with("session/core/")
+}
+
+/// Files beside the shell that read a session file without a proof.
+const READERS: &[&str] = &["log/lines", "log/loading", "log/pieces", "log/source", "log/walk", "log/writer"];
+
+/// Files of the shell of which the core knows a value: ids, images and exports that are read with a proof, the steps of a
+/// summary, and the address and the pieces of a message.
+const KNOWN_TO_CORE: &[&str] =
+    &["ids", "log/blobs", "session/jobs/export", "summary/model/writer", "wire/outbox", "wire/transport"];
+
+#[test]
+fn the_core_imports_nothing_that_reads_the_disk() {
+    let mut found = BTreeSet::new();
+    for (from, to) in &*IMPORTS {
+        let (from, to) = (imports::name(from), imports::name(to));
+        let reads = READERS.contains(&to.as_str()) || SHELL.contains(&to.as_str());
+        if is_core(&from) && reads {
+            assert!(KNOWN_TO_CORE.contains(&to.as_str()), "src/{from}.rs is in the core and uses src/{to}.rs");
+            found.insert(to);
+        }
+    }
+    let known: BTreeSet<String> = KNOWN_TO_CORE.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(found, known, "left: the files that the core uses; right: those that are known");
+}
+
 /// The most files flat in a folder, without its subfolders.
 const MOST_FILES: usize = 22;
 

@@ -12,6 +12,7 @@ use abridged::{
     },
     log::{
         index::{Index, Spot},
+        sealed::Blocking,
         store,
     },
     prompts::Prompts,
@@ -71,7 +72,8 @@ fn open_broken(path: &Path, broken: &[usize], lines: &[String], head_is_right: b
         return;
     }
     let index = opened.history.index().expect("a small file has an index at once");
-    let found = opened.history.wanted(index.after(None)).read().map(|entry| entry.expect("it can be read"));
+    let blocking = Blocking::is_allowed_here();
+    let found = opened.history.wanted(index.after(None)).read(&blocking).map(|entry| entry.expect("it can be read"));
     let found: Vec<_> = found.map(|entry| entry.line().to_owned()).collect();
     for (at, line) in lines.iter().enumerate().filter(|(at, _)| !broken.contains(at)) {
         assert!(found.contains(line), "line {at} is whole and is not found");

@@ -7,7 +7,7 @@ use abridged::{
         context::{self, check::violations},
         path::Path as ContextPath,
     },
-    log::{index::NEAR, store},
+    log::{index::NEAR, sealed::Blocking, store},
     prompts::Prompts,
 };
 use proptest::{prelude::*, strategy::ValueTree};
@@ -198,7 +198,12 @@ fn behind_something_unreadable_a_parent_is_looked_for_nearby() {
         let parent = format!("e{}", last - expected);
         assert_eq!(history.path().last().and_then(|leaf| leaf.parent.clone()), Some(parent.as_str().into()));
         assert_eq!(history.path().len(), last - expected + 2);
-        let by_index = history.library().expect("an index").path_to(&"x".into()).expect("it is read").expect("a path");
+        let by_index = history
+            .library()
+            .expect("an index")
+            .path_to(&"x".into(), &Blocking::is_allowed_here())
+            .expect("it is read")
+            .expect("a path");
         assert_eq!(chain(&by_index), chain(history.path()));
     }
 }
@@ -492,7 +497,7 @@ proptest! {
         // The index and the walk from the end agree, for every entry.
         let library = opened.history.library().expect("a small file has an index");
         if let Some(leaf) = opened.history.path().last() {
-            let by_index = library.path_to(&leaf.id).expect("it can be read").expect("the leaf is there");
+            let by_index = library.path_to(&leaf.id, &Blocking::is_allowed_here()).expect("it can be read").expect("the leaf is there");
             prop_assert_eq!(chain(&by_index), chain(opened.history.path()));
         }
         // A session that was open while the second part came says the same.
@@ -504,7 +509,7 @@ proptest! {
             std::io::Write::write_all(&mut file, &bytes[first..]).expect("a write");
             let leaf = history.path().last().map(|leaf| leaf.id.clone());
             let grown = follower.catch_up(leaf.as_ref()).expect("it is read on");
-            grown.entries.iter().for_each(|(entry, spot)| history.push(entry.clone(), Some(*spot)));
+            grown.entries.into_iter().for_each(|placed| history.push(placed));
             if let Some(path) = grown.path {
                 history.set_path(path);
             }
@@ -516,7 +521,7 @@ proptest! {
                 if let Some(leaf) = leaf {
                     let of = |history: &abridged::log::history::History| {
                         let library = history.library().expect("an index");
-                        chain(&library.path_to(&leaf).expect("it can be read").expect("the leaf is there"))
+                        chain(&library.path_to(&leaf, &Blocking::is_allowed_here()).expect("it can be read").expect("the leaf is there"))
                     };
                     prop_assert_eq!(of(&history), of(&again.history));
                 }

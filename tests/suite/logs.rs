@@ -9,8 +9,10 @@ use abridged::{
         error::StoreError,
         history::History,
         memory::{Disk, Unconfirmed},
+        sealed::Blocking,
         store,
     },
+    session::log_work::placed,
 };
 use proptest::{prelude::*, sample};
 use serde_json::{Value, json};
@@ -121,7 +123,7 @@ impl Session {
 
     fn take_in(&mut self, grown: Grown) {
         let Grown { entries, path } = grown;
-        entries.into_iter().for_each(|(entry, spot)| self.history.push(entry, Some(spot)));
+        entries.into_iter().for_each(|placed| self.history.push(placed));
         if let (Some(path), Some(_)) = (path, self.history.source()) {
             self.history.set_path(path);
         }
@@ -136,7 +138,7 @@ impl Session {
     /// Reads the path again where its entries were let go of.
     fn wake(&mut self) {
         if let (true, Some(source)) = (self.history.is_asleep(), self.history.source()) {
-            let path = source.path_from(self.log.end()).expect("it can be read");
+            let path = source.open(&Blocking::is_allowed_here()).path_from(self.log.end()).expect("it can be read");
             self.history.wake(path);
         }
     }
@@ -144,8 +146,10 @@ impl Session {
     /// Builds the index up to the end that is known now.
     fn index(&mut self) {
         let Some(indexing) = self.history.indexing(self.log.end()) else { return };
-        let indexed = indexing.run(&|| false).expect("it can be read").expect("it is not stopped");
-        self.history.set_index(indexed, self.log.end()).expect("it can be read");
+        let indexed =
+            indexing.run(&|| false, &Blocking::is_allowed_here()).expect("it can be read").expect("it is not stopped");
+        assert!(indexed.covers(self.log.end(), self.history.path()));
+        self.history.set_index(indexed);
     }
 
     /// Appends a line until no entry of another program is before it. Its parent is the leaf, or an entry of the path.
@@ -161,12 +165,12 @@ impl Session {
                 Appended::Behind(grown) => self.take_in(grown),
                 Appended::Written { at, others } => {
                     let elsewhere = parent != self.leaf() || !others.is_empty();
-                    others.into_iter().for_each(|(entry, spot)| self.history.push(entry, Some(spot)));
+                    others.into_iter().for_each(|placed| self.history.push(placed));
                     let entry = abridged::conversation::entry::Entry::parse(line.as_str().into()).expect("an entry");
-                    let spot = abridged::log::index::Spot { offset: at, length: line.len() as u32 };
-                    self.history.push(entry.into(), Some(spot));
+                    placed(&[entry.into()], at).for_each(|placed| self.history.push(placed));
                     if let (true, Some(source)) = (elsewhere, self.history.source().cloned()) {
-                        self.history.set_path(source.path_from(self.log.end()).expect("it can be read"));
+                        let path = source.open(&Blocking::is_allowed_here()).path_from(self.log.end());
+                        self.history.set_path(path.expect("it can be read"));
                     }
                     return;
                 }
@@ -189,9 +193,11 @@ fn tree(session: &mut Session) -> BTreeMap<String, Vec<String>> {
     session.index();
     let library = session.history.library().expect("an index");
     let index = library.index();
-    let entries = session.history.wanted(index.after(None)).read().map(|entry| entry.expect("it can be read"));
-    let paths = entries
-        .map(|entry| (known(&entry.id), library.path_to(&entry.id).expect("it can be read").expect("it is there")));
+    let entries = session.history.wanted(index.after(None));
+    let blocking = &Blocking::is_allowed_here();
+    let entries = entries.read(blocking).map(|entry| entry.expect("it can be read"));
+    let path_to = |id: &EntryId| library.path_to(id, blocking).expect("it can be read").expect("it is there");
+    let paths = entries.map(|entry| (known(&entry.id), path_to(&entry.id)));
     paths.map(|(id, path)| (id, ids(&path))).filter(|(id, _)| id != "marker").collect()
 }
 
@@ -290,7 +296,7 @@ fn play(medium: &dyn Medium, steps: &[Step]) -> Played {
     assert_eq!(self::tree(&mut opened), tree, "an index that grew is the one of the whole file");
     let leaf = reader.history.path().last().map(|leaf| leaf.id.clone());
     let seen = match reader.log.catch_up(leaf.as_ref()) {
-        Ok(grown) => grown.entries.iter().map(|(entry, _)| known(&entry.id)).collect(),
+        Ok(grown) => grown.entries.iter().map(|placed| known(&placed.entry.id)).collect(),
         Err(error) => vec![error.to_string().split(" (").last().unwrap_or_default().to_owned()],
     };
     (paths, tree, seen)
@@ -431,7 +437,7 @@ fn a_line_that_comes_between_a_look_and_the_write_is_before_ours() {
     disk.race(format!("{}\n", line("e3", Some("e2"))).as_bytes());
     let appended = session.log.append(&[line("e4", Some("e2"))], Some(&"e2".into())).expect("a write");
     let Appended::Written { at, others } = appended else { panic!("{appended:?}") };
-    assert_eq!(others.iter().map(|(entry, _)| entry.id.as_str()).collect::<Vec<_>>(), ["e3"]);
+    assert_eq!(others.iter().map(|placed| placed.entry.id.as_str()).collect::<Vec<_>>(), ["e3"]);
     assert_eq!(&disk.bytes()[at as usize..], format!("{}\n", line("e4", Some("e2"))).as_bytes());
 }
 

@@ -7,14 +7,14 @@ use super::{
 };
 use crate::{
     ids::EntryId,
-    log::{Access, Grown, error::StoreError, lock::Unfinished},
+    log::{Access, Grown, Unfinished, error::StoreError, history::library::Indexed},
     protocol::{
         errors::Failure,
         events::{Event, Severity},
         types::Repair,
     },
     session::{
-        core::{Core, LogState},
+        core::{Core, Ending, LogState},
         effects::{Effect, Ticket},
         fault::{Fault, planted},
         jobs::{IndexBuilt, Job, defect},
@@ -38,11 +38,32 @@ pub(super) struct IndexWait {
 }
 
 /// Whether the index is being built.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Default)]
 pub(super) enum IndexBuild {
     #[default]
     No,
+    /// A job builds it, or the log adds its rest.
     Running,
+    /// It was built while the log was out, and is taken when the log is back.
+    Made(Box<Indexed>),
+}
+
+impl IndexBuild {
+    /// Whether no index is being built.
+    pub(super) fn is_none(&self) -> bool {
+        matches!(self, Self::No)
+    }
+
+    /// The index that waits for the log.
+    pub(super) fn take_made(&mut self) -> Option<Indexed> {
+        match std::mem::take(self) {
+            Self::Made(indexed) => Some(*indexed),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
 }
 
 /// Changes of the file that other programs made.
@@ -66,7 +87,7 @@ impl Core {
 
     pub(super) fn start_indexing(&mut self) {
         let LogState::Ready(log) = &self.log else { return };
-        let Some(work) = self.state.history().indexing(log.end).filter(|_| self.index.build == IndexBuild::No) else {
+        let Some(work) = self.state.history().indexing(log.end).filter(|_| self.index.build.is_none()) else {
             return;
         };
         self.index.build = IndexBuild::Running;
@@ -76,19 +97,27 @@ impl Core {
     pub(super) fn indexed(&mut self, built: IndexBuilt) {
         self.index.build = IndexBuild::No;
         let failure = match built {
-            IndexBuilt::Made(indexed) => {
-                // Entries of a write that is out are added when it comes back.
-                let end = self.log_facts().end;
+            // Work that is out with the log does not know the index: its result lacks the values from before a new path.
+            IndexBuilt::Made(indexed) if !self.listens() => {
+                self.index.build = IndexBuild::Made(Box::new(indexed));
+                return;
+            }
+            IndexBuilt::Made(indexed) if indexed.covers(self.log_facts().end, self.state.path()) => {
                 let repairs: Vec<Repair> = indexed.repairs.iter().map(Repair::from).collect();
                 self.state.repairs.extend(indexed.repairs.iter().cloned());
-                match self.state.change(|history| history.set_index(indexed, end)) {
-                    Ok(()) => {
-                        self.send_index(repairs);
-                        None
-                    }
-                    Err(error) => Some(Failure::from(error)),
-                }
+                self.state.change(|history| history.set_index(indexed));
+                self.send_index(repairs);
+                None
             }
+            // The commands that wait for it are answered by the end, and the log may be lost.
+            IndexBuilt::Made(_) if matches!(self.ending, Ending::Now(_)) => None,
+            IndexBuilt::Made(indexed) => match self.state.history().rest_of(indexed) {
+                Some(rest) => {
+                    self.index.build = IndexBuild::Running;
+                    return self.log_out(LogWork::Index(Box::new(rest)), LogState::Reading);
+                }
+                None => Some(Failure::Cancelled),
+            },
             IndexBuilt::Stopped => Some(Failure::Cancelled),
             IndexBuilt::Failed(error) => Some(Failure::from(error)),
             IndexBuilt::Lost => Some(defect()),
@@ -174,17 +203,17 @@ impl Core {
         }
         let left = self.left_by(&grown);
         self.state.change(|history| {
-            for (entry, spot) in &grown.entries {
-                history.push(entry.clone(), Some(*spot));
+            for placed in &grown.entries {
+                history.push(placed.clone());
             }
             if let Some(path) = grown.path {
                 history.wake(path);
             }
-            history.complete();
+            history.complete_in_memory();
         });
         self.count();
-        for (entry, _) in &grown.entries {
-            self.announce(entry, None);
+        for placed in &grown.entries {
+            self.announce(&placed.entry, None);
         }
         if !self.state.history().is_asleep() {
             self.send_usage(self.state.usage());
@@ -206,7 +235,7 @@ impl Core {
     fn left_by(&self, grown: &Grown) -> Option<(usize, EntryId)> {
         // Without a new path they continue the old one.
         let after = grown.path.as_ref().filter(|_| self.log_facts().access == Access::Write)?;
-        let new: HashSet<&EntryId> = grown.entries.iter().map(|(entry, _)| &entry.id).collect();
+        let new: HashSet<&EntryId> = grown.entries.iter().map(|placed| &placed.entry.id).collect();
         // The parent that a line names may be none of the tree.
         let base = after.iter().rev().find(|entry| !new.contains(&entry.id)).map(|entry| &entry.id);
         let base = base.or_else(|| after.first()?.parent.as_ref());

@@ -4,7 +4,7 @@ pub mod append;
 mod cancelling;
 mod close;
 pub mod compacting;
-mod configure;
+pub mod configure;
 mod context;
 pub mod entries;
 mod export;

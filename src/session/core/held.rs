@@ -9,7 +9,6 @@ use crate::{
         effects::{Answer, Effect, Sent, Ticket, TicketNumber},
         jobs::Job,
         log_work::LogFacts,
-        open::Opened,
         state::{SessionData, State},
     },
     settings::{Layers, layers::Source, trust::Trust},
@@ -69,8 +68,7 @@ impl Held {
         let at = Moment { now: Instant::now(), wall: Timestamp::UNIX_EPOCH, awake_elsewhere: 0, tokenizer: false };
         let facts = LogFacts::of(&*opened.log);
         let state = state.expect("a state");
-        let empty = Opened { state, log: Box::new(crate::log::memory::Ephemeral), left_behind: Vec::new() };
-        Self { core: Core::new(empty, facts, 1, &at), log: opened.log, at }
+        Self { core: Core::new(state, Vec::new(), facts, 1, &at), log: opened.log, at }
     }
 
     /// Gives an input to the core and takes the effects.

@@ -2,7 +2,7 @@
 
 use crate::{
     log::history::History,
-    session::core::{Core, Ending, Moment, background::IndexBuild},
+    session::core::{Core, Ending, Moment},
 };
 use std::time::{Duration, Instant};
 
@@ -97,7 +97,7 @@ impl Core {
             return None;
         }
         if history.index().is_none() {
-            return (self.index.build == IndexBuild::No).then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
+            return self.index.build.is_none().then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
         }
         let counts = history.is_asleep() || self.counting.runs();
         (!counts).then(|| IdleWork::Sleep(self.idle.sleeps_at(awake_elsewhere)))

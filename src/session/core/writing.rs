@@ -7,7 +7,7 @@ use super::{
 use crate::{
     conversation::{context::others, entry::Entry, mirroring, path::Path},
     ids::OperationId,
-    log::{Access, Appended, error::StoreError, index::Spot, source::Placed},
+    log::{Access, Appended, Placed, error::StoreError},
     protocol::{
         errors::Failure,
         events::Event,
@@ -22,8 +22,8 @@ use crate::{
         },
         effects::{Effect, Ticket},
         fault::{Fault, planted},
-        jobs::defect,
-        log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork},
+        jobs::{IndexBuilt, defect},
+        log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork, placed},
         operations::End,
     },
     wire::{outbox::About, transport},
@@ -113,10 +113,15 @@ impl Core {
             (LogDone::Wrote { appended, path, undone }, Some(write), None) => self.wrote(appended, path, undone, write),
             (LogDone::Woke(path), None, None) => self.woke(path),
             (LogDone::CaughtUp(grown), None, None) => self.caught_up(grown),
+            (LogDone::Indexed(result), None, None) => {
+                self.indexed(result.map_or_else(IndexBuilt::Failed, IndexBuilt::Made));
+            }
             (LogDone::Fetched(fetched), None, Some((command, ticket))) => self.fetched(fetched, command, ticket),
             _ => tracing::error!("a result of the log belongs to no work"),
         }
-        if !self.index.commands.is_empty() {
+        if let Some(indexed) = self.index.build.take_made() {
+            self.indexed(IndexBuilt::Made(indexed));
+        } else if !self.index.commands.is_empty() {
             self.start_indexing();
         }
     }
@@ -134,6 +139,9 @@ impl Core {
         if !planted(Fault::LostLogGoesOn) {
             self.end_now();
         }
+        if let Some(indexed) = self.index.build.take_made() {
+            self.indexed(IndexBuilt::Made(indexed));
+        }
     }
 
     fn wrote(
@@ -150,9 +158,9 @@ impl Core {
             Ok(Appended::Written { at, others }) => {
                 // These entries came in between and are on branches of their own.
                 self.state.change(|history| {
-                    others.iter().for_each(|(entry, spot)| history.push(entry.clone(), Some(*spot)));
+                    others.iter().for_each(|placed| history.push(placed.clone()));
                 });
-                others.iter().for_each(|(entry, _)| self.announce(entry, None));
+                others.iter().for_each(|placed| self.announce(&placed.entry, None));
                 self.warn_of_branch(&others);
                 at
             }
@@ -164,12 +172,9 @@ impl Core {
             Err(error) => return self.not_written(&Failure::from(error), write),
         };
         self.state.change(|history| {
-            let mut offset = at;
-            for entry in write.entries() {
-                let spot = Spot { offset, length: entry.line().len() as u32 };
-                offset += u64::from(spot.length) + 1;
-                if !planted(Fault::ForgottenEntry) || entry.is_marker() {
-                    history.push(entry, Some(spot));
+            for placed in placed(&write.entries(), at) {
+                if !planted(Fault::ForgottenEntry) || placed.entry.is_marker() {
+                    history.push(placed);
                 }
             }
             match path {
@@ -180,7 +185,7 @@ impl Core {
                     history.forget_path();
                 }
             }
-            history.complete();
+            history.complete_in_memory();
         });
         match write {
             Write::Appends(mut appends) => {
@@ -199,9 +204,9 @@ impl Core {
 
     /// Reports messages of another program that arrived while a write was on its way: both follow the same entry.
     fn warn_of_branch(&self, others: &[Placed]) {
-        let messages = others.iter().filter(|(entry, _)| entry.in_context()).count();
-        if let (true, Some((last, _))) = (messages > 0, others.last()) {
-            let last = &last.id;
+        let messages = others.iter().filter(|placed| placed.entry.in_context()).count();
+        if let (true, Some(last)) = (messages > 0, others.last()) {
+            let last = &last.entry.id;
             self.warn(
                 "Another program wrote to this session at the same moment",
                 format!(

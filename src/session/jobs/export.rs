@@ -7,7 +7,7 @@ use crate::{
         entry::{Body, Entry, Header, VERSION},
         message::{Block, Message},
     },
-    log::{error::StoreError, header::header_line, history::Wanted, names},
+    log::{error::StoreError, header::header_line, history::library::Wanted, names, sealed::Blocking},
     protocol::{
         errors::Failure,
         types::{ExportAnswer, ExportFormat, ExportParams},
@@ -56,7 +56,7 @@ impl Export {
     ///
     /// # Errors
     /// When the file is there already or cannot be written.
-    pub fn run(self) -> Result<ExportAnswer, Failure> {
+    pub fn run(self, blocking: &Blocking) -> Result<ExportAnswer, Failure> {
         let Self { path, header, title, format, entries } = self;
         let failed = |what: &'static str| {
             let path = path.clone();
@@ -78,7 +78,7 @@ impl Export {
                 ExportFormat::Markdown => front(&mut out, &header, title.as_deref()),
             }
             .map_err(io)?;
-            for entry in entries.read() {
+            for entry in entries.read(blocking) {
                 let entry = entry?;
                 let io = failed("could not be written; it is incomplete");
                 match format {

@@ -78,8 +78,14 @@ impl Failing {
             LogDone::Woke(Err(error)) | LogDone::Wrote { path: Some(Err(error)), .. } => Some(error.into()),
             // An undo that could not read the path did not write.
             LogDone::Wrote { appended: Err(error), path: None, undone: None } => Some(error.into()),
-            LogDone::CaughtUp(Err(error)) | LogDone::Fetched(Err(error)) => Some(error.into()),
-            LogDone::Wrote { .. } | LogDone::Woke(Ok(_)) | LogDone::CaughtUp(Ok(_)) | LogDone::Fetched(Ok(_)) => None,
+            LogDone::CaughtUp(Err(error)) | LogDone::Fetched(Err(error)) | LogDone::Indexed(Err(error)) => {
+                Some(error.into())
+            }
+            LogDone::Wrote { .. }
+            | LogDone::Woke(Ok(_))
+            | LogDone::CaughtUp(Ok(_))
+            | LogDone::Fetched(Ok(_))
+            | LogDone::Indexed(Ok(_)) => None,
         }
     }
 
@@ -90,6 +96,7 @@ impl Failing {
             LogDone::Woke(_) => LogDone::Woke(Err(self.into())),
             LogDone::CaughtUp(_) => LogDone::CaughtUp(Err(self.into())),
             LogDone::Fetched(_) => LogDone::Fetched(Err(self.into())),
+            LogDone::Indexed(_) => LogDone::Indexed(Err(self.into())),
             LogDone::Wrote { appended: Ok(appended), path: Some(_), undone: None } => {
                 LogDone::Wrote { appended: Ok(appended), path: Some(Err(self.into())), undone: None }
             }

@@ -4,14 +4,13 @@ use super::outcome::{Begin, LogCall, Outcome};
 use crate::{
     ids::EntryId,
     log::{
-        Access, Appended, Grown, Log, Stats,
+        Access, Appended, Grown, Log, Placed, Stats, Unfinished,
         bytes::{Bytes, Shared},
         error::StoreError,
         header,
         index::Spot,
-        lock::Unfinished,
         memory::Ephemeral,
-        source::{Placed, Source},
+        source::Source,
     },
 };
 use std::io;
@@ -110,7 +109,10 @@ impl Played {
                 let (entries, _) = self.source.entries_between(self.source.floor(), self.end)?;
                 // The session keeps the entries of an old file in memory.
                 let nowhere = Spot { offset: 0, length: 0 };
-                Ok((call, entries.into_iter().skip(self.known).map(|(entry, _)| (entry, nowhere)).collect()))
+                Ok((
+                    call,
+                    entries.into_iter().skip(self.known).map(|placed| Placed { spot: nowhere, ..placed }).collect(),
+                ))
             }
         }
     }

@@ -9,12 +9,13 @@ use crate::{
     conversation::entry::Entry,
     ids::{EntryId, ModelRef, OperationId},
     log::{
-        Access, Log,
+        Access, Log, Unfinished,
+        blobs::Blobs,
         bytes::{self, Shared},
         header,
-        history::{self, History},
-        lock::Unfinished,
+        history::{History, library},
         memory::Ephemeral,
+        sealed::Blocking,
         source::{Source, Tail},
         store::INDEXED_AT_ONCE,
     },
@@ -258,7 +259,7 @@ struct Replay {
     /// Work on the log that has not come back.
     work: Option<LogWork>,
     /// Jobs that have not come back.
-    index: Option<history::Indexing>,
+    index: Option<library::Indexing>,
     count: Option<Vec<Arc<Entry>>>,
     plans: HashMap<OperationId, PlanOrder>,
     drafts: HashMap<OperationId, DraftOrder>,
@@ -291,7 +292,8 @@ impl Replay {
         let (seed, counts) = (opening.seed, opening.beginning.counts);
         let (opened, log, facts) = opened(opening, content).map_err(|error| unopened(&error))?;
         let (learned, opened) = opened;
-        let core = Core::new(opened.knowing(learned, counts), facts, seed, &at);
+        let Opened { state, left_behind, .. } = opened.knowing(learned, counts);
+        let core = Core::new(state, left_behind, facts, seed, &at);
         Ok(Self {
             effects: core.effects().clone(),
             core: Some(core),
@@ -351,7 +353,7 @@ impl Replay {
                     return Err("the log was not out".to_owned());
                 };
                 log.next(call);
-                let done = work.run(log.as_log());
+                let done = work.run(log.as_log(), &Blocking::is_allowed_here());
                 let done = match unread {
                     Some(failing) => failing.in_place_of(done),
                     None => done,
@@ -372,7 +374,7 @@ impl Replay {
             Recorded::Indexed(indexing) => {
                 let work = self.index.take().ok_or("no index was to be built")?;
                 Input::Indexed(match indexing {
-                    Indexing::Made => jobs::index(work, &Stop::default()),
+                    Indexing::Made => jobs::index(work, &Stop::default(), &Blocking::is_allowed_here()),
                     Indexing::Stopped => IndexBuilt::Stopped,
                     Indexing::Failed(failing) => IndexBuilt::Failed(failing.into()),
                     Indexing::Lost => IndexBuilt::Lost,
@@ -412,7 +414,7 @@ impl Replay {
                     continue;
                 }
                 Effect::Read(ticket, Read::Session(read)) => {
-                    Performed::Answer { ticket, answer: Given::of(&read(), usize::MAX) }
+                    Performed::Answer { ticket, answer: Given::of(&read(&Blocking::is_allowed_here()), usize::MAX) }
                 }
                 // The answer was recorded.
                 Effect::Read(_, Read::Outside(_)) => continue,
@@ -479,11 +481,11 @@ fn opened(opening: Opening, content: Vec<u8>) -> Result<((Learned, Opened), Play
     let history = match form {
         Form::New | Form::Ephemeral => {
             let (entries, _) = source.entries_between(source.floor(), end)?;
-            let entries: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
+            let entries: Vec<_> = entries.into_iter().map(|placed| placed.entry).collect();
             known = entries.len();
             match form {
                 Form::Ephemeral => History::in_memory(entries),
-                _ => History::of_new_file(source.clone(), entries),
+                _ => History::of_new_file(source.clone().into(), source.floor(), entries),
             }
         }
         Form::Loaded | Form::ReadOnly => {
@@ -497,7 +499,7 @@ fn opened(opening: Opening, content: Vec<u8>) -> Result<((Learned, Opened), Play
     };
     let state = State::new(found.header, file, title, history, given, model, &layers, trust);
     let mut state = state.map_err(Failure::invalid_settings)?;
-    state.images_are_in(images);
+    state.set_images(images.map(Blobs::of));
     if matches!(form, Form::Loaded | Form::ReadOnly) {
         state.repairs = repairs;
         state.repairs.extend(state.invalid_settings());

@@ -4,10 +4,9 @@ use super::outcome::{Begin, Failing, LogCall, Outcome};
 use crate::{
     ids::EntryId,
     log::{
-        Access, Appended, Grown, Log, Stats,
+        Access, Appended, Grown, Log, Stats, Unfinished,
         bytes::{Bytes, Standing},
         error::StoreError,
-        lock::Unfinished,
     },
     regular::{self, Links},
 };

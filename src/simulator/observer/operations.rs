@@ -10,7 +10,7 @@ use super::{
 use crate::{
     conversation::entry::Body,
     ids::{EntryId, OperationId},
-    log::{Access, lock::Unfinished},
+    log::{Access, Unfinished},
     protocol::{
         errors::Failure,
         events::{Event, Reason, RetrySource},

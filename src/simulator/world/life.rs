@@ -11,8 +11,9 @@ use crate::{
     log::{
         Access, Log,
         error::StoreError,
-        history::{History, Indexing},
+        history::{History, library::Indexing},
         memory::Ephemeral,
+        sealed::Blocking,
     },
     protocol::{
         errors::Failure,
@@ -145,7 +146,7 @@ impl World<'_> {
         let log = std::mem::replace(&mut opened.log, Box::new(Ephemeral));
         self.lives += 1;
         let seed = self.seed.wrapping_mul(self.lives);
-        let core = Core::new(opened, LogFacts::of(&*log), seed, &self.moment());
+        let core = Core::new(opened.state, opened.left_behind, LogFacts::of(&*log), seed, &self.moment());
         self.life = Some(Life {
             effects: core.effects().clone(),
             core,
@@ -280,13 +281,13 @@ impl World<'_> {
             }
             Due::Read(request, read) => {
                 let answer = caught(|| match read {
-                    Read::Session(read) => read(),
-                    Read::Outside(read) => read(&self.access),
+                    Read::Session(read) => read(&Blocking::is_allowed_here()),
+                    Read::Outside(read) => read(&self.access, &Blocking::is_allowed_here()),
                 })?;
                 self.answer(request, &answer)?;
                 Message::Input(Input::Answered)
             }
-            Due::Index(work, stop) => match jobs::index(work, &stop) {
+            Due::Index(work, stop) => match jobs::index(work, &stop, &Blocking::is_allowed_here()) {
                 IndexBuilt::Lost => return Err(Violation::of_world("a panic in the work on the index")),
                 built => Message::Input(Input::Indexed(built)),
             },
@@ -321,9 +322,9 @@ impl World<'_> {
         };
         match self.surroundings.panic.take() {
             Some(PanicAt::Begin) => Ok(None),
-            Some(PanicAt::End) => caught(|| work.run(log)).map(|_| None),
+            Some(PanicAt::End) => caught(|| work.run(log, &Blocking::is_allowed_here())).map(|_| None),
             None if failed.is_some() => Ok(failed),
-            None => caught(|| work.run(log)).map(Some),
+            None => caught(|| work.run(log, &Blocking::is_allowed_here())).map(Some),
         }
     }
 
@@ -529,7 +530,7 @@ impl World<'_> {
             return Err(Violation::of_world("work is given to a log that is out".to_owned()));
         };
         if matches!(work, LogWork::CatchUp(..)) && !log.may_have_grown() {
-            let done = work.run(&mut *log);
+            let done = work.run(&mut *log, &Blocking::is_allowed_here());
             life.messages.push_back(Message::Log(log, Some(done)));
         } else {
             self.later(Due::Log(log, work));
@@ -697,6 +698,7 @@ fn name(work: &LogWork) -> &'static str {
         LogWork::Wake(..) => "wake",
         LogWork::CatchUp(..) => "catch up",
         LogWork::Fetch(_) => "fetch",
+        LogWork::Index(_) => "rest of the index",
     }
 }
 

@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(named["cancelled"].as_array().map(Vec::len), Some(1));
         assert!(outcomes(&cancelled).is_empty(), "the lock is with the writer");
         held.feed(Input::Stop);
-        let done = work.map(|work| work.run(&mut *held.log));
+        let done = work.map(|work| work.run(&mut *held.log, &crate::log::sealed::Blocking::is_allowed_here()));
         let facts = held.facts();
         held.feed(Input::Log(done, facts));
         assert_eq!(held.core.over(), Over::No);

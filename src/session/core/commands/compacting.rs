@@ -16,7 +16,7 @@ use crate::{
         mirroring,
     },
     ids::{EntryId, OperationId},
-    log::history::History,
+    log::{history::History, sealed::Blocking},
     protocol::{
         SessionCompact,
         errors::Failure,
@@ -66,7 +66,8 @@ impl Core {
         let method = params.method;
         if dry_run {
             let stop = self.reads.stop.clone();
-            let read = move |access: &ModelAccess| Answer::from(jobs::dry_run(request, method, access, &stop));
+            let read =
+                move |access: &ModelAccess, _: &Blocking| Answer::from(jobs::dry_run(request, method, access, &stop));
             return self.spawn_outside(ticket, read);
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());

@@ -2,6 +2,7 @@
 
 use crate::{
     conversation::entry::Stamps,
+    models::ModelRef,
     protocol::{
         SessionConfigure,
         errors::Failure,
@@ -12,10 +13,10 @@ use crate::{
             Core,
             edit::{EditMethod, NotStaged, Staged},
         },
-        open::model_fields,
         state::State,
     },
 };
+use serde_json::Value;
 
 impl EditMethod for SessionConfigure {
     fn stage(state: &State, params: &ConfigureParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
@@ -50,4 +51,11 @@ impl EditMethod for SessionConfigure {
     fn answer(core: &Core, _: &Staged) -> Result<ConfigureAnswer, Failure> {
         Ok(ConfigureAnswer { session: core.state.info(core.status()), next: Next::None })
     }
+}
+
+/// Fields of a `model_change`: pi has provider and model in two fields, oh-my-pi in one.
+#[must_use]
+pub fn model_fields(model: &ModelRef) -> [(&'static str, Value); 3] {
+    let (provider, id) = (model.provider.as_str(), model.id.as_str());
+    [("provider", provider.into()), ("modelId", id.into()), ("model", format!("{provider}/{id}").into())]
 }

@@ -4,7 +4,7 @@ mod body;
 
 use crate::{
     conversation::{context, path::Path},
-    log::blobs::{Blobs, Reading},
+    log::{blobs::Reading, sealed::Blocking},
     models::ModelRef,
     protocol::{
         SessionContext,
@@ -54,11 +54,15 @@ impl Core {
                 None => self.state.view(),
             };
             return match api {
-                None if view.blobs().is_none() => ticket.answer(Context::new(&view, &path).answer()),
-                None => self.read_context(ticket, &view.clone(), move || Context::new(&view, &path).answer()),
+                None if view.blobs().is_none() => ticket.answer(Context::new(&view, &path).answer(Reading::none())),
+                None => self.read_context(ticket, &view.clone(), move |blocking| {
+                    Context::new(&view, &path).answer(Reading::of(view.blobs(), blocking))
+                }),
                 Some(api) => {
                     let session = self.state.id.clone();
-                    self.read_context(ticket, &view.clone(), move || body::answer(&view, &path, &session, api));
+                    let outside = view.clone();
+                    let read = move |blocking: &Blocking| body::answer(&view, &path, &session, api, blocking);
+                    self.read_context(ticket, &outside, read);
                 }
             };
         }
@@ -66,19 +70,22 @@ impl Core {
             return self.await_index(Command::call::<SessionContext>(params), ticket);
         };
         let (view, session) = (self.state.view(), self.state.id.clone());
-        self.read_context(ticket, &view.clone(), move || match (library.path_to(&leaf), api) {
-            (Ok(Some(path)), None) => Context::new(&view.of(&path), &path).answer(),
-            (Ok(Some(path)), Some(api)) => body::answer(&view.of(&path), &path, &session, api),
+        self.read_context(ticket, &view.clone(), move |blocking| match (library.path_to(&leaf, blocking), api) {
+            (Ok(Some(path)), None) => {
+                let view = view.of(&path);
+                Context::new(&view, &path).answer(Reading::of(view.blobs(), blocking))
+            }
+            (Ok(Some(path)), Some(api)) => body::answer(&view.of(&path), &path, &session, api, blocking),
             (Ok(None), _) => Answer::Failed(Failure::no_entry(&leaf)),
             (Err(error), _) => Answer::Failed(error.into()),
         });
     }
 
     /// Makes a context beside the session. Images are read from files of their own.
-    fn read_context(&mut self, ticket: Ticket, view: &View, read: impl FnOnce() -> Answer + Send + 'static) {
+    fn read_context(&mut self, ticket: Ticket, view: &View, read: impl FnOnce(&Blocking) -> Answer + Send + 'static) {
         match view.blobs() {
             None => self.spawn_read(ticket, read),
-            Some(_) => self.spawn_outside(ticket, move |_| read()),
+            Some(_) => self.spawn_outside(ticket, move |_, blocking| read(blocking)),
         }
     }
 }
@@ -89,7 +96,6 @@ struct Context {
     system: Option<Value>,
     usage: Usage,
     model: Option<ModelRef>,
-    blobs: Option<Blobs>,
 }
 
 impl Context {
@@ -97,15 +103,14 @@ impl Context {
         let context = context::build(path, view.prompts());
         let usage = Usage::from(&view.measure(path));
         let system = view.instructions().message().cloned();
-        Self { context, system, usage, model: view.model(path), blobs: view.blobs().cloned() }
+        Self { context, system, usage, model: view.model(path) }
     }
 
     /// The JSON of a `ContextAnswer`. The messages are JSON already and may have a hundred megabytes, so they are not
     /// copied.
-    fn answer(&self) -> Answer {
+    fn answer(&self, mut images: Reading<'_>) -> Answer {
         let messages = self.context.messages();
         let mut pieces = Vec::with_capacity(2 * messages.len() + 2);
-        let mut images = Reading::of(self.blobs.as_ref());
         let mut before = "{\"messages\":[".to_owned();
         if let Some(system) = &self.system {
             before.push_str(&format!("{system}{}", if messages.is_empty() { "" } else { "," }));

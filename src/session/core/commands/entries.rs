@@ -73,9 +73,9 @@ impl Core {
         };
         let wanted = self.state.history().wanted(places.iter().copied());
         let leaf = self.state.visible_leaf();
-        self.spawn_read(ticket, move || {
+        self.spawn_read(ticket, move |blocking| {
             let mut page = Page::new(&params);
-            for entry in wanted.read() {
+            for entry in wanted.read(blocking) {
                 match entry {
                     Err(error) => return Answer::Failed(error.into()),
                     Ok(entry) if !page.add(&entry) => break,
@@ -95,8 +95,8 @@ impl Core {
             return ticket.fail(&Failure::no_entry(&params.entry_id));
         };
         let wanted = self.state.history().wanted([place]);
-        self.spawn_read(ticket, move || {
-            let entry = wanted.read().next().unwrap_or_else(|| unreachable!("one was asked for"));
+        self.spawn_read(ticket, move |blocking| {
+            let entry = wanted.read(blocking).next().unwrap_or_else(|| unreachable!("one was asked for"));
             let found = entry.map_err(Failure::from).and_then(|entry| {
                 let same = entry.id == params.entry_id;
                 same.then(|| EntryAnswer { entry: wire(&entry) }).ok_or(Failure::no_entry(&params.entry_id))

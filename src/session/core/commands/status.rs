@@ -13,7 +13,7 @@ use crate::{
             command::{Command, SessionMethod},
         },
         effects::Ticket,
-        open,
+        state::SessionData,
     },
 };
 use serde_json::json;
@@ -73,7 +73,7 @@ impl Core {
                 "the session is open here to look at only; close it with session/close, then load it to write to it";
             return Err(Failure::params("readOnly", what));
         }
-        self.state.give(open::given(&params), params.model)?;
+        self.state.give(SessionData::given(&params), params.model)?;
         let indexed = self.state.history().index().is_some();
         Ok(LoadAnswer { session: self.state.info(self.status()), indexed, repairs: self.state.repairs() })
     }

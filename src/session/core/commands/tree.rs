@@ -46,8 +46,8 @@ impl SessionMethod for SessionTree {
         let wanted = core.state.history().wanted(places);
         let labels = index.labels();
         let leaf = core.state.visible_leaf();
-        core.spawn_read(ticket, move || {
-            let nodes = wanted.read().map(|entry| {
+        core.spawn_read(ticket, move |blocking| {
+            let nodes = wanted.read(blocking).map(|entry| {
                 let entry = entry?;
                 let label = labels.of(&entry.id).map(str::to_owned);
                 Ok(node(&entry, label))

@@ -5,7 +5,7 @@ use crate::{
     compaction::request::{Initiator, PlanRequest},
     conversation::entry::{self, Entry, Header, HeaderKind, Stamps, raw},
     ids::{OperationId, SessionId},
-    log::{Log, lock::Unfinished},
+    log::{Log, Unfinished, sealed::Blocking},
     protocol::{
         events::{Reason, RetrySource, Strategy},
         types::{Breakdown, CompactionResult, Outcome, Status, StatusKind, SummaryMethod, Usage, UsageSource},
@@ -15,7 +15,6 @@ use crate::{
         effects::Effects,
         jobs::{Job, PlanOrder},
         log_work::{AppendWork, LogFacts, LogWork},
-        open::Opened,
         operations::idle,
         state::{SessionData, State},
         stop::Stop,
@@ -167,7 +166,7 @@ impl Play {
         match effect {
             Effect::Record(operations) => self.log.record(operations),
             Effect::Log(work) => {
-                let done = work.run(&mut *self.log);
+                let done = work.run(&mut *self.log, &Blocking::is_allowed_here());
                 let facts = LogFacts::of(&*self.log);
                 self.observer.feeds(&Input::Log(Some(done), facts));
             }
@@ -290,8 +289,7 @@ impl Play {
         let state = State::new(opened.header, None, opened.title, opened.history, given, None, &layers, Trust::Trusted);
         let state = state.expect("a state");
         let facts = LogFacts::of(&*opened.log);
-        let opened = Opened { state, log: opened.log, left_behind: Vec::new() };
-        Core::new(opened, facts, 1, &moment())
+        Core::new(state, Vec::new(), facts, 1, &moment())
     }
 
     pub fn core(&self) -> Core {

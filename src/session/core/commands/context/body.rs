@@ -6,7 +6,7 @@ use crate::{
         path::Path,
     },
     ids::SessionId,
-    log::blobs::Reading,
+    log::{blobs::Reading, sealed::Blocking},
     models::{self, ModelRef},
     protocol::{
         errors::Failure,
@@ -34,7 +34,7 @@ pub(super) fn api(format: ContextFormat) -> Option<Api> {
 }
 
 /// Answers with the request for a path, as a `ContextAnswer`.
-pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api) -> Answer {
+pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, blocking: &Blocking) -> Answer {
     let Some(model) = view.model(path) else {
         let what =
             "a request needs a model; give the session one by session/configure, or a defaultModel in the settings";
@@ -44,7 +44,8 @@ pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api) ->
     let usage = Usage::from(&view.measure(path));
     let compaction = context.compaction().cloned();
     // Each step drops the one before: a context may have a hundred megabytes, and each step holds all of it.
-    let request = request(view, path, session, api, &model, &context, &usage);
+    let images = Reading::of(view.blobs(), blocking);
+    let request = request(view, path, session, api, &model, &context, &usage, images);
     drop(context);
     let body = codec::encode(api, &request, Delivery::Whole).body;
     drop(request);
@@ -66,11 +67,11 @@ fn request(
     model: &ModelRef,
     context: &Context,
     usage: &Usage,
+    mut images: Reading<'_>,
 ) -> Request {
     let target = Target { api, provider: &model.provider, model: &model.id };
     let room = usage.context_window.map_or(u64::MAX, |window| window.saturating_sub(usage.context_tokens).max(1));
     let limit = models::output_limit(view.settings(), model).map(|limit| limit.tokens.clamp(1, room));
-    let mut images = Reading::of(view.blobs());
     Request {
         model: models::dialects::model(&model.id),
         system: view.instructions().system_prompt().map(str::to_owned),

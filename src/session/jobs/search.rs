@@ -1,0 +1,152 @@
+//! Searches the entries of a session for a text, newest first. The lines of a file are searched as they are, and only lines
+//! with a hit are parsed.
+
+use crate::{
+    conversation::entry::Entry,
+    log::{
+        error::StoreError,
+        history::library::Wanted,
+        lines::Line,
+        pieces::{self, Form},
+        sealed::{Blocking, Sealed},
+    },
+    protocol::types::{SearchAnswer, SearchMatch, SearchParams},
+    text,
+};
+use regex::{Regex, bytes};
+
+/// Matches without a `limit`.
+const LIMIT: usize = 50;
+
+/// Characters of a snippet before and behind a hit.
+const AROUND: usize = 60;
+
+/// A search for a text.
+pub struct Search {
+    /// The query as it may stand in a line of JSON.
+    in_line: bytes::Regex,
+    /// The query as it stands in a text.
+    in_text: Regex,
+    limit: usize,
+}
+
+impl Search {
+    /// The search of a request. `None` for a text that is too long.
+    #[must_use]
+    pub fn new(params: &SearchParams) -> Option<Self> {
+        let in_line: String = params.query.chars().map(as_json).collect();
+        Some(Self {
+            in_line: bytes::RegexBuilder::new(&in_line).case_insensitive(true).build().ok()?,
+            in_text: regex::RegexBuilder::new(&regex::escape(&params.query)).case_insensitive(true).build().ok()?,
+            limit: params.limit.unwrap_or(LIMIT).max(1),
+        })
+    }
+
+    /// Searches a file from its end.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn file(&self, source: &Sealed, end: u64, blocking: &Blocking) -> Result<SearchAnswer, StoreError> {
+        let source = source.open(blocking);
+        let mut matches = Vec::new();
+        let mut lines = source.backwards(end);
+        let failed = |error| StoreError::io(source.path(), "cannot be read")(error);
+        while matches.len() < self.limit {
+            let hit = |line: Line<'_>| self.in_line.is_match(line.bytes);
+            let Some(line) = lines.before_where(hit).map_err(failed)? else { break };
+            let pieces = pieces::of(&line, Form::Today);
+            let entries = pieces.iter().rev().filter_map(|piece| piece.entry(&line));
+            matches.extend(entries.filter_map(|entry| self.entry(&entry)).take(self.limit - matches.len()));
+        }
+        Ok(SearchAnswer { matches })
+    }
+
+    /// Searches entries, in their order.
+    ///
+    /// # Errors
+    /// When an entry cannot be read.
+    pub fn entries(&self, wanted: Wanted, blocking: &Blocking) -> Result<SearchAnswer, StoreError> {
+        let mut matches = Vec::new();
+        for entry in wanted.read(blocking) {
+            matches.extend(self.entry(&*entry?));
+            if matches.len() == self.limit {
+                break;
+            }
+        }
+        Ok(SearchAnswer { matches })
+    }
+
+    /// A hit in what a person would read, not in an id or a key.
+    fn entry(&self, entry: &Entry) -> Option<SearchMatch> {
+        let text = entry.readable_text();
+        let hit = self.in_text.find(&text)?;
+        let before = text::tail(&text[..hit.start()], AROUND);
+        let behind = text::head(&text[hit.end()..], AROUND);
+        let cut = |gone: bool| if gone { "…" } else { "" };
+        let snippet = format!(
+            "{}{before}{}{behind}{}",
+            cut(before.len() < hit.start()),
+            hit.as_str(),
+            cut(behind.len() < text.len() - hit.end())
+        );
+        let snippet = text::one_line(&snippet, 4 * AROUND + hit.as_str().chars().count());
+        Some(SearchMatch { entry_id: entry.id.clone(), snippet })
+    }
+}
+
+/// The ways a character may be written in JSON, in either case, as a regular expression.
+fn as_json(character: char) -> String {
+    let escaped = |character: char| -> String {
+        let mut units = [0; 2];
+        character.encode_utf16(&mut units).iter().map(|unit| format!("\\\\u{unit:04x}")).collect()
+    };
+    let plain = match character {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' => return character.to_string(),
+        '"' => "\\\\\"".to_owned(),
+        '\\' => "\\\\\\\\".to_owned(),
+        '/' => "\\\\?/".to_owned(),
+        '\n' => "\\\\n".to_owned(),
+        '\r' => "\\\\r".to_owned(),
+        '\t' => "\\\\t".to_owned(),
+        other => regex::escape(&other.to_string()),
+    };
+    // The raw form has its cases from the expression; those of an escape are other numbers.
+    let cases = character.to_lowercase().chain(character.to_uppercase()).chain([character]).map(escaped);
+    let ways: Vec<String> = std::iter::once(plain).chain(cases).collect();
+    format!("(?:{})", ways.join("|"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_query_is_found_however_it_is_written_in_json() {
+        let search = |query: &str| {
+            let params = SearchParams { session_id: "s".into(), query: query.to_owned(), limit: None };
+            Search::new(&params).expect("a query")
+        };
+        let line = |text: &str| {
+            json!({"type": "message", "id": "x", "message": {"role": "user", "content": text}}).to_string()
+        };
+        for (query, text) in [
+            ("say \"hi\"", "they SAY \"hi\" twice"),
+            ("src/a.rs", "in src/a.rs"),
+            ("a\nb", "xa\nby"),
+            ("grüße", "GRÜSSE, Grüße"),
+        ] {
+            let line = line(text);
+            assert!(search(query).in_line.is_match(line.as_bytes()), "{query} in {line}");
+            let entry = Entry::parse(line.into()).expect("an entry");
+            assert!(search(query).entry(&entry).is_some(), "{query}");
+        }
+        let ascii =
+            r#"{"type":"message","id":"x","message":{"role":"user","content":"gr\u00fc\u00dfe \ud83d\ude00 a\/b"}}"#;
+        for query in ["grüße", "GRÜ", "😀", "a/b"] {
+            assert!(search(query).in_line.is_match(ascii.as_bytes()), "{query}");
+        }
+        let entry = Entry::parse(line("nothing").into()).expect("an entry");
+        assert!(search("user").entry(&entry).is_none(), "a role is not what somebody said");
+    }
+}
