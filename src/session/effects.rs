@@ -56,10 +56,16 @@ pub enum Effect {
 /// A read beside the session. It must not change the session.
 pub enum Read {
     /// Its answer depends on the session alone.
-    Session(Box<dyn FnOnce(&Blocking) -> Answer + Send>),
+    Session(SessionRead),
     /// It looks at the outside or writes there: keys in the environment, images, an export.
-    Outside(Box<dyn FnOnce(&ModelAccess, &Blocking) -> Answer + Send>),
+    Outside(OutsideRead),
 }
+
+/// A read of the session.
+pub type SessionRead = Box<dyn FnOnce(&Blocking) -> Answer + Send>;
+
+/// A read of the session and of the outside.
+pub type OutsideRead = Box<dyn FnOnce(&ModelAccess, &Blocking) -> Answer + Send>;
 
 /// The number of a request, given by the shell.
 pub type TicketNumber = u64;

@@ -48,6 +48,7 @@ pub enum Job {
 }
 
 /// The result of building an index.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time")]
 pub enum IndexBuilt {
     /// The index.
     Made(Indexed),

@@ -83,7 +83,6 @@ pub struct UndoWork {
 }
 
 /// A result of work on the log.
-#[expect(clippy::large_enum_variant, reason = "one lives at a time")]
 pub enum LogDone {
     /// A write, with the new path where the entries do not continue the old one.
     Wrote {

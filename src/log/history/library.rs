@@ -229,7 +229,9 @@ impl Library {
             // The index of the session gets these entries when the work is back.
             let mut grown = self.clone();
             let index = Arc::make_mut(&mut grown.index);
-            new.iter().for_each(|placed| drop(push(index, placed)));
+            for placed in new {
+                push(index, placed);
+            }
             return past::complete(&grown.index, path, |place| body(&grown, place));
         }
         past::complete(&self.index, path, |place| body(self, place));

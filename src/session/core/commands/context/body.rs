@@ -1,10 +1,7 @@
 //! `session/context` in a provider's format: the request body without the options of its delivery.
 
 use crate::{
-    conversation::{
-        context::{self, Context},
-        path::Path,
-    },
+    conversation::{context, path::Path},
     ids::SessionId,
     log::{blobs::Reading, sealed::Blocking},
     models::{self, ModelRef},
@@ -13,7 +10,7 @@ use crate::{
         types::{ContextFormat, Usage},
     },
     provider::{
-        Api, Cache, Delivery, Effort, Reasoning, Request, codec,
+        Api, Cache, Delivery, Effort, Reasoning, Request, Turn, codec,
         turns::{Target, turns},
     },
     session::{effects::Answer, state::View},
@@ -44,8 +41,10 @@ pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, bl
     let usage = Usage::from(&view.measure(path));
     let compaction = context.compaction().cloned();
     // Each step drops the one before: a context may have a hundred megabytes, and each step holds all of it.
-    let images = Reading::of(view.blobs(), blocking);
-    let request = request(view, path, session, api, &model, &context, &usage, images);
+    let mut images = Reading::of(view.blobs(), blocking);
+    let target = Target { api, provider: &model.provider, model: &model.id };
+    let turns = turns(context.messages().iter().map(|message| images.resolve(message.json())), &target);
+    let request = request(view, path, session, &model, turns, &usage);
     drop(context);
     let body = codec::encode(api, &request, Delivery::Whole).body;
     drop(request);
@@ -63,19 +62,16 @@ fn request(
     view: &View,
     path: &Path,
     session: &SessionId,
-    api: Api,
     model: &ModelRef,
-    context: &Context,
+    turns: Vec<Turn>,
     usage: &Usage,
-    mut images: Reading<'_>,
 ) -> Request {
-    let target = Target { api, provider: &model.provider, model: &model.id };
     let room = usage.context_window.map_or(u64::MAX, |window| window.saturating_sub(usage.context_tokens).max(1));
     let limit = models::output_limit(view.settings(), model).map(|limit| limit.tokens.clamp(1, room));
     Request {
         model: models::dialects::model(&model.id),
         system: view.instructions().system_prompt().map(str::to_owned),
-        turns: turns(context.messages().iter().map(|message| images.resolve(message.json())), &target),
+        turns,
         tools: view.instructions().tools().map(<[_]>::to_vec).unwrap_or_default(),
         max_tokens: limit,
         ceiling: Some(limit.unwrap_or(room)),
