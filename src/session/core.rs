@@ -188,7 +188,7 @@ pub struct Core {
     operations: OpenOperations,
     effects: Effects,
     queue: Queue,
-    /// Compactions that were cancelled before their starts. They start and end when the log is here.
+    /// Compactions that were cancelled before their starts. They start and end when the log is here and no other is open.
     cancelled: Vec<Request>,
     costs: Costs,
     /// Requests for the context that wait for the end of the compaction.
@@ -385,7 +385,7 @@ impl Core {
         if !self.listens() {
             return None;
         }
-        if !self.cancelled.is_empty() {
+        if self.may_end_cancelled() {
             return Some(Unit::EndCancelled);
         }
         match self.work {

@@ -76,17 +76,22 @@ impl Core {
         waiting.filter_map(request).collect()
     }
 
-    /// Ends compactions that were cancelled before their starts were sent. While the log is out a start cannot be recorded:
-    /// they start and end when it is back.
+    /// Ends compactions that were cancelled before their starts were sent, or leaves them to the turns.
     fn end_unstarted(&mut self, requests: impl IntoIterator<Item = Request>) {
         let before = self.cancelled.len();
         self.cancelled.extend(requests);
         if !planted(Fault::JobOfUnstarted) {
             self.cancelled[before..].iter().for_each(|request| request.stop.request());
         }
-        if self.listens() {
+        if self.may_end_cancelled() {
             self.begin_all_cancelled();
         }
+    }
+
+    /// Whether compactions that were cancelled before their starts may start and end now. While the log is out a start
+    /// cannot be recorded. A compaction whose write was too late is still open when the log is back, and is written first.
+    pub(in crate::session::core) fn may_end_cancelled(&self) -> bool {
+        self.listens() && !self.cancelled.is_empty() && self.work.operation().is_none()
     }
 
     /// Starts and ends the compactions that were cancelled before their starts.
@@ -118,6 +123,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::{
+        log::{Appended, Grown, sealed::Blocking},
         protocol::{errors::Failure, types::Outcome},
         session::{
             core::{
@@ -127,10 +133,18 @@ mod tests {
             },
             effects::Effect,
             jobs::{Job, PlanMade},
+            log_work::{LogDone, LogWork},
         },
         summary::model::writer::Step,
     };
     use serde_json::json;
+
+    fn write(effects: Vec<Effect>) -> Option<LogWork> {
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::Log(work) => Some(work),
+            _ => None,
+        })
+    }
 
     #[test]
     fn a_compaction_that_was_cancelled_during_a_write_ends_before_the_session_does() {
@@ -140,17 +154,14 @@ mod tests {
         let params = json!({"sessionId": "held", "messages": [{"role": "user", "content": "go on", "timestamp": 1}]});
         let ticket = held.ticket(2);
         held.feed(Input::Command(Command::Append(serde_json::from_value(params).expect("params")), ticket));
-        let work = held.feed(Input::Turn).into_iter().find_map(|effect| match effect {
-            Effect::Log(work) => Some(work),
-            _ => None,
-        });
+        let work = write(held.feed(Input::Turn));
         let ticket = held.ticket(3);
         let cancelled = held.feed(Input::Cancel(None, ticket));
         let named = answer(&cancelled, 3).expect("a cancel is answered immediately");
         assert_eq!(named["cancelled"].as_array().map(Vec::len), Some(1));
         assert!(outcomes(&cancelled).is_empty(), "the lock is with the writer");
         held.feed(Input::Stop);
-        let done = work.map(|work| work.run(&mut *held.log, &crate::log::sealed::Blocking::is_allowed_here()));
+        let done = work.map(|work| work.run(&mut *held.log, &Blocking::is_allowed_here()));
         let facts = held.facts();
         held.feed(Input::Log(done, facts));
         assert_eq!(held.core.over(), Over::No);
@@ -158,6 +169,39 @@ mod tests {
         assert_eq!(outcomes(&ended), [Outcome::Cancelled]);
         assert!(answer(&ended, 1).is_some());
         assert_eq!(held.core.over(), Over::Yes);
+    }
+
+    #[test]
+    fn a_compaction_that_was_cancelled_in_the_queue_ends_behind_the_one_that_is_written_again() {
+        let mut held = Held::new();
+        held.compact(1);
+        let Job::Plan(order) = job(held.feed(Input::Turn)) else { unreachable!("a compaction is planned first") };
+        let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
+        let made = PlanMade { planned, candidates: Vec::new() };
+        let Job::Draft(order) = job(held.feed(Input::Planned(order.id, Ok(made)))) else { unreachable!("a draft") };
+        let draft = crate::compaction::ladder::extracted(order.plan, &order.settings.settings, None, &|| false);
+        held.feed(Input::Drafted(order.id, Ok(draft.unwrap_or_else(|_| unreachable!("it fits")))));
+        assert!(write(held.feed(Input::Turn)).is_some());
+        held.compact(2);
+        let ticket = held.ticket(3);
+        let cancelled = held.feed(Input::Cancel(None, ticket));
+        let named = answer(&cancelled, 3).expect("a cancel is answered immediately");
+        assert_eq!(named["cancelled"].as_array().map(Vec::len), Some(1), "the first one is being written");
+
+        // Another program was faster.
+        let behind = LogDone::Wrote { appended: Ok(Appended::Behind(Grown::default())), path: None, undone: None };
+        let facts = held.facts();
+        held.feed(Input::Log(Some(behind), facts));
+        let id = named["cancelled"][0]["operationId"].as_str().expect("an id").into();
+        let ticket = held.ticket(4);
+        let again = held.feed(Input::Cancel(Some(id), ticket));
+        assert!(answer(&again, 4).is_some() && outcomes(&again).is_empty());
+        let effects = held.feed(Input::Turn);
+        assert!(outcomes(&effects).is_empty() && answer(&effects, 2).is_none());
+        let done = write(effects).map(|work| work.run(&mut *held.log, &Blocking::is_allowed_here()));
+        let facts = held.facts();
+        assert_eq!(outcomes(&held.feed(Input::Log(done, facts))), [Outcome::Completed]);
+        assert_eq!(outcomes(&held.feed(Input::Turn)), [Outcome::Cancelled]);
     }
 
     #[test]
