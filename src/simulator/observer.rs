@@ -238,6 +238,7 @@ impl Observer {
                 self.turns.request_cancelled(*request, &self.requests);
             }
             Input::Stop => self.turns.stops(),
+            Input::Turn => self.turns.begins(),
             Input::Planned(id, result) => self.operations.planned(id, result.is_ok()),
             Input::Reported(operation, Step::Request(_, Update::Spent(_))) => self.operations.spent(operation),
             Input::Log(done, _) => {
@@ -324,6 +325,9 @@ impl Observer {
         self.cancels.after_input(&self.operations)?;
         self.status.after_input()?;
         self.operations.after_input()?;
+        if !self.operations.log_is_out() {
+            self.file.log_is_here();
+        }
         let load = core.load();
         self.turns.after_input(load.waiting + load.index, load.held, &self.operations)?;
         self.usage.after_input(core)?;

@@ -157,6 +157,11 @@ impl File {
         Ok(())
     }
 
+    /// The log is here, and the effects of its work were performed. Further lines are those of another program.
+    pub fn log_is_here(&mut self) {
+        self.undo_is_out = false;
+    }
+
     /// An entry is announced, with its line where that is sent. Returns its place.
     pub fn announced(&mut self, id: &EntryId, sent: Option<&str>) -> Result<usize, super::Violation> {
         let has_id = |line: &Line| line.entry.as_ref().is_some_and(|entry| entry.id == *id);

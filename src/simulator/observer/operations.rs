@@ -119,6 +119,11 @@ impl Operations {
         self.running().or(planned)
     }
 
+    /// Whether an operation was planned that has not started. A cancelled one starts and ends when the log is here.
+    pub fn is_planned(&self) -> bool {
+        self.planning.is_some()
+    }
+
     /// An operation that is not being written and not planned for an answer alone.
     pub fn that_can_stop(&self) -> Option<&OperationId> {
         let planned = self.planning.as_ref().filter(|it| !it.stop.requested() && !it.failed).map(|it| &it.id);

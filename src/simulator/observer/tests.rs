@@ -107,6 +107,17 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.send("session/context", json!({"wait": true}));
         play.observer.turns.after_input(0, 1, &play.observer.operations)
     }),
+    (Rule::HeldContext, "a context waits behind the turn that ends a cancelled plan", |play| {
+        play.plans("a", &[])?.request();
+        play.observer.turns.log_is_back(false);
+        play.observer.turns.after_input(0, 1, &play.observer.operations)?;
+        play.observer.feeds(&Input::Turn);
+        play.observer.turns.after_input(0, 1, &play.observer.operations)
+    }),
+    (Rule::HeldContext, "a context waits for a plan that was cancelled while the log was here", |play| {
+        play.plans("a", &[])?.request();
+        play.observer.turns.after_input(0, 1, &play.observer.operations)
+    }),
     (Rule::RefusedWhileBusy, "an undo during a compaction", |play| {
         play.started("a")?;
         let request = play.send("session/undo_compaction", json!({}));

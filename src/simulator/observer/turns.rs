@@ -37,6 +37,8 @@ pub struct Turns {
     ending: Ending,
     /// Whether the log is lost.
     lost: bool,
+    /// The log came back, and no turn has begun since.
+    before_turn: bool,
     /// Stops the index that is being built.
     index: Option<Stop>,
 }
@@ -70,6 +72,12 @@ impl Turns {
     pub fn log_is_back(&mut self, is_lost: bool) {
         self.written = None;
         self.lost |= is_lost;
+        self.before_turn = true;
+    }
+
+    /// A turn begins.
+    pub fn begins(&mut self) {
+        self.before_turn = false;
     }
 
     /// Work is given to the log.
@@ -131,7 +139,9 @@ impl Turns {
     /// An input was handled. Behind it so many commands wait for their turn, and so many contexts for an end.
     pub fn after_input(&self, waiting: usize, held: usize, operations: &Operations) -> Verdict {
         let busy = operations.busy();
-        require(held == 0 || busy.is_some() || operations.log_is_out(), Rule::HeldContext, || {
+        // A compaction that was cancelled before its start ends with the turn behind the log's return.
+        let ends = operations.log_is_out() || self.before_turn && operations.is_planned();
+        require(held == 0 || busy.is_some() || ends, Rule::HeldContext, || {
             format!("{held} contexts wait, and nothing runs")
         })?;
         require(!self.lost || busy.is_none(), Rule::LostLogEnds, || format!("{busy:?} goes on without a log"))?;

@@ -266,7 +266,7 @@ impl Play {
         self.observer.feeds(&Input::Log(None, facts));
     }
 
-    pub fn plans(&mut self, operation: &str, entries: &[Arc<Entry>]) -> Verdict {
+    pub fn plans(&mut self, operation: &str, entries: &[Arc<Entry>]) -> Result<Stop, Violation> {
         let core = self.core();
         let state = core.state();
         let request = PlanRequest {
@@ -278,8 +278,10 @@ impl Play {
             keep_recent_tokens: None,
             initiator: Initiator::User,
         };
-        let order = PlanOrder { id: operation.into(), request, method: None, stop: Stop::default() };
-        self.effect(Effect::Start(Box::new(Job::Plan(order))))
+        let stop = Stop::default();
+        let order = PlanOrder { id: operation.into(), request, method: None, stop: stop.clone() };
+        self.effect(Effect::Start(Box::new(Job::Plan(order))))?;
+        Ok(stop)
     }
 
     pub fn core_of(disk: &Disk) -> Core {
