@@ -51,23 +51,46 @@ fn whys(answer: &Value) -> Vec<String> {
     rejected.iter().map(|it| it["why"].as_str().expect("a reason").to_owned()).collect()
 }
 
-/// A degenerate answer is refused twice, the second time although the request said why; another model's is taken.
-fn refused_for(format: Format, name: &str, step: Step, why: &str) {
-    let (bad, other) = (Provider::start(format), Provider::start(Format::OpenAiChat));
-    bad.otherwise(step);
-    other.otherwise(good_model);
-    let (mut daemon, session, path) = session(&two(&bad, &other, format), &plain(20));
-    let answer = compact(&mut daemon, &session, json!({}));
-    assert_eq!(answer["result"]["method"], "llm", "{name}: {answer:#}");
-    assert_eq!(answer["result"]["model"]["id"], "other", "{name}");
-    let whys = whys(&answer);
-    assert!(whys.len() == 2 && whys.iter().all(|it| it.contains(why)), "{format:?} {name}: {why}, but {whys:?}");
-    assert_eq!(answer["result"]["rejected"][0]["model"]["id"], "bad");
-    let asked = bad.asked();
-    assert_eq!(asked.len(), 2, "{name}");
-    assert!(!asked[0].text().contains("could not be used"));
-    assert!(asked[1].text().contains(&format!("could not be used: {}", whys[0])), "{name}: {}", asked[1].text());
-    nowhere(&mut daemon, &session, &path);
+/// A daemon whose first model is bad, with a session for each bad answer.
+struct Scene {
+    format: Format,
+    bad: Provider,
+    /// Its model is good.
+    _other: Provider,
+    daemon: Daemon,
+    messages: Vec<Value>,
+    sessions: usize,
+}
+
+impl Scene {
+    fn new(format: Format) -> Self {
+        let (bad, other) = (Provider::start(format), Provider::start(Format::OpenAiChat));
+        other.otherwise(good_model);
+        let home = Home::new();
+        home.settings(&two(&bad, &other, format));
+        Self { format, bad, _other: other, daemon: Daemon::at(home), messages: plain(20), sessions: 0 }
+    }
+
+    /// A degenerate answer is refused twice, the second time although the request said why; another model's is taken.
+    fn refused_for(&mut self, name: &str, step: Step, why: &str) {
+        self.bad.otherwise(step);
+        self.sessions += 1;
+        let path = session_of(&self.daemon.home, &format!("s{}", self.sessions), &self.messages);
+        let session = self.daemon.load(&path);
+        let before = self.bad.asked().len();
+        let answer = compact(&mut self.daemon, &session, json!({}));
+        assert_eq!(answer["result"]["method"], "llm", "{name}: {answer:#}");
+        assert_eq!(answer["result"]["model"]["id"], "other", "{name}");
+        let whys = whys(&answer);
+        let format = self.format;
+        assert!(whys.len() == 2 && whys.iter().all(|it| it.contains(why)), "{format:?} {name}: {why}, but {whys:?}");
+        assert_eq!(answer["result"]["rejected"][0]["model"]["id"], "bad");
+        let asked = self.bad.asked().split_off(before);
+        assert_eq!(asked.len(), 2, "{name}");
+        assert!(!asked[0].text().contains("could not be used"));
+        assert!(asked[1].text().contains(&format!("could not be used: {}", whys[0])), "{name}: {}", asked[1].text());
+        nowhere(&mut self.daemon, &session, &path);
+    }
 }
 
 /// The refused text is neither in the file nor in the context.
@@ -142,23 +165,25 @@ fn degenerate() -> Vec<(&'static str, String, &'static str)> {
 fn what_is_no_summary_is_refused_for_its_own_reason() {
     let rows = degenerate();
     assert!(rows.len() >= 30);
+    let mut scenes = Format::ALL.map(Scene::new);
     for (at, (name, text, why)) in rows.into_iter().enumerate() {
-        refused_for(Format::ALL[at % 4], name, Step::answer(&text), why);
+        scenes[at % 4].refused_for(name, Step::answer(&text), why);
     }
 }
 
 #[test]
 fn what_an_answer_is_beside_its_text_is_refused_in_every_format() {
     for format in Format::ALL {
+        let mut scene = Scene::new(format);
         let fine = || Step::answer(&good(BAD));
-        refused_for(format, "empty", Step::empty(), "was empty");
-        refused_for(format, "thinking", Step::only_thinking(), "reasoning and no answer");
-        refused_for(format, "a call", Step::call("bash", json!({"command": BAD})), "called a tool");
-        refused_for(format, "a call behind it", fine().tool_call("bash", json!({"command": BAD})), "called a tool");
-        refused_for(format, "cut off", fine().stop(Stop::Length), "cut off by the output limit");
-        refused_for(format, "nothing but the limit", Step::empty().stop(Stop::Length), "cut off by the output limit");
-        refused_for(format, "filtered", fine().stop(Stop::Safety), "a refusal");
-        refused_for(format, "unwilling", fine().stop(Stop::Refusal), "a refusal");
+        scene.refused_for("empty", Step::empty(), "was empty");
+        scene.refused_for("thinking", Step::only_thinking(), "reasoning and no answer");
+        scene.refused_for("a call", Step::call("bash", json!({"command": BAD})), "called a tool");
+        scene.refused_for("a call behind it", fine().tool_call("bash", json!({"command": BAD})), "called a tool");
+        scene.refused_for("cut off", fine().stop(Stop::Length), "cut off by the output limit");
+        scene.refused_for("nothing but the limit", Step::empty().stop(Stop::Length), "cut off by the output limit");
+        scene.refused_for("filtered", fine().stop(Stop::Safety), "a refusal");
+        scene.refused_for("unwilling", fine().stop(Stop::Refusal), "a refusal");
     }
 }
 
