@@ -35,7 +35,7 @@ fn append(session: &str) -> (&'static str, Value) {
 fn a_load_behind_one_that_fails_and_a_close_opens_the_session() {
     let mut daemon = Daemon::start();
     let path = session_of(&daemon.home, "twice", &turns(1));
-    for _ in 0..60 {
+    for _ in 0..8 {
         let ids = together(
             &mut daemon,
             &[
@@ -81,7 +81,7 @@ fn requests_behind_a_load_that_fails_are_told_that_the_session_could_not_be_open
 fn a_session_that_is_open_is_closed_by_a_close_behind_a_load_of_its_path() {
     let mut daemon = Daemon::start();
     let path = session_of(&daemon.home, "again", &turns(1));
-    for _ in 0..100 {
+    for _ in 0..10 {
         daemon.load(&path);
         let ids = together(
             &mut daemon,
@@ -109,7 +109,7 @@ fn a_cancel_behind_a_load_that_fails_finds_nothing() {
     daemon.ok("session/close", of("failing"));
     for named in [json!({"path": path, "settings": wrong}), json!({"path": path, "settings": wrong, "readOnly": true})]
     {
-        for _ in 0..50 {
+        for _ in 0..5 {
             let ids = together(
                 &mut daemon,
                 &[
@@ -130,7 +130,7 @@ fn a_cancel_behind_a_load_that_fails_finds_nothing() {
 fn a_cancel_beside_a_close_is_answered() {
     let mut daemon = Daemon::start();
     let path = session_of(&daemon.home, "ending", &turns(1));
-    for _ in 0..100 {
+    for _ in 0..10 {
         daemon.load(&path);
         let ids = together(
             &mut daemon,
@@ -172,12 +172,19 @@ fn a_session_is_deleted_once() {
     daemon.ok("session/delete", json!({"sessionId": ephemeral}));
 }
 
-/// A daemon in which every look at this file takes a while, as on a network mount that does not answer.
-fn with_slow_file(home: Home, file: &Path, seconds: u32) -> Daemon {
-    let mut slow = Command::new("strace");
-    let delay = format!("inject=openat:delay_enter={}", seconds * 1_000_000);
-    slow.args(["-f", "-o", "/dev/null", "-e", "trace=openat", "-e", &delay, "-P"]).arg(file);
-    under(slow, home)
+/// A daemon in which no look at this file comes to an end, as on a network mount that does not answer.
+fn with_silent_file(home: Home, file: &Path) -> Daemon {
+    let mut silent = Command::new("strace");
+    // Longer than a test waits for an answer. With `-I 2` a signal ends strace and every delay.
+    silent.args(["-I", "2", "-f", "-o", "/dev/null", "-e", "trace=openat"]);
+    silent.args(["-e", "inject=openat:delay_enter=200000000", "-P"]).arg(file);
+    under(silent, home)
+}
+
+/// The file of `with_silent_file` answers from here on.
+fn let_it_answer(daemon: &Daemon) {
+    let killed = Command::new("kill").args(["-TERM", &daemon.pid().to_string()]).status();
+    assert!(killed.expect("kill runs").success());
 }
 
 /// A daemon that another program runs.
@@ -193,13 +200,17 @@ fn under(mut program: Command, home: Home) -> Daemon {
 #[test]
 fn a_load_whose_file_does_not_answer_holds_back_its_session_alone() {
     let home = Home::new();
-    let (slow, other) = (session_of(&home, "slow", &turns(1)), session_of(&home, "other", &turns(1)));
-    let third = session_of(&home, "third", &turns(1));
-    let mut daemon = with_slow_file(home, &slow, 2);
+    let mut first = Daemon::at(home);
+    let slow = first.ok("session/new", json!({"cwd": "/slow"}))["session"].clone();
+    first.end();
+    let home = std::mem::replace(&mut first.home, Home::new());
+    let (other, third) = (session_of(&home, "other", &turns(1)), session_of(&home, "third", &turns(1)));
+    let mut daemon = with_silent_file(home, Path::new(slow["path"].as_str().expect("a path")));
+    let slow = slow["sessionId"].as_str().expect("an id");
     daemon.load(&other);
-    let load = daemon.begin("session/load", json!({"path": slow, "readOnly": true}));
-    let behind = daemon.begin("session/status", of("slow"));
-    let again = daemon.begin("session/load", json!({"path": slow, "readOnly": true}));
+    let load = daemon.begin("session/load", json!({"sessionId": slow, "readOnly": true}));
+    let behind = daemon.begin("session/status", of(slow));
+    let again = daemon.begin("session/load", json!({"sessionId": slow, "readOnly": true}));
     // Open sessions, other paths and ids are served.
     let (method, params) = append("other");
     daemon.ok(method, params);
@@ -210,13 +221,14 @@ fn a_load_whose_file_does_not_answer_holds_back_its_session_alone() {
     daemon.ok("session/load", json!({"sessionId": fresh}));
     daemon.ok("session/close", of("other"));
     daemon.load(&other);
-    let compact = daemon.begin("session/compact", json!({"sessionId": "slow", "keepRecentTokens": 1}));
-    assert_eq!(daemon.ok("session/cancel", of("slow"))["cancelled"], json!([]));
+    let compact = daemon.begin("session/compact", json!({"sessionId": slow, "keepRecentTokens": 1}));
+    assert_eq!(daemon.ok("session/cancel", of(slow))["cancelled"], json!([]));
     assert_eq!(daemon.answer(compact).expect_err("cancelled")["data"]["code"], "request_cancelled");
     let answered = |frame: &Value| [load, behind, again].iter().any(|id| frame["id"] == *id);
-    assert!(!daemon.events.iter().any(answered), "the slow file was slow");
+    assert!(!daemon.events.iter().any(answered), "the file does not answer yet");
+    let_it_answer(&daemon);
     assert!(daemon.answer(load).is_ok());
-    assert_eq!(daemon.answer(behind).expect("it is open")["session"]["sessionId"], "slow");
+    assert_eq!(daemon.answer(behind).expect("it is open")["session"]["sessionId"], slow);
     assert!(daemon.answer(again).is_ok());
 }
 
@@ -253,12 +265,25 @@ fn a_new_session_is_no_news_however_slow_the_disk_is() {
 fn requests_for_nobody_wait_only_so_long_for_a_load_that_does_not_answer() {
     let home = Home::new();
     let slow = session_of(&home, "slow", &turns(1));
-    // Longer than a test waits for an answer.
-    let mut daemon = with_slow_file(home, &slow, 200);
+    let (other, third) = (session_of(&home, "other", &turns(1)), session_of(&home, "third", &turns(1)));
+    let mut daemon = with_silent_file(home, &slow);
+    daemon.load(&other);
     let load = daemon.begin("session/load", json!({"path": slow}));
-    assert_eq!(daemon.err("session/status", of("nobody"))["data"]["code"], "not_found");
-    assert!(!daemon.events.iter().any(|frame| frame["id"] == load), "the load is not decided");
+    let again = daemon.begin("session/load", json!({"path": slow}));
+    let behind = daemon.begin("session/status", of("nobody"));
+    // Open sessions and other paths are served.
+    let (method, params) = append("other");
+    daemon.ok(method, params);
+    daemon.load(&third);
+    daemon.ok("session/close", of("third"));
+    let early = |frame: &Value| [load, again].iter().any(|id| frame["id"] == *id);
+    assert!(!daemon.events.iter().any(early), "the load is not decided");
+    assert_eq!(daemon.answer(behind).expect_err("nobody")["data"]["code"], "not_found");
+    assert!(!daemon.events.iter().any(early), "the load is not decided");
     // From here on nothing waits for it.
     assert_eq!(daemon.err("session/delete", of("nobody"))["data"]["code"], "not_found");
-    assert!(!daemon.events.iter().any(|frame| frame["id"] == load));
+    assert!(!daemon.events.iter().any(early));
+    let_it_answer(&daemon);
+    assert!(daemon.answer(load).is_ok());
+    assert!(daemon.answer(again).is_ok());
 }

@@ -19,7 +19,7 @@ fn a_start_that_was_told_is_in_the_lock() {
     let home = Home::new();
     let path = session_of(&home, "noted", &turns(20));
     let mut slow = Command::new("strace");
-    slow.args(["-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=2000000"]);
+    slow.args(["-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=300000"]);
     let direct = command(&home);
     slow.arg(direct.get_program());
     slow.envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?))));
