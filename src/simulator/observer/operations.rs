@@ -31,6 +31,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 #[derive(Debug)]
 struct Open {
     id: OperationId,
+    /// The window that its start names. The plan is made for it.
+    window: u64,
     /// The request that is answered at the end.
     owner: Option<TicketNumber>,
     /// Retries whose end was not sent.
@@ -320,14 +322,18 @@ impl Operations {
             Some(_) => None,
             None => requests.waiting_for_compaction().next().map(|asked| asked.number),
         };
-        let manual = matches!(event, Event::CompactionStart { reason: Reason::Manual, .. });
-        require(!manual || owner.is_some() || self.answered.contains_key(&id), Rule::StartWasAsked, || {
-            format!("no answer has introduced {id:?}, and no request waits for it")
-        })?;
+        let Event::CompactionStart { reason, context_window: window, .. } = *event else {
+            return broken(Rule::StartedOnce, "a start of no compaction");
+        };
+        require(
+            reason != Reason::Manual || owner.is_some() || self.answered.contains_key(&id),
+            Rule::StartWasAsked,
+            || format!("no answer has introduced {id:?}, and no request waits for it"),
+        )?;
         self.planning.take_if(|it| it.id == id);
         self.owners.extend(owner.map(|owner| (id.clone(), owner)));
-        let open = Open { id: id.clone(), owner, retries: Vec::new(), given: None, announced: Vec::new(), usage: None };
-        self.open.push(open);
+        let (retries, announced) = (Vec::new(), Vec::new());
+        self.open.push(Open { id: id.clone(), window, owner, retries, given: None, announced, usage: None });
         Ok(id)
     }
 
@@ -440,9 +446,9 @@ impl Operations {
             format!("{changes:?} came between the plan of {id:?} and its entry")
         })?;
         let grew = above[..newer].iter().any(|entry| entry.in_context());
-        let window = usage.context_window.unwrap_or(u64::MAX);
-        require(grew || result.tokens_after <= window, Rule::CompactionFits, || {
-            format!("{id:?} leaves {} tokens in a window of {window}", result.tokens_after)
+        // The model may have become another one since.
+        require(grew || result.tokens_after <= open.window, Rule::CompactionFits, || {
+            format!("{id:?} leaves {} tokens in a window of {}", result.tokens_after, open.window)
         })
     }
 
