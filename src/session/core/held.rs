@@ -90,6 +90,14 @@ impl Held {
         self.feed(Input::Command(command, ticket));
     }
 
+    /// Sends a message to append.
+    pub fn append(&mut self, number: TicketNumber) {
+        let params = json!({"sessionId": "held", "messages": [{"role": "user", "content": "go on", "timestamp": 1}]});
+        let command = Command::Append(serde_json::from_value(params).expect("params"));
+        let ticket = self.ticket(number);
+        self.feed(Input::Command(command, ticket));
+    }
+
     /// The facts about the log.
     pub fn facts(&self) -> LogFacts {
         LogFacts::of(&*self.log)

@@ -107,8 +107,9 @@ impl Core {
             LogState::Fetching(_, command, ticket) => (None, Some((command, ticket))),
             LogState::Reading(_) | LogState::Ready(_) => (None, None),
         };
-        let Some(done) = done else { return self.log_is_lost() };
+        // The lock of a lost log still takes the record.
         self.record_running();
+        let Some(done) = done else { return self.log_is_lost() };
         match (done, write, fetching) {
             (LogDone::Wrote { appended, path, undone }, Some(write), None) => self.wrote(appended, path, undone, write),
             (LogDone::Woke(path), None, None) => self.woke(path),

@@ -446,7 +446,7 @@ impl Operations {
             format!("{changes:?} came between the plan of {id:?} and its entry")
         })?;
         let grew = above[..newer].iter().any(|entry| entry.in_context());
-        // The model may have become another one since.
+        // The window of the session may have changed since: another model was stored, or a window was learned.
         require(grew || result.tokens_after <= open.window, Rule::CompactionFits, || {
             format!("{id:?} leaves {} tokens in a window of {}", result.tokens_after, open.window)
         })

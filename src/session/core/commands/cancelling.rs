@@ -128,7 +128,6 @@ mod tests {
         session::{
             core::{
                 Input, Over,
-                command::Command,
                 held::{Held, answer, job, outcomes},
             },
             effects::Effect,
@@ -137,7 +136,6 @@ mod tests {
         },
         summary::model::writer::Step,
     };
-    use serde_json::json;
 
     fn write(effects: Vec<Effect>) -> Option<LogWork> {
         effects.into_iter().find_map(|effect| match effect {
@@ -151,9 +149,7 @@ mod tests {
         let mut held = Held::new();
         held.compact(1);
         assert!(matches!(job(held.feed(Input::Turn)), Job::Plan(_)));
-        let params = json!({"sessionId": "held", "messages": [{"role": "user", "content": "go on", "timestamp": 1}]});
-        let ticket = held.ticket(2);
-        held.feed(Input::Command(Command::Append(serde_json::from_value(params).expect("params")), ticket));
+        held.append(2);
         let work = write(held.feed(Input::Turn));
         let ticket = held.ticket(3);
         let cancelled = held.feed(Input::Cancel(None, ticket));
@@ -202,6 +198,23 @@ mod tests {
         let facts = held.facts();
         assert_eq!(outcomes(&held.feed(Input::Log(done, facts))), [Outcome::Completed]);
         assert_eq!(outcomes(&held.feed(Input::Turn)), [Outcome::Cancelled]);
+    }
+
+    #[test]
+    fn the_end_of_a_compaction_is_recorded_in_the_lock_of_a_log_that_is_lost() {
+        let mut held = Held::new();
+        held.compact(1);
+        let Job::Plan(order) = job(held.feed(Input::Turn)) else { unreachable!("a compaction is planned first") };
+        let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
+        job(held.feed(Input::Planned(order.id, Ok(PlanMade { planned, candidates: Vec::new() }))));
+        held.append(2);
+        assert!(write(held.feed(Input::Turn)).is_some());
+        let ticket = held.ticket(3);
+        assert_eq!(outcomes(&held.feed(Input::Cancel(None, ticket))), [Outcome::Cancelled]);
+        let facts = held.facts();
+        let effects = held.feed(Input::Log(None, facts));
+        assert!(effects.iter().any(|effect| matches!(effect, Effect::Record(open) if open.is_empty())));
+        assert_eq!(held.core.over(), Over::Yes);
     }
 
     #[test]
