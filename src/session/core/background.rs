@@ -42,8 +42,10 @@ pub(super) struct IndexWait {
 pub(super) enum IndexBuild {
     #[default]
     No,
-    /// A job builds it, or the log adds its rest.
+    /// A job builds it.
     Running,
+    /// The log is out with its rest.
+    Rest,
     /// It was built while the log was out, and is taken when the log is back.
     Made(Box<Indexed>),
 }
@@ -113,7 +115,7 @@ impl Core {
             IndexBuilt::Made(_) if matches!(self.ending, Ending::Now(_)) => None,
             IndexBuilt::Made(indexed) => match self.state.history().rest_of(indexed) {
                 Some(rest) => {
-                    self.index.build = IndexBuild::Running;
+                    self.index.build = IndexBuild::Rest;
                     return self.log_out(LogWork::Index(Box::new(rest)), LogState::Reading);
                 }
                 None => Some(Failure::Cancelled),
@@ -282,10 +284,14 @@ impl Core {
 mod tests {
     use super::*;
     use crate::{
+        log::sealed::Blocking,
         protocol::SessionEntries,
-        session::core::{
-            Input,
-            held::{Held, answer, job},
+        session::{
+            core::{
+                Input, Over,
+                held::{Held, answer, job, log_work},
+            },
+            jobs,
         },
     };
     use serde_json::json;
@@ -303,5 +309,29 @@ mod tests {
         let effects = held.feed(Input::Indexed(IndexBuilt::Lost));
         assert_eq!(answer(&effects, 1), Some("internal".into()));
         assert!(matches!(ask(&mut held, 2), Job::Index(..)));
+    }
+
+    #[test]
+    fn a_request_is_answered_whose_index_is_lost_with_the_log() {
+        let blocking = Blocking::is_allowed_here();
+        let mut held = Held::indexed_below(0);
+        let params = serde_json::from_value(json!({"sessionId": "held", "branch": "all"})).expect("params");
+        let ticket = held.ticket(1);
+        held.feed(Input::Command(Command::call::<SessionEntries>(params), ticket));
+        let Job::Index(work, stop) = job(held.feed(Input::Turn)) else { unreachable!("it needs the index") };
+        let built = jobs::index(work, &stop, &blocking);
+        held.append(2);
+        let work = log_work(held.feed(Input::Turn)).expect("a write");
+        let done = work.run(&mut *held.log, &blocking);
+        let facts = held.facts();
+        held.feed(Input::Log(Some(done), facts));
+        assert!(
+            matches!(log_work(held.feed(Input::Indexed(built))), Some(LogWork::Index(_))),
+            "the index lacks a line"
+        );
+        let facts = held.facts();
+        let effects = held.feed(Input::Log(None, facts));
+        assert_eq!(answer(&effects, 1), Some("internal".into()));
+        assert_eq!(held.core.over(), Over::Yes);
     }
 }

@@ -8,7 +8,7 @@ use crate::{
         core::{Core, Input, Moment, command::Command},
         effects::{Answer, Effect, Sent, Ticket, TicketNumber},
         jobs::Job,
-        log_work::LogFacts,
+        log_work::{LogFacts, LogWork},
         state::{SessionData, State},
     },
     settings::{Layers, layers::Source, trust::Trust},
@@ -120,6 +120,14 @@ pub fn outcomes(effects: &[Effect]) -> Vec<Outcome> {
         _ => None,
     };
     effects.iter().filter_map(outcome).collect()
+}
+
+/// The work that the log was given.
+pub fn log_work(effects: Vec<Effect>) -> Option<LogWork> {
+    effects.into_iter().find_map(|effect| match effect {
+        Effect::Log(work) => Some(work),
+        _ => None,
+    })
 }
 
 /// The job that was started.

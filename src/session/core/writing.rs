@@ -17,6 +17,7 @@ use crate::{
     session::{
         core::{
             Append, Core, LogState, Write,
+            background::IndexBuild,
             commands::{append, entries},
             work::Work,
         },
@@ -142,6 +143,8 @@ impl Core {
         }
         if let Some(indexed) = self.index.build.take_made() {
             self.indexed(IndexBuilt::Made(indexed));
+        } else if matches!(self.index.build, IndexBuild::Rest) {
+            self.indexed(IndexBuilt::Lost);
         }
     }
 

@@ -128,21 +128,14 @@ mod tests {
         session::{
             core::{
                 Input, Over,
-                held::{Held, answer, job, outcomes},
+                held::{Held, answer, job, log_work, outcomes},
             },
             effects::Effect,
             jobs::{Job, PlanMade},
-            log_work::{LogDone, LogWork},
+            log_work::LogDone,
         },
         summary::model::writer::Step,
     };
-
-    fn write(effects: Vec<Effect>) -> Option<LogWork> {
-        effects.into_iter().find_map(|effect| match effect {
-            Effect::Log(work) => Some(work),
-            _ => None,
-        })
-    }
 
     #[test]
     fn a_compaction_that_was_cancelled_during_a_write_ends_before_the_session_does() {
@@ -150,7 +143,7 @@ mod tests {
         held.compact(1);
         assert!(matches!(job(held.feed(Input::Turn)), Job::Plan(_)));
         held.append(2);
-        let work = write(held.feed(Input::Turn));
+        let work = log_work(held.feed(Input::Turn));
         let ticket = held.ticket(3);
         let cancelled = held.feed(Input::Cancel(None, ticket));
         let named = answer(&cancelled, 3).expect("a cancel is answered immediately");
@@ -177,7 +170,7 @@ mod tests {
         let Job::Draft(order) = job(held.feed(Input::Planned(order.id, Ok(made)))) else { unreachable!("a draft") };
         let draft = crate::compaction::ladder::extracted(order.plan, &order.settings.settings, None, &|| false);
         held.feed(Input::Drafted(order.id, Ok(draft.unwrap_or_else(|_| unreachable!("it fits")))));
-        assert!(write(held.feed(Input::Turn)).is_some());
+        assert!(log_work(held.feed(Input::Turn)).is_some());
         held.compact(2);
         let ticket = held.ticket(3);
         let cancelled = held.feed(Input::Cancel(None, ticket));
@@ -194,7 +187,7 @@ mod tests {
         assert!(answer(&again, 4).is_some() && outcomes(&again).is_empty());
         let effects = held.feed(Input::Turn);
         assert!(outcomes(&effects).is_empty() && answer(&effects, 2).is_none());
-        let done = write(effects).map(|work| work.run(&mut *held.log, &Blocking::is_allowed_here()));
+        let done = log_work(effects).map(|work| work.run(&mut *held.log, &Blocking::is_allowed_here()));
         let facts = held.facts();
         assert_eq!(outcomes(&held.feed(Input::Log(done, facts))), [Outcome::Completed]);
         assert_eq!(outcomes(&held.feed(Input::Turn)), [Outcome::Cancelled]);
@@ -208,7 +201,7 @@ mod tests {
         let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
         job(held.feed(Input::Planned(order.id, Ok(PlanMade { planned, candidates: Vec::new() }))));
         held.append(2);
-        assert!(write(held.feed(Input::Turn)).is_some());
+        assert!(log_work(held.feed(Input::Turn)).is_some());
         let ticket = held.ticket(3);
         assert_eq!(outcomes(&held.feed(Input::Cancel(None, ticket))), [Outcome::Cancelled]);
         let facts = held.facts();
