@@ -231,7 +231,7 @@ impl Observer {
     /// An input goes into the core.
     pub fn feeds(&mut self, input: &Input) {
         match input {
-            Input::Command(_, ticket) => self.turns.reached(ticket.number(), &self.requests),
+            Input::Command(_, ticket) => self.turns.reached(ticket.number(), &self.requests, self.indexed),
             Input::Cancel(_, ticket) => self.cancels.reaches(ticket.number(), &self.requests, &self.operations),
             Input::RequestCancelled(request) => {
                 self.cancels.reaches(*request, &self.requests, &self.operations);
@@ -406,9 +406,8 @@ impl Observer {
     }
 
     fn held(&self, asked: &Asked) -> Verdict {
-        let waits = asked.method == "session/context" && asked.params["wait"] == true;
         let runs = self.operations.running();
-        require(!waits || runs.is_none(), Rule::HeldContext, || {
+        require(!asked.waits_as_context() || runs.is_none(), Rule::HeldContext, || {
             format!("request {} is answered while {runs:?} runs", asked.number)
         })
     }
@@ -417,7 +416,7 @@ impl Observer {
     fn sees_appends(&self, asked: &Asked) -> Verdict {
         // Not a compaction: a cancel answers it out of turn.
         let reads = matches!(asked.method, "session/context" | "session/status" | "session/usage" | "session/entries");
-        if !reads || !self.indexed {
+        if !reads || !self.indexed || self.turns.is_from_before_index(asked.number) {
             return Ok(());
         }
         let waiting = self.requests.append_before(asked.number);

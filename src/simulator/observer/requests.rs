@@ -26,6 +26,11 @@ impl Asked {
     pub fn waits_for_compaction(&self) -> bool {
         self.method == "session/compact" && self.params["wait"] == true && self.params["dryRun"] != true
     }
+
+    /// Whether it is a request for the context that is answered behind the compaction that runs.
+    pub fn waits_as_context(&self) -> bool {
+        self.method == "session/context" && self.params["wait"] == true
+    }
 }
 
 /// The requests of a life of a session.

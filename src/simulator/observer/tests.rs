@@ -190,6 +190,14 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         let request = play.send("session/usage", json!({}));
         play.answer(request, &json!({}))
     }),
+    (Rule::AnswersSeeAppends, "a context that waits and came behind the index overtakes an append", |play| {
+        play.disk.index_at_once(1 << 20);
+        play.append("x")?;
+        play.done()?;
+        play.send("session/append", json!({"messages": [{"role": "user", "content": "x"}]}));
+        let request = play.reaches("session/context", json!({"wait": true}));
+        play.answer(request, &json!({"messages": [], "entryIds": []}))
+    }),
     (Rule::StatusAnswer, "a status that was not published", |play| {
         let request = play.send("session/status", json!({}));
         play.answer(request, &json!({"session": {"status": {"type": "compacting"}}, "operations": []}))

@@ -34,6 +34,8 @@ pub struct Turns {
     written: Option<TicketNumber>,
     /// Requests that were cancelled before their turn.
     cancelled: BTreeSet<TicketNumber>,
+    /// Contexts with `wait` that came before the index. They wait for no append that waits for the index.
+    before_index: BTreeSet<TicketNumber>,
     ending: Ending,
     /// Whether the log is lost.
     lost: bool,
@@ -45,12 +47,20 @@ pub struct Turns {
 
 impl Turns {
     /// A request reaches the core.
-    pub fn reached(&mut self, number: TicketNumber, requests: &Requests) {
+    pub fn reached(&mut self, number: TicketNumber, requests: &Requests, is_indexed: bool) {
         self.newest = self.newest.max(number);
+        if !is_indexed && requests.open(number).is_some_and(Asked::waits_as_context) {
+            self.before_index.insert(number);
+        }
         let closes = requests.open(number).is_some_and(|asked| asked.method == "session/close");
         if closes && matches!(self.ending, Ending::No) {
             self.ending = Ending::Close;
         }
+    }
+
+    /// Whether a request may have had its turn before the index was there, and waited for the end of a compaction since.
+    pub fn is_from_before_index(&self, number: TicketNumber) -> bool {
+        self.before_index.contains(&number)
     }
 
     /// The session is told to end now.
@@ -178,7 +188,6 @@ fn waits(asked: &Asked) -> bool {
         | "session/configure" => true,
         "settings/set" => asked.params["scope"] == "session",
         "session/compact" => asked.params["dryRun"] != true,
-        "session/context" => asked.params["wait"] == true,
-        _ => false,
+        _ => asked.waits_as_context(),
     }
 }
