@@ -7,37 +7,7 @@ use crate::{
     wire::{Peer, command},
 };
 use serde_json::{Value, json};
-use std::{
-    fs,
-    io::Write,
-    process::{Command, Stdio},
-};
-
-/// The client sees the start as soon as the plan is made; the lock is told when the write that is out has come back.
-#[test]
-fn a_start_that_was_told_is_in_the_lock() {
-    let home = Home::new();
-    let path = session_of(&home, "noted", &turns(20));
-    let mut slow = Command::new("strace");
-    slow.args(["-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=300000"]);
-    let direct = command(&home);
-    slow.arg(direct.get_program());
-    slow.envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let mut peer = Peer::of(slow);
-    peer.ok("initialize", json!({}));
-    peer.ok("session/load", json!({"path": path}));
-    let compact = json!({"sessionId": "noted", "keepRecentTokens": 100}).to_string();
-    let append = json!({"sessionId": "noted", "messages": [user("meanwhile")]}).to_string();
-    let frames = [peer.request("session/compact", &compact).1, peer.request("session/append", &append).1];
-    peer.write(frames.concat().as_bytes());
-    while peer.events("compaction_start").next().is_none() {
-        assert!(peer.hear());
-    }
-    let id = peer.events("compaction_start").next().expect("it is there")["operationId"].clone();
-    let lock = fs::read_to_string(path.with_extension("jsonl.lock")).expect("the lock is held");
-    let lock: Value = serde_json::from_str(&lock).expect("JSON");
-    assert_eq!(lock["operation"]["operationId"], id);
-}
+use std::{fs, io::Write, process::Stdio};
 
 /// The session is told to end when it is idle before what was held behind its load has been handed to it.
 #[test]
@@ -53,7 +23,7 @@ fn what_was_sent_behind_a_load_is_answered_at_the_end_of_stdin() {
             "{{\"id\":{id},\"method\":\"session/context\",\"params\":{{\"sessionId\":\"last\"}}}}\n"
         ));
     }
-    for run in 0..50 {
+    for run in 0..10 {
         let mut child = command(&home).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
         child.stdin.take().expect("a pipe").write_all(asked.as_bytes()).expect("the daemon reads");
         let out = String::from_utf8(child.wait_with_output().expect("an end").stdout).expect("text");
