@@ -303,7 +303,7 @@ fn tokens_of(path: &Path) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn every_message_on_a_path_is_kept_or_covered(steps in prop::collection::vec(step(), 1..120)) {

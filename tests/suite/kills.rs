@@ -247,7 +247,7 @@ fn settle(told: &mut Told, home: &Home, tally: &mut Tally) {
 fn a_daemon_that_is_killed_keeps_every_promise_it_made() {
     let home = Home::new();
     let seed = number("ABRIDGED_SEED", 3);
-    let kills = number("ABRIDGED_KILLS", 15);
+    let kills = number("ABRIDGED_KILLS", 6);
     let mut dice = Dice::new(seed);
     let mut tally = Tally::default();
     let mut told = Told::fresh(&home);

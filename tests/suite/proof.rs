@@ -537,7 +537,7 @@ fn conserved(active: &[Value], picture: &Picture) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: number("ABRIDGED_PROOF_CASES", 16) as u32,
+        cases: number("ABRIDGED_PROOF_CASES", 6) as u32,
         max_shrink_iters: 60,
         // A failure prints its steps. The time of a kill is not repeated by a seed.
         failure_persistence: None,
