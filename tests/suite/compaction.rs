@@ -449,20 +449,6 @@ fn closing_a_session_ends_what_runs_in_it() {
 }
 
 #[test]
-fn the_end_of_the_daemon_ends_what_runs_with_its_event() {
-    let mut daemon = Daemon::start();
-    let path = large_session(&daemon.home);
-    let session = daemon.load(&path);
-    daemon.ok("session/compact", json!({"sessionId": session}));
-    let (status, took) = daemon.end();
-    assert!(status.success());
-    assert!(took.as_millis() < 2_500, "{took:?}");
-    let kinds = daemon.kinds();
-    assert_eq!(kinds.iter().filter(|kind| *kind == "compaction_start").count(), 1);
-    assert_eq!(kinds.iter().filter(|kind| *kind == "compaction_end").count(), 1);
-}
-
-#[test]
 fn a_context_that_nothing_makes_small_enough_is_told_and_left_alone() {
     let mut daemon = Daemon::start();
     let settings = exact(json!({"models": [{"provider": "p", "id": "tiny", "contextWindow": 1_000}]}));
