@@ -91,7 +91,9 @@ impl Core {
     /// Whether compactions that were cancelled before their starts may start and end now. While the log is out a start
     /// cannot be recorded. A compaction whose write was too late is still open when the log is back, and is written first.
     pub(in crate::session::core) fn may_end_cancelled(&self) -> bool {
-        self.listens() && !self.cancelled.is_empty() && self.work.operation().is_none()
+        self.listens()
+            && !self.cancelled.is_empty()
+            && self.work.operation().is_none_or(|operation| !operation.is_open())
     }
 
     /// Starts and ends the compactions that were cancelled before their starts.
