@@ -14,12 +14,14 @@ mod costs;
 mod counting;
 mod edit;
 #[cfg(test)]
-mod held;
+pub(super) mod held;
 mod idle;
 mod load;
 pub mod queue;
 pub mod relayer;
 mod result;
+#[cfg(test)]
+mod tests;
 mod work;
 mod writing;
 
@@ -317,10 +319,6 @@ impl Core {
     /// Whether the session is over.
     #[must_use]
     pub fn over(&self) -> Over {
-        // Costs are recorded before the session ends.
-        if !self.costs.is_empty() && self.work.is_none() && self.writable().is_ok() {
-            return Over::No;
-        }
         match self.ending {
             Ending::WhenIdle if self.is_idle() => Over::WithoutCommands,
             Ending::Now(_) if self.is_quiet() && self.index.build.is_none() && self.all_noted() => Over::Yes,

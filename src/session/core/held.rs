@@ -1,17 +1,28 @@
 //! A session whose log and jobs are in the hands of a test.
 
 use crate::{
-    conversation::entry::{Header, HeaderKind, VERSION},
-    log::{Log, memory::Disk},
+    ask::{purpose::Purpose, request::Update, spent::Spent},
+    compaction::{draft::Draft, ladder},
+    conversation::{
+        entry::{Header, HeaderKind, VERSION},
+        message::Usage,
+    },
+    log::{Log, memory::Disk, sealed::Blocking, store::Opened},
+    models::ModelRef,
     protocol::{events::Event, types::Outcome},
     session::{
-        core::{Core, Input, Moment, command::Command},
+        core::{
+            Core, Input, Moment,
+            command::{Command, SessionMethod},
+            edit::EditMethod,
+        },
         effects::{Answer, Effect, Sent, Ticket, TicketNumber},
-        jobs::Job,
+        jobs::{DraftOrder, Job, PlanMade, PlanOrder},
         log_work::{LogFacts, LogWork},
         state::{SessionData, State},
     },
     settings::{Layers, layers::Source, trust::Trust},
+    summary::model::writer::Step,
 };
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -23,52 +34,80 @@ pub struct Held {
     pub core: Core,
     /// The log.
     pub log: Box<dyn Log>,
+    /// The file.
+    pub disk: Disk,
     /// The time of the next input.
     pub at: Moment,
 }
 
+/// A line of a file.
+pub fn line(id: &str, parent: Option<&str>, kind: &str, fields: Value) -> String {
+    let mut line = json!({"type": kind, "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z"});
+    if let (Some(line), Value::Object(fields)) = (line.as_object_mut(), fields) {
+        line.extend(fields);
+    }
+    line.to_string()
+}
+
+/// A line with a message of a user.
+pub fn message(id: &str, parent: Option<&str>) -> String {
+    let text = "Look at src/parser/part.rs and mend what its test says. ".repeat(8);
+    line(id, parent, "message", json!({"message": {"role": "user", "content": text, "timestamp": 1}}))
+}
+
+/// 40 messages, `e0` to `e39`; `e0` has another one behind it that is on a branch of its own.
+pub fn messages() -> Vec<String> {
+    let first = [message("e0", None), message("branch", Some("e0"))];
+    let rest = (1..40).map(|at| message(&format!("e{at}"), Some(&format!("e{}", at - 1))));
+    first.into_iter().chain(rest).collect()
+}
+
+/// The messages, and a compaction behind them that keeps from `e10` on.
+pub fn compacted_messages() -> Vec<String> {
+    let fields = json!({"summary": "A parser was mended.", "firstKeptEntryId": "e10", "tokensBefore": 100});
+    messages().into_iter().chain([line("c1", Some("e39"), "compaction", fields)]).collect()
+}
+
 impl Held {
-    /// A session of 40 messages; the first has another one behind it that is on a branch of its own.
+    /// A session of these messages with its index.
     pub fn new() -> Self {
         Self::indexed_below(u64::MAX)
     }
 
     /// The same. Its index is made at the opening if the file has fewer than `bytes` bytes.
     pub fn indexed_below(bytes: u64) -> Self {
-        let text = "Look at src/parser/part.rs and mend what its test says. ".repeat(8);
-        let line = |id: &str, parent: Option<&str>| {
-            let message = json!({"role": "user", "content": text, "timestamp": 1});
-            let fields = json!({"type": "message", "id": id, "parentId": parent,
-                "timestamp": "2026-01-01T00:00:00.000Z", "message": message});
-            fields.to_string()
-        };
-        let ids: Vec<String> = (0..40).map(|at| format!("e{at}")).collect();
-        let lines = ids.iter().enumerate().map(|(at, id)| line(id, at.checked_sub(1).map(|at| ids[at].as_str())));
-        let lines: Vec<String> = lines
-            .take(1)
-            .chain([line("branch", Some("e0"))])
-            .chain(ids.iter().enumerate().skip(1).map(|(at, id)| line(id, Some(&ids[at - 1]))))
-            .collect();
-        let header = Header {
-            kind: HeaderKind::Session,
-            version: VERSION,
-            id: "held".into(),
-            timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
-            cwd: "/".to_owned(),
-            parent_session: None,
-            title: None,
-            rest: Map::new(),
-        };
-        let disk = Disk::new(header, &lines).expect("a disk");
-        disk.index_at_once(bytes);
+        Self::of(&messages(), bytes)
+    }
+
+    /// A session of these lines.
+    pub fn of(lines: &[String], indexed_below: u64) -> Self {
+        let disk = disk(lines, indexed_below);
         let opened = disk.open().expect("it opens");
+        Self::opened(disk, opened, SessionData::default(), None)
+    }
+
+    /// A session that is only read.
+    pub fn read_only() -> Self {
+        let disk = disk(&messages(), u64::MAX);
+        let opened = disk.open_read_only().expect("it opens");
+        Self::opened(disk, opened, SessionData::default(), None)
+    }
+
+    /// A session for which the client gave these data and this model when it opened it.
+    pub fn given(data: SessionData, model: ModelRef) -> Self {
+        let disk = disk(&messages(), u64::MAX);
+        let opened = disk.open().expect("it opens");
+        Self::opened(disk, opened, data, Some(model))
+    }
+
+    fn opened(disk: Disk, opened: Opened, given: SessionData, model: Option<ModelRef>) -> Self {
         let layers = Layers::of(vec![(Source::Global, json!({"tokens": {"estimator": "chars"}}))]);
-        let (given, trust) = (SessionData::default(), Trust::Trusted);
-        let state = State::new(opened.header, None, opened.title, opened.history, given, None, &layers, trust);
+        let trust = Trust::Trusted;
+        let state = State::new(opened.header, None, opened.title, opened.history, given, model, &layers, trust);
         let at = Moment { now: Instant::now(), wall: Timestamp::UNIX_EPOCH, awake_elsewhere: 0, tokenizer: false };
         let facts = LogFacts::of(&*opened.log);
         let state = state.expect("a state");
-        Self { core: Core::new(state, Vec::new(), facts, 1, &at), log: opened.log, at }
+        Self { core: Core::new(state, Vec::new(), facts, 1, &at), log: opened.log, disk, at }
     }
 
     /// Gives an input to the core and takes the effects.
@@ -77,31 +116,180 @@ impl Held {
         self.core.effects().take()
     }
 
+    /// The next unit of work.
+    pub fn turn(&mut self) -> Vec<Effect> {
+        self.feed(Input::Turn)
+    }
+
     /// The ticket of a request.
     pub fn ticket(&self, number: TicketNumber) -> Ticket {
         self.core.effects().ticket(number, Sent::Alone)
     }
 
-    /// Sends an extracted compaction.
-    pub fn compact(&mut self, number: TicketNumber) {
-        let params = json!({"sessionId": "held", "keepRecentTokens": 500, "wait": true, "method": "extractive"});
-        let command = Command::Compact(serde_json::from_value(params).expect("params"));
+    /// Sends a request.
+    pub fn send(&mut self, number: TicketNumber, command: Command) {
         let ticket = self.ticket(number);
         self.feed(Input::Command(command, ticket));
     }
 
+    /// Sends a request that writes nothing.
+    pub fn call<M: SessionMethod>(&mut self, number: TicketNumber, params: Value) {
+        self.send(number, Command::call::<M>(serde_json::from_value(of_session(params)).expect("params")));
+    }
+
+    /// Sends a request that writes entries.
+    pub fn edit<M: EditMethod>(&mut self, number: TicketNumber, params: Value) {
+        self.send(number, Command::edit::<M>(serde_json::from_value(of_session(params)).expect("params")));
+    }
+
     /// Sends a message to append.
     pub fn append(&mut self, number: TicketNumber) {
-        let params = json!({"sessionId": "held", "messages": [{"role": "user", "content": "go on", "timestamp": 1}]});
-        let command = Command::Append(serde_json::from_value(params).expect("params"));
+        self.append_with(number, json!({}));
+    }
+
+    /// Sends an append of one message with these other params.
+    pub fn append_with(&mut self, number: TicketNumber, params: Value) {
+        let mut params = of_session(params);
+        params["messages"] = json!([{"role": "user", "content": "go on", "timestamp": 1}]);
+        self.send(number, Command::Append(serde_json::from_value(params).expect("params")));
+    }
+
+    /// Sends an extracted compaction.
+    pub fn compact(&mut self, number: TicketNumber) {
+        let params = of_session(json!({"keepRecentTokens": 500, "wait": true, "method": "extractive"}));
+        self.send(number, Command::Compact(serde_json::from_value(params).expect("params")));
+    }
+
+    /// Sends a cancel of all that runs.
+    pub fn cancel(&mut self, number: TicketNumber) -> Vec<Effect> {
         let ticket = self.ticket(number);
-        self.feed(Input::Command(command, ticket));
+        self.feed(Input::Cancel(None, ticket))
+    }
+
+    /// Sends a compaction, and goes on until its draft is to be made.
+    pub fn begin_draft(&mut self, number: TicketNumber) -> DraftOrder {
+        self.compact(number);
+        let order = plan_order(self.turn());
+        let id = order.id.clone();
+        draft_order(self.feed(Input::Planned(id, Ok(plan(order)))))
+    }
+
+    /// Work on the log is done, and the log comes back.
+    pub fn back(&mut self, work: LogWork) -> Vec<Effect> {
+        let done = work.run(&mut *self.log, &Blocking::is_allowed_here());
+        let facts = self.facts();
+        self.feed(Input::Log(Some(done), facts))
+    }
+
+    /// The log comes back without a result.
+    pub fn lose_log(&mut self) -> Vec<Effect> {
+        let facts = self.facts();
+        self.feed(Input::Log(None, facts))
     }
 
     /// The facts about the log.
     pub fn facts(&self) -> LogFacts {
         LogFacts::of(&*self.log)
     }
+}
+
+fn disk(lines: &[String], indexed_below: u64) -> Disk {
+    let header = Header {
+        kind: HeaderKind::Session,
+        version: VERSION,
+        id: "held".into(),
+        timestamp: "2026-01-01T00:00:00.000Z".to_owned(),
+        cwd: "/".to_owned(),
+        parent_session: None,
+        title: None,
+        rest: Map::new(),
+    };
+    let disk = Disk::new(header, lines).expect("a disk");
+    disk.index_at_once(indexed_below);
+    disk
+}
+
+fn of_session(mut params: Value) -> Value {
+    params["sessionId"] = "held".into();
+    params
+}
+
+/// A plan as its job makes it, without a model.
+pub fn plan(order: PlanOrder) -> PlanMade {
+    let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
+    PlanMade { planned, candidates: Vec::new() }
+}
+
+/// A draft as its job makes it, without a model.
+pub fn draft(order: DraftOrder) -> Draft {
+    let draft = ladder::extracted(order.plan, &order.settings.settings, None, &|| false);
+    draft.unwrap_or_else(|_| unreachable!("it fits"))
+}
+
+/// The report of a draft on a cost.
+pub fn cost() -> Step {
+    let model = ModelRef { provider: "scripted".to_owned(), id: "writer".to_owned() };
+    let usage = Usage { input: 10, output: 1, cache_read: 0, cache_write: 0, total: 11 };
+    Step::Request(Purpose::Compaction, Update::Spent(Spent { purpose: Purpose::Compaction, model, usage }))
+}
+
+/// The events that were sent.
+pub fn events(effects: &[Effect]) -> impl Iterator<Item = &Event> {
+    effects.iter().filter_map(|effect| match effect {
+        Effect::Emit(_, event) => Some(event),
+        _ => None,
+    })
+}
+
+/// The titles of the notices that were sent.
+pub fn notices(effects: &[Effect]) -> Vec<&str> {
+    let mut titles = Vec::new();
+    for event in events(effects) {
+        if let Event::Notice { title, .. } = event {
+            titles.push(title.as_str());
+        }
+    }
+    titles
+}
+
+/// The numbers of `usage_updated` that were sent.
+pub fn usages(effects: &[Effect]) -> usize {
+    events(effects).filter(|event| matches!(event, Event::UsageUpdated { .. })).count()
+}
+
+/// The requests that were answered, in order.
+pub fn answered(effects: &[Effect]) -> Vec<TicketNumber> {
+    let number = |effect: &Effect| match effect {
+        Effect::Answer(number, _) => Some(*number),
+        _ => None,
+    };
+    effects.iter().filter_map(number).collect()
+}
+
+/// The work that was given to the log.
+pub fn log_work(effects: Vec<Effect>) -> Option<LogWork> {
+    effects.into_iter().find_map(|effect| match effect {
+        Effect::Log(work) => Some(work),
+        _ => None,
+    })
+}
+
+/// The types of the entries of an append that was given to the log, or an empty list.
+pub fn written(work: Option<&LogWork>) -> Vec<String> {
+    match work {
+        Some(LogWork::Append(work)) => work.entries.iter().map(|entry| entry.kind.clone()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn plan_order(effects: Vec<Effect>) -> PlanOrder {
+    let Job::Plan(order) = job(effects) else { unreachable!("a compaction is planned first") };
+    order
+}
+
+fn draft_order(effects: Vec<Effect>) -> DraftOrder {
+    let Job::Draft(order) = job(effects) else { unreachable!("a plan leads to a draft") };
+    order
 }
 
 /// The answer of a request: its result, or the code of its error.
@@ -120,14 +308,6 @@ pub fn outcomes(effects: &[Effect]) -> Vec<Outcome> {
         _ => None,
     };
     effects.iter().filter_map(outcome).collect()
-}
-
-/// The work that the log was given.
-pub fn log_work(effects: Vec<Effect>) -> Option<LogWork> {
-    effects.into_iter().find_map(|effect| match effect {
-        Effect::Log(work) => Some(work),
-        _ => None,
-    })
 }
 
 /// The job that was started.

@@ -2,7 +2,7 @@
 
 use crate::{
     log::history::History,
-    session::core::{Core, Ending, Moment},
+    session::core::{Core, Moment},
 };
 use std::time::{Duration, Instant};
 
@@ -93,7 +93,7 @@ impl Core {
     /// The next work of an idle session.
     fn idle_work(&self, awake_elsewhere: u64) -> Option<IdleWork> {
         let history = self.state.history();
-        if !self.is_quiet() || history.source().is_none() || !matches!(self.ending, Ending::No) {
+        if !self.is_quiet() || history.source().is_none() {
             return None;
         }
         if history.index().is_none() {

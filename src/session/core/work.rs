@@ -99,12 +99,14 @@ impl Work {
         }
     }
 
-    /// Whether the client cancelled the request that waits for it, and it can be stopped.
+    /// Whether the client cancelled the request that waits for it.
     pub fn request_cancelled(&self) -> bool {
         match self {
-            Self::None | Self::Committing(_) => false,
+            Self::None => false,
             Self::Planning(request) | Self::Planned(request, _) => request.ticket.cancelled(),
-            Self::Drafting(operation) | Self::Drafted(operation, _) => operation.request_cancelled(),
+            Self::Drafting(operation) | Self::Drafted(operation, _) | Self::Committing(operation) => {
+                operation.request_cancelled()
+            }
         }
     }
 }

@@ -363,13 +363,15 @@ impl Core {
 mod tests {
     use super::*;
     use crate::{
-        protocol::types::Outcome,
+        models::ModelRef,
+        protocol::{SessionConfigure, SessionContext, SessionEntry, types::Outcome},
         session::{
             core::{
                 Input, Over,
-                held::{Held, answer, job, outcomes},
+                held::{Held, answer, cost, job, line, log_work, message, messages, outcomes, written},
             },
             jobs::{Job, PlanMade},
+            state::SessionData,
         },
     };
     use serde_json::json;
@@ -418,5 +420,97 @@ mod tests {
         assert_eq!(outcomes(&effects), [Outcome::Cancelled]);
         assert_eq!(answer(&effects, 3), None, "it waits for its write");
         assert!(held.feed(Input::Turn).iter().any(|effect| matches!(effect, Effect::Log(LogWork::Append(_)))));
+    }
+
+    #[test]
+    fn an_end_during_a_write_is_recorded_behind_it() {
+        let mut held = Held::new();
+        held.begin_draft(1);
+        held.append(2);
+        let work = log_work(held.turn()).expect("a write");
+        let cancelled = held.cancel(3);
+        assert_eq!(outcomes(&cancelled), [Outcome::Cancelled]);
+        let records = |effects: &[Effect]| -> Vec<usize> {
+            let record = |effect: &Effect| match effect {
+                Effect::Record(operations) => Some(operations.len()),
+                _ => None,
+            };
+            effects.iter().filter_map(record).collect()
+        };
+        assert!(records(&cancelled).is_empty(), "the lock is with the writer");
+        assert_eq!(records(&held.back(work)), [0]);
+    }
+
+    #[test]
+    fn costs_whose_write_has_to_be_repeated_are_written() {
+        let mut held = Held::new();
+        let order = held.begin_draft(1);
+        held.feed(Input::Reported(order.id, cost()));
+        held.cancel(2);
+        let work = log_work(held.turn()).expect("a write");
+        held.disk.append_as_another(&message("other", Some("e39"))).expect("an entry");
+        held.back(work);
+        let work = log_work(held.turn());
+        assert_eq!(written(work.as_ref()), ["usage"]);
+        held.back(work.expect("a write"));
+        assert!(held.core.load().is_empty());
+    }
+
+    #[test]
+    fn a_context_that_needs_the_index_during_a_write_has_it_built_behind_the_write() {
+        let mut held = Held::indexed_below(0);
+        held.begin_draft(1);
+        held.call::<SessionContext>(2, json!({"leafEntryId": "branch", "wait": true}));
+        held.turn();
+        held.append(3);
+        let work = log_work(held.turn()).expect("a write");
+        assert!(answer(&held.cancel(4), 2).is_none());
+        assert!(matches!(job(held.back(work)), Job::Index(..)));
+    }
+
+    #[test]
+    fn entries_that_arrived_right_before_a_write_are_known() {
+        let mut held = Held::new();
+        held.append(1);
+        let work = log_work(held.turn()).expect("a write");
+        held.disk.race(format!("{}\n", message("raced", Some("e39"))).as_bytes());
+        held.back(work);
+        held.call::<SessionEntry>(2, json!({"entryId": "raced"}));
+        assert!(held.turn().iter().any(|effect| matches!(effect, Effect::Read(2, _))));
+    }
+
+    #[test]
+    fn values_that_are_stored_replace_those_that_the_client_gave() {
+        let model = |name: &str| ModelRef { provider: "a".to_owned(), id: name.to_owned() };
+        let given = SessionData { system_prompt: Some("be kind".to_owned()), ..SessionData::default() };
+        let mut held = Held::given(given, model("given"));
+        held.edit::<SessionConfigure>(1, json!({"model": model("stored"), "systemPrompt": "be brief"}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        let state = held.core.state();
+        assert_eq!(state.model(state.path()), Some(model("stored")));
+        assert_eq!(state.data().system_prompt.as_deref(), Some("be brief"));
+    }
+
+    #[test]
+    fn texts_that_other_programs_lack_are_written_on_the_path_alone() {
+        let pin = line("p1", Some("e39"), "custom", json!({"customType": "abridged.pin", "data": {"entryId": "e2"}}));
+        let fields = json!({"summary": "A parser was mended.", "firstKeptEntryId": "e30", "tokensBefore": 100});
+        let compaction = line("c1", Some("p1"), "compaction", fields);
+        let lines: Vec<String> = messages().into_iter().chain([pin, compaction]).collect();
+        let appended = |params| {
+            let mut held = Held::of(&lines, u64::MAX);
+            held.append_with(1, params);
+            let work = log_work(held.turn()).expect("a write");
+            match work {
+                LogWork::Fetch(_) => {
+                    held.back(work);
+                    written(log_work(held.turn()).as_ref())
+                }
+                work => written(Some(&work)),
+            }
+        };
+        assert_eq!(appended(json!({})), ["message", "custom_message"]);
+        assert_eq!(appended(json!({"parentEntryId": "branch"})), ["message"]);
     }
 }

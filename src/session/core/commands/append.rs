@@ -195,6 +195,14 @@ pub fn failed_answer(entry: &Entry) -> Option<FailedAnswer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        conversation::entry::CARRIED,
+        session::{
+            core::held::{Held, line, log_work, message},
+            log_work::LogWork,
+        },
+    };
+    use serde_json::json;
 
     #[test]
     fn a_clients_bytes_are_kept_where_they_are_right() {
@@ -211,5 +219,20 @@ mod tests {
         assert_eq!(path, "content[0].text");
         let deep = format!(r#"{{"role":"user","content":"x","details":{}{}}}"#, "[".repeat(500), "]".repeat(500));
         assert!(form(&deep).is_err());
+    }
+
+    #[test]
+    fn an_append_behind_an_entry_goes_behind_the_lines_for_other_programs() {
+        let text = json!({"customType": CARRIED, "content": "a text", "display": false, "details": {"entryId": "e0"}});
+        let lines = [
+            message("e0", None),
+            message("e1", Some("e0")),
+            line("carried", Some("e1"), "custom_message", text),
+            message("e2", Some("carried")),
+        ];
+        let mut held = Held::of(&lines, u64::MAX);
+        held.append_with(1, json!({"parentEntryId": "e1"}));
+        let Some(LogWork::Append(work)) = log_work(held.turn()) else { unreachable!("it is written") };
+        assert_eq!(work.entries[0].parent, Some("carried".into()));
     }
 }

@@ -22,14 +22,10 @@ impl CommandMethod for SessionClose {
 impl Core {
     /// Ends the session. Running work is cancelled. The ticket is answered when the file is closed.
     pub(in crate::session::core) fn leave(&mut self, ticket: Ticket) {
-        let mut tickets = vec![ticket];
-        if let Ending::Now(before) = &mut self.ending {
-            tickets.append(before);
-        }
         if !planted(Fault::CloseWaits) {
             self.stop_running(None);
         }
         self.reads.stop.request();
-        self.ending = Ending::Now(tickets);
+        self.ending = Ending::Now(vec![ticket]);
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         request::{PlanRequest, Planned},
     },
     conversation::{
-        entry::{self, Entry},
+        entry::{self, Body, Entry},
         mirroring,
     },
     ids::{EntryId, OperationId},
@@ -213,7 +213,8 @@ impl Core {
         }
         let path = self.state.path();
         let covered = draft.plan.path();
-        let grew = path.grew_from(covered) && path.compaction() == covered.compaction();
+        let cleared = |entry: &Arc<Entry>| matches!(entry.body, Body::ResetBoundary);
+        let grew = path.grew_from(covered) && !path[covered.len()..].iter().any(cleared);
         if !(grew || planted(Fault::ChangedPathCovered) && path.len() >= covered.len()) {
             let leaf = self.state.visible_leaf();
             return self.finish(operation, End::Failed(Failure::ContentModified { leaf }));
@@ -363,5 +364,53 @@ fn send_update(operation: &mut Operation, purpose: Purpose, update: Update) {
             operation.retry_ends(purpose.into(), attempt, failure.as_ref());
         }
         (Update::Begins | Update::Delta(_) | Update::Complete | Update::Spent(_), _) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        protocol::types::Outcome,
+        session::core::{
+            Input,
+            held::{Held, compacted_messages, cost, draft, line, log_work, message, messages, outcomes, written},
+        },
+    };
+    use serde_json::json;
+
+    #[test]
+    fn the_cost_of_a_cancelled_draft_is_recorded() {
+        let mut held = Held::new();
+        let order = held.begin_draft(1);
+        assert_eq!(outcomes(&held.cancel(2)), [Outcome::Cancelled]);
+        held.feed(Input::Reported(order.id, cost()));
+        assert_eq!(written(log_work(held.turn()).as_ref()), ["usage"]);
+    }
+
+    #[test]
+    fn a_draft_is_not_written_over_a_context_that_was_cleared() {
+        let more = [message("f0", Some("c1")), message("f1", Some("f0")), message("f2", Some("f1"))];
+        let compacted = compacted_messages().into_iter().chain(more).collect();
+        for (lines, leaf) in [(messages(), "e39"), (compacted, "f2")] {
+            let mut held = Held::of(&lines, u64::MAX);
+            let order = held.begin_draft(1);
+            held.disk.append_as_another(&line("cleared", Some(leaf), "reset_boundary", json!({}))).expect("an entry");
+            held.feed(Input::FileTouched);
+            let work = log_work(held.turn()).expect("a read");
+            held.back(work);
+            held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+            assert_eq!(outcomes(&held.turn()), [Outcome::Failed], "behind {leaf}");
+        }
+    }
+
+    #[test]
+    fn a_cancel_before_a_write_is_repeated_ends_the_compaction() {
+        let mut held = Held::new();
+        let order = held.begin_draft(1);
+        held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        let work = log_work(held.turn()).expect("a write");
+        held.disk.append_as_another(&message("other", Some("e39"))).expect("an entry");
+        assert!(outcomes(&held.back(work)).is_empty());
+        assert_eq!(outcomes(&held.cancel(2)), [Outcome::Cancelled]);
     }
 }

@@ -168,3 +168,23 @@ fn room_for(state: &State, more: u64, param: &str) -> Result<(), Failure> {
     );
     Err(Failure::params(param, what))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::core::held::{Held, answer, log_work};
+
+    #[test]
+    fn an_entry_is_pinned_once() {
+        let mut held = Held::new();
+        let pin = |held: &mut Held, number| {
+            held.edit::<SessionPin>(number, json!({"entryId": "e5"}));
+            held.turn()
+        };
+        let work = log_work(pin(&mut held, 1)).expect("a write");
+        assert_eq!(answer(&held.back(work), 1), Some(json!({"entryId": "e5"})));
+        let effects = pin(&mut held, 2);
+        assert_eq!(answer(&effects, 2), Some(json!({"entryId": "e5"})));
+        assert!(log_work(effects).is_none());
+    }
+}
