@@ -500,3 +500,101 @@ impl Drop for Shell {
 fn send(messages: &mpsc::UnboundedSender<Message>, message: Message) {
     let _ = messages.send(message);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ask::{access::ModelAccess, routes::Routes},
+        ids::EntryId,
+        log::{Access, Appended, Grown, Stats, Unfinished, error::StoreError},
+        models::windows::Windows,
+        protocol::SessionCompact,
+        session::{
+            core::{command::CommandMethod as _, held::messages},
+            handle, open,
+        },
+        settings::Layers,
+        wire::{caller::Caller, rpc::Service, transport::Chosen},
+    };
+    use serde_json::{Value, json};
+    use std::{fs, sync::Mutex};
+
+    /// The log of a file. Its appends panic.
+    #[derive(Debug)]
+    struct Panicking {
+        log: Box<dyn Log>,
+        /// The numbers of operations that the lock was given.
+        records: Arc<Mutex<Vec<usize>>>,
+    }
+
+    impl Log for Panicking {
+        fn access(&self) -> Access {
+            self.log.access()
+        }
+
+        fn append(&mut self, _: &[String], _: Option<&EntryId>) -> Result<Appended, StoreError> {
+            panic!("an append of a test")
+        }
+
+        fn catch_up(&mut self, leaf: Option<&EntryId>) -> Result<Grown, StoreError> {
+            self.log.catch_up(leaf)
+        }
+
+        fn may_have_grown(&self) -> bool {
+            self.log.may_have_grown()
+        }
+
+        fn end(&self) -> u64 {
+            self.log.end()
+        }
+
+        fn record(&mut self, operations: Vec<Unfinished>) {
+            self.records.lock().expect("a list").push(operations.len());
+            self.log.record(operations);
+        }
+
+        fn stats(&self) -> Stats {
+            self.log.stats()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_log_whose_append_panicked_records_the_end_of_its_compaction() {
+        let home = tempfile::tempdir().expect("a folder");
+        let file = home.path().join("session.jsonl");
+        let header = json!({"type": "session", "version": 3, "id": "held", "timestamp": "2026-01-01T00:00:00.000Z",
+            "cwd": "/"});
+        let lines: Vec<String> = [header.to_string()].into_iter().chain(messages()).collect();
+        fs::write(&file, format!("{}\n", lines.join("\n"))).expect("a file");
+        let params = serde_json::from_value(json!({"path": file})).expect("params");
+        let mut opened = open::load(&file, params, home.path(), &Layers::of(Vec::new()))
+            .unwrap_or_else(|failure| unreachable!("it opens: {failure}"));
+        let records = Arc::new(Mutex::new(Vec::new()));
+        opened.log = Box::new(Panicking { log: opened.log, records: records.clone() });
+
+        let outbox = Arc::new(Outbox::new());
+        let caller = Arc::new(Caller::new(outbox.clone()));
+        let access = ModelAccess::of(Routes::new(caller.clone()), Windows::in_memory());
+        let (handle, inbox) = handle::mailbox(Shared::new(access));
+        let mut service = Service::new(Arc::new(handle), outbox.clone(), caller, |_| Ok(()));
+        service.method::<SessionCompact>(|handle, params, reply| {
+            let id = params.session_id.clone();
+            handle.send(&id, Mail::Command(SessionCompact::command(params), reply));
+        });
+        let params = json!({"sessionId": "held", "keepRecentTokens": 500, "method": "extractive", "wait": true});
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "session/compact", "params": params});
+        service.frame(request.to_string().as_bytes());
+        run(opened, Form::Loaded, inbox, outbox.clone()).await;
+
+        outbox.close();
+        let mut written = Vec::new();
+        outbox.write_to(&mut written, &Chosen::default());
+        let frames = String::from_utf8(written).expect("text");
+        let frames = frames.lines().map(|frame| serde_json::from_str::<Value>(frame).expect("JSON"));
+        let answers: Vec<Value> = frames.filter(|frame| frame["id"] == 1).collect();
+        assert_eq!(answers.len(), 1);
+        assert_eq!(answers[0]["result"]["outcome"], "failed");
+        assert_eq!(*records.lock().expect("a list"), [1, 0], "its start, and its end behind the panic");
+    }
+}
