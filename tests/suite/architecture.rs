@@ -318,6 +318,7 @@ const PROOF: &str = "Blocking::is_allowed_here";
 /// disk is in memory.
 const BLOCKING: &[&str] = &[
     "log/loading",
+    "session/core/held",
     "session/recording/replay",
     "session/shell",
     "simulator/observer/tests/play",

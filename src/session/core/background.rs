@@ -284,12 +284,13 @@ impl Core {
 mod tests {
     use super::*;
     use crate::{
-        log::sealed::Blocking,
         protocol::{SessionEntries, SessionPin},
         session::{
             core::{
                 Input, Over,
-                held::{Held, answer, answered, compacted_messages, events, job, log_work, message, notices, usages},
+                held::{
+                    Held, answer, answered, built, compacted_messages, events, job, log_work, message, notices, usages,
+                },
             },
             log_work::LogDone,
         },
@@ -302,11 +303,6 @@ mod tests {
     fn asks_for_all(held: &mut Held, number: u64) -> Job {
         held.call::<SessionEntries>(number, json!({"branch": "all"}));
         job(held.turn())
-    }
-
-    fn built(job: Job) -> Input {
-        let Job::Index(work, stop) = job else { unreachable!("an index is built") };
-        Input::Indexed(crate::session::jobs::index(work, &stop, &Blocking::is_allowed_here()))
     }
 
     fn is_ready(effects: &[Effect]) -> bool {

@@ -17,7 +17,7 @@ use crate::{
             edit::EditMethod,
         },
         effects::{Answer, Effect, Sent, Ticket, TicketNumber},
-        jobs::{DraftOrder, Job, PlanMade, PlanOrder},
+        jobs::{self, DraftOrder, Job, PlanMade, PlanOrder},
         log_work::{LogFacts, LogWork},
         state::{SessionData, State},
     },
@@ -212,6 +212,12 @@ fn disk(lines: &[String], indexed_below: u64) -> Disk {
 fn of_session(mut params: Value) -> Value {
     params["sessionId"] = "held".into();
     params
+}
+
+/// The result of a job that builds an index.
+pub fn built(job: Job) -> Input {
+    let Job::Index(work, stop) = job else { unreachable!("an index is built") };
+    Input::Indexed(jobs::index(work, &stop, &Blocking::is_allowed_here()))
 }
 
 /// A plan as its job makes it, without a model.

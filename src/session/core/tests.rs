@@ -3,8 +3,8 @@
 use super::{
     Input, Over,
     held::{
-        Held, answer, answered, compacted_messages, cost, draft, events, job, log_work, message, outcomes, usages,
-        written,
+        Held, answer, answered, built, compacted_messages, cost, draft, events, job, log_work, message, outcomes,
+        usages, written,
     },
 };
 use crate::{
@@ -97,11 +97,10 @@ fn a_finish_behind_a_close_leaves_the_close_its_answer() {
 fn a_session_that_finishes_answers_the_commands_that_wait_for_its_index() {
     let mut held = Held::indexed_below(0);
     held.call::<SessionEntries>(1, json!({"branch": "all"}));
-    let Job::Index(work, stop) = job(held.turn()) else { unreachable!("an index is built") };
+    let index = job(held.turn());
     held.feed(Input::Finish);
     assert_eq!(held.core.over(), Over::No);
-    let built = crate::session::jobs::index(work, &stop, &crate::log::sealed::Blocking::is_allowed_here());
-    held.feed(Input::Indexed(built));
+    held.feed(built(index));
     assert!(held.turn().iter().any(|effect| matches!(effect, Effect::Read(1, _))));
     held.feed(Input::Answered);
     assert_eq!(held.core.over(), Over::WithoutCommands);
