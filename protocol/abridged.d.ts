@@ -630,6 +630,8 @@ export type Next =
       reason: string;
       /** Whether the client repeats the turn afterwards. */
       willRetry: boolean;
+      /** Whether the session continues without input afterwards. */
+      willContinue: boolean;
     };
 
 /** Params of `session/context`. */
@@ -923,6 +925,8 @@ export type CompactAnswer =
       result?: CompactionResult | null;
       /** Error of a failed operation. */
       error?: ErrorData | null;
+      /** Reason of a skipped operation. */
+      skippedReason?: string | null;
     }
   /** With `dryRun`: the plan. */
   | {

@@ -1,15 +1,12 @@
 //! The fullness of a session: the provider's last report if it still holds, or else an estimate.
 
 use super::{
-    Decision, Facts,
     calibrations::Expected,
     meter::{Anchor, Meter, Since},
-    plan,
 };
 use crate::{
     conversation::{
         instructions::Instructions,
-        path::Path,
         tokens::{Scale, calibration::Fit},
     },
     models::{self, Budget, ModelRef, SaidBy},
@@ -141,18 +138,6 @@ impl Fullness {
     #[must_use]
     pub fn auto(&self) -> bool {
         self.compaction.enabled && self.compaction.strategy != Strategy::Off
-    }
-
-    /// The decision of the threshold for this path.
-    #[must_use]
-    pub fn decision(&self, path: &Path) -> Decision {
-        super::at_threshold(&Facts {
-            context_tokens: self.context_tokens,
-            budget: self.budget,
-            auto: self.auto(),
-            undone: path.has_undo(),
-            anything_new: plan::anything_new(path),
-        })
     }
 }
 

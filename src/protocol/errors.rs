@@ -104,6 +104,18 @@ pub enum Nothing {
     BelowHalfThreshold,
 }
 
+impl Nothing {
+    /// The name on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AlreadyCompacted => "already_compacted",
+            Self::TooShort => "too_short",
+            Self::BelowHalfThreshold => "below_half_threshold",
+        }
+    }
+}
+
 impl Failure {
     /// Invalid params at `path`.
     pub fn params(path: impl Into<String>, what: impl Into<String>) -> Self {
@@ -177,11 +189,7 @@ impl Failure {
                 json!({ "operationId": operation_id, "kind": kind })
             }
             Self::Locked { pid, .. } => json!({ "pid": pid }),
-            Self::NothingToCompact(reason) => json!({ "reason": match reason {
-                Nothing::AlreadyCompacted => "already_compacted",
-                Nothing::TooShort => "too_short",
-                Nothing::BelowHalfThreshold => "below_half_threshold",
-            } }),
+            Self::NothingToCompact(reason) => json!({ "reason": reason.name() }),
             Self::ContextOverflow(floor) => json!({
                 "floor": { "system": floor.system, "tools": floor.tools, "pins": floor.pins, "latestTurn": floor.latest_turn },
                 "contextWindow": floor.window,

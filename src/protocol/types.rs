@@ -459,6 +459,8 @@ pub enum Next {
         reason: String,
         /// Whether the client repeats the turn afterwards.
         will_retry: bool,
+        /// Whether the session continues without input afterwards.
+        will_continue: bool,
     },
 }
 

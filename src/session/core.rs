@@ -7,6 +7,7 @@
 //! No command is handled while the log is out: an answer sees every append before it, and appends that arrive meanwhile
 //! become the next write together.
 
+mod automatic;
 mod background;
 pub mod command;
 pub mod commands;
@@ -35,7 +36,7 @@ use super::{
 };
 use crate::{
     ask::access::ModelAccess,
-    compaction::draft::Draft,
+    compaction::{decide::Rest, draft::Draft},
     conversation::entry::{Entry, Stamps},
     ids::{OperationId, SessionId},
     log::{Access, Unfinished, sealed::Blocking},
@@ -118,6 +119,8 @@ pub struct Moment {
 enum LogState {
     /// It is here, and work may be given to it.
     Ready(LogFacts),
+    /// It is here. The answers of a write wait until its entries are counted, because a compaction seems to be due.
+    Counting(LogFacts, Vec<Append>),
     /// It is out with a write.
     Writing(LogFacts, Write),
     /// It is out with a read.
@@ -200,6 +203,8 @@ pub struct Core {
     changes: FileChanges,
     idle: Idle,
     counting: Counting,
+    /// An automatic compaction that did not complete.
+    rest: Option<Rest>,
     ending: Ending,
     /// The usage that was sent last.
     sent_usage: Usage,
@@ -239,6 +244,7 @@ impl Core {
             changes: FileChanges::default(),
             idle: Idle::new(at.now),
             counting: Counting::default(),
+            rest: None,
             ending: Ending::No,
             stamps: Stamps::seeded(seed, at.wall),
             now: at.now,
@@ -353,6 +359,7 @@ impl Core {
     fn log_facts(&self) -> &LogFacts {
         match &self.log {
             LogState::Ready(facts)
+            | LogState::Counting(facts, _)
             | LogState::Writing(facts, _)
             | LogState::Reading(facts)
             | LogState::Fetching(facts, ..) => facts,

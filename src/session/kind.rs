@@ -28,6 +28,13 @@ impl OperationKind {
     }
 }
 
+impl OperationKind {
+    /// The error of this operation for a person.
+    fn failed(self, failure: &Failure) -> String {
+        if self.is_automatic() { format!("Auto-compaction failed: {failure}") } else { failure.to_string() }
+    }
+}
+
 /// The name of a compaction in the lock, in answers and in errors.
 const COMPACTION: &str = "compaction";
 
@@ -90,8 +97,8 @@ impl Kind for OperationKind {
                 result: ended.end.product().cloned(),
                 new_session_id: None,
                 error: failure.map(Failure::data),
-                error_message: failure.map(ToString::to_string),
-                skipped_reason: None,
+                error_message: failure.map(|failure| self.failed(failure)),
+                skipped_reason: ended.end.skipped().map(str::to_owned),
                 will_retry: false,
                 will_continue: false,
                 duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
@@ -113,6 +120,7 @@ impl Kind for OperationKind {
                 outcome: end.outcome(),
                 result: end.product().cloned(),
                 error: end.failure().map(Failure::data),
+                skipped_reason: end.skipped().map(str::to_owned),
             },
         }
     }

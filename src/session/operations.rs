@@ -15,7 +15,7 @@ use crate::{
     ids::OperationId,
     log::Unfinished,
     protocol::{
-        errors::Failure,
+        errors::{Failure, Nothing},
         events::{Event, RetrySource, Severity},
         types::{Cancelled, Outcome, RunningOperation, Status, StatusKind, Usage},
     },
@@ -67,6 +67,8 @@ pub enum End<P> {
     Cancelled,
     /// It failed.
     Failed(Failure),
+    /// There was nothing to do.
+    Skipped(Nothing),
 }
 
 impl<P> End<P> {
@@ -76,12 +78,18 @@ impl<P> End<P> {
             Self::Completed(_) => Outcome::Completed,
             Self::Cancelled => Outcome::Cancelled,
             Self::Failed(_) => Outcome::Failed,
+            Self::Skipped(_) => Outcome::Skipped,
         }
     }
 
     /// The product of a completed operation.
     pub fn product(&self) -> Option<&P> {
         if let Self::Completed(product) = self { Some(product) } else { None }
+    }
+
+    /// The reason of a skipped operation, as the protocol names it.
+    pub fn skipped(&self) -> Option<&'static str> {
+        if let Self::Skipped(nothing) = self { Some(nothing.name()) } else { None }
     }
 
     /// The error of a failed operation.

@@ -52,8 +52,12 @@ pub enum Rule {
     NoDefect,
     /// An answer introduces an id before an event names it.
     AnswerIntroduces,
-    /// A start event has a request that asked for it.
+    /// A start event has a request that asked for it, or an answer whose `next` names it.
     StartWasAsked,
+    /// An operation that `next` names runs when the input is done.
+    NextRuns,
+    /// An operation that `next` names begins over the threshold, and only with automatic compaction.
+    NextIsDue,
     /// An answer that waits for the end of an operation follows the end and agrees with it.
     WaitingAnswer,
     /// A context that waits is answered when no operation runs, and then at once.
@@ -445,6 +449,7 @@ impl Observer {
                 let result = result();
                 self.usage.answered(&result);
                 self.requests.appended(&asked, &result, &self.file)?;
+                self.operations.named_next(&asked, &result)?;
             }
             "session/cancel" => self.cancels.answered(&asked, Some(&result()), &self.requests, &self.operations)?,
             "session/compact" => {

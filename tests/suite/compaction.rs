@@ -11,7 +11,7 @@ use std::{fs, path::PathBuf};
 
 /// The estimator of the peers, so that sizes in a test are exact.
 fn exact(extra: Value) -> Value {
-    let mut settings = json!({"tokens": {"estimator": "chars"}});
+    let mut settings = json!({"tokens": {"estimator": "chars"}, "compaction": {"enabled": false}});
     for (key, value) in extra.as_object().expect("an object") {
         settings[key] = value.clone();
     }
@@ -451,7 +451,8 @@ fn closing_a_session_ends_what_runs_in_it() {
 #[test]
 fn a_context_that_nothing_makes_small_enough_is_told_and_left_alone() {
     let mut daemon = Daemon::start();
-    let settings = exact(json!({"models": [{"provider": "p", "id": "tiny", "contextWindow": 1_000}]}));
+    let model = json!({"provider": "p", "id": "tiny", "contextWindow": 1_000});
+    let settings = exact(json!({"models": [model], "compaction": {"enabled": true}}));
     let new =
         json!({"cwd": "/project", "model": "p/tiny", "settings": settings, "systemPrompt": text_of(900, "rules")});
     let created = daemon.ok("session/new", new)["session"].clone();

@@ -236,6 +236,8 @@ fn what_changes_what_a_compaction_works_on_waits_for_its_end_and_the_rest_does_n
     let mut daemon = Daemon::start();
     let session = loaded(&mut daemon, "busy", 6);
     compact(&mut daemon, &session, 300);
+    let patch = json!({"compaction": {"enabled": false}});
+    daemon.ok("settings/set", json!({"scope": "session", "sessionId": session, "patch": patch}));
     append(&mut daemon, &session, &[user(&text_of(400_000, "slow"))]);
     let running = daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 1}));
     let label = daemon.begin("session/label", json!({"sessionId": session, "targetEntryId": "e1", "label": "here"}));

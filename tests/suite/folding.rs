@@ -53,7 +53,8 @@ fn window(provider: &Provider, format: Format, tokens: u64) -> String {
 fn model(provider: &Provider, format: Format, more: Value) -> String {
     let mut model = json!({"provider": "test", "id": "model", "api": format.api(), "baseUrl": provider.base_url()});
     model.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-    settings(provider, format, json!({"models": [model]}))
+    // The client asks for every compaction of these tests.
+    settings(provider, format, json!({"models": [model], "compaction": {"enabled": false}}))
 }
 
 /// So many whole turns; the last one has only begun, and is what is kept.

@@ -4,6 +4,7 @@
 
 mod architecture;
 mod asking;
+mod automatic;
 mod bounds;
 mod broken_files;
 mod browsing;

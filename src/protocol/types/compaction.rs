@@ -115,6 +115,9 @@ pub enum CompactAnswer {
         /// Error of a failed operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
+        /// Reason of a skipped operation.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        skipped_reason: Option<String>,
     },
     /// With `dryRun`: the plan.
     DryRun {

@@ -35,6 +35,9 @@ impl Core {
         if let Counting::Running(done) = std::mem::take(&mut self.counting) {
             self.count_except(&done);
         }
+        if self.appends_were_counted() {
+            return;
+        }
         if self.work.is_none() {
             self.send_usage(self.state.usage());
         }

@@ -32,6 +32,8 @@ pub(super) enum Work {
     Planning(Request),
     /// A plan waits until the write before it is done, because its start is recorded in the lock, which is with the writer.
     Planned(Request, Box<Result<PlanMade, Failure>>),
+    /// The plan of a compaction that no client asked for is being made. Its start was sent.
+    Preparing(Operation),
     /// A draft is being made.
     Drafting(Operation),
     /// A draft waits until the write before it is done.
@@ -56,9 +58,10 @@ impl Work {
         match self {
             Self::None => None,
             Self::Planning(request) | Self::Planned(request, _) => Some(&request.id),
-            Self::Drafting(operation) | Self::Drafted(operation, _) | Self::Committing(operation) => {
-                Some(&operation.id)
-            }
+            Self::Preparing(operation)
+            | Self::Drafting(operation)
+            | Self::Drafted(operation, _)
+            | Self::Committing(operation) => Some(&operation.id),
         }
     }
 
@@ -86,7 +89,10 @@ impl Work {
     /// The operation, if its start was sent.
     pub fn operation(&self) -> Option<&Operation> {
         match self {
-            Self::Drafting(operation) | Self::Drafted(operation, _) | Self::Committing(operation) => Some(operation),
+            Self::Preparing(operation)
+            | Self::Drafting(operation)
+            | Self::Drafted(operation, _)
+            | Self::Committing(operation) => Some(operation),
             Self::None | Self::Planning(_) | Self::Planned(..) => None,
         }
     }
@@ -104,7 +110,10 @@ impl Work {
         match self {
             Self::None => false,
             Self::Planning(request) | Self::Planned(request, _) => request.ticket.cancelled(),
-            Self::Drafting(operation) | Self::Drafted(operation, _) | Self::Committing(operation) => {
+            Self::Preparing(operation)
+            | Self::Drafting(operation)
+            | Self::Drafted(operation, _)
+            | Self::Committing(operation) => {
                 operation.request_cancelled()
             }
         }

@@ -8,11 +8,7 @@ use crate::{
     conversation::{context::others, entry::Entry, mirroring, path::Path},
     ids::OperationId,
     log::{Access, Appended, Placed, error::StoreError},
-    protocol::{
-        errors::Failure,
-        events::Event,
-        types::{AppendAnswer, Next},
-    },
+    protocol::{errors::Failure, events::Event, types::AppendAnswer},
     provider::overflow::{self, Meaning, Overflow},
     session::{
         core::{
@@ -106,7 +102,7 @@ impl Core {
         let (write, fetching) = match std::mem::replace(&mut self.log, LogState::Ready(facts)) {
             LogState::Writing(_, write) => (Some(write), None),
             LogState::Fetching(_, command, ticket) => (None, Some((command, ticket))),
-            LogState::Reading(_) | LogState::Ready(_) => (None, None),
+            LogState::Reading(_) | LogState::Ready(_) | LogState::Counting(..) => (None, None),
         };
         // The lock of a lost log still takes the record.
         self.record_running();
@@ -196,7 +192,7 @@ impl Core {
                 if planted(Fault::AppendsReversed) {
                     appends.reverse();
                 }
-                appends.into_iter().for_each(|append| self.appended(append));
+                self.appended(appends);
             }
             Write::Compaction { costs, entry, mirrors, draft } => {
                 self.compacted(&costs.entries, &entry, &mirrors, &draft.made, Ok(()));
@@ -252,24 +248,46 @@ impl Core {
         }
     }
 
-    fn appended(&mut self, Append { staged, ticket, .. }: Append) {
-        self.learn_from(&staged.entries);
-        self.count();
-        let usage = self.state.usage();
-        if planted(Fault::EventBeforeAnswer) {
-            staged.entries.iter().for_each(|entry| self.announce(entry, None));
+    /// Appends are on disk. Where a compaction seems to be due, the decision waits for counts.
+    fn appended(&mut self, appends: Vec<Append>) {
+        for append in &appends {
+            self.learn_from(&append.staged.entries);
         }
-        ticket.ok(&AppendAnswer {
-            entry_ids: staged.entries.iter().filter(|entry| !entry.is_marker()).map(|entry| entry.id.clone()).collect(),
-            leaf_entry_id: self.state.visible_leaf(),
-            usage: usage.clone(),
-            next: Next::None,
-        });
-        for entry in staged.entries.iter().skip(usize::from(planted(Fault::NotAnnounced))) {
-            self.announce(entry, None);
+        self.count();
+        if self.seems_due()
+            && let LogState::Ready(facts) = self.log
+        {
+            self.log = LogState::Counting(facts, appends);
+            return;
+        }
+        self.answer_appends(appends);
+    }
+
+    /// Answers appends that are on disk, announces their entries, and starts the maintenance that is due.
+    pub(super) fn answer_appends(&mut self, appends: Vec<Append>) {
+        let due = self.due_after(&appends);
+        let usage = self.state.usage();
+        let last = appends.len().saturating_sub(1);
+        for (at, Append { staged, ticket, .. }) in appends.into_iter().enumerate() {
+            if planted(Fault::EventBeforeAnswer) {
+                staged.entries.iter().for_each(|entry| self.announce(entry, None));
+            }
+            let visible = staged.entries.iter().filter(|entry| !entry.is_marker());
+            ticket.ok(&AppendAnswer {
+                entry_ids: visible.map(|entry| entry.id.clone()).collect(),
+                leaf_entry_id: self.state.visible_leaf(),
+                usage: usage.clone(),
+                next: self.next(due.as_ref().filter(|_| at == last)),
+            });
+            for entry in staged.entries.iter().skip(usize::from(planted(Fault::NotAnnounced))) {
+                self.announce(entry, None);
+            }
         }
         if !planted(Fault::UsageNotSent) {
             self.send_usage(usage);
+        }
+        if let Some(due) = due {
+            self.start_automatic(due);
         }
     }
 

@@ -65,6 +65,8 @@ pub struct Operations {
     planning: Option<Planning>,
     /// Requests that are answered at the end of an operation.
     owners: HashMap<OperationId, TicketNumber>,
+    /// Operations that `next` has named and that have not started.
+    next: Vec<OperationId>,
     /// Operations that the life before left in the lock, outer ones first.
     left_behind: Vec<OperationId>,
     /// Operations that were started before a crash and not ended.
@@ -99,6 +101,7 @@ impl Operations {
 
     /// The process dies.
     pub fn crashed(&mut self) {
+        self.next.clear();
         let owed = self.open.drain(..).map(|open| open.id);
         self.owed.extend(owed);
         // The process may die between an end and its record.
@@ -235,6 +238,22 @@ impl Operations {
         })
     }
 
+    /// An append was answered: its `next` names the operation that runs, or one that starts behind it.
+    pub fn named_next(&mut self, asked: &Asked, result: &Value) -> Verdict {
+        let Some(id) = result["next"]["operationId"].as_str().map(OperationId::from) else { return Ok(()) };
+        if self.is_open(&id) {
+            return Ok(());
+        }
+        let usage = &result["usage"];
+        let over = usage["contextTokens"].as_u64() > usage["thresholdTokens"].as_u64();
+        require(over && usage["autoCompaction"] == true, Rule::NextIsDue, || format!("{id:?} is due at {usage}"))?;
+        let ended = self.ended.contains_key(&id);
+        require(!ended, Rule::NextRuns, || format!("`next` of {} names {id:?}, which has ended", asked.number))?;
+        self.answered.insert(id.clone(), (asked.number, asked.sent));
+        self.next.push(id);
+        Ok(())
+    }
+
     /// `session/status` is answered.
     pub fn listed(&self, result: &Value) -> Verdict {
         let operations = result["operations"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -255,7 +274,10 @@ impl Operations {
             Job::Plan(order) => {
                 self.stops.push((order.id.clone(), order.stop.clone()));
                 self.plans.insert(order.id.clone(), ids(&order.request.path));
-                self.planning = Some(Planning { id: order.id.clone(), stop: order.stop.clone(), failed: false });
+                // The plan of an automatic compaction is made behind its start.
+                if !self.is_open(&order.id) {
+                    self.planning = Some(Planning { id: order.id.clone(), stop: order.stop.clone(), failed: false });
+                }
                 Ok(())
             }
             Job::Draft(order) => {
@@ -318,20 +340,20 @@ impl Operations {
         })?;
         let other = self.running();
         require(other.is_none(), Rule::OneCompaction, || format!("{id:?} starts while {other:?} runs"))?;
-        let owner = match self.answered.get(&id) {
-            Some(_) => None,
-            None => requests.waiting_for_compaction().next().map(|asked| asked.number),
-        };
         let Event::CompactionStart { reason, context_window: window, .. } = *event else {
             return broken(Rule::StartedOnce, "a start of no compaction");
         };
-        require(
-            reason != Reason::Manual || owner.is_some() || self.answered.contains_key(&id),
-            Rule::StartWasAsked,
-            || format!("no answer has introduced {id:?}, and no request waits for it"),
-        )?;
+        let manual = reason == Reason::Manual;
+        let owner = match self.answered.get(&id) {
+            None if manual => requests.waiting_for_compaction().next().map(|asked| asked.number),
+            _ => None,
+        };
+        require(owner.is_some() || self.answered.contains_key(&id), Rule::StartWasAsked, || {
+            format!("no answer has introduced {id:?}, and no request waits for it")
+        })?;
         self.planning.take_if(|it| it.id == id);
         self.owners.extend(owner.map(|owner| (id.clone(), owner)));
+        self.next.retain(|next| *next != id);
         let (retries, announced) = (Vec::new(), Vec::new());
         self.open.push(Open { id: id.clone(), window, owner, retries, given: None, announced, usage: None });
         Ok(id)
@@ -463,7 +485,7 @@ impl Operations {
             format!("a job runs for {:?}, which has ended", runs.map(|it| &it.0))
         })?;
         self.stops.retain(|(id, _)| !ended.contains_key(id));
-        Ok(())
+        require(self.next.is_empty(), Rule::NextRuns, || format!("{:?} never started", self.next))
     }
 
     /// Nothing runs.

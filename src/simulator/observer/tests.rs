@@ -90,6 +90,20 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.status(compacting(None))?;
         play.emit(Some("a"), start())
     }),
+    (Rule::NextRuns, "an append names an operation that does not start", |play| {
+        let request = play.send("session/append", json!({"messages": [{"role": "user", "content": "x"}]}));
+        let entry = play.says("x");
+        play.write(std::slice::from_ref(&entry))?;
+        play.answer(request, &appended_before(&entry, "a", 900))?;
+        play.announce(&entry, None)?;
+        play.done()
+    }),
+    (Rule::NextIsDue, "an append names an operation below the threshold", |play| {
+        let request = play.send("session/append", json!({"messages": [{"role": "user", "content": "x"}]}));
+        let entry = play.says("x");
+        play.write(std::slice::from_ref(&entry))?;
+        play.answer(request, &appended_before(&entry, "a", 800))
+    }),
     (Rule::WaitingAnswer, "the end is answered before it is sent", |play| {
         let request = play.send("session/compact", json!({"wait": true}));
         play.effect(Effect::Record(vec![unfinished("a")]))?;

@@ -53,7 +53,12 @@ impl Core {
             return;
         }
         self.operations.end_cancelled(cancelling, &self.sent_usage);
-        if self.work.operation().is_some_and(|operation| !operation.is_open()) && !planted(Fault::LateResult) {
+        if let Some(operation) = self.work.operation()
+            && !operation.is_open()
+            && !planted(Fault::LateResult)
+        {
+            let kind = operation.kind;
+            self.rests_after(&kind, &End::Cancelled);
             self.work = Work::None;
         }
         self.record_running();
@@ -101,8 +106,7 @@ impl Core {
         for Request { id, kind, params, ticket, stop } in std::mem::take(&mut self.cancelled) {
             let usage = self.state.usage();
             let opening = self.opening(kind, Place::Top(id), Asked::by(ticket, params.wait), usage, stop);
-            self.record(self.operations.unfinished_with(&opening));
-            let operation = self.operations.start(opening);
+            let operation = self.start_operation(opening);
             self.finish(operation, End::Cancelled);
         }
     }

@@ -62,7 +62,7 @@ impl Core {
         if let Err(failure) = self.may_compact(&params, dry_run) {
             return ticket.fail(&failure);
         }
-        let request = self.plan_request(&params);
+        let request = self.plan_request(params.keep_recent_tokens, params.initiator.unwrap_or(Initiator::User));
         let method = params.method;
         if dry_run {
             let stop = self.reads.stop.clone();
@@ -106,15 +106,19 @@ impl Core {
         }
     }
 
-    fn plan_request(&self, params: &CompactParams) -> PlanRequest {
+    pub(in crate::session::core) fn plan_request(
+        &self,
+        keep_recent_tokens: Option<u64>,
+        initiator: Initiator,
+    ) -> PlanRequest {
         let path = self.state.path().clone();
         let model = self.state.model(&path);
         PlanRequest {
             settings: self.state.settings().clone(),
             learned: model.as_ref().and_then(|model| self.state.learned.window(model)),
             instructions: self.state.instructions().clone(),
-            keep_recent_tokens: params.keep_recent_tokens,
-            initiator: params.initiator.unwrap_or(Initiator::User),
+            keep_recent_tokens,
+            initiator,
             path,
             model,
         }
@@ -125,6 +129,10 @@ impl Core {
         match self.work.take() {
             Work::Planning(request) if request.id == *id && self.listens() => self.begin(request, result),
             Work::Planning(request) if request.id == *id => self.work = Work::Planned(request, Box::new(result)),
+            Work::Preparing(operation) if operation.id == *id => match result {
+                Ok(made) => self.draft(operation, made, None),
+                Err(failure) => self.finish(operation, no_draft(failure)),
+            },
             other => self.work = other,
         }
     }
@@ -132,7 +140,7 @@ impl Core {
     /// Begins the compaction that was planned, or answers why there is no plan.
     pub(in crate::session::core) fn begin(&mut self, request: Request, result: Result<PlanMade, Failure>) {
         let Request { id, kind, params, ticket, stop } = request;
-        let PlanMade { planned: Planned { plan, fullness }, candidates } = match result {
+        let made = match result {
             Ok(made) => made,
             Err(failure) => {
                 ticket.fail(&failure);
@@ -140,16 +148,26 @@ impl Core {
             }
         };
         let asked = Asked::by(ticket, params.wait);
-        let opening = self.opening(kind, Place::Top(id.clone()), asked, Usage::from(&fullness), stop.clone());
-        // A start is recorded before it is sent.
+        let opening = self.opening(kind, Place::Top(id), asked, Usage::from(&made.planned.fullness), stop);
+        let operation = self.start_operation(opening);
+        self.draft(operation, made, params.instructions);
+    }
+
+    /// Starts an operation. A start is recorded before it is sent.
+    pub(in crate::session::core) fn start_operation(&mut self, opening: Opening<OperationKind, Ticket>) -> Operation {
         self.record(self.operations.unfinished_with(&opening));
-        let operation = self.operations.start(opening);
+        self.operations.start(opening)
+    }
+
+    /// Makes the draft of a plan.
+    fn draft(&mut self, operation: Operation, made: PlanMade, instructions: Option<String>) {
         operation.progress(Stage::Summarizing, 0, 1);
         // A compaction that was asked for has no deadline.
         let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
-        let deadline = kind.is_automatic().then_some(deadline);
+        let deadline = operation.kind.is_automatic().then_some(deadline);
+        let (id, stop, settings) = (operation.id.clone(), operation.stop.clone(), self.state.settings().clone());
         self.work = Work::Drafting(operation);
-        let (settings, instructions) = (self.state.settings().clone(), params.instructions);
+        let PlanMade { planned: Planned { plan, .. }, candidates } = made;
         self.start(Job::Draft(DraftOrder { id, plan, candidates, instructions, settings, deadline, stop }));
     }
 
@@ -184,8 +202,7 @@ impl Core {
                 self.work = Work::Drafted(operation, Box::new(draft));
                 return;
             }
-            Err(Failure::Cancelled) => End::Cancelled,
-            Err(failure) => End::Failed(failure),
+            Err(failure) => no_draft(failure),
         };
         self.finish(operation, end);
     }
@@ -319,6 +336,7 @@ impl Core {
             );
             notices.push(("The summary of a summary of a summary".to_owned(), detail));
         }
+        self.rests_after(&operation.kind, &end);
         operation.finish(end, &self.sent_usage, notices);
         self.record_running();
         self.answer_held();
@@ -328,6 +346,15 @@ impl Core {
         for (params, ticket) in std::mem::take(&mut self.held) {
             self.answer_context(params, ticket);
         }
+    }
+}
+
+/// The end of a compaction that has no draft.
+fn no_draft(failure: Failure) -> End<Box<CompactionResult>> {
+    match failure {
+        Failure::Cancelled => End::Cancelled,
+        Failure::NothingToCompact(nothing) => End::Skipped(nothing),
+        failure => End::Failed(failure),
     }
 }
 

@@ -325,6 +325,12 @@ pub fn appended(entry: &Entry) -> Value {
     json!({"entryIds": [entry.id], "leafEntryId": entry.id})
 }
 
+/// The same at this size, with an operation that follows.
+pub fn appended_before(entry: &Entry, next: &str, tokens: u64) -> Value {
+    json!({"entryIds": [entry.id], "leafEntryId": entry.id, "usage": usage(tokens),
+        "next": {"type": "maintenance", "operationId": next, "reason": "threshold"}})
+}
+
 pub fn retry() -> Event {
     Event::RetryStart {
         source: RetrySource::History,

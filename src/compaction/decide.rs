@@ -1,0 +1,328 @@
+//! The decision at a safe point: whether the context is compacted now, and why.
+//!
+//! The decision is a function of facts. The session asks it after each append, and `session/usage` shows the same answer
+//! as a sentence.
+
+use super::{gauge::Fullness, plan};
+use crate::{
+    conversation::{message::outline::Role, path::Path},
+    models::Budget,
+    settings::{CompactionSettings, Strategy},
+};
+use std::fmt;
+
+/// The facts of a decision.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts {
+    /// The size of the current context, in tokens.
+    pub context_tokens: u64,
+    /// The parts of the window.
+    pub budget: Budget,
+    /// Whether automatic compaction is on.
+    pub automatic: Automatic,
+    /// Whether a compaction on this path was undone. Automatic compaction is then off.
+    pub undone: bool,
+    /// Whether a message follows the last compaction.
+    pub anything_new: bool,
+    /// The turn at the leaf.
+    pub turn: Turn,
+    /// Whether the threshold acts between the calls of a turn.
+    pub mid_turn: bool,
+    /// An automatic compaction that did not complete.
+    pub rest: Option<Rest>,
+}
+
+/// Whether automatic compaction is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Automatic {
+    /// It is on.
+    On,
+    /// `compaction.enabled` is false, or `ABRIDGED_DISABLE_AUTOCOMPACT` is set.
+    Disabled,
+    /// `compaction.strategy` is `off`.
+    StrategyOff,
+}
+
+impl Automatic {
+    /// The switch of these settings.
+    #[must_use]
+    pub fn of(settings: &CompactionSettings) -> Self {
+        match settings.strategy {
+            _ if !settings.enabled => Self::Disabled,
+            Strategy::Off => Self::StrategyOff,
+            _ => Self::On,
+        }
+    }
+}
+
+/// The turn at the leaf of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Calls of the newest answer have no result yet.
+    CallsOpen,
+    /// The newest message is a tool result, and no call is open: the model goes on.
+    Between,
+    /// The newest message is no result: a request of the user, or an answer without calls.
+    Whole,
+}
+
+impl Turn {
+    /// The turn at the leaf. A message that is no result closes the calls before it.
+    #[must_use]
+    pub fn at_leaf(path: &Path) -> Self {
+        let mut results = Vec::new();
+        for entry in path.iter().rev().filter(|entry| entry.in_context()) {
+            let Some(outline) = entry.outline() else { return Self::of_results(&results) };
+            match outline.role {
+                Role::ToolResult => results.extend(&outline.answers),
+                Role::Assistant if !outline.failed => {
+                    let open = outline.calls.iter().any(|call| !results.contains(&&call.id));
+                    return if open { Self::CallsOpen } else { Self::of_results(&results) };
+                }
+                _ => return Self::of_results(&results),
+            }
+        }
+        Self::of_results(&results)
+    }
+
+    fn of_results<T>(results: &[T]) -> Self {
+        if results.is_empty() { Self::Whole } else { Self::Between }
+    }
+}
+
+/// The time after an automatic compaction that was cancelled, failed or was skipped. Until the next message of the user, or
+/// until the context has grown by 5 %, none starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rest {
+    /// The size of the context at its end, in tokens.
+    pub context_tokens: u64,
+}
+
+impl Rest {
+    /// Whether a context of this size waits.
+    #[must_use]
+    pub fn holds(self, context_tokens: u64) -> bool {
+        context_tokens < self.context_tokens.saturating_add(self.context_tokens / 20)
+    }
+}
+
+/// A reason of a decision. Only `Due` compacts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The context is over the threshold.
+    Due,
+    /// The context is not over the threshold.
+    Below,
+    /// Automatic compaction is off.
+    Off(Automatic),
+    /// A compaction was undone on this path.
+    Undone,
+    /// System prompt and tools alone reach the threshold.
+    Overhead,
+    /// Nothing follows the last compaction.
+    NothingNew,
+    /// Calls of the newest answer have no result yet.
+    CallsOpen,
+    /// The turn goes on, and `compaction.midTurn` is false.
+    MidTurn,
+    /// The last automatic compaction did not complete.
+    Resting,
+}
+
+/// A decision: its reason, and the facts that the reason names.
+#[derive(Debug, Clone, Copy)]
+pub struct Decision {
+    /// The reason.
+    pub why: Why,
+    facts: Facts,
+}
+
+/// Decides whether the context is compacted now.
+#[must_use]
+pub fn at_threshold(facts: Facts) -> Decision {
+    let Facts { context_tokens, budget, automatic, turn, .. } = facts;
+    let why = match () {
+        () if context_tokens <= budget.threshold => Why::Below,
+        () if automatic != Automatic::On => Why::Off(automatic),
+        () if facts.undone => Why::Undone,
+        () if budget.hopeless() => Why::Overhead,
+        () if !facts.anything_new => Why::NothingNew,
+        () if turn == Turn::CallsOpen => Why::CallsOpen,
+        () if turn == Turn::Between && !facts.mid_turn => Why::MidTurn,
+        () if facts.rest.is_some_and(|rest| rest.holds(context_tokens)) => Why::Resting,
+        () => Why::Due,
+    };
+    Decision { why, facts }
+}
+
+impl Decision {
+    /// Whether the context is compacted now.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.why == Why::Due
+    }
+}
+
+/// The reason as a sentence for a person.
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Facts { context_tokens: tokens, budget, .. } = &self.facts;
+        let threshold = budget.threshold;
+        if self.why == Why::Below {
+            let room = threshold.saturating_sub(*tokens);
+            return write!(
+                f,
+                "The context has {tokens} tokens, {room} below the threshold of {threshold}; nothing to do."
+            );
+        }
+        write!(f, "The context has {tokens} tokens, over the threshold of {threshold}")?;
+        match self.why {
+            Why::Due | Why::Below => write!(f, "; a compaction is due."),
+            Why::Off(Automatic::StrategyOff) => write!(
+                f,
+                ", but automatic compaction is off: compaction.strategy is \"off\"; session/compact works all the same."
+            ),
+            Why::Off(_) => write!(
+                f,
+                ", but automatic compaction is off: compaction.enabled is false; session/compact works all the same."
+            ),
+            Why::Undone => write!(
+                f,
+                ", but a compaction was undone here; automatic compaction goes on after a manual session/compact."
+            ),
+            Why::Overhead => write!(
+                f,
+                ", but system prompt and tools alone take {}; no compaction can help. Use a larger model or fewer tools.",
+                budget.overhead()
+            ),
+            Why::NothingNew => {
+                write!(f, ", but nothing came since the last compaction that could be condensed.")
+            }
+            Why::CallsOpen => {
+                write!(f, ", but tool calls have no result yet; a compaction is due when the last result is appended.")
+            }
+            Why::MidTurn => write!(
+                f,
+                ", but the turn goes on and compaction.midTurn is false; a compaction is due after an answer without calls."
+            ),
+            Why::Resting => write!(
+                f,
+                ", but the last automatic compaction did not complete; the next one is due after a message of the user, \
+                 or when the context has grown by 5 %."
+            ),
+        }
+    }
+}
+
+impl Fullness {
+    /// The decision of the threshold for this path.
+    #[must_use]
+    pub fn decision(&self, path: &Path, rest: Option<Rest>) -> Decision {
+        at_threshold(Facts {
+            context_tokens: self.context_tokens,
+            budget: self.budget,
+            automatic: Automatic::of(&self.compaction),
+            undone: path.has_undo(),
+            anything_new: plan::anything_new(path),
+            turn: Turn::at_leaf(path),
+            mid_turn: self.compaction.mid_turn,
+            rest,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::entry::Entry;
+    use serde_json::{Value, json};
+    use std::sync::Arc;
+
+    fn facts(context_tokens: u64) -> Facts {
+        Facts {
+            context_tokens,
+            budget: Budget::of(200_000, &CompactionSettings::default(), 0, 0),
+            automatic: Automatic::On,
+            undone: false,
+            anything_new: true,
+            turn: Turn::Whole,
+            mid_turn: true,
+            rest: None,
+        }
+    }
+
+    #[test]
+    fn each_reason_has_its_facts_and_its_sentence() {
+        let large = Budget::of(200_000, &CompactionSettings::default(), 198_000, 0);
+        let over = facts(170_001);
+        for (facts, why, says) in [
+            (facts(170_000), Why::Below, "0 below the threshold of 170000; nothing to do."),
+            (over, Why::Due, "The context has 170001 tokens, over the threshold of 170000; a compaction is due."),
+            (
+                Facts { automatic: Automatic::Disabled, ..over },
+                Why::Off(Automatic::Disabled),
+                "compaction.enabled is false",
+            ),
+            (
+                Facts { automatic: Automatic::StrategyOff, ..over },
+                Why::Off(Automatic::StrategyOff),
+                "compaction.strategy is \"off\"",
+            ),
+            (Facts { undone: true, ..over }, Why::Undone, "was undone here"),
+            (Facts { budget: large, ..facts(199_000) }, Why::Overhead, "system prompt and tools alone take 198000"),
+            (Facts { anything_new: false, ..over }, Why::NothingNew, "nothing came since"),
+            (Facts { turn: Turn::CallsOpen, ..over }, Why::CallsOpen, "tool calls have no result yet"),
+            (Facts { turn: Turn::Between, mid_turn: false, ..over }, Why::MidTurn, "compaction.midTurn is false"),
+            (Facts { turn: Turn::Between, ..over }, Why::Due, "is due"),
+            (Facts { turn: Turn::Whole, mid_turn: false, ..over }, Why::Due, "is due"),
+            (Facts { rest: Some(Rest { context_tokens: 165_000 }), ..over }, Why::Resting, "did not complete"),
+            (Facts { rest: Some(Rest { context_tokens: 161_904 }), ..over }, Why::Due, "is due"),
+        ] {
+            let decision = at_threshold(facts);
+            assert_eq!(decision.why, why);
+            assert!(decision.to_string().contains(says), "{decision}");
+            assert_eq!(decision.is_due(), why == Why::Due);
+        }
+    }
+
+    fn path(messages: &[Value]) -> Path {
+        let mut parent = Value::Null;
+        let entries = messages.iter().enumerate().map(|(at, message)| {
+            let id = format!("e{at}");
+            let fields = json!({"type": "message", "id": id, "parentId": parent,
+                "timestamp": "2026-01-01T00:00:00.000Z", "message": message});
+            parent = id.into();
+            Arc::new(Entry::parse(fields.to_string().into()).expect("an entry"))
+        });
+        Path::of(&entries.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_turn_at_the_leaf_is_read_from_calls_and_results() {
+        let user = json!({"role": "user", "content": "go", "timestamp": 1});
+        let answer = |calls: &[&str], stop: &str| {
+            let calls: Vec<Value> =
+                calls.iter().map(|id| json!({"type": "toolCall", "id": id, "name": "bash", "arguments": {}})).collect();
+            json!({"role": "assistant", "content": calls, "stopReason": stop, "timestamp": 1, "api": "openai-completions",
+                "provider": "p", "model": "m",
+                "usage": {"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2}})
+        };
+        let result = |id: &str| {
+            json!({"role": "toolResult", "toolCallId": id, "toolName": "bash", "isError": false, "timestamp": 1,
+                "content": [{"type": "text", "text": "x"}]})
+        };
+        for (messages, turn) in [
+            (vec![], Turn::Whole),
+            (vec![user.clone()], Turn::Whole),
+            (vec![user.clone(), answer(&[], "stop")], Turn::Whole),
+            (vec![user.clone(), answer(&["a", "b"], "toolUse")], Turn::CallsOpen),
+            (vec![user.clone(), answer(&["a", "b"], "toolUse"), result("b")], Turn::CallsOpen),
+            (vec![user.clone(), answer(&["a", "b"], "toolUse"), result("b"), result("a")], Turn::Between),
+            (vec![user.clone(), answer(&["a"], "toolUse"), user.clone()], Turn::Whole),
+            (vec![user.clone(), answer(&["a"], "error")], Turn::Whole),
+            (vec![result("never called")], Turn::Between),
+        ] {
+            assert_eq!(Turn::at_leaf(&path(&messages)), turn, "{messages:?}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Maintenance that no client asks for: whether it is due after an append, its start, and the time after one that did not
+//! complete.
+
+use super::{Append, Core, Ending, LogState, work::Work};
+use crate::{
+    compaction::decide::{Decision, Rest},
+    conversation::message::outline::Role,
+    ids::OperationId,
+    protocol::{
+        events::Reason,
+        types::{CompactionResult, Initiator, Next},
+    },
+    session::{
+        jobs::{Job, PlanOrder},
+        kind::OperationKind,
+        operations::{Asked, End, Kind as _, Place},
+        stop::Stop,
+    },
+};
+
+/// Maintenance that is due.
+pub(super) struct Due {
+    id: OperationId,
+    reason: Reason,
+    /// The answer that names it leaves in a batch, so that its start event introduces the id.
+    in_batch: bool,
+}
+
+impl Core {
+    /// The decision at the leaf.
+    pub(super) fn decision(&self) -> Decision {
+        self.state.measure().decision(self.state.path(), self.rest)
+    }
+
+    /// Whether maintenance may start.
+    fn may_maintain(&self) -> bool {
+        let lacks_past = self.state.history().index().is_none() && self.state.path().lacks_its_past();
+        matches!(self.ending, Ending::No)
+            && self.work.is_none()
+            && self.cancelled.is_empty()
+            && self.operations.idle().is_ok()
+            && self.writable().is_ok()
+            && !lacks_past
+    }
+
+    /// Whether a compaction is due by an estimate, while entries are being counted.
+    pub(super) fn seems_due(&self) -> bool {
+        self.counting.runs() && self.may_maintain() && self.decision().is_due()
+    }
+
+    /// Continues with the appends that waited for counts. Returns whether there were any.
+    pub(super) fn appends_were_counted(&mut self) -> bool {
+        if self.counting.runs() {
+            return false;
+        }
+        let facts = *self.log_facts();
+        match std::mem::replace(&mut self.log, LogState::Ready(facts)) {
+            LogState::Counting(_, appends) => {
+                self.answer_appends(appends);
+                true
+            }
+            other => {
+                self.log = other;
+                false
+            }
+        }
+    }
+
+    /// The maintenance that is due behind these appends.
+    pub(super) fn due_after(&mut self, appends: &[Append]) -> Option<Due> {
+        let mut entries = appends.iter().flat_map(|append| &append.staged.entries);
+        if entries.any(|entry| entry.is_from(Role::User)) {
+            self.rest = None;
+        }
+        if !self.may_maintain() || !self.decision().is_due() {
+            return None;
+        }
+        let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
+        Some(Due { id: self.stamps.operation(), reason: Reason::Threshold, in_batch })
+    }
+
+    /// `next` of an append: the maintenance that is due, or the one that runs.
+    pub(super) fn next(&self, due: Option<&Due>) -> Next {
+        let (operation_id, kind) = match (due, self.work.operation().filter(|operation| operation.is_open())) {
+            (Some(due), _) => (due.id.clone(), OperationKind::Compaction(due.reason)),
+            (None, Some(operation)) => (operation.id.clone(), operation.kind),
+            (None, None) => return Next::None,
+        };
+        Next::Maintenance { operation_id, reason: kind.cause(), will_retry: false, will_continue: false }
+    }
+
+    /// Starts maintenance.
+    pub(super) fn start_automatic(&mut self, due: Due) {
+        let Due { id, reason, in_batch } = due;
+        let kind = OperationKind::Compaction(reason);
+        let asked = if in_batch { Asked::Unasked } else { Asked::Introduced };
+        let stop = Stop::default();
+        let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
+        let operation = self.start_operation(opening);
+        let request = self.plan_request(None, Initiator::User);
+        self.start(Job::Plan(PlanOrder { id, request, method: None, stop }));
+        self.work = Work::Preparing(operation);
+    }
+
+    /// Records the end of a compaction: an automatic one that did not complete is not repeated immediately.
+    pub(super) fn rests_after(&mut self, kind: &OperationKind, end: &End<Box<CompactionResult>>) {
+        self.rest = match end {
+            End::Completed(_) => None,
+            _ if kind.is_automatic() => Some(Rest { context_tokens: self.state.measure().context_tokens }),
+            _ => self.rest,
+        };
+    }
+}

@@ -1,0 +1,199 @@
+//! Compactions that the daemon starts by itself, for a host that appends and asks for contexts.
+
+use crate::support::{Daemon, Home, assistant, calls, result, text_of, user};
+use serde_json::{Value, json};
+
+/// A session whose model has this window, with estimates that can be foretold.
+fn session(daemon: &mut Daemon, window: u64, compaction: &Value) -> String {
+    let model = json!({"provider": "p", "id": "m", "contextWindow": window});
+    let settings = json!({"tokens": {"estimator": "chars"}, "models": [model], "compaction": compaction});
+    let created = daemon.ok("session/new", json!({"cwd": "/project", "model": "p/m", "settings": settings}));
+    created["session"]["sessionId"].as_str().expect("an id").to_owned()
+}
+
+fn append(daemon: &mut Daemon, session: &str, messages: &[Value]) -> Value {
+    daemon.ok("session/append", json!({"sessionId": session, "messages": messages}))
+}
+
+fn why(daemon: &mut Daemon, session: &str) -> String {
+    let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+    usage["why"].as_str().expect("a text").to_owned()
+}
+
+/// A request and its answer over the threshold of a window of 16,000.
+fn over() -> [Value; 4] {
+    [user(&text_of(3_000, "one")), assistant("Done."), user(&text_of(9_000, "two")), assistant("Done, too.")]
+}
+
+/// Two requests and answers over a threshold of 40,000.
+fn large() -> [Value; 4] {
+    [user(&text_of(25_000, "one")), assistant("Read."), user(&text_of(30_000, "two")), assistant("Read, too.")]
+}
+
+#[test]
+fn an_append_over_the_threshold_names_the_compaction_that_follows_it() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 16_000, &json!({}));
+    assert_eq!(append(&mut daemon, &session, &over()[..2])["next"], json!({"type": "none"}));
+    // Its answer follows the events of the append.
+    daemon.ok("session/status", json!({"sessionId": session}));
+    let before = daemon.events.len();
+    let answer = append(&mut daemon, &session, &over()[2..]);
+    let next = &answer["next"];
+    assert_eq!(
+        *next,
+        json!({"type": "maintenance", "operationId": next["operationId"], "reason": "threshold", "willRetry": false,
+            "willContinue": false})
+    );
+    assert_eq!(daemon.events.len(), before, "the answer precedes all events");
+    daemon.until("settled");
+    let events: Vec<(&str, &Value)> = daemon.events[before..]
+        .iter()
+        .map(|frame| (frame["params"]["event"]["type"].as_str().expect("a type"), &frame["params"]["operationId"]))
+        .filter(|(kind, _)| !["compaction_progress", "summary_chunk", "usage_updated"].contains(kind))
+        .collect();
+    let id = &next["operationId"];
+    let expected = [
+        ("entry_appended", &Value::Null),
+        ("status_changed", &Value::Null),
+        ("compaction_start", id),
+        ("entry_appended", id),
+        ("compaction_end", id),
+        ("status_changed", &Value::Null),
+        ("settled", &Value::Null),
+    ];
+    let outside = |kind: &str| kind.starts_with("status") || kind == "settled";
+    let mut events: Vec<_> =
+        events.into_iter().map(|(kind, of)| (kind, if outside(kind) { &Value::Null } else { of })).collect();
+    // Entries for other programs follow the compaction.
+    events.dedup();
+    assert_eq!(events, expected);
+    let of = |kind: &str| {
+        let found = daemon.events.iter().map(|frame| &frame["params"]["event"]).find(|event| event["type"] == kind);
+        found.expect("it was sent").clone()
+    };
+    let (start, end) = (of("compaction_start"), of("compaction_end"));
+    assert_eq!((&start["reason"], &start["willRetry"]), (&json!("threshold"), &json!(false)));
+    assert_eq!(start["tokensBefore"], answer["usage"]["contextTokens"]);
+    assert_eq!((&end["reason"], &end["outcome"]), (&json!("threshold"), &json!("completed")));
+    let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+    assert!(usage["contextTokens"].as_u64() <= usage["thresholds"]["targetTokens"].as_u64(), "{usage:#}");
+}
+
+#[test]
+fn a_host_loop_of_two_hundred_turns_stays_in_its_window() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 16_000, &json!({}));
+    let mut named = std::collections::HashSet::new();
+    for turn in 0..200 {
+        let asked = append(&mut daemon, &session, &[user(&format!("Turn {turn}: {}", text_of(150, "ask")))]);
+        let context = daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+        let tokens = context["usage"]["contextTokens"].as_u64().expect("a number");
+        assert!(tokens <= 16_000, "turn {turn}: {tokens}");
+        assert!(context["messages"].to_string().contains(&format!("Turn {turn}: ")), "the newest request is there");
+        let answered = append(&mut daemon, &session, &[assistant(&text_of(250, "answer"))]);
+        named.extend([asked, answered].iter().filter_map(|it| it["next"]["operationId"].as_str().map(str::to_owned)));
+    }
+    daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+    assert!(named.len() > 5, "{named:?}");
+    let starts = daemon.kinds().iter().filter(|kind| *kind == "compaction_start").count();
+    let ends = daemon.kinds().iter().filter(|kind| *kind == "compaction_end").count();
+    assert_eq!((starts, ends), (named.len(), named.len()));
+}
+
+#[test]
+fn open_tool_calls_wait_for_their_last_result() {
+    for mid_turn in [true, false] {
+        let mut daemon = Daemon::start();
+        let session = session(&mut daemon, 16_000, &json!({"midTurn": mid_turn}));
+        append(&mut daemon, &session, &over()[..2]);
+        let none = json!({"type": "none"});
+        let next = |daemon: &mut Daemon, message: Value| append(daemon, &session, &[message])["next"].clone();
+        assert_eq!(next(&mut daemon, user("Read both.")), none);
+        assert_eq!(next(&mut daemon, calls(&["a", "b"])), none);
+        assert_eq!(next(&mut daemon, result("b", &text_of(11_000, "b"))), none);
+        assert!(why(&mut daemon, &session).contains("tool calls have no result yet"));
+        let last = next(&mut daemon, result("a", "short"));
+        if mid_turn {
+            assert_eq!(last["reason"], "threshold");
+        } else {
+            assert_eq!(last, none);
+            assert!(why(&mut daemon, &session).contains("compaction.midTurn is false"));
+            assert_eq!(next(&mut daemon, assistant("Both are read."))["reason"], "threshold");
+        }
+        daemon.until("settled");
+    }
+}
+
+#[test]
+fn every_switch_turns_it_off_and_usage_says_which() {
+    for (compaction, says) in [
+        (json!({"enabled": false}), "compaction.enabled is false"),
+        (json!({"strategy": "off"}), "compaction.strategy is \"off\""),
+        (json!({"enabled": false, "strategy": "off"}), "compaction.enabled is false"),
+    ] {
+        let mut daemon = Daemon::start();
+        let session = session(&mut daemon, 16_000, &compaction);
+        assert_eq!(append(&mut daemon, &session, &over())["next"], json!({"type": "none"}));
+        assert!(why(&mut daemon, &session).contains(says), "{compaction}");
+        assert!(!daemon.kinds().contains(&"compaction_start".to_owned()));
+        let done = daemon.ok("session/compact", json!({"sessionId": session, "wait": true}));
+        assert_eq!(done["outcome"], "completed", "a manual call always works");
+    }
+    let home = Home::new();
+    let mut command = home.command();
+    command.arg("serve").env("ABRIDGED_DISABLE_AUTOCOMPACT", "1");
+    let mut daemon = Daemon::of(home, command);
+    daemon.ok("initialize", json!({"protocolVersion": 1}));
+    let session = session(&mut daemon, 16_000, &json!({}));
+    assert_eq!(append(&mut daemon, &session, &over())["next"], json!({"type": "none"}));
+    assert!(why(&mut daemon, &session).contains("compaction.enabled is false"));
+}
+
+#[test]
+fn a_cancelled_compaction_waits_for_the_user_or_for_growth() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 128_000, &json!({"thresholdTokens": 40_000}));
+    let answer = append(&mut daemon, &session, &large());
+    let cancelled = daemon.ok("session/cancel", json!({"sessionId": session}));
+    assert_eq!(cancelled["cancelled"][0]["operationId"], answer["next"]["operationId"]);
+    let end = daemon.until("compaction_end");
+    assert_eq!(end["params"]["event"]["outcome"], "cancelled");
+    daemon.until("settled");
+    assert_eq!(append(&mut daemon, &session, &[assistant("On.")])["next"], json!({"type": "none"}));
+    assert!(why(&mut daemon, &session).contains("did not complete"));
+    let grown = append(&mut daemon, &session, &[assistant(&text_of(4_000, "more"))]);
+    assert_eq!(grown["next"]["reason"], "threshold");
+    daemon.ok("session/cancel", json!({"sessionId": session}));
+    let asked = append(&mut daemon, &session, &[user("Go on.")]);
+    assert_eq!(asked["next"]["reason"], "threshold");
+    let done = daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+    assert!(done["usage"]["contextTokens"].as_u64() < Some(40_000), "{}", done["usage"]);
+}
+
+#[test]
+fn an_append_during_a_compaction_names_it_and_follows_it() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 128_000, &json!({"thresholdTokens": 40_000}));
+    let first = append(&mut daemon, &session, &large());
+    let second = append(&mut daemon, &session, &[user("And on.")]);
+    assert_eq!(second["next"], first["next"]);
+    let context = daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+    assert!(!context["compactionEntryId"].is_null());
+    assert!(context["messages"].to_string().contains("And on."));
+}
+
+#[test]
+fn a_decision_waits_for_counts() {
+    let mut daemon = Daemon::start();
+    // 48,000 blanks are 12,000 tokens by their characters and a few by the tokenizer.
+    let model = json!({"provider": "p", "id": "m", "contextWindow": 16_000});
+    let settings = json!({"models": [model]});
+    let created = daemon.ok("session/new", json!({"cwd": "/project", "model": "p/m", "settings": settings}));
+    let session = created["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let blanks = " ".repeat(48_000);
+    let answer = append(&mut daemon, &session, &[user(&format!("a{blanks}b")), assistant("Yes.")]);
+    assert_eq!(answer["next"], json!({"type": "none"}), "{}", answer["usage"]);
+    assert_eq!(answer["usage"]["estimator"], "o200k_base");
+    assert!(answer["usage"]["contextTokens"].as_u64() < Some(2_000), "{}", answer["usage"]);
+}
