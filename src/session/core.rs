@@ -141,6 +141,8 @@ enum Write {
     },
     /// Costs of model requests whose compaction was not written.
     Costs(CostEntries),
+    /// Edits that bring the context below the threshold.
+    Pruned(edit::Staged),
     Edit {
         edit: Box<dyn Edit>,
         staged: edit::Staged,

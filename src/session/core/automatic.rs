@@ -1,7 +1,7 @@
 //! Maintenance that no client asks for: whether it is due after an append, its start, and the time after one that did not
 //! complete.
 
-use super::{Append, Core, Ending, LogState, work::Work};
+use super::{Append, Core, Ending, LogState, commands::prune, edit::Staged, work::Work};
 use crate::{
     compaction::decide::{Decision, Rest},
     conversation::message::outline::Role,
@@ -11,19 +11,29 @@ use crate::{
         types::{CompactionResult, Initiator, Next},
     },
     session::{
+        effects::Ticket,
         jobs::{Job, PlanOrder},
         kind::OperationKind,
         operations::{Asked, End, Kind as _, Place},
         stop::Stop,
     },
+    wire::outbox::About,
 };
 
 /// Maintenance that is due.
-pub(super) struct Due {
+pub(super) enum Due {
+    /// Cutting old tool results brings the context below the threshold.
+    Pruning(Staged),
+    /// A compaction.
+    Compaction(DueCompaction),
+}
+
+/// A compaction that is due.
+pub(super) struct DueCompaction {
     id: OperationId,
     reason: Reason,
-    /// The answer that names it leaves in a batch, so that its start event introduces the id.
-    in_batch: bool,
+    /// Whether an answer outside of a batch names the id before its start event does.
+    asked: Asked<Ticket>,
 }
 
 impl Core {
@@ -45,7 +55,7 @@ impl Core {
 
     /// Whether a compaction is due by an estimate, while entries are being counted.
     pub(super) fn seems_due(&self) -> bool {
-        self.counting.runs() && self.may_maintain() && self.decision().is_due()
+        self.counting.runs() && self.maintenance_is_due()
     }
 
     /// Continues with the appends that waited for counts. Returns whether there were any.
@@ -72,28 +82,64 @@ impl Core {
         if entries.any(|entry| entry.is_from(Role::User)) {
             self.rest = None;
         }
-        if !self.may_maintain() || !self.decision().is_due() {
+        if !self.maintenance_is_due() {
             return None;
         }
+        if let Some(staged) = self.pruning_that_suffices() {
+            return Some(Due::Pruning(staged));
+        }
         let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
-        Some(Due { id: self.stamps.operation(), reason: Reason::Threshold, in_batch })
+        let asked = if in_batch { Asked::Unasked } else { Asked::Introduced };
+        Some(Due::Compaction(DueCompaction { id: self.stamps.operation(), reason: Reason::Threshold, asked }))
+    }
+
+    /// Whether maintenance is due and may start.
+    pub(super) fn maintenance_is_due(&self) -> bool {
+        self.may_maintain() && self.decision().is_due()
+    }
+
+    /// The edits of a pruning that brings the context below the threshold.
+    fn pruning_that_suffices(&mut self) -> Option<Staged> {
+        let pruned = prune::pruned(&self.state, &self.state.settings().settings.prune);
+        let fullness = self.state.measure();
+        let left = fullness.context_tokens.saturating_sub(fullness.scale.size(pruned.tokens_saved));
+        if pruned.edits.is_empty() || left > fullness.budget.threshold {
+            return None;
+        }
+        prune::staged(&self.state, pruned, &mut self.stamps).ok()
+    }
+
+    /// Edits of a pruning are on disk. The context is measured again.
+    pub(super) fn pruned(&mut self, staged: &Staged) {
+        self.count();
+        staged.entries.iter().for_each(|entry| self.announce(entry, None));
+        self.emit(About::default(), prune::event(staged, "the context was over the threshold"));
+        self.send_usage(self.state.usage());
+        if self.maintenance_is_due() {
+            self.start_unasked();
+        }
     }
 
     /// `next` of an append: the maintenance that is due, or the one that runs.
     pub(super) fn next(&self, due: Option<&Due>) -> Next {
         let (operation_id, kind) = match (due, self.work.operation().filter(|operation| operation.is_open())) {
-            (Some(due), _) => (due.id.clone(), OperationKind::Compaction(due.reason)),
-            (None, Some(operation)) => (operation.id.clone(), operation.kind),
-            (None, None) => return Next::None,
+            (Some(Due::Compaction(due)), _) => (due.id.clone(), OperationKind::Compaction(due.reason)),
+            (_, Some(operation)) => (operation.id.clone(), operation.kind),
+            (_, None) => return Next::None,
         };
         Next::Maintenance { operation_id, reason: kind.cause(), will_retry: false, will_continue: false }
     }
 
-    /// Starts maintenance.
-    pub(super) fn start_automatic(&mut self, due: Due) {
-        let Due { id, reason, in_batch } = due;
+    /// Starts a compaction that no answer has named.
+    pub(super) fn start_unasked(&mut self) {
+        let id = self.stamps.operation();
+        self.start_automatic(DueCompaction { id, reason: Reason::Threshold, asked: Asked::Unasked });
+    }
+
+    /// Starts a compaction.
+    pub(super) fn start_automatic(&mut self, due: DueCompaction) {
+        let DueCompaction { id, reason, asked } = due;
         let kind = OperationKind::Compaction(reason);
-        let asked = if in_batch { Asked::Unasked } else { Asked::Introduced };
         let stop = Stop::default();
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);

@@ -10,7 +10,7 @@ pub mod entries;
 mod export;
 mod label;
 mod pins;
-mod prune;
+pub(in crate::session::core) mod prune;
 mod search;
 pub mod settings;
 pub mod status;

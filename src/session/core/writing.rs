@@ -14,6 +14,7 @@ use crate::{
         core::{
             Append, Core, LogState, Write,
             background::IndexBuild,
+            automatic::Due,
             commands::{append, entries},
             work::Work,
         },
@@ -38,6 +39,7 @@ impl Write {
                 costs.entries.iter().chain([entry]).chain(mirrors).cloned().collect()
             }
             Self::Costs(costs) => costs.entries.clone(),
+            Self::Pruned(staged) => staged.entries.clone(),
             Self::Edit { staged, .. } => staged.entries.clone(),
         }
     }
@@ -198,6 +200,7 @@ impl Core {
                 self.compacted(&costs.entries, &entry, &mirrors, &draft.made, Ok(()));
             }
             Write::Costs(costs) => costs.entries.iter().for_each(|entry| self.announce(entry, None)),
+            Write::Pruned(staged) => self.pruned(&staged),
             Write::Edit { edit, staged, ticket } => self.edited(&*edit, staged, ticket),
         }
     }
@@ -228,6 +231,7 @@ impl Core {
                 "The costs of model requests could not be recorded",
                 format!("{failure}. session/usage lacks {} of them.", costs.entries.len()),
             ),
+            Write::Pruned(_) => self.warn("Old tool results could not be cut", failure.to_string()),
             Write::Edit { ticket, .. } => ticket.fail(failure),
         }
     }
@@ -244,6 +248,8 @@ impl Core {
                 self.draft_again(draft);
             }
             Write::Costs(costs) => self.costs.put_back(costs),
+            // The next append decides again.
+            Write::Pruned(_) => {}
             Write::Edit { edit, ticket, .. } => self.queue.put_back(Command::Edit(edit), ticket),
         }
     }
@@ -286,8 +292,10 @@ impl Core {
         if !planted(Fault::UsageNotSent) {
             self.send_usage(usage);
         }
-        if let Some(due) = due {
-            self.start_automatic(due);
+        match due {
+            Some(Due::Compaction(due)) => self.start_automatic(due),
+            Some(Due::Pruning(staged)) => self.write(Write::Pruned(staged)),
+            None => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! `session/prune`: old tool results give way to one line each.
 
 use crate::{
-    compaction::prune,
+    compaction::prune::{self, Pruned},
     conversation::{
         context,
         entry::{ContextEdit, Entry, Stamps},
@@ -25,27 +25,18 @@ use serde_json::json;
 
 impl EditMethod for SessionPrune {
     fn stage(state: &State, params: &PruneParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
-        let path = state.path();
         let settings = &state.settings().settings.prune;
         let settings = PruneSettings {
             protect_tokens: params.protect_tokens.unwrap_or(settings.protect_tokens),
             minimum_savings: params.minimum_savings.unwrap_or(settings.minimum_savings),
             ..settings.clone()
         };
-        let kept = &path[path.first_kept()..];
-        let pins = path.pins();
-        let edited = |entry: &Entry| context::is_edited(path, &entry.id);
-        let may = |entry: &Entry| !edited(entry) && pins.iter().all(|pin| pin.entry != entry.id);
-        let pruned = prune::prune(kept, &settings, state.estimator(), &may);
-        let mut staged = Staged { tokens_saved: pruned.tokens_saved, ..Staged::default() };
-        for ContextEdit { target_id, replacement } in pruned.edits {
-            if params.dry_run != Some(true) {
-                let fields = [("targetId", json!(target_id)), ("replacement", json!(replacement))];
-                staged.add(state, stamps, "context_edit", &fields)?;
-            }
-            staged.about.push(target_id);
+        let pruned = pruned(state, &settings);
+        if params.dry_run == Some(true) {
+            let about = pruned.edits.into_iter().map(|edit| edit.target_id).collect();
+            return Ok(Staged { about, tokens_saved: pruned.tokens_saved, ..Staged::default() });
         }
-        Ok(staged)
+        Ok(staged(state, pruned, stamps)?)
     }
 
     fn answer(_: &Core, staged: &Staged) -> Result<PruneAnswer, Failure> {
@@ -53,14 +44,38 @@ impl EditMethod for SessionPrune {
     }
 
     fn event(_: &State, staged: &Staged) -> Option<Event> {
-        Some(Event::Pruned {
-            entry_ids: staged.about.clone(),
-            tokens_saved: staged.tokens_saved,
-            why: "session/prune was called".to_owned(),
-        })
+        Some(event(staged, "session/prune was called"))
     }
 
     fn rewrites_context(params: &PruneParams) -> bool {
         params.dry_run != Some(true)
     }
+}
+
+/// The results in the kept part that may be cut, with the saving.
+pub(in crate::session::core) fn pruned(state: &State, settings: &PruneSettings) -> Pruned {
+    let path = state.path();
+    let pins = path.pins();
+    let edited = |entry: &Entry| context::is_edited(path, &entry.id);
+    let may = |entry: &Entry| !edited(entry) && pins.iter().all(|pin| pin.entry != entry.id);
+    prune::prune(&path[path.first_kept()..], settings, state.estimator(), &may)
+}
+
+/// The entries of a pruning.
+///
+/// # Errors
+/// When the fields make no entry, which is a defect.
+pub(in crate::session::core) fn staged(state: &State, pruned: Pruned, stamps: &mut Stamps) -> Result<Staged, Failure> {
+    let mut staged = Staged { tokens_saved: pruned.tokens_saved, ..Staged::default() };
+    for ContextEdit { target_id, replacement } in pruned.edits {
+        let fields = [("targetId", json!(target_id)), ("replacement", json!(replacement))];
+        staged.add(state, stamps, "context_edit", &fields)?;
+        staged.about.push(target_id);
+    }
+    Ok(staged)
+}
+
+/// The event of a pruning.
+pub(in crate::session::core) fn event(staged: &Staged, why: &str) -> Event {
+    Event::Pruned { entry_ids: staged.about.clone(), tokens_saved: staged.tokens_saved, why: why.to_owned() }
 }
