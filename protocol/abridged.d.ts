@@ -642,7 +642,7 @@ export interface ContextParams {
   leafEntryId?: EntryId | null;
   /** Format of the context. Default: `messages`. */
   format?: ContextFormat | null;
-  /** Answer after running maintenance has ended. The request itself starts none. */
+  /** Answer after running maintenance has ended. Over the window, the request starts the maintenance that is due. */
   wait?: boolean | null;
 }
 
@@ -673,6 +673,8 @@ export interface ContextAnswer {
   compactionEntryId: EntryId | null;
   /** Model of the context. */
   model: ModelRef | null;
+  /** Largest answer that the window and the model leave room for. */
+  maxOutputTokens: number | null;
 }
 
 /** Params of `session/entries`. */

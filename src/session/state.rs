@@ -15,7 +15,7 @@ use crate::{
     },
     ids::{EntryId, SessionId},
     log::{Stats, blobs::Blobs, history::History, repair::Repair},
-    models::{ModelRef, learned::Learned},
+    models::{self, ModelRef, learned::Learned},
     prompts::Prompts,
     protocol::{
         errors::Failure,
@@ -544,6 +544,18 @@ impl View {
     #[must_use]
     pub fn thinking_level(&self, path: &Path) -> String {
         path.thinking_level().or_else(|| self.thinking_in_header.clone()).unwrap_or_else(|| "off".to_owned())
+    }
+
+    /// The largest answer to a context of this size, in tokens: the limit of the model, and no more than the window leaves.
+    #[must_use]
+    pub fn max_output(&self, usage: &Usage, model: Option<&ModelRef>) -> Option<u64> {
+        let room = usage.context_window.map(|window| window.saturating_sub(usage.context_tokens).max(1));
+        let limit =
+            model.and_then(|model| models::output_limit(self.settings(), model)).map(|limit| limit.tokens.max(1));
+        match (limit, room) {
+            (Some(limit), Some(room)) => Some(limit.min(room)),
+            (limit, room) => limit.or(room),
+        }
     }
 
     /// Images beside the session's file.

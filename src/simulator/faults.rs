@@ -25,7 +25,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::LostEnd, Rule::SettledOnce, 0),
     (Fault::LostEndOfCrash, Rule::EveryStartEnds, 15),
     (Fault::SecondEnd, Rule::EndedOnce, 0),
-    (Fault::LateResult, Rule::NothingAfterTheEnd, 54),
+    (Fault::LateResult, Rule::HeldContext, 10),
     (Fault::LostRetryEnd, Rule::RetriesEnd, 32),
     (Fault::JobGoesOn, Rule::JobsStop, 0),
     (Fault::StartNotRecorded, Rule::StartIsRecorded, 0),

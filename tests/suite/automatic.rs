@@ -197,3 +197,58 @@ fn a_decision_waits_for_counts() {
     assert_eq!(answer["usage"]["estimator"], "o200k_base");
     assert!(answer["usage"]["contextTokens"].as_u64() < Some(2_000), "{}", answer["usage"]);
 }
+
+#[test]
+fn old_tool_results_are_cut_before_anything_is_summarized() {
+    let mut daemon = Daemon::start();
+    let model = json!({"provider": "p", "id": "m", "contextWindow": 200_000});
+    let settings =
+        json!({"tokens": {"estimator": "chars"}, "models": [model], "compaction": {"thresholdTokens": 90_000}});
+    let created = daemon.ok("session/new", json!({"cwd": "/project", "model": "p/m", "settings": settings}));
+    let session = created["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let mut messages = vec![user("Read all.")];
+    for at in 0..9 {
+        let id = format!("c{at}");
+        let mut shown = result(&id, &text_of(11_000, &id));
+        shown["toolName"] = "bash".into();
+        messages.extend([calls(&[&id]), shown]);
+    }
+    let answer = append(&mut daemon, &session, &messages);
+    assert_eq!(answer["next"], json!({"type": "none"}), "nobody has to wait");
+    assert!(answer["usage"]["contextTokens"].as_u64() > Some(90_000));
+    let context = daemon.ok("session/context", json!({"sessionId": session}));
+    assert!(context["usage"]["contextTokens"].as_u64() < Some(70_000), "{}", context["usage"]);
+    assert!(context["compactionEntryId"].is_null());
+    let text = context["messages"].to_string();
+    assert!(text.contains("[Output truncated - "));
+    assert!(text.contains("c8") && !daemon.kinds().contains(&"compaction_start".to_owned()));
+    let pruned = daemon.until("pruned")["params"]["event"].clone();
+    assert_eq!(pruned["why"], "the context was over the threshold");
+    assert!(pruned["tokensSaved"].as_u64() > Some(20_000));
+}
+
+#[test]
+fn a_request_over_the_window_waits_for_the_maintenance_that_is_due() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 16_000, &json!({"enabled": false}));
+    append(&mut daemon, &session, &over());
+    append(&mut daemon, &session, &[user(&text_of(9_000, "three")), assistant("Yes.")]);
+    for params in [json!({"wait": true}), json!({"format": "anthropic"})] {
+        let mut params = params;
+        params["sessionId"] = session.clone().into();
+        let error = daemon.err("session/context", params);
+        assert_eq!(error["data"]["code"], "context_overflow", "{error:#}");
+        assert_eq!(error["data"]["contextWindow"], 16_000);
+    }
+    assert!(daemon.call("session/context", json!({"sessionId": session})).is_ok(), "messages as they stand");
+    let patch = json!({"compaction": {"enabled": true}});
+    daemon.ok("settings/set", json!({"scope": "session", "sessionId": session, "patch": patch}));
+    let fits = daemon.ok("session/context", json!({"sessionId": session, "format": "anthropic"}));
+    assert!(fits["usage"]["contextTokens"].as_u64() <= Some(16_000), "{}", fits["usage"]);
+    assert!(fits["maxOutputTokens"].as_u64() > Some(0));
+    assert!(!fits["compactionEntryId"].is_null());
+    let before_start = |frame: &&Value| frame["params"]["event"]["type"] != "compaction_start";
+    let start = daemon.until("compaction_start");
+    let id = start["params"]["operationId"].as_str().expect("an id");
+    assert!(daemon.events.iter().take_while(before_start).all(|frame| !frame.to_string().contains(id)));
+}

@@ -20,7 +20,7 @@ pub struct ContextParams {
     /// Format of the context. Default: `messages`.
     #[serde(default)]
     pub format: Option<ContextFormat>,
-    /// Answer after running maintenance has ended. The request itself starts none.
+    /// Answer after running maintenance has ended. Over the window, the request starts the maintenance that is due.
     #[serde(default)]
     pub wait: Option<bool>,
 }
@@ -60,6 +60,8 @@ pub struct ContextAnswer {
     pub compaction_entry_id: Option<EntryId>,
     /// Model of the context.
     pub model: Option<ModelRef>,
+    /// Largest answer that the window and the model leave room for.
+    pub max_output_tokens: Option<u64>,
 }
 
 /// Params of `session/entries`.

@@ -40,6 +40,7 @@ impl Core {
         }
         if self.work.is_none() {
             self.send_usage(self.state.usage());
+            self.answer_held();
         }
     }
 

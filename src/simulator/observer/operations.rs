@@ -348,7 +348,8 @@ impl Operations {
             None if manual => requests.waiting_for_compaction().next().map(|asked| asked.number),
             _ => None,
         };
-        require(owner.is_some() || self.answered.contains_key(&id), Rule::StartWasAsked, || {
+        let asked = owner.is_some() || self.answered.contains_key(&id) || !manual && requests.wait_for_context();
+        require(asked, Rule::StartWasAsked, || {
             format!("no answer has introduced {id:?}, and no request waits for it")
         })?;
         self.planning.take_if(|it| it.id == id);

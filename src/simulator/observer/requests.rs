@@ -116,6 +116,12 @@ impl Requests {
         self.open.values().filter(|asked| asked.waits_for_compaction())
     }
 
+    /// Whether a request for a context that is to fit waits. It starts the maintenance that is due.
+    pub fn wait_for_context(&self) -> bool {
+        let fits = |asked: &Asked| asked.params["wait"] == true || asked.params["format"].is_string();
+        self.open.values().any(|asked| asked.method == "session/context" && fits(asked))
+    }
+
     /// An append was answered with its entries.
     pub fn appended(&mut self, asked: &Asked, result: &Value, file: &File) -> Verdict {
         let ids = result["entryIds"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -344,7 +344,7 @@ impl Core {
 
     pub(in crate::session::core) fn answer_held(&mut self) {
         for (params, ticket) in std::mem::take(&mut self.held) {
-            self.answer_context(params, ticket);
+            self.context(params, ticket);
         }
     }
 }

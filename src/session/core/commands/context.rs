@@ -3,9 +3,10 @@
 mod body;
 
 use crate::{
+    compaction::ladder::Floor,
     conversation::{context, path::Path},
     log::{blobs::Reading, sealed::Blocking},
-    models::ModelRef,
+    models::{Budget, ModelRef, SaidBy},
     protocol::{
         SessionContext,
         errors::Failure,
@@ -30,17 +31,73 @@ impl SessionMethod for SessionContext {
         if ticket.cancelled() && !planted(Fault::CancelledContextAnswered) {
             return ticket.fail(&Failure::Cancelled);
         }
-        if params.wait != Some(true) || core.work.is_none() || planted(Fault::ContextNotHeld) {
-            return core.answer_context(params, ticket);
-        }
-        if core.held.len() >= queue::FULL {
-            return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
-        }
-        core.held.push((params, ticket));
+        core.context(params, ticket);
     }
 }
 
+/// The way to the answer of a request for a context.
+enum Way {
+    /// The context as the session stands.
+    Answer,
+    /// The context behind the maintenance that runs, or behind the counts that decide.
+    Hold,
+    /// The context behind maintenance that starts now.
+    Maintain,
+    /// No request with this context fits the window, and no maintenance may run.
+    TooLarge(Floor),
+}
+
 impl Core {
+    /// Answers a request for a context, holds it, or refuses it.
+    pub(in crate::session::core) fn context(&mut self, params: ContextParams, ticket: Ticket) {
+        match self.way(&params) {
+            Way::Answer => return self.answer_context(params, ticket),
+            Way::TooLarge(floor) => return ticket.fail(&Failure::ContextOverflow(floor)),
+            Way::Hold | Way::Maintain if self.held.len() >= queue::FULL => {
+                return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
+            }
+            Way::Hold => {}
+            // A start is recorded in the lock, which is with the writer.
+            Way::Maintain if !self.listens() => {
+                return self.queue.put_back(Command::call::<SessionContext>(params), ticket);
+            }
+            Way::Maintain => self.start_unasked(),
+        }
+        self.held.push((params, ticket));
+    }
+
+    /// A request that waits, or that is in a provider's format, gets a context that fits a window that is known.
+    fn way(&self, params: &ContextParams) -> Way {
+        let waits = params.wait == Some(true);
+        if waits && !self.work.is_none() && !planted(Fault::ContextNotHeld) {
+            return Way::Hold;
+        }
+        let is_request = params.format.and_then(body::api).is_some();
+        if !waits && !is_request || !self.work.is_none() {
+            return Way::Answer;
+        }
+        let leaf = params.leaf_entry_id.as_ref();
+        let at_leaf = leaf.is_none_or(|leaf| self.state.path().visible_leaf() == Some(leaf));
+        let fullness = match leaf.and_then(|leaf| self.state.path().up_to(leaf)) {
+            Some(path) if !at_leaf => self.state.view().of(&path).measure(&path),
+            _ if at_leaf => self.state.measure(),
+            // Another branch is measured where it is read.
+            _ => return Way::Answer,
+        };
+        if fullness.context_tokens <= fullness.budget.window || fullness.window_source == SaidBy::Default {
+            return Way::Answer;
+        }
+        if at_leaf && self.counting.runs() {
+            return Way::Hold;
+        }
+        if at_leaf && self.maintenance_is_due() {
+            return Way::Maintain;
+        }
+        let Budget { system, tools, pins, window, .. } = fullness.budget;
+        let latest_turn = fullness.context_tokens.saturating_sub(fullness.budget.overhead() + pins);
+        Way::TooLarge(Floor { system, tools, pins, latest_turn, window })
+    }
+
     /// Answers with the context of any entry.
     pub(in crate::session::core) fn answer_context(&mut self, params: ContextParams, ticket: Ticket) {
         let here = match &params.leaf_entry_id {
@@ -96,6 +153,7 @@ struct Context {
     system: Option<Value>,
     usage: Usage,
     model: Option<ModelRef>,
+    max_output: Option<u64>,
 }
 
 impl Context {
@@ -103,7 +161,9 @@ impl Context {
         let context = context::build(path, view.prompts());
         let usage = Usage::from(&view.measure(path));
         let system = view.instructions().message().cloned();
-        Self { context, system, usage, model: view.model(path) }
+        let model = view.model(path);
+        let max_output = view.max_output(&usage, model.as_ref());
+        Self { context, system, usage, model, max_output }
     }
 
     /// The JSON of a `ContextAnswer`. The messages are JSON already and may have a hundred megabytes, so they are not
@@ -130,6 +190,7 @@ impl Context {
             "usage": self.usage,
             "compactionEntryId": self.context.compaction(),
             "model": self.model,
+            "maxOutputTokens": self.max_output,
         });
         let end = if messages.is_empty() { before } else { String::new() };
         pieces.push(Piece::Text(format!("{end}],{}", &rest.to_string()[1..])));

@@ -50,7 +50,9 @@ pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, bl
     drop(request);
     let text = body.to_string();
     drop(body);
-    let rest = json!({ "usage": usage, "compactionEntryId": compaction, "model": model }).to_string();
+    let most = view.max_output(&usage, Some(&model));
+    let rest = json!({ "usage": usage, "compactionEntryId": compaction, "model": model, "maxOutputTokens": most });
+    let rest = rest.to_string();
     Answer::Pieces(vec![
         Piece::Text("{\"body\":".to_owned()),
         Piece::Text(text),
@@ -66,15 +68,14 @@ fn request(
     turns: Vec<Turn>,
     usage: &Usage,
 ) -> Request {
-    let room = usage.context_window.map_or(u64::MAX, |window| window.saturating_sub(usage.context_tokens).max(1));
-    let limit = models::output_limit(view.settings(), model).map(|limit| limit.tokens.clamp(1, room));
+    let limit = models::output_limit(view.settings(), model).and_then(|_| view.max_output(usage, Some(model)));
     Request {
         model: models::dialects::model(&model.id),
         system: view.instructions().system_prompt().map(str::to_owned),
         turns,
         tools: view.instructions().tools().map(<[_]>::to_vec).unwrap_or_default(),
         max_tokens: limit,
-        ceiling: Some(limit.unwrap_or(room)),
+        ceiling: view.max_output(usage, Some(model)),
         reasoning: reasoning(view.settings(), model, &view.thinking_level(path)),
         cache: Cache::Prefix(session.to_string()),
         ..Request::default()
