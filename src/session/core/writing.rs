@@ -136,6 +136,8 @@ impl Core {
             other => self.work = other,
         }
         self.stop_running(None);
+        // Ends that were sent while the log was out are not in the record.
+        self.record_running();
         if !planted(Fault::LostLogGoesOn) {
             self.end_now();
         }
