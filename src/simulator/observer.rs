@@ -245,6 +245,7 @@ impl Observer {
             Input::Turn => self.turns.begins(),
             Input::Planned(id, result) => self.operations.planned(id, result.is_ok()),
             Input::Reported(operation, Step::Request(_, Update::Spent(_))) => self.operations.spent(operation),
+            Input::Counted => self.operations.counted(),
             Input::Log(done, _) => {
                 // Lines of a write that was not confirmed, or was lost, are not announced.
                 self.write_failed |= matches!(done, None | Some(LogDone::Wrote { appended: Err(_), .. }));

@@ -35,11 +35,11 @@ impl Core {
         if let Counting::Running(done) = std::mem::take(&mut self.counting) {
             self.count_except(&done);
         }
-        if self.appends_were_counted() {
-            return;
-        }
+        let answered = self.appends_were_counted();
         if self.work.is_none() {
-            self.send_usage(self.state.usage());
+            if !answered {
+                self.send_usage(self.state.usage());
+            }
             self.answer_held();
         }
     }

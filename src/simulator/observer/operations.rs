@@ -65,6 +65,8 @@ pub struct Operations {
     planning: Option<Planning>,
     /// Requests that are answered at the end of an operation.
     owners: HashMap<OperationId, TicketNumber>,
+    /// Whether entries are being counted.
+    counts: bool,
     /// Operations that `next` has named and that have not started.
     next: Vec<OperationId>,
     /// Operations that the life before left in the lock, outer ones first.
@@ -285,7 +287,11 @@ impl Operations {
                 let runs = self.running() == Some(&order.id);
                 require(runs, Rule::NothingAfterTheEnd, || format!("a draft begins for {:?}", order.id))
             }
-            Job::Count(_) | Job::Index(..) => Ok(()),
+            Job::Count(_) => {
+                self.counts = true;
+                Ok(())
+            }
+            Job::Index(..) => Ok(()),
         }
     }
 
@@ -300,6 +306,16 @@ impl Operations {
             }
             _ => None,
         };
+    }
+
+    /// Entries were counted.
+    pub fn counted(&mut self) {
+        self.counts = false;
+    }
+
+    /// Whether entries are being counted. A decision waits for the counts.
+    pub fn is_counting(&self) -> bool {
+        self.counts
     }
 
     /// The log comes back.
