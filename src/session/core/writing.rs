@@ -13,8 +13,8 @@ use crate::{
     session::{
         core::{
             Append, Core, LogState, Write,
-            background::IndexBuild,
             automatic::Due,
+            background::IndexBuild,
             commands::{append, entries},
             work::Work,
         },

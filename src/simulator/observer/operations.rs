@@ -484,7 +484,8 @@ impl Operations {
         require(changes.is_none(), Rule::CoveredUnchanged, || {
             format!("{changes:?} came between the plan of {id:?} and its entry")
         })?;
-        let grew = above[..newer].iter().any(|entry| entry.in_context());
+        // Newer lines may be messages, or change the settings by which everything is measured.
+        let grew = above[..newer].iter().any(|entry| entry.in_context() || entry.ours("session").is_some());
         // The window of the session may have changed since: another model was stored, or a window was learned.
         require(grew || result.tokens_after <= open.window, Rule::CompactionFits, || {
             format!("{id:?} leaves {} tokens in a window of {}", result.tokens_after, open.window)
