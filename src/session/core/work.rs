@@ -113,9 +113,7 @@ impl Work {
             Self::Preparing(operation)
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)
-            | Self::Committing(operation) => {
-                operation.request_cancelled()
-            }
+            | Self::Committing(operation) => operation.request_cancelled(),
         }
     }
 }
