@@ -352,9 +352,23 @@ impl<K: Kind, W> Operations<K, W> {
         });
         let named = named.map(|open| Cancelled { operation_id: open.id.clone(), kind: open.kind.name().to_owned() });
         let named = named.collect();
-        let after = self.status_of(|open| !keys.contains(&open.key));
+        let gone = self.ending_with(&keys);
+        let after = self.status_of(|open| !gone.contains(&open.key));
         let steps = if keys.is_empty() { Vec::new() } else { vec![Step::Publish(after)] };
         (Cancelling { named, keys }, steps)
+    }
+
+    /// Operations that end with these: they themselves, and those around them that were cancelled before and wait for the
+    /// last one inside.
+    fn ending_with(&self, keys: &[Key]) -> Vec<Key> {
+        let mut gone = keys.to_vec();
+        for open in self.open.iter().rev().filter(|open| open.phase == Phase::Stopping) {
+            let mut inside = self.open.iter().filter(|it| it.parent == Some(open.key)).peekable();
+            if inside.peek().is_some() && inside.all(|it| gone.contains(&it.key)) {
+                gone.push(open.key);
+            }
+        }
+        gone
     }
 
     /// The result of the operation is being written from here on. A cancel does not end it.
