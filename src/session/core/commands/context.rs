@@ -3,7 +3,7 @@
 mod body;
 
 use crate::{
-    compaction::ladder::Floor,
+    compaction::{gauge::Fullness, ladder::Floor},
     conversation::{context, path::Path},
     log::{blobs::Reading, sealed::Blocking},
     models::{Budget, ModelRef, SaidBy},
@@ -47,6 +47,24 @@ enum Way {
     TooLarge(Floor),
 }
 
+/// Whether a context over a known window is refused.
+fn must_fit(params: &ContextParams) -> bool {
+    params.wait == Some(true) || params.format.and_then(body::api).is_some()
+}
+
+/// The parts of a context that is larger than its window, where somebody said how large that is.
+fn too_large(fullness: &Fullness) -> Option<Floor> {
+    let Budget { system, tools, pins, window, .. } = fullness.budget;
+    let over = fullness.context_tokens > window && fullness.window_source != SaidBy::Default;
+    let latest_turn = fullness.context_tokens.saturating_sub(fullness.budget.overhead() + pins);
+    over.then_some(Floor { system, tools, pins, latest_turn, window })
+}
+
+/// Refuses a context that is larger than its window.
+fn within_window(view: &View, path: &Path) -> Result<(), Failure> {
+    too_large(&view.measure(path)).map_or(Ok(()), |floor| Err(Failure::ContextOverflow(floor)))
+}
+
 impl Core {
     /// Answers a request for a context, holds it, or refuses it.
     pub(in crate::session::core) fn context(&mut self, params: ContextParams, ticket: Ticket) {
@@ -68,34 +86,21 @@ impl Core {
 
     /// A request that waits, or that is in a provider's format, gets a context that fits a window that is known.
     fn way(&self, params: &ContextParams) -> Way {
-        let waits = params.wait == Some(true);
-        if waits && !self.work.is_none() && !planted(Fault::ContextNotHeld) {
+        let (waits, runs) = (params.wait == Some(true), !self.work.is_none() && !planted(Fault::ContextNotHeld));
+        if waits && runs {
             return Way::Hold;
-        }
-        let is_request = params.format.and_then(body::api).is_some();
-        if !waits && !is_request || !self.work.is_none() {
-            return Way::Answer;
         }
         let leaf = params.leaf_entry_id.as_ref();
         let at_leaf = leaf.is_none_or(|leaf| self.state.path().visible_leaf() == Some(leaf));
-        let fullness = match leaf.and_then(|leaf| self.state.path().up_to(leaf)) {
-            Some(path) if !at_leaf => self.state.view().of(&path).measure(&path),
-            _ if at_leaf => self.state.measure(),
-            // Another branch is measured where it is read.
-            _ => return Way::Answer,
-        };
-        if fullness.context_tokens <= fullness.budget.window || fullness.window_source == SaidBy::Default {
+        if !must_fit(params) || !at_leaf {
             return Way::Answer;
         }
-        if at_leaf && self.counting.runs() {
-            return Way::Hold;
+        match too_large(&self.state.measure()) {
+            None => Way::Answer,
+            Some(_) if runs || self.counting.runs() => Way::Hold,
+            Some(_) if self.maintenance_is_due() => Way::Maintain,
+            Some(floor) => Way::TooLarge(floor),
         }
-        if at_leaf && self.maintenance_is_due() {
-            return Way::Maintain;
-        }
-        let Budget { system, tools, pins, window, .. } = fullness.budget;
-        let latest_turn = fullness.context_tokens.saturating_sub(fullness.budget.overhead() + pins);
-        Way::TooLarge(Floor { system, tools, pins, latest_turn, window })
     }
 
     /// Answers with the context of any entry.
@@ -105,11 +110,19 @@ impl Core {
             Some(leaf) => self.state.path().up_to(leaf),
         };
         let api = params.format.and_then(body::api);
+        // No maintenance makes the context of another leaf smaller.
+        let fits = match params.leaf_entry_id {
+            Some(_) if must_fit(&params) => within_window,
+            _ => |_: &View, _: &Path| Ok(()),
+        };
         if let Some(path) = here {
             let view = match params.leaf_entry_id {
                 Some(_) => self.state.view().of(&path),
                 None => self.state.view(),
             };
+            if let Err(failure) = fits(&view, &path) {
+                return ticket.fail(&failure);
+            }
             return match api {
                 None if view.blobs().is_none() => ticket.answer(Context::new(&view, &path).answer(Reading::none())),
                 None => self.read_context(ticket, &view.clone(), move |blocking| {
@@ -128,11 +141,14 @@ impl Core {
         };
         let (view, session) = (self.state.view(), self.state.id.clone());
         self.read_context(ticket, &view.clone(), move |blocking| match (library.path_to(&leaf, blocking), api) {
-            (Ok(Some(path)), None) => {
+            (Ok(Some(path)), api) => {
                 let view = view.of(&path);
-                Context::new(&view, &path).answer(Reading::of(view.blobs(), blocking))
+                match (fits(&view, &path), api) {
+                    (Err(failure), _) => Answer::Failed(failure),
+                    (Ok(()), None) => Context::new(&view, &path).answer(Reading::of(view.blobs(), blocking)),
+                    (Ok(()), Some(api)) => body::answer(&view, &path, &session, api, blocking),
+                }
             }
-            (Ok(Some(path)), Some(api)) => body::answer(&view.of(&path), &path, &session, api, blocking),
             (Ok(None), _) => Answer::Failed(Failure::no_entry(&leaf)),
             (Err(error), _) => Answer::Failed(error.into()),
         });
