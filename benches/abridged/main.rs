@@ -273,6 +273,7 @@ fn demand(keep: u64) -> Demand {
         scale: SCALE,
         budget: Budget::of(200_000, &CompactionSettings::default(), 0, 0),
         tokens_before: 0,
+        may_stay: u64::MAX,
     }
 }
 

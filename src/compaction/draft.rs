@@ -166,7 +166,8 @@ mod tests {
         let line = json!({"type": "message", "id": "a", "message": {"role": "user", "content": "Fix the parser."}});
         path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
         let scale = Scale::expected(Estimator::Chars, None);
-        let demand = Demand { keep: 0, explicit: true, scale, budget: budget(1_000), tokens_before: 0 };
+        let demand =
+            Demand { keep: 0, explicit: true, scale, budget: budget(1_000), tokens_before: 0, may_stay: u64::MAX };
         let plan = plan::plan(path.clone(), demand, Arc::default()).expect("a plan");
         let summary = Summary { text: "A summary.".into(), short: String::new(), files: Default::default() };
         let draft = Draft::extracted(plan, summary, Vec::new());

@@ -113,6 +113,9 @@ pub struct Demand {
     pub budget: Budget,
     /// Size of the context now, in tokens.
     pub tokens_before: u64,
+    /// The size up to which a context may stay whole, in tokens. Of a larger one less is kept than demanded, if there is no
+    /// other cut.
+    pub may_stay: u64,
 }
 
 /// The plan of a compaction. It is valid as long as the entries that it covers are unchanged.
@@ -153,10 +156,20 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     let start = path.first_kept();
     let window = &path[start..];
     let steps: Vec<Step> = window.iter().map(|entry| step(entry, demand.scale.estimator())).collect();
-    let cut = cut(&steps, kept_tail(&demand), pending(window));
+    let (mut keep, pending) = (kept_tail(&demand), pending(window));
+    let cut_at = |keep| cut(&steps, keep, pending);
+    let cut = cut_at(keep);
     let pinned = Arc::new(path.pins().iter().map(|pin| pin.entry.clone()).collect());
-    let plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), demand, prompts };
-    if plan.summarized().is_empty() { Err(NothingToDo::TooShort) } else { Ok(plan) }
+    let mut plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), demand, prompts };
+    let too_large = !demand.explicit && demand.tokens_before > demand.may_stay;
+    while plan.summarized().is_empty() {
+        if !too_large || keep == 0 {
+            return Err(NothingToDo::TooShort);
+        }
+        keep /= 2;
+        plan.cut = cut_at(keep);
+    }
+    Ok(plan)
 }
 
 /// Whether an entry of the context follows the compaction in force.

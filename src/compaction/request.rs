@@ -34,6 +34,17 @@ pub struct PlanRequest {
     pub keep_recent_tokens: Option<u64>,
     /// The initiator.
     pub initiator: Initiator,
+    /// The cause.
+    pub cause: Cause,
+}
+
+/// Cause of a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// A client or an agent asks for it.
+    Asked,
+    /// The context is over the threshold.
+    Due,
 }
 
 /// Initiator of a compaction.
@@ -94,6 +105,10 @@ impl PlanRequest {
             scale: fullness.scale,
             budget: fullness.budget,
             tokens_before: fullness.context_tokens,
+            may_stay: match self.cause {
+                Cause::Asked => fullness.budget.window,
+                Cause::Due => fullness.budget.threshold,
+            },
         };
         let plan = plan::plan(self.path, demand, self.settings.prompts.clone()).map_err(NoPlan::NothingToDo)?;
         Ok(Planned { plan: plan.carrying(meter.calibrations().carried()), fullness })

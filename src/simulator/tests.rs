@@ -11,7 +11,7 @@ use crate::{
     compaction::{
         draft::Draft,
         plan::Plan,
-        request::{Initiator, PlanRequest},
+        request::{Cause, Initiator, PlanRequest},
     },
     conversation::{
         entry::{Entry, Stamps},
@@ -75,6 +75,7 @@ fn plan(entries: usize) -> Plan {
         instructions: Arc::default(),
         keep_recent_tokens: Some(450),
         initiator: Initiator::User,
+        cause: Cause::Asked,
     };
     request.plan(&|| false).unwrap_or_else(|why| panic!("no plan: {why:?}")).plan
 }

@@ -214,6 +214,7 @@ impl World {
             scale: SCALE,
             budget: Budget::of(32_768, &CompactionSettings::default(), 0, 0),
             tokens_before: before,
+            may_stay: u64::MAX,
         };
         let Ok(plan) = plan::plan(path.clone(), demand, Arc::default()) else {
             return;
@@ -351,6 +352,7 @@ fn the_same_plan_gives_the_same_summary() {
             scale: SCALE,
             budget: Budget::of(32_768, &CompactionSettings::default(), 0, 0),
             tokens_before: 0,
+            may_stay: u64::MAX,
         };
         let plan = plan::plan(world.path(), demand, Arc::default()).expect("long enough");
         (plan.hash(), summarize(&plan, 2_000, &Settings::default()))

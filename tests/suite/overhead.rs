@@ -7,7 +7,7 @@ use abridged::{
         gauge::{Fullness, Gauge},
         ladder,
         meter::Meter,
-        request::PlanRequest,
+        request::{Cause, PlanRequest},
     },
     conversation::{
         context,
@@ -477,6 +477,7 @@ impl World {
             instructions: self.instructions.clone(),
             keep_recent_tokens: Some(keep),
             initiator: Initiator::User,
+            cause: Cause::Asked,
         };
         let planned = request.plan(&|| false).ok()?;
         // An overhead of more than half of the window may leave no room at all.

@@ -9,7 +9,7 @@ use crate::{
     compaction::{
         draft::Draft,
         meter,
-        request::{PlanRequest, Planned},
+        request::{Cause, PlanRequest, Planned},
     },
     conversation::{
         entry::{self, Body, Entry},
@@ -62,7 +62,8 @@ impl Core {
         if let Err(failure) = self.may_compact(&params, dry_run) {
             return ticket.fail(&failure);
         }
-        let request = self.plan_request(params.keep_recent_tokens, params.initiator.unwrap_or(Initiator::User));
+        let initiator = params.initiator.unwrap_or(Initiator::User);
+        let request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);
         let method = params.method;
         if dry_run {
             let stop = self.reads.stop.clone();
@@ -110,6 +111,7 @@ impl Core {
         &self,
         keep_recent_tokens: Option<u64>,
         initiator: Initiator,
+        cause: Cause,
     ) -> PlanRequest {
         let path = self.state.path().clone();
         let model = self.state.model(&path);
@@ -119,6 +121,7 @@ impl Core {
             instructions: self.state.instructions().clone(),
             keep_recent_tokens,
             initiator,
+            cause,
             path,
             model,
         }

@@ -2,7 +2,7 @@
 
 use super::super::*;
 use crate::{
-    compaction::request::{Initiator, PlanRequest},
+    compaction::request::{Cause, Initiator, PlanRequest},
     conversation::entry::{self, Entry, Header, HeaderKind, Stamps, raw},
     ids::{OperationId, SessionId},
     log::{Log, Unfinished, sealed::Blocking},
@@ -277,6 +277,7 @@ impl Play {
             instructions: state.instructions().clone(),
             keep_recent_tokens: None,
             initiator: Initiator::User,
+            cause: Cause::Asked,
         };
         let stop = Stop::default();
         let order = PlanOrder { id: operation.into(), request, method: None, stop: stop.clone() };
