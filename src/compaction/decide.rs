@@ -41,6 +41,8 @@ pub enum Automatic {
     Disabled,
     /// `compaction.strategy` is `off`.
     StrategyOff,
+    /// The session is only read.
+    ReadOnly,
 }
 
 impl Automatic {
@@ -182,6 +184,9 @@ impl fmt::Display for Decision {
                 f,
                 ", but automatic compaction is off: compaction.strategy is \"off\"; session/compact works all the same."
             ),
+            Why::Off(Automatic::ReadOnly) => {
+                write!(f, ", but the session was loaded with readOnly: true; load it without to compact it.")
+            }
             Why::Off(_) => write!(
                 f,
                 ", but automatic compaction is off: compaction.enabled is false; session/compact works all the same."
@@ -215,10 +220,10 @@ impl fmt::Display for Decision {
 }
 
 impl Fullness {
-    /// The decision of the threshold for this path.
+    /// The facts of a decision for this path.
     #[must_use]
-    pub fn decision(&self, path: &Path, rest: Option<Rest>) -> Decision {
-        at_threshold(Facts {
+    pub fn facts(&self, path: &Path, rest: Option<Rest>) -> Facts {
+        Facts {
             context_tokens: self.context_tokens,
             budget: self.budget,
             automatic: Automatic::of(&self.compaction),
@@ -227,7 +232,7 @@ impl Fullness {
             turn: Turn::at_leaf(path),
             mid_turn: self.compaction.mid_turn,
             rest,
-        })
+        }
     }
 }
 
@@ -268,6 +273,7 @@ mod tests {
                 Why::Off(Automatic::StrategyOff),
                 "compaction.strategy is \"off\"",
             ),
+            (Facts { automatic: Automatic::ReadOnly, ..over }, Why::Off(Automatic::ReadOnly), "readOnly: true"),
             (Facts { undone: true, ..over }, Why::Undone, "was undone here"),
             (Facts { budget: large, ..facts(199_000) }, Why::Overhead, "system prompt and tools alone take 198000"),
             (Facts { anything_new: false, ..over }, Why::NothingNew, "nothing came since"),

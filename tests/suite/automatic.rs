@@ -252,3 +252,79 @@ fn a_request_over_the_window_waits_for_the_maintenance_that_is_due() {
     let id = start["params"]["operationId"].as_str().expect("an id");
     assert!(daemon.events.iter().take_while(before_start).all(|frame| !frame.to_string().contains(id)));
 }
+
+#[test]
+fn requests_over_the_window_that_come_during_a_compaction_wait_for_its_end() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 16_000, &json!({}));
+    let messages = [user(&text_of(6_000, "one")), assistant("Yes."), user(&text_of(14_000, "two")), assistant("Yes.")];
+    let asked = daemon.begin("session/append", json!({"sessionId": session, "messages": messages}));
+    let formats = ["anthropic", "openai_chat", "google"];
+    let contexts =
+        formats.map(|format| daemon.begin("session/context", json!({"sessionId": session, "format": format})));
+    assert_eq!(daemon.answer(asked).expect("it is appended")["next"]["reason"], "threshold");
+    for context in contexts {
+        let usage = daemon.answer(context).expect("a context")["usage"].clone();
+        assert!(usage["contextTokens"].as_u64() <= Some(16_000), "{usage}");
+    }
+}
+
+#[test]
+fn a_context_of_another_leaf_over_its_window_is_refused() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 16_000, &json!({"enabled": false}));
+    let first = append(&mut daemon, &session, &[user("Begin.")])["leafEntryId"].clone();
+    let large = append(&mut daemon, &session, &[user(&text_of(20_000, "large"))])["leafEntryId"].clone();
+    let on = append(&mut daemon, &session, &[assistant("On the same path.")]);
+    assert!(!on["leafEntryId"].is_null());
+    let params = json!({"sessionId": session, "messages": [user("Elsewhere.")], "parentEntryId": first});
+    for _ in 0..2 {
+        let ask = json!({"sessionId": session, "leafEntryId": large, "format": "anthropic"});
+        assert_eq!(daemon.err("session/context", ask)["data"]["code"], "context_overflow");
+        let messages = json!({"sessionId": session, "leafEntryId": large});
+        assert!(daemon.call("session/context", messages).is_ok());
+        // The second round asks for a leaf on another branch.
+        daemon.ok("session/append", params.clone());
+    }
+}
+
+#[test]
+fn one_turn_that_is_too_large_is_condensed_too() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 16_000, &json!({}));
+    let next = append(&mut daemon, &session, &[user(&text_of(60_000, "giant")), assistant("Read.")])["next"].clone();
+    assert_eq!(next["reason"], "threshold");
+    let end = daemon.until("compaction_end")["params"]["event"].clone();
+    assert_eq!(end["outcome"], "completed", "{end:#}");
+    let context = daemon.ok("session/context", json!({"sessionId": session, "format": "anthropic"}));
+    assert!(context["usage"]["contextTokens"].as_u64() <= Some(13_600), "{}", context["usage"]);
+    assert!(context["body"].to_string().contains("The giant module"), "the newest request is there");
+}
+
+#[test]
+fn usage_that_cannot_be_true_does_not_stop_a_session() {
+    for reported in [50_000_u64, 1_000_000_000] {
+        let mut daemon = Daemon::start();
+        let session = session(&mut daemon, 16_000, &json!({}));
+        let mut lie = assistant("Yes.");
+        lie["usage"] =
+            json!({"input": reported, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": reported + 1});
+        append(&mut daemon, &session, &[user("Are you there?"), lie]);
+        append(&mut daemon, &session, &[user("And now?")]);
+        let context = daemon.ok("session/context", json!({"sessionId": session, "format": "anthropic", "wait": true}));
+        assert!(context["usage"]["contextTokens"].as_u64() < Some(1_000), "{}", context["usage"]);
+        assert!(context["body"].to_string().contains("And now?"));
+    }
+}
+
+#[test]
+fn a_session_that_is_only_read_says_so() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 16_000, &json!({"enabled": false}));
+    append(&mut daemon, &session, &over());
+    daemon.ok("session/close", json!({"sessionId": session}));
+    let model = json!({"provider": "p", "id": "m", "contextWindow": 16_000});
+    let settings = json!({"tokens": {"estimator": "chars"}, "models": [model]});
+    daemon.ok("session/load", json!({"sessionId": session, "readOnly": true, "settings": settings}));
+    assert!(why(&mut daemon, &session).contains("readOnly: true"));
+}

@@ -162,7 +162,8 @@ fn a_context_pairs_calls_and_results_whatever_happened() {
 #[test]
 fn usage_follows_the_provider_and_says_why() {
     let mut daemon = Daemon::start();
-    let settings = json!({"models": [{"provider": "p", "id": "m", "contextWindow": 200_000}]});
+    let model = json!({"provider": "p", "id": "m", "contextWindow": 200_000});
+    let settings = json!({"models": [model], "compaction": {"enabled": false}});
     let new = json!({"cwd": "/project", "model": "p/m", "settings": settings, "systemPrompt": "Be brief.", "tools": [{"name": "read"}]});
     let session = daemon.ok("session/new", new)["session"]["sessionId"].clone();
     let usage = daemon.ok("session/usage", json!({"sessionId": session}));

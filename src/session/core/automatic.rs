@@ -3,7 +3,10 @@
 
 use super::{Append, Core, Ending, LogState, commands::prune, edit::Staged, work::Work};
 use crate::{
-    compaction::decide::{Decision, Rest},
+    compaction::{
+        decide::{Automatic, Decision, Facts, Rest, at_threshold},
+        request::Cause,
+    },
     conversation::message::outline::Role,
     ids::OperationId,
     protocol::{
@@ -39,7 +42,11 @@ pub(super) struct DueCompaction {
 impl Core {
     /// The decision at the leaf.
     pub(super) fn decision(&self) -> Decision {
-        self.state.measure().decision(self.state.path(), self.rest)
+        let facts = self.state.measure().facts(self.state.path(), self.rest);
+        match self.writable() {
+            Ok(()) => at_threshold(facts),
+            Err(_) => at_threshold(Facts { automatic: Automatic::ReadOnly, ..facts }),
+        }
     }
 
     /// Whether maintenance may start.
@@ -143,7 +150,7 @@ impl Core {
         let stop = Stop::default();
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);
-        let request = self.plan_request(None, Initiator::User);
+        let request = self.plan_request(None, Initiator::User, Cause::Due);
         self.start(Job::Plan(PlanOrder { id, request, method: None, stop }));
         self.work = Work::Preparing(operation);
     }
