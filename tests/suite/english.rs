@@ -38,7 +38,7 @@ fn check(folder: &Path, root: &Path, found: &mut Vec<String>) {
 fn no_doc_line_begins_with_a_riddle() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
-    for folder in ["src", "tests", "benches"] {
+    for folder in ["src", "tests", "benches", "examples"] {
         check(&root.join(folder), root, &mut found);
     }
     assert!(found.is_empty(), "name the subject instead:\n{}", found.join("\n"));

@@ -19,6 +19,7 @@ mod dialects;
 mod editing;
 mod english;
 mod envelope;
+mod examples;
 mod extracted;
 mod failing_disk;
 mod folding;
