@@ -226,11 +226,13 @@ pub fn carried(entry: &Entry) -> CarriedMessage {
     CarriedMessage { entry_id: entry.id.clone(), text: clip_carried(&text, usize::MAX) }
 }
 
-/// A carried message keeps its beginning and its end: 2,000 tokens at the peers' four characters each, or fewer.
+/// A carried message keeps its beginning and its end: 2,000 tokens at the peers' four characters each, or fewer, but 40
+/// tokens also where the room is smaller.
 #[must_use]
 pub fn clip_carried(text: &str, most_chars: usize) -> String {
-    const CHARS: usize = 2_000 * 4;
-    text::clip_middle(text, CHARS.min(most_chars), "\n[… the middle of this message was left out …]\n")
+    const MOST: usize = 2_000 * 4;
+    const LEAST: usize = 40 * 4;
+    text::clip_middle(text, most_chars.clamp(LEAST, MOST), "\n[… the middle of this message was left out …]\n")
 }
 
 fn summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin], prompts: &Prompts) -> Option<ContextMessage> {
@@ -352,4 +354,18 @@ fn edits(path: &Path, compaction: Option<usize>) -> HashMap<EntryId, Option<Repl
         }
     }
     edits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::clip_carried;
+
+    #[test]
+    fn a_carried_message_keeps_its_words_where_no_room_is_left() {
+        let short = "Mend the parser, and run its tests before you commit.";
+        assert_eq!(clip_carried(short, 0), short);
+        let long = clip_carried(&format!("Mend the parser. {} Then run its tests.", "and so on ".repeat(1_000)), 0);
+        assert!(long.starts_with("Mend the parser. and so on") && long.ends_with("Then run its tests."), "{long}");
+        assert!(long.chars().count() < 220, "{long}");
+    }
 }
