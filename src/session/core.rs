@@ -352,9 +352,14 @@ impl Core {
         closes
     }
 
-    /// Whether the log is here.
+    /// Whether the log is here, and no answers wait for counts.
     fn listens(&self) -> bool {
         matches!(self.log, LogState::Ready(_))
+    }
+
+    /// Whether the log is here, so that the open operations can be recorded.
+    fn may_record(&self) -> bool {
+        matches!(self.log, LogState::Ready(_) | LogState::Counting(..))
     }
 
     /// The facts about the log, from before its work where it is out.

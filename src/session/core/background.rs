@@ -274,7 +274,7 @@ impl Core {
     /// Records these operations in the lock.
     pub(super) fn record(&mut self, operations: Vec<Unfinished>) {
         let skipped = if operations.is_empty() { Fault::RecordStays } else { Fault::StartNotRecorded };
-        if self.listens() && !planted(skipped) {
+        if self.may_record() && !planted(skipped) {
             self.effects.push(Effect::Record(operations));
         }
     }

@@ -94,9 +94,9 @@ impl Core {
     }
 
     /// Whether compactions that were cancelled before their starts may start and end now. While the log is out a start
-    /// cannot be recorded. A compaction whose write was too late is still open when the log is back, and is written first.
+    /// cannot be recorded; while answers wait for counts it can. A compaction whose write was too late is still open when the log is back, and is written first.
     pub(in crate::session::core) fn may_end_cancelled(&self) -> bool {
-        self.listens()
+        self.may_record()
             && !self.cancelled.is_empty()
             && self.work.operation().is_none_or(|operation| !operation.is_open())
     }
