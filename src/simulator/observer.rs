@@ -239,7 +239,7 @@ impl Observer {
             Input::Cancel(_, ticket) => self.cancels.reaches(ticket.number(), &self.requests, &self.operations),
             Input::RequestCancelled(request) => {
                 self.cancels.reaches(*request, &self.requests, &self.operations);
-                self.turns.request_cancelled(*request, &self.requests);
+                self.turns.request_cancelled(*request, &self.requests, self.file.count());
             }
             Input::Stop => self.turns.stops(),
             Input::Turn => self.turns.begins(),
@@ -406,7 +406,7 @@ impl Observer {
     fn left_to_world(&mut self, request: TicketNumber) -> Verdict {
         let asked = self.requests.left_to_world(request)?;
         self.sees_appends(&asked)?;
-        self.turns.answered(&asked, &Value::Null, &self.operations)?;
+        self.turns.answered(&asked, &Value::Null, &self.operations, &self.file)?;
         self.held(&asked)
     }
 
@@ -443,19 +443,18 @@ impl Observer {
             return self.cancels.answered(&asked, None, &self.requests, &self.operations);
         }
         self.sees_appends(&asked)?;
-        let compacted = if asked.method == "session/compact" { result() } else { Value::Null };
-        self.turns.answered(&asked, &compacted, &self.operations)?;
+        let named = if matches!(asked.method, "session/compact" | "session/append") { result() } else { Value::Null };
+        self.turns.answered(&asked, &named, &self.operations, &self.file)?;
         match asked.method {
             "session/append" => {
-                let result = result();
-                self.usage.answered(&result);
-                self.requests.appended(&asked, &result, &self.file)?;
-                self.operations.named_next(&asked, &result)?;
+                self.usage.answered(&named);
+                self.requests.appended(&asked, &named, &self.file)?;
+                self.operations.named_next(&asked, &named)?;
             }
             "session/cancel" => self.cancels.answered(&asked, Some(&result()), &self.requests, &self.operations)?,
             "session/compact" => {
-                self.operations.answered(&asked, &compacted)?;
-                self.operations.expected_leaf(&asked, &compacted, &self.file)?;
+                self.operations.answered(&asked, &named)?;
+                self.operations.expected_leaf(&asked, &named, &self.file)?;
             }
             "session/context" => {
                 self.held(&asked)?;

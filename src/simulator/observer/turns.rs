@@ -2,16 +2,18 @@
 
 use super::{
     Rule, Verdict,
+    file::File,
     operations::Operations,
     requests::{Asked, Requests},
     require,
 };
 use crate::{
+    ids::EntryId,
     protocol::errors::Failure,
     session::{effects::TicketNumber, jobs::Job, log_work::LogWork, stop::Stop},
 };
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The request whose handling ends the session.
 #[derive(Debug, Default)]
@@ -32,8 +34,8 @@ pub struct Turns {
     newest: TicketNumber,
     /// The newest request that a write may answer, while one is out.
     written: Option<TicketNumber>,
-    /// Requests that were cancelled before their turn.
-    cancelled: BTreeSet<TicketNumber>,
+    /// Requests that were cancelled before their turn, each with the number of lines in the file then.
+    cancelled: BTreeMap<TicketNumber, usize>,
     /// Contexts with `wait` that came before the index. They wait for no append that waits for the index.
     before_index: BTreeSet<TicketNumber>,
     ending: Ending,
@@ -103,18 +105,18 @@ impl Turns {
         }
     }
 
-    /// The client cancels a request.
-    pub fn request_cancelled(&mut self, number: TicketNumber, requests: &Requests) {
+    /// The client cancels a request, while the file has so many lines.
+    pub fn request_cancelled(&mut self, number: TicketNumber, requests: &Requests, lines: usize) {
         let Some(asked) = requests.open(number) else { return };
         let may_be_written = self.written.is_some_and(|newest| number <= newest);
         if waits(asked) && !may_be_written {
-            self.cancelled.insert(number);
+            self.cancelled.insert(number, lines);
         }
     }
 
     /// Whether the client cancelled a request before its turn.
     pub fn is_cancelled(&self, number: TicketNumber) -> bool {
-        self.cancelled.contains(&number)
+        self.cancelled.contains_key(&number)
     }
 
     /// A request was refused.
@@ -128,11 +130,19 @@ impl Turns {
         })
     }
 
+    /// Whether the entries of an append were in the file before its request was cancelled. Its answer may wait for counts.
+    fn was_written(&self, asked: &Asked, result: &Value, file: &File) -> bool {
+        let first = result["entryIds"][0].as_str().map(EntryId::from).filter(|_| asked.method == "session/append");
+        let place = first.and_then(|id| file.newest(&id));
+        place.zip(self.cancelled.get(&asked.number)).is_some_and(|(place, lines)| place < *lines)
+    }
+
     /// A request was answered with a result.
-    pub fn answered(&self, asked: &Asked, result: &Value, operations: &Operations) -> Verdict {
+    pub fn answered(&self, asked: &Asked, result: &Value, operations: &Operations, file: &File) -> Verdict {
         let compacts = asked.method == "session/compact";
         let ended_as_cancelled = compacts && (result["outcome"] == "cancelled" || result["outcome"].is_null());
-        require(ended_as_cancelled || !self.is_cancelled(asked.number), Rule::CancelledAnswer, || {
+        let may = ended_as_cancelled || self.was_written(asked, result, file);
+        require(may || !self.is_cancelled(asked.number), Rule::CancelledAnswer, || {
             format!("{} {} was cancelled while it waited, and is answered", asked.method, asked.number)
         })?;
         let rewrites = match asked.method {
