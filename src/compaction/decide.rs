@@ -9,7 +9,7 @@ use crate::{
     models::Budget,
     settings::{CompactionSettings, Strategy},
 };
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 /// The facts of a decision.
 #[derive(Debug, Clone, Copy)]
@@ -72,22 +72,20 @@ impl Turn {
     /// The turn at the leaf. A message that is no result closes the calls before it.
     #[must_use]
     pub fn at_leaf(path: &Path) -> Self {
-        let mut results = Vec::new();
+        let mut results = HashSet::new();
         for entry in path.iter().rev().filter(|entry| entry.in_context()) {
-            let Some(outline) = entry.outline() else { return Self::of_results(&results) };
+            let Some(outline) = entry.outline() else { break };
             match outline.role {
                 Role::ToolResult => results.extend(&outline.answers),
                 Role::Assistant if !outline.failed => {
-                    let open = outline.calls.iter().any(|call| !results.contains(&&call.id));
-                    return if open { Self::CallsOpen } else { Self::of_results(&results) };
+                    if outline.calls.iter().any(|call| !results.contains(&call.id)) {
+                        return Self::CallsOpen;
+                    }
+                    break;
                 }
-                _ => return Self::of_results(&results),
+                _ => break,
             }
         }
-        Self::of_results(&results)
-    }
-
-    fn of_results<T>(results: &[T]) -> Self {
         if results.is_empty() { Self::Whole } else { Self::Between }
     }
 }
@@ -98,13 +96,16 @@ impl Turn {
 pub struct Rest {
     /// The size of the context at its end, in tokens.
     pub context_tokens: u64,
+    /// The threshold at its end, in tokens. Below a smaller one, of another model, the compaction is another one.
+    pub threshold: u64,
 }
 
 impl Rest {
     /// Whether a context of this size waits.
     #[must_use]
-    pub fn holds(self, context_tokens: u64) -> bool {
-        context_tokens < self.context_tokens.saturating_add(self.context_tokens / 20)
+    pub fn holds(self, context_tokens: u64, threshold: u64) -> bool {
+        let growth = (self.context_tokens / 20).max(1);
+        threshold >= self.threshold && context_tokens < self.context_tokens.saturating_add(growth)
     }
 }
 
@@ -151,7 +152,7 @@ pub fn at_threshold(facts: Facts) -> Decision {
         () if !facts.anything_new => Why::NothingNew,
         () if turn == Turn::CallsOpen => Why::CallsOpen,
         () if turn == Turn::Between && !facts.mid_turn => Why::MidTurn,
-        () if facts.rest.is_some_and(|rest| rest.holds(context_tokens)) => Why::Resting,
+        () if facts.rest.is_some_and(|rest| rest.holds(context_tokens, budget.threshold)) => Why::Resting,
         () => Why::Due,
     };
     Decision { why, facts }
@@ -223,13 +224,15 @@ impl Fullness {
     /// The facts of a decision for this path.
     #[must_use]
     pub fn facts(&self, path: &Path, rest: Option<Rest>) -> Facts {
+        // Below the threshold nothing else decides, and the path is not searched.
+        let over = self.context_tokens > self.budget.threshold;
         Facts {
             context_tokens: self.context_tokens,
             budget: self.budget,
             automatic: Automatic::of(&self.compaction),
-            undone: path.has_undo(),
-            anything_new: plan::anything_new(path),
-            turn: Turn::at_leaf(path),
+            undone: over && path.has_undo(),
+            anything_new: over && plan::anything_new(path),
+            turn: if over { Turn::at_leaf(path) } else { Turn::Whole },
             mid_turn: self.compaction.mid_turn,
             rest,
         }
@@ -281,8 +284,13 @@ mod tests {
             (Facts { turn: Turn::Between, mid_turn: false, ..over }, Why::MidTurn, "compaction.midTurn is false"),
             (Facts { turn: Turn::Between, ..over }, Why::Due, "is due"),
             (Facts { turn: Turn::Whole, mid_turn: false, ..over }, Why::Due, "is due"),
-            (Facts { rest: Some(Rest { context_tokens: 165_000 }), ..over }, Why::Resting, "did not complete"),
-            (Facts { rest: Some(Rest { context_tokens: 161_904 }), ..over }, Why::Due, "is due"),
+            (
+                Facts { rest: Some(Rest { context_tokens: 165_000, threshold: 170_000 }), ..over },
+                Why::Resting,
+                "did not complete",
+            ),
+            (Facts { rest: Some(Rest { context_tokens: 161_904, threshold: 170_000 }), ..over }, Why::Due, "is due"),
+            (Facts { rest: Some(Rest { context_tokens: 165_000, threshold: 170_001 }), ..over }, Why::Due, "is due"),
         ] {
             let decision = at_threshold(facts);
             assert_eq!(decision.why, why);

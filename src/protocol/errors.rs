@@ -68,6 +68,9 @@ pub enum Failure {
     /// No compaction makes the context small enough.
     #[error("even without its history the context does not fit: system prompt and tools take {} tokens, what is left {}, of a window of {}; use a larger model, fewer tools, or a shorter message", .0.system + .0.tools, .0.latest_turn, .0.window)]
     ContextOverflow(Floor),
+    /// A context is larger than its window, and no maintenance makes it smaller now.
+    #[error("the context does not fit the window of {} tokens. {why}", .floor.window)]
+    OverWindow { floor: Floor, why: String },
     /// A model request failed.
     #[error("{what}")]
     Provider {
@@ -169,7 +172,7 @@ impl Failure {
             Self::Busy { .. } => Code::Busy,
             Self::Locked { .. } => Code::Locked,
             Self::NothingToCompact(_) => Code::NothingToCompact,
-            Self::ContextOverflow(_) => Code::ContextOverflow,
+            Self::ContextOverflow(_) | Self::OverWindow { .. } => Code::ContextOverflow,
             Self::Provider { .. } => Code::ProviderError,
             Self::Storage { .. } => Code::StorageError,
             Self::NotInitialized => Code::NotInitialized,
@@ -190,7 +193,7 @@ impl Failure {
             }
             Self::Locked { pid, .. } => json!({ "pid": pid }),
             Self::NothingToCompact(reason) => json!({ "reason": reason.name() }),
-            Self::ContextOverflow(floor) => json!({
+            Self::ContextOverflow(floor) | Self::OverWindow { floor, .. } => json!({
                 "floor": { "system": floor.system, "tools": floor.tools, "pins": floor.pins, "latestTurn": floor.latest_turn },
                 "contextWindow": floor.window,
             }),

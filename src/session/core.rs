@@ -157,6 +157,22 @@ struct Append {
     ticket: Ticket,
 }
 
+/// A request for the context that waits.
+struct HeldContext {
+    params: ContextParams,
+    ticket: Ticket,
+    waits_for: WaitsFor,
+}
+
+/// The end that a request for the context waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WaitsFor {
+    /// Counts, or the cutting of old tool results. A compaction may follow.
+    Decision,
+    /// A compaction. The request starts no other one.
+    Compaction,
+}
+
 /// Requests that only read. Each runs beside the session and has its own answer.
 #[derive(Default)]
 struct Reads {
@@ -199,7 +215,7 @@ pub struct Core {
     cancelled: Vec<Request>,
     costs: Costs,
     /// Requests for the context that wait for the end of the compaction.
-    held: Vec<(ContextParams, Ticket)>,
+    held: Vec<HeldContext>,
     reads: Reads,
     index: IndexWait,
     changes: FileChanges,
@@ -294,7 +310,7 @@ impl Core {
             Input::Stop => {
                 self.stop_running(None);
                 self.reads.stop.request();
-                for (_, ticket) in self.held.drain(..) {
+                for HeldContext { ticket, .. } in self.held.drain(..) {
                     ticket.fail(&Failure::Cancelled);
                 }
                 self.end_now();
@@ -346,7 +362,7 @@ impl Core {
         for (command, ticket) in self.index.commands.drain().chain(self.queue.drain()) {
             if command.closes() { closes.push(ticket) } else { ticket.fail(&gone) }
         }
-        for (_, ticket) in self.held.drain(..) {
+        for HeldContext { ticket, .. } in self.held.drain(..) {
             ticket.fail(&gone);
         }
         closes
@@ -379,7 +395,11 @@ impl Core {
     }
 
     fn is_idle(&self) -> bool {
-        self.is_quiet() && self.queue.is_empty() && self.index.commands.is_empty() && self.all_noted()
+        self.is_quiet()
+            && self.queue.is_empty()
+            && self.held.is_empty()
+            && self.index.commands.is_empty()
+            && self.all_noted()
     }
 
     /// Whether the costs of model requests are in the file, as far as it can be written.

@@ -55,6 +55,12 @@ pub enum Fault {
     CancelNamesNothing,
     /// A context that waits is answered during a compaction.
     ContextNotHeld,
+    /// A request over the window is answered.
+    OverWindow,
+    /// A compaction that `next` names does not start.
+    NextNotStarted,
+    /// A compaction is due at any size.
+    AlwaysDue,
     /// Cancelled requests are remembered for ever.
     CancelledRemembered,
     /// The last cost of a compaction is not written.

@@ -58,6 +58,8 @@ pub enum Rule {
     NextRuns,
     /// An operation that `next` names begins over the threshold, and only with automatic compaction.
     NextIsDue,
+    /// A context that is asked for with `wait` or in a provider's format fits a known window.
+    RequestFits,
     /// An answer that waits for the end of an operation follows the end and agrees with it.
     WaitingAnswer,
     /// A context that waits is answered when no operation runs, and then at once.

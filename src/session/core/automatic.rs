@@ -1,7 +1,7 @@
 //! Maintenance that no client asks for: whether it is due after an append, its start, and the time after one that did not
 //! complete.
 
-use super::{Append, Core, Ending, LogState, commands::prune, edit::Staged, work::Work};
+use super::{Append, Core, Ending, LogState, WaitsFor, Write, commands::prune, edit::Staged, work::Work};
 use crate::{
     compaction::{
         decide::{Automatic, Decision, Facts, Rest, at_threshold},
@@ -15,6 +15,7 @@ use crate::{
     },
     session::{
         effects::Ticket,
+        fault::{Fault, planted},
         jobs::{Job, PlanOrder},
         kind::OperationKind,
         operations::{Asked, End, Kind as _, Place},
@@ -102,7 +103,7 @@ impl Core {
 
     /// Whether maintenance is due and may start.
     pub(super) fn maintenance_is_due(&self) -> bool {
-        self.may_maintain() && self.decision().is_due()
+        self.may_maintain() && (self.decision().is_due() || planted(Fault::AlwaysDue))
     }
 
     /// The edits of a pruning that brings the context below the threshold.
@@ -125,6 +126,7 @@ impl Core {
         if self.maintenance_is_due() {
             self.start_unasked();
         }
+        self.answer_held();
     }
 
     /// `next` of an append: the maintenance that is due, or the one that runs.
@@ -137,6 +139,20 @@ impl Core {
         Next::Maintenance { operation_id, reason: kind.cause(), will_retry: false, will_continue: false }
     }
 
+    /// Starts the maintenance that is due, for a request that waits for it.
+    pub(super) fn maintain(&mut self) -> WaitsFor {
+        match self.pruning_that_suffices() {
+            Some(staged) => {
+                self.write(Write::Pruned(staged));
+                WaitsFor::Decision
+            }
+            None => {
+                self.start_unasked();
+                WaitsFor::Compaction
+            }
+        }
+    }
+
     /// Starts a compaction that no answer has named.
     pub(super) fn start_unasked(&mut self) {
         let id = self.stamps.operation();
@@ -145,6 +161,9 @@ impl Core {
 
     /// Starts a compaction.
     pub(super) fn start_automatic(&mut self, due: DueCompaction) {
+        if planted(Fault::NextNotStarted) {
+            return;
+        }
         let DueCompaction { id, reason, asked } = due;
         let kind = OperationKind::Compaction(reason);
         let stop = Stop::default();
@@ -159,7 +178,10 @@ impl Core {
     pub(super) fn rests_after(&mut self, kind: &OperationKind, end: &End<Box<CompactionResult>>) {
         self.rest = match end {
             End::Completed(_) => None,
-            _ if kind.is_automatic() => Some(Rest { context_tokens: self.state.measure().context_tokens }),
+            _ if kind.is_automatic() => {
+                let fullness = self.state.measure();
+                Some(Rest { context_tokens: fullness.context_tokens, threshold: fullness.budget.threshold })
+            }
             _ => self.rest,
         };
     }

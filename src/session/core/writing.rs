@@ -233,7 +233,10 @@ impl Core {
                 "The costs of model requests could not be recorded",
                 format!("{failure}. session/usage lacks {} of them.", costs.entries.len()),
             ),
-            Write::Pruned(_) => self.warn("Old tool results could not be cut", failure.to_string()),
+            Write::Pruned(_) => {
+                self.warn("Old tool results could not be cut", failure.to_string());
+                self.answer_held();
+            }
             Write::Edit { ticket, .. } => ticket.fail(failure),
         }
     }
@@ -250,8 +253,8 @@ impl Core {
                 self.draft_again(draft);
             }
             Write::Costs(costs) => self.costs.put_back(costs),
-            // The next append decides again.
-            Write::Pruned(_) => {}
+            // The context is measured again.
+            Write::Pruned(_) => self.answer_held(),
             Write::Edit { edit, ticket, .. } => self.queue.put_back(Command::Edit(edit), ticket),
         }
     }

@@ -68,6 +68,7 @@ impl Contexts {
 
     /// A context was answered. One of `OFTEN` is read.
     pub fn answered(&self, asked: &Asked, answer: &Answer, step: u64) -> Verdict {
+        fits(asked, answer)?;
         if !step.is_multiple_of(OFTEN) || !asked.params["format"].is_null() && asked.params["format"] != "messages" {
             return Ok(());
         }
@@ -237,6 +238,23 @@ impl<'a> Told<'a> {
             carries: compaction.is_none_or(|(_, body)| body.preserved().is_some()),
         }
     }
+}
+
+/// The usage is at the end of the answer, behind the messages or the body.
+fn fits(asked: &Asked, answer: &Answer) -> Verdict {
+    let end = match answer {
+        Answer::Failed(_) => return Ok(()),
+        Answer::Result(json) => json.get().to_owned(),
+        Answer::Pieces(pieces) => {
+            let end = pieces.last().map(Piece::as_str).unwrap_or_default();
+            format!("{{{}", end.trim_start_matches([']', ',']))
+        }
+    };
+    let must_fit = asked.params["wait"] == true || asked.params["format"].as_str().is_some_and(|it| it != "messages");
+    let end: Value = serde_json::from_str(&end).unwrap_or_default();
+    let usage = &end["usage"];
+    let over = usage["contextTokens"].as_u64() > usage["contextWindow"].as_u64() && usage["windowSource"] != "default";
+    require(!must_fit || !over, Rule::RequestFits, || format!("request {} is answered with {usage}", asked.number))
 }
 
 fn complete(context: &Context, messages: &[Value], file: &File, indexed: bool) -> Verdict {

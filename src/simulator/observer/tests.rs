@@ -90,6 +90,10 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.status(compacting(None))?;
         play.emit(Some("a"), start())
     }),
+    (Rule::RequestFits, "a request over its window is answered", |play| {
+        let request = play.send("session/context", json!({"format": "anthropic"}));
+        play.answer(request, &json!({"body": {}, "usage": usage(1_001)}))
+    }),
     (Rule::NextRuns, "an append names an operation that does not start", |play| {
         let request = play.send("session/append", json!({"messages": [{"role": "user", "content": "x"}]}));
         let entry = play.says("x");

@@ -116,8 +116,12 @@ impl Core {
     pub(in crate::session::core) fn request_cancelled(&mut self, request: TicketNumber) {
         self.effects.cancel(request);
         let held = std::mem::take(&mut self.held);
-        for (params, ticket) in held {
-            if ticket.cancelled() { ticket.fail(&Failure::Cancelled) } else { self.held.push((params, ticket)) }
+        for context in held {
+            if context.ticket.cancelled() {
+                context.ticket.fail(&Failure::Cancelled);
+            } else {
+                self.held.push(context);
+            }
         }
         if self.work.request_cancelled() {
             let id = self.work.id().cloned();

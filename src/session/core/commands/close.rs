@@ -27,5 +27,7 @@ impl Core {
         }
         self.reads.stop.request();
         self.ending = Ending::Now(vec![ticket]);
+        // Those that waited for counts.
+        self.answer_held();
     }
 }

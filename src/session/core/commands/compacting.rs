@@ -26,7 +26,7 @@ use crate::{
     provider::Delta,
     session::{
         core::{
-            Core, Write,
+            Core, HeldContext, Write,
             command::{Command, CommandMethod},
             costs::CostEntries,
             result::sent,
@@ -346,8 +346,8 @@ impl Core {
     }
 
     pub(in crate::session::core) fn answer_held(&mut self) {
-        for (params, ticket) in std::mem::take(&mut self.held) {
-            self.context(params, ticket);
+        for HeldContext { params, ticket, waits_for } in std::mem::take(&mut self.held) {
+            self.context(params, ticket, waits_for);
         }
     }
 }

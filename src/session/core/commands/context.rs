@@ -14,7 +14,7 @@ use crate::{
     },
     session::{
         core::{
-            Core,
+            Core, Ending, HeldContext, WaitsFor,
             command::{Command, SessionMethod},
             queue,
         },
@@ -31,7 +31,7 @@ impl SessionMethod for SessionContext {
         if ticket.cancelled() && !planted(Fault::CancelledContextAnswered) {
             return ticket.fail(&Failure::Cancelled);
         }
-        core.context(params, ticket);
+        core.context(params, ticket, WaitsFor::Decision);
     }
 }
 
@@ -40,7 +40,7 @@ enum Way {
     /// The context as the session stands.
     Answer,
     /// The context behind the maintenance that runs, or behind the counts that decide.
-    Hold,
+    Hold(WaitsFor),
     /// The context behind maintenance that starts now.
     Maintain,
     /// No request with this context fits the window, and no maintenance may run.
@@ -62,43 +62,48 @@ fn too_large(fullness: &Fullness) -> Option<Floor> {
 
 /// Refuses a context that is larger than its window.
 fn within_window(view: &View, path: &Path) -> Result<(), Failure> {
-    too_large(&view.measure(path)).map_or(Ok(()), |floor| Err(Failure::ContextOverflow(floor)))
+    let why = || "The session compacts itself at its leaf alone; ask for the context of the leaf.".to_owned();
+    too_large(&view.measure(path)).map_or(Ok(()), |floor| Err(Failure::OverWindow { floor, why: why() }))
 }
 
 impl Core {
-    /// Answers a request for a context, holds it, or refuses it.
-    pub(in crate::session::core) fn context(&mut self, params: ContextParams, ticket: Ticket) {
-        match self.way(&params) {
+    /// Answers a request for a context, holds it, or refuses it. `waited_for` is the end that it waited for before.
+    pub(in crate::session::core) fn context(&mut self, params: ContextParams, ticket: Ticket, waited_for: WaitsFor) {
+        let waits_for = match self.way(&params, waited_for) {
             Way::Answer => return self.answer_context(params, ticket),
-            Way::TooLarge(floor) => return ticket.fail(&Failure::ContextOverflow(floor)),
-            Way::Hold | Way::Maintain if self.held.len() >= queue::FULL => {
+            Way::TooLarge(floor) => {
+                let why = self.decision().to_string();
+                return ticket.fail(&Failure::OverWindow { floor, why });
+            }
+            Way::Hold(_) | Way::Maintain if self.held.len() >= queue::FULL => {
                 return ticket.fail(&Failure::Overloaded { retry_after_ms: queue::TRY_AGAIN });
             }
-            Way::Hold => {}
+            Way::Hold(waits_for) => waits_for,
             // A start is recorded in the lock, which is with the writer.
             Way::Maintain if !self.listens() => {
                 return self.queue.put_back(Command::call::<SessionContext>(params), ticket);
             }
-            Way::Maintain => self.start_unasked(),
-        }
-        self.held.push((params, ticket));
+            Way::Maintain => self.maintain(),
+        };
+        self.held.push(HeldContext { params, ticket, waits_for });
     }
 
     /// A request that waits, or that is in a provider's format, gets a context that fits a window that is known.
-    fn way(&self, params: &ContextParams) -> Way {
+    fn way(&self, params: &ContextParams, waited_for: WaitsFor) -> Way {
         let (waits, runs) = (params.wait == Some(true), !self.work.is_none() && !planted(Fault::ContextNotHeld));
         if waits && runs {
-            return Way::Hold;
+            return Way::Hold(WaitsFor::Compaction);
         }
         let leaf = params.leaf_entry_id.as_ref();
         let at_leaf = leaf.is_none_or(|leaf| self.state.path().visible_leaf() == Some(leaf));
-        if !must_fit(params) || !at_leaf {
+        if !must_fit(params) || !at_leaf || planted(Fault::OverWindow) {
             return Way::Answer;
         }
         match too_large(&self.state.measure()) {
             None => Way::Answer,
-            Some(_) if runs || self.counting.runs() => Way::Hold,
-            Some(_) if self.maintenance_is_due() => Way::Maintain,
+            Some(_) if runs => Way::Hold(WaitsFor::Compaction),
+            Some(_) if self.counting.runs() && matches!(self.ending, Ending::No) => Way::Hold(WaitsFor::Decision),
+            Some(_) if waited_for == WaitsFor::Decision && self.maintenance_is_due() => Way::Maintain,
             Some(floor) => Way::TooLarge(floor),
         }
     }
