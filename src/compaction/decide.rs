@@ -3,7 +3,7 @@
 //! The decision is a function of facts. The session asks it after each append, and `session/usage` shows the same answer
 //! as a sentence.
 
-use super::{gauge::Fullness, plan};
+use super::gauge::Fullness;
 use crate::{
     conversation::{message::outline::Role, path::Path},
     models::Budget,
@@ -22,8 +22,6 @@ pub struct Facts {
     pub automatic: Automatic,
     /// Whether a compaction on this path was undone. Automatic compaction is then off.
     pub undone: bool,
-    /// Whether a message follows the last compaction.
-    pub anything_new: bool,
     /// The turn at the leaf.
     pub turn: Turn,
     /// Whether the threshold acts between the calls of a turn.
@@ -122,8 +120,6 @@ pub enum Why {
     Undone,
     /// System prompt and tools alone reach the threshold.
     Overhead,
-    /// Nothing follows the last compaction.
-    NothingNew,
     /// Calls of the newest answer have no result yet.
     CallsOpen,
     /// The turn goes on, and `compaction.midTurn` is false.
@@ -149,7 +145,6 @@ pub fn at_threshold(facts: Facts) -> Decision {
         () if automatic != Automatic::On => Why::Off(automatic),
         () if facts.undone => Why::Undone,
         () if budget.hopeless() => Why::Overhead,
-        () if !facts.anything_new => Why::NothingNew,
         () if turn == Turn::CallsOpen => Why::CallsOpen,
         () if turn == Turn::Between && !facts.mid_turn => Why::MidTurn,
         () if facts.rest.is_some_and(|rest| rest.holds(context_tokens, budget.threshold)) => Why::Resting,
@@ -201,9 +196,6 @@ impl fmt::Display for Decision {
                 ", but system prompt and tools alone take {}; no compaction can help. Use a larger model or fewer tools.",
                 budget.overhead()
             ),
-            Why::NothingNew => {
-                write!(f, ", but nothing came since the last compaction that could be condensed.")
-            }
             Why::CallsOpen => {
                 write!(f, ", but tool calls have no result yet; a compaction is due when the last result is appended.")
             }
@@ -231,7 +223,6 @@ impl Fullness {
             budget: self.budget,
             automatic: Automatic::of(&self.compaction),
             undone: over && path.has_undo(),
-            anything_new: over && plan::anything_new(path),
             turn: if over { Turn::at_leaf(path) } else { Turn::Whole },
             mid_turn: self.compaction.mid_turn,
             rest,
@@ -252,7 +243,6 @@ mod tests {
             budget: Budget::of(200_000, &CompactionSettings::default(), 0, 0),
             automatic: Automatic::On,
             undone: false,
-            anything_new: true,
             turn: Turn::Whole,
             mid_turn: true,
             rest: None,
@@ -279,7 +269,6 @@ mod tests {
             (Facts { automatic: Automatic::ReadOnly, ..over }, Why::Off(Automatic::ReadOnly), "readOnly: true"),
             (Facts { undone: true, ..over }, Why::Undone, "was undone here"),
             (Facts { budget: large, ..facts(199_000) }, Why::Overhead, "system prompt and tools alone take 198000"),
-            (Facts { anything_new: false, ..over }, Why::NothingNew, "nothing came since"),
             (Facts { turn: Turn::CallsOpen, ..over }, Why::CallsOpen, "tool calls have no result yet"),
             (Facts { turn: Turn::Between, mid_turn: false, ..over }, Why::MidTurn, "compaction.midTurn is false"),
             (Facts { turn: Turn::Between, ..over }, Why::Due, "is due"),

@@ -150,7 +150,9 @@ pub enum NothingToDo {
 /// # Errors
 /// When there is nothing to compact.
 pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, NothingToDo> {
-    if !anything_new(&path) {
+    let too_large = !demand.explicit && demand.tokens_before > demand.may_stay;
+    // Behind a compaction only messages that came while it was made, or another model, make a context too large.
+    if !too_large && !anything_new(&path) {
         return Err(NothingToDo::AlreadyCompacted);
     }
     let start = path.first_kept();
@@ -161,7 +163,6 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     let cut = cut_at(keep);
     let pinned = Arc::new(path.pins().iter().map(|pin| pin.entry.clone()).collect());
     let mut plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), demand, prompts };
-    let too_large = !demand.explicit && demand.tokens_before > demand.may_stay;
     while plan.summarized().is_empty() {
         if !too_large || keep == 0 {
             return Err(NothingToDo::TooShort);
@@ -174,7 +175,7 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
 
 /// Whether an entry of the context follows the compaction in force.
 #[must_use]
-pub fn anything_new(path: &Path) -> bool {
+fn anything_new(path: &Path) -> bool {
     let since = path.compaction().map_or(0, |place| place + 1);
     path[since..].iter().any(|entry| entry.in_context())
 }

@@ -328,3 +328,35 @@ fn a_session_that_is_only_read_says_so() {
     daemon.ok("session/load", json!({"sessionId": session, "readOnly": true, "settings": settings}));
     assert!(why(&mut daemon, &session).contains("readOnly: true"));
 }
+
+#[test]
+fn messages_that_come_during_a_compaction_are_compacted_behind_it() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 16_000, &json!({}));
+    let one = |at: u32| json!({"sessionId": session, "messages": [user(&format!("Request {at}. {}", text_of(200, "small")))]});
+    let appends: Vec<u64> = (0..200).map(|at| daemon.begin("session/append", one(at))).collect();
+    let context = daemon.begin("session/context", json!({"sessionId": session, "wait": true}));
+    for append in appends {
+        assert!(daemon.answer(append).is_ok());
+    }
+    let context = daemon.answer(context).expect("a context");
+    assert!(context["usage"]["contextTokens"].as_u64() <= Some(13_600), "{}", context["usage"]);
+    assert!(context["messages"].to_string().contains("Request 199."));
+}
+
+#[test]
+fn the_smallest_windows_do_not_loop() {
+    for window in [1, 10, 100] {
+        let mut daemon = Daemon::start();
+        let session = session(&mut daemon, window, &json!({}));
+        append(&mut daemon, &session, &[user(&text_of(200, "more than there is room for"))]);
+        let error = daemon.err("session/context", json!({"sessionId": session, "wait": true}));
+        assert_eq!(error["data"]["code"], "context_overflow", "{error:#}");
+        assert!(
+            error["message"].as_str().is_some_and(|it| it.contains("did not complete") || it.contains("due")),
+            "{error:#}"
+        );
+        let starts = daemon.kinds().iter().filter(|kind| *kind == "compaction_start").count();
+        assert!(starts <= 2, "{starts}");
+    }
+}

@@ -26,7 +26,7 @@ use crate::{
     provider::Delta,
     session::{
         core::{
-            Core, HeldContext, Write,
+            Core, HeldContext, WaitsFor, Write,
             command::{Command, CommandMethod},
             costs::CostEntries,
             result::sent,
@@ -340,6 +340,10 @@ impl Core {
             notices.push(("The summary of a summary of a summary".to_owned(), detail));
         }
         self.rests_after(&operation.kind, &end);
+        if matches!(end, End::Completed(_)) {
+            // Messages that came meanwhile may be over the window again.
+            self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Decision);
+        }
         operation.finish(end, &self.sent_usage, notices);
         self.record_running();
         self.answer_held();
