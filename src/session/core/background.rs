@@ -96,6 +96,15 @@ impl Core {
         self.start(Job::Index(work, self.reads.stop.clone()));
     }
 
+    /// Takes an index that was made while the log was out or answers waited for counts, or starts one that is asked for.
+    pub(super) fn continue_indexing(&mut self) {
+        if let Some(indexed) = self.index.build.take_made() {
+            self.indexed(IndexBuilt::Made(indexed));
+        } else if !self.index.commands.is_empty() {
+            self.start_indexing();
+        }
+    }
+
     pub(super) fn indexed(&mut self, built: IndexBuilt) {
         self.index.build = IndexBuild::No;
         let failure = match built {

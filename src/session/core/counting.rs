@@ -42,6 +42,9 @@ impl Core {
             }
             self.answer_held();
         }
+        if answered {
+            self.continue_indexing();
+        }
     }
 
     fn count_except(&mut self, done: &HashSet<EntryId>) {
@@ -57,5 +60,66 @@ impl Core {
         let entries: Vec<Arc<Entry>> = path[path.first_kept()..].iter().filter(left).cloned().collect();
         self.counting = Counting::Running(path[path.first_kept()..].iter().map(|entry| entry.id.clone()).collect());
         self.start(Job::Count(entries));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        protocol::{SessionEntries, events::Event, types::Outcome},
+        session::{
+            core::{
+                Input,
+                held::{Held, answer, built, events, job, log_work, outcomes},
+            },
+            effects::Effect,
+        },
+        settings::{Layers, layers::Source},
+    };
+    use serde_json::json;
+
+    /// A session over its threshold, without an index, that counts with a tokenizer whose tables are not loaded.
+    fn uncounted() -> Held {
+        let mut held = Held::indexed_below(0);
+        let settings = json!({"tokens": {"estimator": "auto"}, "compaction": {"thresholdTokens": 1_000}});
+        held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+        held
+    }
+
+    /// An append is written, and its answer waits for counts.
+    fn append(held: &mut Held, number: u64) {
+        held.append(number);
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(answer(&held.back(work), number), None, "the decision waits for counts");
+    }
+
+    fn counted(held: &mut Held) -> Vec<Effect> {
+        held.at.tokenizer = true;
+        held.feed(Input::Counted)
+    }
+
+    #[test]
+    fn a_compaction_that_is_cancelled_while_answers_wait_for_counts_ends_immediately() {
+        let mut held = uncounted();
+        append(&mut held, 1);
+        held.compact(2);
+        let cancelled = held.cancel(3);
+        assert_eq!(outcomes(&cancelled), [Outcome::Cancelled]);
+        assert!(answer(&cancelled, 1).is_none() && answer(&cancelled, 2).is_some());
+        let appended = answer(&counted(&mut held), 1).expect("an answer");
+        assert_eq!(appended["next"]["type"], "maintenance", "the compaction that is due starts");
+    }
+
+    #[test]
+    fn an_index_that_is_made_while_answers_wait_for_counts_is_taken_behind_them() {
+        let mut held = uncounted();
+        held.call::<SessionEntries>(1, json!({"branch": "all"}));
+        let index = job(held.turn());
+        append(&mut held, 2);
+        assert!(held.feed(built(index)).is_empty(), "the entries of the write are not announced");
+        let effects = counted(&mut held);
+        assert!(answer(&effects, 2).is_some());
+        let rest = log_work(effects).expect("the index lacks the new entry");
+        assert!(events(&held.back(rest)).any(|event| matches!(event, Event::IndexReady { .. })));
     }
 }

@@ -119,11 +119,7 @@ impl Core {
             (LogDone::Fetched(fetched), None, Some((command, ticket))) => self.fetched(fetched, command, ticket),
             _ => tracing::error!("a result of the log belongs to no work"),
         }
-        if let Some(indexed) = self.index.build.take_made() {
-            self.indexed(IndexBuilt::Made(indexed));
-        } else if !self.index.commands.is_empty() {
-            self.start_indexing();
-        }
+        self.continue_indexing();
     }
 
     /// A panic has lost the log: the session ends, and waiting requests are answered. Nothing can be written any more.
