@@ -148,7 +148,7 @@ fn signatures_go_back_on_the_parts_they_came_with() {
                 { "functionCall": call("b") },
             ]),
         ),
-        // What is no base64 is not Google's.
+        // A signature that is not base64 comes from another provider.
         (vec![signed("So", r#"{"v":1,"id":"msg_1"}"#)], json!([{ "text": "So" }])),
     ];
     for (parts, expected) in rows {

@@ -172,7 +172,7 @@ fn reasoning_goes_back_as_it_came_and_only_before_what_it_led_to() {
             vec![thought(Some(key)), signed("So", "msg_1"), called("c|x", "{}")],
             json!([item, said(json!({ "id": "msg_1", "status": "completed" })), made(None)]),
         ),
-        // What led to nothing stays behind, and what is empty is nothing.
+        // Reasoning without an answer and empty items are left out.
         (vec![thought(Some(key))], json!([])),
         (vec![thought(Some(key)), Part::text("")], json!([])),
         (vec![called("c|fc_1", "{}"), thought(Some(key))], json!([made(None)])),

@@ -475,7 +475,7 @@ impl World {
         let mut expected: Vec<OperationId> = wholes.map(|it| self.reader.facts[*it].id.clone()).collect();
         expected.reverse();
         assert_eq!(named, expected, "each is named once, inner ones first");
-        // One that was cancelled before ends with the last one inside of it.
+        // An operation that was cancelled before ends with the last one inside of it.
         let reader = &self.reader;
         let stopping = |it: &usize| reader.facts[*it].stopping;
         let follows = |it: &usize| {
