@@ -1735,7 +1735,13 @@ export type SessionEvent =
       type: "summary_chunk";
       /** Part of the summary. */
       source: ChunkSource;
-      /** Number of the try. Pieces of earlier tries are void. */
+      /**
+       * Number of the chunk of the conversation that the text adds, from 1. Each chunk rewrites the text of the
+       * source, so
+       * the newest `part` and `attempt` hold the whole text.
+       */
+      part: number;
+      /** Number of the try of this chunk, from 1. Pieces of earlier tries are void. */
       attempt: number;
       /** Text of the piece. */
       text: string;

@@ -198,8 +198,8 @@ fn event_line(event: &Value, paint: &Paint) -> Option<String> {
 /// A summary while a model writes it. Its two parts may be written at the same time, so it is shown by lines.
 #[derive(Default)]
 struct Lines {
-    /// By part: which try it is, and the line that has not ended.
-    open: BTreeMap<String, (u64, String)>,
+    /// By source: the chunk and its try, and the line that has not ended.
+    open: BTreeMap<String, ((u64, u64), String)>,
     /// No model writes any more: what comes now was extracted.
     over: bool,
 }
@@ -227,12 +227,12 @@ impl Lines {
 
     fn write(&mut self, event: &Value, paint: &Paint) {
         let source = event["source"].as_str().unwrap_or_default();
-        let attempt = event["attempt"].as_u64().unwrap_or(1);
-        let (before, line) = self.open.entry(source.to_owned()).or_insert((attempt, String::new()));
-        if *before < attempt {
-            *before = attempt;
+        let place = (event["part"].as_u64().unwrap_or(1), event["attempt"].as_u64().unwrap_or(1));
+        let (before, line) = self.open.entry(source.to_owned()).or_insert((place, String::new()));
+        if *before != place {
+            *before = place;
             Self::say(source, &std::mem::take(line), paint);
-            Self::say(source, "– once more; what stands above of this part does not count –", paint);
+            Self::say(source, &format!("– chunk {}, try {}; the text above is void –", place.0, place.1), paint);
         }
         line.push_str(&printable(event["text"].as_str().unwrap_or_default()));
         while let Some((whole, rest)) = line.split_once('\n') {

@@ -100,7 +100,10 @@ events! {
     Droppable SummaryChunk = "summary_chunk" {
         /// Part of the summary.
         source: ChunkSource,
-        /// Number of the try. Pieces of earlier tries are void.
+        /// Number of the chunk of the conversation that the text adds, from 1. Each chunk rewrites the text of the source, so
+        /// the newest `part` and `attempt` hold the whole text.
+        part: u32,
+        /// Number of the try of this chunk, from 1. Pieces of earlier tries are void.
         attempt: u32,
         /// Text of the piece.
         text: String,

@@ -92,7 +92,7 @@ impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
         let (kind, stop) = (opening.kind.clone(), opening.stop.clone());
         let (key, id, steps) = self.lock().operations.start(opening);
         self.perform(steps);
-        Operation { id, kind, stop, key, operations: self.clone(), attempts: HashMap::new() }
+        Operation { id, kind, stop, key, operations: self.clone(), chunks: HashMap::new(), attempts: HashMap::new() }
     }
 
     /// Selects the operations that a cancel ends, and publishes the status as it will be.
@@ -180,8 +180,10 @@ pub struct Operation<K: Kind = OperationKind, O: Outlet<K> = Effects> {
     pub stop: Stop,
     key: Key,
     operations: OpenOperations<K, O>,
-    /// The number of times that each part of a summary was begun.
-    attempts: HashMap<ChunkSource, u32>,
+    /// The number of the chunk that is being summarized, by source.
+    chunks: HashMap<ChunkSource, u32>,
+    /// The number of times that each chunk was begun.
+    attempts: HashMap<(ChunkSource, u32), u32>,
 }
 
 impl<K: Kind, O: Outlet<K>> Operation<K, O> {
@@ -225,9 +227,18 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
         self.emit(Event::CompactionProgress { stage, done, total });
     }
 
-    /// Begins a part of the summary anew: the text that was sent of it before is void.
+    /// Moves on to a chunk of a source, counted from 1.
+    pub fn moves_to(&mut self, source: ChunkSource, chunk: u32) {
+        self.chunks.insert(source, chunk);
+    }
+
+    /// Begins the chunk of a source anew: the text that was sent of the source before is void.
     pub fn begins(&mut self, source: ChunkSource) {
-        *self.attempts.entry(source).or_default() += 1;
+        *self.attempts.entry((source, self.chunk(source))).or_default() += 1;
+    }
+
+    fn chunk(&self, source: ChunkSource) -> u32 {
+        self.chunks.get(&source).copied().unwrap_or(1)
     }
 
     /// Sends that a request is repeated after `delay`.
@@ -253,7 +264,8 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
 
     /// Sends text of the summary, piece by piece.
     pub fn chunks(&self, source: ChunkSource, text: &str) {
-        let attempt = self.attempts.get(&source).copied().unwrap_or(1);
+        let part = self.chunk(source);
+        let attempt = self.attempts.get(&(source, part)).copied().unwrap_or(1);
         let mut rest = text;
         while !rest.is_empty() {
             let mut end = rest.len().min(CHUNK);
@@ -261,7 +273,7 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
                 end -= 1;
             }
             let (piece, tail) = rest.split_at(end);
-            self.emit(Event::SummaryChunk { source, attempt, text: piece.to_owned() });
+            self.emit(Event::SummaryChunk { source, part, attempt, text: piece.to_owned() });
             rest = tail;
         }
     }

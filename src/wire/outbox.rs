@@ -527,7 +527,12 @@ mod tests {
     }
 
     fn chunk() -> Event {
-        Event::SummaryChunk { source: crate::protocol::events::ChunkSource::History, attempt: 1, text: String::new() }
+        Event::SummaryChunk {
+            source: crate::protocol::events::ChunkSource::History,
+            part: 1,
+            attempt: 1,
+            text: String::new(),
+        }
     }
 
     #[test]

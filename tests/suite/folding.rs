@@ -410,6 +410,44 @@ fn a_record_without_a_turn_stays_when_only_a_turn_is_new() {
 }
 
 #[test]
+fn pieces_name_the_chunk_and_the_try_that_they_belong_to() {
+    let provider = Provider::start(Format::Anthropic);
+    let number = AtomicUsize::new(0);
+    // The third answer is empty, so the third chunk is asked for twice.
+    provider.window(16_000).otherwise(move |asked: &Asked| {
+        match (kind(asked), number.fetch_add(1, Ordering::SeqCst)) {
+            (Kind::Short, _) => Step::answer("It went on."),
+            (_, 2) => Step::answer("Nothing of use."),
+            (_, at) => Step::answer(&good(&format!("answer-{at}."))).pieces(3),
+        }
+    });
+    let (mut daemon, session, _) = session(&window(&provider, Format::Anthropic, 16_000), &whole_turns(150));
+    let answer = compact(&mut daemon, &session, json!({}));
+    completed_by_model(&answer);
+    let chunks: Vec<(u64, u64, &str)> = daemon
+        .events
+        .iter()
+        .map(|frame| &frame["params"]["event"])
+        .filter(|event| event["type"] == "summary_chunk" && event["source"] == "history")
+        .map(|event| {
+            let number = |key: &str| event[key].as_u64().unwrap_or_else(|| panic!("{key} in {event}"));
+            (number("part"), number("attempt"), event["text"].as_str().expect("a text"))
+        })
+        .collect();
+    let mut places: Vec<(u64, u64)> = chunks.iter().map(|(part, attempt, _)| (*part, *attempt)).collect();
+    places.dedup();
+    let folds = provider.asked().iter().filter(|it| kind(it) != Kind::Short).count() as u64 - 1;
+    let expected = [(1, 1), (2, 1), (3, 1), (3, 2)].into_iter().chain((4..=folds).map(|part| (part, 1)));
+    assert!(folds > 3 && places.iter().copied().eq(expected), "{folds} chunks: {places:?}");
+    let last = places.last().copied();
+    let of_last = chunks.iter().filter(|(part, attempt, _)| Some((*part, *attempt)) == last);
+    let text: String = of_last.map(|(.., text)| *text).collect();
+    // The fold before the last request, which is for the short summary.
+    let last = format!("answer-{folds}.");
+    assert!(text.starts_with(&good(&last)) && summary(&answer).contains(&last), "the last part is the summary: {text}");
+}
+
+#[test]
 fn what_a_person_wants_kept_is_in_every_request() {
     let provider = Provider::start(Format::Google);
     provider.window(12_000).otherwise(good_model);

@@ -68,6 +68,9 @@ pub struct SummaryJob {
 pub enum Step {
     /// So many of its requests are done.
     Progress { done: usize, total: usize },
+    /// The next requests of this purpose summarize the chunk with this number, from 1. A chunk that was summarized before is
+    /// summarized again.
+    Chunk { purpose: Purpose, number: u32 },
     /// A report on one of its requests, or on a part that stays without a request. Texts are redacted.
     Request(Purpose, Update),
 }
@@ -261,7 +264,9 @@ impl Writer<'_> {
             let Some(before) = previous else { return Ok(None) };
             // Without new entries the previous summary stays, if it fits.
             if let Some(kept) = Accepted::kept(before, share, &|text| scale.text(text)) {
-                let report = |update: Update| (self.tell)(Step::Request(part.purpose(), update));
+                let purpose = part.purpose();
+                (self.tell)(Step::Chunk { purpose, number: 1 });
+                let report = |update: Update| (self.tell)(Step::Request(purpose, update));
                 report(Update::Begins);
                 report(Update::Delta(Delta::Text(kept.text().to_owned())));
                 return Ok(Some(kept));
@@ -270,7 +275,7 @@ impl Writer<'_> {
             previous = None;
         }
         let mut written: Option<Accepted> = None;
-        let mut at = 0;
+        let (mut at, mut number) = (0, 1);
         let mut spread_for = u64::MAX;
         while at < pieces.len() {
             let window = summarizer.window();
@@ -284,16 +289,17 @@ impl Writer<'_> {
                 (None, Some(carried)) if window < spread_for => {
                     spread_for = window;
                     pieces = Cow::Owned(pieces.behind(carried, at, &raw));
-                    (previous, written, at) = (None, None, 0);
+                    (previous, written, at, number) = (None, None, 0, 1);
                     continue;
                 }
                 (None, _) => return Err(self.no_room(summarizer)),
             };
             let chunk = pieces.chunk(at, room);
             let ask = Ask { part, conversation: &chunk.text, previous: carried, most, refused: None };
+            (self.tell)(Step::Chunk { purpose: part.purpose(), number });
             // After an overflow the window is smaller, and so is the next chunk.
             if let Some(accepted) = self.accepted(summarizer, ask, chunk.tokens).await? {
-                at = chunk.until;
+                (at, number) = (chunk.until, number + 1);
                 written = Some(accepted);
                 let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
                 (self.tell)(Step::Progress { done, total: planned.max(done + 1) });

@@ -94,7 +94,7 @@ function happened(sessionId: string, event: SessionEvent): void {
     case "compaction_progress":
       return console.log(event.done / event.total, event.stage === "summarizing");
     case "summary_chunk":
-      return console.log(event.text.length);
+      return console.log(event.part + event.attempt, event.text.length);
     case "compaction_end":
       return ended(event);
     default:

@@ -216,6 +216,9 @@ impl Core {
             (Step::Request(_, Update::Spent(spent)), _) => self.costs.add(id.clone(), spent),
             (_, None) => {}
             (Step::Progress { done, total }, Some(operation)) => operation.progress(Stage::Summarizing, done, total),
+            (Step::Chunk { purpose, number }, Some(operation)) => {
+                ChunkSource::of(purpose).into_iter().for_each(|source| operation.moves_to(source, number));
+            }
             (Step::Request(purpose, update), Some(operation)) => send_update(operation, purpose, update),
         }
     }
@@ -367,8 +370,10 @@ fn no_draft(failure: Failure) -> End<Box<CompactionResult>> {
 
 /// The pieces of a summary, its two parts apart.
 fn tell_chunks(operation: &mut Operation, draft: &Draft) {
-    operation.begins(ChunkSource::History);
-    operation.begins(ChunkSource::TurnPrefix);
+    for source in [ChunkSource::History, ChunkSource::TurnPrefix] {
+        operation.moves_to(source, 1);
+        operation.begins(source);
+    }
     let text = &draft.summary.text;
     match text.split_once(SPLIT_TURN) {
         Some((history, prefix)) => {
@@ -381,6 +386,7 @@ fn tell_chunks(operation: &mut Operation, draft: &Draft) {
         None => operation.chunks(ChunkSource::History, text),
     }
 }
+
 /// Sends a report on a request to a model.
 fn send_update(operation: &mut Operation, purpose: Purpose, update: Update) {
     match (update, ChunkSource::of(purpose)) {
