@@ -395,9 +395,9 @@ mod tests {
         session::{
             core::{
                 Input, Over,
-                held::{Held, answer, cost, job, line, log_work, message, messages, outcomes, written},
+                held::{Held, answer, cost, draft, job, line, log_work, message, messages, outcomes, written},
             },
-            jobs::{Job, PlanMade},
+            jobs::Job,
             state::SessionData,
         },
     };
@@ -406,18 +406,11 @@ mod tests {
     #[test]
     fn a_compaction_whose_log_is_lost_has_its_end() {
         let mut held = Held::new();
-        held.compact(1);
-        let Job::Plan(order) = job(held.feed(Input::Turn)) else { unreachable!("a compaction is planned first") };
-        let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
-        let made = PlanMade { planned, candidates: Vec::new() };
-        let Job::Draft(order) = job(held.feed(Input::Planned(order.id, Ok(made)))) else { unreachable!("a draft") };
-        let settings = &order.settings.settings;
-        let draft = crate::compaction::ladder::extracted(order.plan, settings, None, &|| false);
-        held.feed(Input::Drafted(order.id, Ok(draft.unwrap_or_else(|_| unreachable!("it fits")))));
-        let written = held.feed(Input::Turn);
+        let order = held.begin_draft(1);
+        held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        let written = held.turn();
         assert!(written.iter().any(|effect| matches!(effect, Effect::Log(LogWork::Append(_)))));
-        let facts = held.facts();
-        let effects = held.feed(Input::Log(None, facts));
+        let effects = held.lose_log();
         assert_eq!(outcomes(&effects), [Outcome::Failed]);
         assert!(answer(&effects, 1).is_some(), "the request is answered");
         assert_eq!(held.core.over(), Over::Yes);
@@ -426,27 +419,21 @@ mod tests {
     #[test]
     fn a_failed_read_fails_the_command_that_needs_it_and_no_other() {
         let mut held = Held::new();
-        let params = json!({"sessionId": "held", "parentEntryId": "branch",
-            "messages": [{"role": "user", "content": "go on", "timestamp": 1}]});
-        let ticket = held.ticket(1);
-        held.feed(Input::Command(Command::Append(serde_json::from_value(params).expect("params")), ticket));
+        held.append_with(1, json!({"parentEntryId": "branch"}));
         held.compact(2);
-        let params = json!({"sessionId": "held", "messages": [{"role": "user", "content": "and on", "timestamp": 1}]});
-        let ticket = held.ticket(3);
-        held.feed(Input::Command(Command::Append(serde_json::from_value(params).expect("params")), ticket));
-        let read = held.feed(Input::Turn);
+        held.append(3);
+        let read = held.turn();
         assert!(read.iter().any(|effect| matches!(effect, Effect::Log(LogWork::Fetch(_)))));
-        let ticket = held.ticket(4);
-        held.feed(Input::Cancel(None, ticket));
+        held.cancel(4);
         let error = StoreError::Changed { path: "/held".into(), what: "it was cut".to_owned() };
         let facts = held.facts();
         let effects = held.feed(Input::Log(Some(LogDone::Fetched(Err(error))), facts));
         assert!(answer(&effects, 1).is_some_and(|it| it.is_string()), "the append fails");
         assert_eq!(answer(&effects, 2), None);
-        let effects = held.feed(Input::Turn);
+        let effects = held.turn();
         assert_eq!(outcomes(&effects), [Outcome::Cancelled]);
         assert_eq!(answer(&effects, 3), None, "it waits for its write");
-        assert!(held.feed(Input::Turn).iter().any(|effect| matches!(effect, Effect::Log(LogWork::Append(_)))));
+        assert!(held.turn().iter().any(|effect| matches!(effect, Effect::Log(LogWork::Append(_)))));
     }
 
     #[test]

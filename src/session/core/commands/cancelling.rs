@@ -133,15 +133,15 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::{
-        log::{Appended, Grown, sealed::Blocking},
+        log::{Appended, Grown},
         protocol::{errors::Failure, types::Outcome},
         session::{
             core::{
                 Input, Over,
-                held::{Held, answer, job, log_work, outcomes},
+                held::{Held, answer, draft, job, log_work, outcomes},
             },
             effects::Effect,
-            jobs::{Job, PlanMade},
+            jobs::Job,
             log_work::LogDone,
         },
         summary::model::writer::Step,
@@ -151,20 +151,17 @@ mod tests {
     fn a_compaction_that_was_cancelled_during_a_write_ends_before_the_session_does() {
         let mut held = Held::new();
         held.compact(1);
-        assert!(matches!(job(held.feed(Input::Turn)), Job::Plan(_)));
+        assert!(matches!(job(held.turn()), Job::Plan(_)));
         held.append(2);
-        let work = log_work(held.feed(Input::Turn));
-        let ticket = held.ticket(3);
-        let cancelled = held.feed(Input::Cancel(None, ticket));
+        let work = log_work(held.turn()).expect("a write");
+        let cancelled = held.cancel(3);
         let named = answer(&cancelled, 3).expect("a cancel is answered immediately");
         assert_eq!(named["cancelled"].as_array().map(Vec::len), Some(1));
         assert!(outcomes(&cancelled).is_empty(), "the lock is with the writer");
         held.feed(Input::Stop);
-        let done = work.map(|work| work.run(&mut *held.log, &Blocking::is_allowed_here()));
-        let facts = held.facts();
-        held.feed(Input::Log(done, facts));
+        held.back(work);
         assert_eq!(held.core.over(), Over::No);
-        let ended = held.feed(Input::Turn);
+        let ended = held.turn();
         assert_eq!(outcomes(&ended), [Outcome::Cancelled]);
         assert!(answer(&ended, 1).is_some());
         assert_eq!(held.core.over(), Over::Yes);
@@ -173,17 +170,11 @@ mod tests {
     #[test]
     fn a_compaction_that_was_cancelled_in_the_queue_ends_behind_the_one_that_is_written_again() {
         let mut held = Held::new();
-        held.compact(1);
-        let Job::Plan(order) = job(held.feed(Input::Turn)) else { unreachable!("a compaction is planned first") };
-        let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
-        let made = PlanMade { planned, candidates: Vec::new() };
-        let Job::Draft(order) = job(held.feed(Input::Planned(order.id, Ok(made)))) else { unreachable!("a draft") };
-        let draft = crate::compaction::ladder::extracted(order.plan, &order.settings.settings, None, &|| false);
-        held.feed(Input::Drafted(order.id, Ok(draft.unwrap_or_else(|_| unreachable!("it fits")))));
-        assert!(log_work(held.feed(Input::Turn)).is_some());
+        let order = held.begin_draft(1);
+        held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        assert!(log_work(held.turn()).is_some());
         held.compact(2);
-        let ticket = held.ticket(3);
-        let cancelled = held.feed(Input::Cancel(None, ticket));
+        let cancelled = held.cancel(3);
         let named = answer(&cancelled, 3).expect("a cancel is answered immediately");
         assert_eq!(named["cancelled"].as_array().map(Vec::len), Some(1), "the first one is being written");
 
@@ -195,27 +186,21 @@ mod tests {
         let ticket = held.ticket(4);
         let again = held.feed(Input::Cancel(Some(id), ticket));
         assert!(answer(&again, 4).is_some() && outcomes(&again).is_empty());
-        let effects = held.feed(Input::Turn);
+        let effects = held.turn();
         assert!(outcomes(&effects).is_empty() && answer(&effects, 2).is_none());
-        let done = log_work(effects).map(|work| work.run(&mut *held.log, &Blocking::is_allowed_here()));
-        let facts = held.facts();
-        assert_eq!(outcomes(&held.feed(Input::Log(done, facts))), [Outcome::Completed]);
-        assert_eq!(outcomes(&held.feed(Input::Turn)), [Outcome::Cancelled]);
+        let work = log_work(effects).expect("a write");
+        assert_eq!(outcomes(&held.back(work)), [Outcome::Completed]);
+        assert_eq!(outcomes(&held.turn()), [Outcome::Cancelled]);
     }
 
     #[test]
     fn the_end_of_a_compaction_is_recorded_in_the_lock_of_a_log_that_is_lost() {
         let mut held = Held::new();
-        held.compact(1);
-        let Job::Plan(order) = job(held.feed(Input::Turn)) else { unreachable!("a compaction is planned first") };
-        let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
-        job(held.feed(Input::Planned(order.id, Ok(PlanMade { planned, candidates: Vec::new() }))));
+        held.begin_draft(1);
         held.append(2);
-        assert!(log_work(held.feed(Input::Turn)).is_some());
-        let ticket = held.ticket(3);
-        assert_eq!(outcomes(&held.feed(Input::Cancel(None, ticket))), [Outcome::Cancelled]);
-        let facts = held.facts();
-        let effects = held.feed(Input::Log(None, facts));
+        assert!(log_work(held.turn()).is_some());
+        assert_eq!(outcomes(&held.cancel(3)), [Outcome::Cancelled]);
+        let effects = held.lose_log();
         assert!(effects.iter().any(|effect| matches!(effect, Effect::Record(open) if open.is_empty())));
         assert_eq!(held.core.over(), Over::Yes);
     }
@@ -223,18 +208,9 @@ mod tests {
     #[test]
     fn a_late_draft_of_a_cancelled_compaction_leaves_the_next_one_alone() {
         let mut held = Held::new();
-        let begin = |held: &mut Held, request| {
-            held.compact(request);
-            let Job::Plan(order) = job(held.feed(Input::Turn)) else { unreachable!("a compaction is planned first") };
-            let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
-            let made = PlanMade { planned, candidates: Vec::new() };
-            let Job::Draft(order) = job(held.feed(Input::Planned(order.id, Ok(made)))) else { unreachable!("a draft") };
-            order.id
-        };
-        let first = begin(&mut held, 1);
-        let ticket = held.ticket(2);
-        assert_eq!(outcomes(&held.feed(Input::Cancel(None, ticket))), [Outcome::Cancelled]);
-        let second = begin(&mut held, 3);
+        let first = held.begin_draft(1).id;
+        assert_eq!(outcomes(&held.cancel(2)), [Outcome::Cancelled]);
+        let second = held.begin_draft(3).id;
         let late = held.feed(Input::Drafted(first.clone(), Err(Failure::Cancelled)));
         assert!(outcomes(&late).is_empty() && answer(&late, 3).is_none());
         let step = Step::Progress { done: 1, total: 2 };
