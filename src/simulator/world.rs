@@ -6,6 +6,7 @@
 
 mod life;
 mod requests;
+mod trace;
 
 use super::{
     action::{Action, OtherWrite, PanicAt, Rights, Scenario, Setup, Tuning, Unsynced},

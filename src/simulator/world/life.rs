@@ -1,6 +1,6 @@
 //! An open session in a world: its loop, and its effects.
 
-use super::World;
+use super::{World, trace};
 use crate::{
     ask::{
         clock::{Clock as _, after},
@@ -15,10 +15,7 @@ use crate::{
         memory::Ephemeral,
         sealed::Blocking,
     },
-    protocol::{
-        errors::Failure,
-        types::{CancelAnswer, SubscribeAnswer, Subscription},
-    },
+    protocol::types::{CancelAnswer, SubscribeAnswer, Subscription},
     session::{
         core::{Core, Input, Over, command::Command},
         effects::{Answer, Effect, Effects, Read, Sent, TicketNumber},
@@ -43,7 +40,6 @@ use crate::{
 use std::{
     any::Any,
     collections::{BTreeMap, HashSet, VecDeque},
-    hash::Hash as _,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -400,8 +396,8 @@ impl World<'_> {
         let at = self.moment();
         self.report.steps += 1;
         self.observer.feeds(&input);
-        let input_name = input_name(&input);
-        self.tell(|| format!("  <- {input_name}"));
+        let words = trace::input(&input);
+        self.tell(|| format!("  <- {words}"));
         let Some(life) = &mut self.life else { return Ok(()) };
         caught(|| life.core.on(&at, input))?;
         self.perform()?;
@@ -453,7 +449,7 @@ impl World<'_> {
 
     fn perform_all(&mut self, effects: Vec<Effect>) -> Result<(), Violation> {
         for effect in effects {
-            self.tell(|| format!("    -> {}", words(&effect)));
+            self.tell(|| format!("    -> {}", trace::effect(&effect)));
             self.observer.performed(&effect, &self.disk)?;
             self.note(&effect);
             self.perform_one(effect)?;
@@ -517,7 +513,7 @@ impl World<'_> {
 
     /// Answers a request whose answer is no effect.
     fn answer(&mut self, request: TicketNumber, answer: &Answer) -> Result<(), Violation> {
-        self.tell(|| format!("    => {request}: {}", answer_words(answer)));
+        self.tell(|| format!("    => {request}: {}", trace::answer(answer)));
         self.observer.answered(request, answer, &self.disk)?;
         self.note_answer(request, answer);
         self.view.answer(request, answer);
@@ -553,133 +549,10 @@ impl World<'_> {
             report(Input::Drafted(id, result));
         });
     }
-
-    /// Adds an effect to the report.
-    fn note(&mut self, effect: &Effect) {
-        let kind = match effect {
-            Effect::Record(operations) => {
-                operations.len().hash(&mut self.hasher);
-                "record".to_owned()
-            }
-            Effect::Publish(_) => "publish".to_owned(),
-            Effect::Emit(about, event) => {
-                about.entry.hash(&mut self.hasher);
-                about.operation.hash(&mut self.hasher);
-                let json = serde_json::to_string(event).unwrap_or_default();
-                json.hash(&mut self.hasher);
-                let kind = json.split('"').nth(3).unwrap_or_default();
-                let outcome = json.split_once("\"outcome\":\"").and_then(|(_, rest)| rest.split('"').next());
-                format!("event {kind} {}", outcome.unwrap_or_default())
-            }
-            Effect::Answer(request, answer) => return self.note_answer(*request, answer),
-            Effect::Log(work) => format!("log {}", name(work)),
-            Effect::Read(..) => "read".to_owned(),
-            Effect::Start(job) => match **job {
-                Job::Count(_) => "count".to_owned(),
-                Job::Index(..) => "index".to_owned(),
-                Job::Plan(_) => "plan".to_owned(),
-                Job::Draft(_) => "draft".to_owned(),
-            },
-            Effect::Learn(..) => "learn".to_owned(),
-            Effect::Share(_) => "share".to_owned(),
-            Effect::Subscribe(..) => "subscribe".to_owned(),
-            Effect::Unsubscribe(_) => "unsubscribe".to_owned(),
-            Effect::HandOver(_) => "hand over".to_owned(),
-        };
-        self.count(kind);
-    }
-
-    fn note_answer(&mut self, request: TicketNumber, answer: &Answer) {
-        request.hash(&mut self.hasher);
-        let method = self.view.open.get(&request).copied().unwrap_or_default();
-        let result = match answer {
-            Answer::Result(result) => {
-                result.get().hash(&mut self.hasher);
-                "ok".to_owned()
-            }
-            Answer::Pieces(pieces) => {
-                pieces.len().hash(&mut self.hasher);
-                "ok".to_owned()
-            }
-            Answer::Failed(failure) => {
-                failure.to_string().hash(&mut self.hasher);
-                code(failure)
-            }
-        };
-        self.count(format!("{method} {result}"));
-    }
-
-    fn count(&mut self, kind: String) {
-        kind.hash(&mut self.hasher);
-        *self.report.seen.entry(kind).or_default() += 1;
-    }
 }
 
 fn unreadable() -> StoreError {
     StoreError::Changed { path: "session".into(), what: "a simulated read failed".to_owned() }
-}
-
-fn input_name(input: &Input) -> String {
-    match input {
-        Input::Command(_, ticket) => format!("request {}", ticket.number()),
-        Input::Cancel(which, ticket) => format!("cancel {which:?} by {}", ticket.number()),
-        Input::RequestCancelled(request) => format!("request {request} is cancelled"),
-        Input::Layers(_) => "layers".to_owned(),
-        Input::Windows(_) => "windows".to_owned(),
-        Input::FileTouched => "file touched".to_owned(),
-        Input::Finish => "finish".to_owned(),
-        Input::Stop => "stop".to_owned(),
-        Input::Turn => "turn".to_owned(),
-        Input::Tick => "tick".to_owned(),
-        Input::Log(..) => "log".to_owned(),
-        Input::Answered => "answered".to_owned(),
-        Input::Indexed(_) => "indexed".to_owned(),
-        Input::Planned(id, result) => format!("planned {id}, {:?}", result.as_ref().err()),
-        Input::Reported(id, _) => format!("reported {id}"),
-        Input::Drafted(id, result) => format!("drafted {id}, {:?}", result.as_ref().err()),
-        Input::Counted => "counted".to_owned(),
-    }
-}
-
-/// An effect in words.
-fn words(effect: &Effect) -> String {
-    let words = match effect {
-        Effect::Record(operations) => {
-            format!("record {:?}", operations.iter().map(|it| &it.operation_id).collect::<Vec<_>>())
-        }
-        Effect::Publish(status) => format!("publish {status:?}"),
-        Effect::Emit(about, event) => {
-            let event = serde_json::to_string(event).unwrap_or_default();
-            format!("event {:?} {:?} {event}", about.entry, about.operation)
-        }
-        Effect::Answer(request, answer) => format!("answer {request}: {}", answer_words(answer)),
-        Effect::Log(LogWork::Append(work)) => {
-            format!("log append {:?}", work.entries.iter().map(|it| &it.id).collect::<Vec<_>>())
-        }
-        Effect::Log(work) => format!("log {}", name(work)),
-        Effect::Read(request, _) => format!("read {request}"),
-        Effect::Start(job) => match &**job {
-            Job::Count(_) => "count".to_owned(),
-            Job::Index(..) => "index".to_owned(),
-            Job::Plan(order) => format!("plan {}", order.id),
-            Job::Draft(order) => format!("draft {}", order.id),
-        },
-        Effect::Learn(model, window) => format!("learn {model} {window}"),
-        Effect::Share(bytes) => format!("share {bytes}"),
-        Effect::Subscribe(request, ..) => format!("subscribe {request}"),
-        Effect::Unsubscribe(request) => format!("unsubscribe {request}"),
-        Effect::HandOver(request) => format!("hand over {request}"),
-    };
-    words.chars().take(300).collect()
-}
-
-fn answer_words(answer: &Answer) -> String {
-    let words = match answer {
-        Answer::Result(result) => result.get().to_owned(),
-        Answer::Pieces(_) => "pieces".to_owned(),
-        Answer::Failed(failure) => format!("{} {failure}", code(failure)),
-    };
-    words.chars().take(200).collect()
 }
 
 /// Runs code of the session. A panic is a violation.
@@ -689,21 +562,4 @@ fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Violation> {
         text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned())).unwrap_or_default()
     };
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| Violation::of_world(format!("a panic: {}", text(panic))))
-}
-
-fn name(work: &LogWork) -> &'static str {
-    match work {
-        LogWork::Append(_) => "append",
-        LogWork::Undo(_) => "undo",
-        LogWork::Wake(..) => "wake",
-        LogWork::CatchUp(..) => "catch up",
-        LogWork::Fetch(_) => "fetch",
-        LogWork::Index(_) => "rest of the index",
-    }
-}
-
-/// The code of an error.
-fn code(failure: &Failure) -> String {
-    let data = serde_json::to_value(failure.data()).unwrap_or_default();
-    data["code"].as_str().unwrap_or_default().to_owned()
 }
