@@ -308,6 +308,29 @@ impl From<EstimatorSetting> for Estimator {
     }
 }
 
+/// Whether the settings let a session compact itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switch {
+    /// It compacts itself.
+    On,
+    /// `compaction.enabled` is false, or `ABRIDGED_DISABLE_AUTOCOMPACT` is set.
+    Disabled,
+    /// `compaction.strategy` is `off`.
+    StrategyOff,
+}
+
+impl CompactionSettings {
+    /// Whether a session compacts itself.
+    #[must_use]
+    pub fn switch(&self) -> Switch {
+        match self.strategy {
+            _ if !self.enabled => Switch::Disabled,
+            Strategy::Off => Switch::StrategyOff,
+            _ => Switch::On,
+        }
+    }
+}
+
 impl Default for CompactionSettings {
     fn default() -> Self {
         Self {

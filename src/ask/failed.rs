@@ -36,6 +36,8 @@ pub enum Next {
     OtherModel,
     /// Stop. The time for the request is over.
     Stop,
+    /// Stop. The requests of the work are used up.
+    Enough,
 }
 
 impl Failed {
@@ -51,6 +53,7 @@ impl Failed {
                 // A limit of bytes, or an error without numbers.
                 TroubleKind::TooLarge => Next::Shorten { window: None },
                 TroubleKind::OutOfTime => Next::Stop,
+                TroubleKind::TooMany => Next::Enough,
                 _ => Next::OtherModel,
             },
             status: trouble.status,
@@ -104,7 +107,7 @@ mod tests {
         row(TroubleKind::OutOfTime, Next::Stop);
         row(TroubleKind::Denied, Next::OtherModel);
         row(TroubleKind::Throttled, Next::OtherModel);
-        row(TroubleKind::TooMany, Next::OtherModel);
+        row(TroubleKind::TooMany, Next::Enough);
     }
 
     #[test]

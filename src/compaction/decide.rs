@@ -7,7 +7,7 @@ use super::gauge::Fullness;
 use crate::{
     conversation::{message::outline::Role, path::Path},
     models::Budget,
-    settings::{CompactionSettings, Strategy},
+    settings::Switch,
 };
 use std::{collections::HashSet, fmt};
 
@@ -43,14 +43,12 @@ pub enum Automatic {
     ReadOnly,
 }
 
-impl Automatic {
-    /// The switch of these settings.
-    #[must_use]
-    pub fn of(settings: &CompactionSettings) -> Self {
-        match settings.strategy {
-            _ if !settings.enabled => Self::Disabled,
-            Strategy::Off => Self::StrategyOff,
-            _ => Self::On,
+impl From<Switch> for Automatic {
+    fn from(switch: Switch) -> Self {
+        match switch {
+            Switch::On => Self::On,
+            Switch::Disabled => Self::Disabled,
+            Switch::StrategyOff => Self::StrategyOff,
         }
     }
 }
@@ -221,7 +219,7 @@ impl Fullness {
         Facts {
             context_tokens: self.context_tokens,
             budget: self.budget,
-            automatic: Automatic::of(&self.compaction),
+            automatic: self.compaction.switch().into(),
             undone: over && path.has_undo(),
             turn: if over { Turn::at_leaf(path) } else { Turn::Whole },
             mid_turn: self.compaction.mid_turn,
@@ -233,7 +231,7 @@ impl Fullness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::entry::Entry;
+    use crate::{conversation::entry::Entry, settings::CompactionSettings};
     use serde_json::{Value, json};
     use std::sync::Arc;
 

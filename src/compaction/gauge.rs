@@ -10,7 +10,7 @@ use crate::{
         tokens::{Scale, calibration::Fit},
     },
     models::{self, Budget, ModelRef, SaidBy},
-    settings::{CompactionSettings, Settings, Strategy},
+    settings::{CompactionSettings, Settings, Switch},
 };
 
 /// The settings, model and instructions that a path is measured with.
@@ -137,7 +137,7 @@ impl Fullness {
     /// Whether automatic compaction is on.
     #[must_use]
     pub fn auto(&self) -> bool {
-        self.compaction.enabled && self.compaction.strategy != Strategy::Off
+        self.compaction.switch() == Switch::On
     }
 }
 

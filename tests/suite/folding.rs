@@ -153,7 +153,7 @@ fn a_window_that_is_smaller_than_set_is_learned_from_what_its_provider_says() {
     for format in Format::ALL {
         let provider = Provider::start(format);
         provider.window(8_000).otherwise(good_model);
-        let (mut daemon, session, path) = session(&window(&provider, format, 100_000), &whole_turns(120));
+        let (mut daemon, session, path) = session(&window(&provider, format, 100_000), &whole_turns(70));
         let answer = compact(&mut daemon, &session, json!({}));
         completed_by_model(&answer);
         let refused = provider.asked().iter().filter(|it| it.refused.is_some()).count();
@@ -221,7 +221,7 @@ fn a_server_that_cuts_prompts_silently_is_found_out() {
     // Against what a person set it is only a guess, and holds for this summary.
     for (settings, learned) in [(set, None), (unset.to_string(), Some(json!({"test/model": 4_096})))] {
         let before = provider.asked().len();
-        let (mut daemon, session, _) = session(&settings, &whole_turns(60));
+        let (mut daemon, session, _) = session(&settings, &whole_turns(30));
         let answer = compact(&mut daemon, &session, json!({}));
         completed_by_model(&answer);
         let rejected = answer["result"]["rejected"].as_array().expect("a list");

@@ -87,10 +87,10 @@ pub struct Written {
 /// Answers that may be refused for their length in one maintenance. After that no candidate is asked again for a shorter one.
 const MOST_TOO_LONG: usize = 3;
 
-/// Requests of one maintenance beyond those that were planned for its candidates: retries, refused answers, and the
-/// chunks that a smaller window makes necessary. A full window of 128,000 tokens of which a server serves 4,096 (Ollama's
-/// default) takes 32 chunks more, and each may be refused once.
-const MOST_BEYOND_PLAN: usize = 64;
+/// Requests of one maintenance beyond the planned chunks: retries, refused answers, chunks that a smaller window makes
+/// necessary, requests to further candidates, and the short summary. The bound is a decision: a summary is not worth more,
+/// and the extracted one stands in. A window that an overflow taught is planned with the next time.
+const MOST_BEYOND_PLAN: usize = 12;
 
 /// Longest wait before a retry. With a longer one the next candidate is asked.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -108,6 +108,8 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
         rejected: Mutex::default(),
         too_long: AtomicUsize::new(0),
         quota: Arc::new(Quota::new(MOST_BEYOND_PLAN, exceeded)),
+        granted: AtomicUsize::new(0),
+        begun: AtomicUsize::new(0),
         done: AtomicUsize::new(0),
     };
     let asked = async {
@@ -118,6 +120,7 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
                 Ok(candidate) => match writer.write(candidate).await {
                     Ok(written) => return Ok(Some((written, candidate.model.clone()))),
                     Err(NoSummary::Candidate) => {}
+                    Err(NoSummary::Requests) => return Ok(None),
                     Err(NoSummary::Time) => return Err(NoSummary::Time),
                 },
             }
@@ -145,6 +148,8 @@ const LONGEST_FOR_SHORT: Duration = Duration::from_secs(30);
 enum NoSummary {
     /// The candidate failed. The next one is asked.
     Candidate,
+    /// The requests of the maintenance are used up. No other candidate is asked.
+    Requests,
     /// The time for the maintenance is over. No other candidate is asked.
     Time,
 }
@@ -158,6 +163,10 @@ struct Writer<'a> {
     too_long: AtomicUsize,
     /// Requests that may still be sent.
     quota: Arc<Quota>,
+    /// Most planned chunks that one candidate was asked for so far. The quota has room for them.
+    granted: AtomicUsize,
+    /// Planned chunks that the candidate in hand was asked for.
+    begun: AtomicUsize,
     done: AtomicUsize,
 }
 
@@ -228,7 +237,7 @@ impl Writer<'_> {
         let summarizer = Summarizer::new(candidate, self.job.reserve, *scale);
         let shares = material.shares();
         let planned = planned(material, brief, candidate, self.job.reserve, *scale);
-        self.quota.add(planned);
+        self.begun.store(0, Ordering::Relaxed);
         self.done.store(0, Ordering::Relaxed);
         (self.tell)(Step::Progress { done: 0, total: planned });
         let (history, prefix) = tokio::try_join!(
@@ -294,6 +303,10 @@ impl Writer<'_> {
                 }
                 (None, _) => return Err(self.no_room(summarizer)),
             };
+            // A chunk for a window that an overflow made smaller is not planned.
+            if window == summarizer.candidate.window {
+                self.grant_chunk();
+            }
             let chunk = pieces.chunk(at, room);
             let ask = Ask { part, conversation: &chunk.text, previous: carried, most, refused: None };
             (self.tell)(Step::Chunk { purpose: part.purpose(), number });
@@ -306,6 +319,13 @@ impl Writer<'_> {
             }
         }
         Ok(written)
+    }
+
+    /// Grants a request for a planned chunk. Candidates share the grants: a candidate has no more of them than it has chunks.
+    fn grant_chunk(&self) {
+        let begun = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        let granted = self.granted.fetch_max(begun, Ordering::Relaxed);
+        self.quota.add(begun.saturating_sub(granted));
     }
 
     fn no_room(&self, summarizer: &Summarizer<'_>) -> NoSummary {
@@ -339,6 +359,10 @@ impl Writer<'_> {
                 Ok(Answered { answer, .. }) => answer,
                 Err(failed) => match failed.next {
                     Next::Stop => return Err(NoSummary::Time),
+                    Next::Enough => {
+                        self.reject_failed(&failed);
+                        return Err(NoSummary::Requests);
+                    }
                     Next::Shorten { window: limit }
                         if self.shrinks(summarizer, window, limit.map_or(Clue::None, Clue::Stated), estimate) =>
                     {
@@ -516,8 +540,22 @@ mod tests {
         }
     }
 
+    /// A client whose answers are of no use, in turn.
+    struct Hostile {
+        answers: Vec<Result<Value, Unanswered>>,
+        asked: AtomicUsize,
+    }
+
+    impl Client for Hostile {
+        fn complete(&self, _: Completion) -> Pending<'_, Result<Value, Unanswered>> {
+            let at = self.asked.fetch_add(1, Ordering::SeqCst);
+            let answer = self.answers[at % self.answers.len()].clone();
+            Box::pin(async move { answer })
+        }
+    }
+
     /// A conversation that only a client can summarize.
-    fn job(clock: &VirtualClock, client: Arc<Silent>, deadline: Duration) -> SummaryJob {
+    fn job(clock: &VirtualClock, client: Arc<dyn Client>, deadline: Duration) -> SummaryJob {
         let line = |at: usize| {
             let parent = if at == 0 { Value::Null } else { json!(format!("e{}", at - 1)) };
             let line = json!({
@@ -559,5 +597,53 @@ mod tests {
         // The client gets the time of the maintenance, which is shorter than that for one request.
         assert_eq!(*client.deadlines.lock().expect("no panic"), [Some(deadline)]);
         assert_eq!(client.cancelled.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn a_hostile_summarizer_is_asked_a_bounded_number_of_times() {
+        let said = |text: &str| Ok(json!({"role": "assistant", "content": [{"type": "text", "text": text}]}));
+        let failed = |text: &str| Err(Unanswered::Error(text.to_owned()));
+        let (refusal, long) = (said("I cannot help with that."), said(&"## Goal\nWords and words.\n".repeat(5_000)));
+        let (overflow, throttled) = (failed("prompt is too long"), failed("429 Too Many Requests"));
+        let cut = failed("prompt is too long: 30000 tokens > 5000 maximum");
+        let good = said("## Goal\nMend it.");
+        let ask = |answers: &[Result<Value, Unanswered>], candidates: u64| {
+            let client = Arc::new(Hostile { answers: answers.to_vec(), asked: AtomicUsize::new(0) });
+            let clock = VirtualClock::default();
+            let mut job = job(&clock, client.clone(), Duration::from_secs(86_400));
+            let fit = job.candidates.remove(0).expect("it is fit");
+            let candidate = |at: u64| {
+                let model = ModelRef::parse(&format!("some/model-{at}")).expect("a model");
+                Ok(Candidate { model, window: 5_000 + 1_000 * (at % 3), ..fit.clone() })
+            };
+            job.candidates = (0..candidates).map(candidate).collect();
+            job.reserve = 1_000;
+            let (written, made) = clock.run(summarize(&job, &|_| {}));
+            (client.asked.load(Ordering::SeqCst), written, made.rejected)
+        };
+        let (asked, written, _) = ask(std::slice::from_ref(&good), 1);
+        assert!(written.is_some());
+        // The short summary is not planned.
+        let chunks = asked - 1;
+        assert!(chunks > 2, "{chunks}");
+        for (answers, accepts) in [
+            (vec![throttled.clone()], false),
+            (vec![refusal.clone()], false),
+            (vec![throttled.clone(), refusal.clone()], false),
+            (vec![overflow.clone(), throttled.clone(), long.clone()], false),
+            (vec![overflow.clone(), good.clone()], true),
+            (vec![cut, throttled.clone(), good.clone(), long, overflow], true),
+            (vec![throttled.clone(), throttled, good, refusal], true),
+        ] {
+            let (asked, written, rejected) = ask(&answers, 30);
+            let most = if accepts { chunks + 12 } else { 1 + 12 };
+            assert!(asked <= most, "{asked} requests for {chunks} chunks: {answers:?}");
+            if written.is_none() {
+                let enough = rejected.iter().filter(|it| it.why.contains("12 more than planned")).count();
+                assert_eq!(enough, 1, "no candidate is asked behind the last request: {rejected:?}");
+                assert!(rejected.last().is_some_and(|it| it.why.contains("12 more than planned")), "{rejected:?}");
+            }
+            assert!(accepts || (written.is_none() && asked == most), "{asked}: {answers:?}");
+        }
     }
 }
