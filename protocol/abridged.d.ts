@@ -507,13 +507,31 @@ export interface RunningOperation {
 export interface AppendParams {
   /** Id of the session. */
   sessionId: SessionId;
-  /** Messages in the order in which they happened. */
-  messages: Message[];
+  /**
+   * Messages in the order in which they happened. In a provider's format: messages, items or contents of a request,
+   * and
+   * answers; a message with several tool results becomes several entries.
+   */
+  messages: GivenMessage[];
+  /** Format of the messages. Default: `messages`. */
+  format?: MessageFormat | null;
+  /** Usage of the answer at the end of messages in a provider's format, in the fields of that provider. */
+  usage?: GivenUsage | null;
+  /** Stop reason of that answer, as the provider states it; also `error` or `aborted`. */
+  stopReason?: string | null;
+  /** The provider's error text; the answer failed. With no message, the answer is empty. */
+  errorMessage?: string | null;
   /** Parent of the first entry. Default: the leaf. */
   parentEntryId?: EntryId | null;
   /** Expected leaf. The request fails if another message or compaction follows this entry. */
   expectedLeafId?: EntryId | null;
 }
+
+/**
+ * A message in pi's form. With a provider's `format`: a message, item or content of a request to the provider, the
+ * message of its answer, or its whole answer.
+ */
+export type GivenMessage = Message | Record<string, unknown>;
 
 /** A message in pi's form. Fields that are not named here are kept. */
 export type Message =
@@ -603,6 +621,22 @@ export interface Block {
   [key: string]: unknown;
 }
 
+/** Format of messages. */
+export type MessageFormat =
+  /** Messages in pi's form. */
+  | "messages"
+  /** Anthropic's Messages API. A context is a request body. */
+  | "anthropic"
+  /** OpenAI's Chat Completions API. A context is a request body. */
+  | "openai_chat"
+  /** OpenAI's Responses API. A context is a request body. */
+  | "openai_responses"
+  /** Google's `generateContent`. A context is a request body without the model, which is part of the URL. */
+  | "google";
+
+/** `usage` of the answer; in the format `google`, `usageMetadata`. */
+export type GivenUsage = Record<string, unknown>;
+
 /** Result of `session/append`. */
 export interface AppendAnswer {
   /** Ids of the new entries, in order. */
@@ -641,23 +675,10 @@ export interface ContextParams {
   /** Entry at which the path ends. Default: the leaf. */
   leafEntryId?: EntryId | null;
   /** Format of the context. Default: `messages`. */
-  format?: ContextFormat | null;
+  format?: MessageFormat | null;
   /** Answer after running maintenance has ended. Over the window, the request starts the maintenance that is due. */
   wait?: boolean | null;
 }
-
-/** Format of a context. */
-export type ContextFormat =
-  /** Messages in pi's form. */
-  | "messages"
-  /** A request body for Anthropic's Messages API. */
-  | "anthropic"
-  /** A request body for OpenAI's Chat Completions API. */
-  | "openai_chat"
-  /** A request body for OpenAI's Responses API. */
-  | "openai_responses"
-  /** A request body for Google's `generateContent`. The model is part of the URL and not of the body. */
-  | "google";
 
 /** Result of `session/context`. */
 export interface ContextAnswer {

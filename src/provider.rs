@@ -6,6 +6,7 @@ mod body;
 pub mod codec;
 pub mod dialect;
 mod format;
+pub mod given;
 pub mod google;
 mod halves;
 pub mod http;
@@ -354,23 +355,14 @@ impl Answer {
     /// The assistant message in pi's form.
     #[must_use]
     pub fn message(&self, api: &str, provider: &str, model: &str, timestamp_ms: i64) -> Value {
-        let Usage { input, output, cache_read, cache_write, .. } = self.usage;
-        let (stop, error) = match &self.stop {
-            Stop::Done => ("stop", None),
-            Stop::Length => ("length", None),
-            Stop::ToolUse => ("toolUse", None),
-            Stop::Refused(why) => ("error", Some(format!("the provider refused to answer: {why}"))),
-        };
+        let (stop, error) = self.stop.in_pis_form();
         let mut message = json!({
             "role": "assistant",
             "content": self.parts.iter().map(Part::block).collect::<Vec<_>>(),
             "api": api,
             "provider": provider,
             "model": model,
-            "usage": {
-                "input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write,
-                "totalTokens": self.usage.context_tokens(),
-            },
+            "usage": self.usage_in_pis_form(),
             "stopReason": stop,
             "timestamp": timestamp_ms,
         });
@@ -378,6 +370,27 @@ impl Answer {
             message["errorMessage"] = error.into();
         }
         message
+    }
+
+    /// The usage in pi's form.
+    fn usage_in_pis_form(&self) -> Value {
+        let Usage { input, output, cache_read, cache_write, .. } = self.usage;
+        json!({
+            "input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write,
+            "totalTokens": self.usage.context_tokens(),
+        })
+    }
+}
+
+impl Stop {
+    /// The stop reason in pi's form, and the text of the error.
+    fn in_pis_form(&self) -> (&'static str, Option<String>) {
+        match self {
+            Self::Done => ("stop", None),
+            Self::Length => ("length", None),
+            Self::ToolUse => ("toolUse", None),
+            Self::Refused(why) => ("error", Some(format!("the provider refused to answer: {why}"))),
+        }
     }
 }
 

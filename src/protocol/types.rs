@@ -85,6 +85,14 @@ raw_json!(
     Message, shapes::message
 );
 raw_json!(
+    /// A message in pi's form, or in the form of a provider.
+    GivenMessage, shapes::given_message
+);
+raw_json!(
+    /// Token counts in the form of a provider.
+    GivenUsage, shapes::given_usage
+);
+raw_json!(
     /// An entry of a session file, passed through byte for byte.
     Entry, shapes::entry
 );
@@ -421,8 +429,21 @@ pub struct RunningOperation {
 pub struct AppendParams {
     /// Id of the session.
     pub session_id: SessionId,
-    /// Messages in the order in which they happened.
-    pub messages: Vec<Message>,
+    /// Messages in the order in which they happened. In a provider's format: messages, items or contents of a request, and
+    /// answers; a message with several tool results becomes several entries.
+    pub messages: Vec<GivenMessage>,
+    /// Format of the messages. Default: `messages`.
+    #[serde(default)]
+    pub format: Option<MessageFormat>,
+    /// Usage of the answer at the end of messages in a provider's format, in the fields of that provider.
+    #[serde(default)]
+    pub usage: Option<GivenUsage>,
+    /// Stop reason of that answer, as the provider states it; also `error` or `aborted`.
+    #[serde(default)]
+    pub stop_reason: Option<String>,
+    /// The provider's error text; the answer failed. With no message, the answer is empty.
+    #[serde(default)]
+    pub error_message: Option<String>,
     /// Parent of the first entry. Default: the leaf.
     #[serde(default)]
     pub parent_entry_id: Option<EntryId>,

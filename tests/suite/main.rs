@@ -26,6 +26,7 @@ mod folding;
 mod following;
 mod formats;
 mod gate;
+mod given;
 mod going_on;
 mod golden;
 mod imports;

@@ -4,6 +4,7 @@ use super::{Entry, Message, Object, Usage};
 use crate::{
     ids::{EntryId, SessionId},
     models::ModelRef,
+    provider::Api,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,26 +20,40 @@ pub struct ContextParams {
     pub leaf_entry_id: Option<EntryId>,
     /// Format of the context. Default: `messages`.
     #[serde(default)]
-    pub format: Option<ContextFormat>,
+    pub format: Option<MessageFormat>,
     /// Answer after running maintenance has ended. Over the window, the request starts the maintenance that is due.
     #[serde(default)]
     pub wait: Option<bool>,
 }
 
-/// Format of a context.
+/// Format of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum ContextFormat {
+pub enum MessageFormat {
     /// Messages in pi's form.
     Messages,
-    /// A request body for Anthropic's Messages API.
+    /// Anthropic's Messages API. A context is a request body.
     Anthropic,
-    /// A request body for OpenAI's Chat Completions API.
+    /// OpenAI's Chat Completions API. A context is a request body.
     OpenaiChat,
-    /// A request body for OpenAI's Responses API.
+    /// OpenAI's Responses API. A context is a request body.
     OpenaiResponses,
-    /// A request body for Google's `generateContent`. The model is part of the URL and not of the body.
+    /// Google's `generateContent`. A context is a request body without the model, which is part of the URL.
     Google,
+}
+
+impl MessageFormat {
+    /// The wire format of a provider; `None` for pi's messages.
+    #[must_use]
+    pub fn api(self) -> Option<Api> {
+        match self {
+            Self::Messages => None,
+            Self::Anthropic => Some(Api::Anthropic),
+            Self::OpenaiChat => Some(Api::OpenaiChat),
+            Self::OpenaiResponses => Some(Api::OpenaiResponses),
+            Self::Google => Some(Api::Google),
+        }
+    }
 }
 
 /// Result of `session/context`.

@@ -2,6 +2,7 @@
 //! read
 //! them. Fields that are not listed here are kept.
 
+use super::Message;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -46,6 +47,24 @@ pub(super) fn message(generator: &mut SchemaGenerator) -> Schema {
             role("custom", "A message of an extension.", &[("content", content.clone())], &[]),
             role("developer", "An instruction by an agent, not by the user.", &[("content", content)], &[]),
         ],
+    })
+}
+
+/// A message in pi's form, or in the form of a provider.
+pub(super) fn given_message(generator: &mut SchemaGenerator) -> Schema {
+    let message = generator.subschema_for::<Message>();
+    json_schema!({
+        "description": "A message in pi's form. With a provider's `format`: a message, item or content of a request to the provider, the message of its answer, or its whole answer.",
+        "anyOf": [message, { "type": "object", "additionalProperties": true }],
+    })
+}
+
+/// The usage of an answer, as its provider reports it.
+pub(super) fn given_usage(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "description": "`usage` of the answer; in the format `google`, `usageMetadata`.",
+        "type": "object",
+        "additionalProperties": true,
     })
 }
 

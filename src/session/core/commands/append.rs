@@ -1,6 +1,7 @@
 //! `session/append`: messages of a client become entries.
 
 mod fields;
+mod given;
 
 use crate::{
     conversation::{
@@ -49,7 +50,7 @@ impl Core {
         }
         let before = appends.last().and_then(|append| append.staged.entries.last());
         let leaf = before.or_else(|| self.state.path().last()).map(|entry| entry.id.clone());
-        match stage(&self.state, leaf.as_ref(), &params, &mut self.stamps) {
+        match stage(&self.state, appends, leaf.as_ref(), &params, &mut self.stamps) {
             Ok(staged) => appends.push(Append { params, staged, ticket }),
             Err(NotStaged::NeedsIndex) => self.await_index(Command::Append(params), ticket),
             Err(NotStaged::NeedsEntries(fetch)) => self.fetch(fetch, Command::Append(params), ticket),
@@ -65,12 +66,13 @@ pub struct Staged {
     pub entries: Vec<Arc<Entry>>,
 }
 
-/// Makes entries of messages, behind `leaf`.
+/// Makes entries of messages, behind `leaf` and the appends that are written with them.
 ///
 /// # Errors
 /// When a message is not one, or the client's picture of the session is not how it is.
-pub fn stage(
+fn stage(
     state: &State,
+    before: &[Append],
     leaf: Option<&EntryId>,
     params: &AppendParams,
     stamps: &mut Stamps,
@@ -87,19 +89,23 @@ pub fn stage(
     {
         return Err(Failure::no_entry(parent).into());
     }
-    if params.messages.is_empty() {
+    let model = state.model(state.path());
+    let messages = given::in_pis_form(params, state, before, model.as_ref())?;
+    if messages.is_empty() {
         return Err(Failure::params("messages", "at least one message is needed").into());
     }
     let branch = params.parent_entry_id.as_ref().map(|parent| behind_mirrors(state, parent)).transpose()?;
     let mut parent = branch.or_else(|| leaf.cloned());
     let mut staged = Staged::default();
-    let model = state.model(state.path());
     let api_of = |model: &ModelRef| api_of(state, model);
     let now = stamps.now().as_millisecond();
-    for (at, message) in params.messages.iter().enumerate() {
-        let tool_of = |call: &CallId| tool_of(call, staged.entries.iter().rev().chain(state.path().iter().rev()));
+    for (at, message) in messages {
+        let tool_of = |call: &CallId| {
+            let staged = staged.entries.iter().rev().chain(given::staged_before(before).rev());
+            tool_of(call, staged.chain(state.path().iter().rev()))
+        };
         let missing = Missing { model: model.clone(), api_of: &api_of, tool_of: &tool_of, now };
-        let json = in_pis_form(message.0.get(), &missing).map_err(|(path, what)| {
+        let json = in_pis_form(&message, &missing).map_err(|(path, what)| {
             let path = match path.as_str() {
                 "" => format!("messages[{at}]"),
                 path => format!("messages[{at}].{path}"),

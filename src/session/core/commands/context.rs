@@ -10,7 +10,7 @@ use crate::{
     protocol::{
         SessionContext,
         errors::Failure,
-        types::{ContextParams, Usage},
+        types::{ContextParams, MessageFormat, Usage},
     },
     session::{
         core::{
@@ -49,7 +49,7 @@ enum Way {
 
 /// Whether a context over a known window is refused.
 fn must_fit(params: &ContextParams) -> bool {
-    params.wait == Some(true) || params.format.and_then(body::api).is_some()
+    params.wait == Some(true) || params.format.and_then(MessageFormat::api).is_some()
 }
 
 /// The parts of a context that is larger than its window, where somebody said how large that is.
@@ -114,7 +114,7 @@ impl Core {
             None => Some(self.state.path().clone()),
             Some(leaf) => self.state.path().up_to(leaf),
         };
-        let api = params.format.and_then(body::api);
+        let api = params.format.and_then(MessageFormat::api);
         // No maintenance makes the context of another leaf smaller.
         let fits = match params.leaf_entry_id {
             Some(_) if must_fit(&params) => within_window,

@@ -5,10 +5,7 @@ use crate::{
     ids::SessionId,
     log::{blobs::Reading, sealed::Blocking},
     models::{self, ModelRef},
-    protocol::{
-        errors::Failure,
-        types::{ContextFormat, Usage},
-    },
+    protocol::{errors::Failure, types::Usage},
     provider::{
         Api, Cache, Delivery, Effort, Reasoning, Request, Turn, codec,
         turns::{Target, turns},
@@ -18,17 +15,6 @@ use crate::{
     wire::transport::Piece,
 };
 use serde_json::json;
-
-/// The wire format of a provider; `None` for pi's messages.
-pub(super) fn api(format: ContextFormat) -> Option<Api> {
-    match format {
-        ContextFormat::Messages => None,
-        ContextFormat::Anthropic => Some(Api::Anthropic),
-        ContextFormat::OpenaiChat => Some(Api::OpenaiChat),
-        ContextFormat::OpenaiResponses => Some(Api::OpenaiResponses),
-        ContextFormat::Google => Some(Api::Google),
-    }
-}
 
 /// Answers with the request for a path, as a `ContextAnswer`.
 pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, blocking: &Blocking) -> Answer {

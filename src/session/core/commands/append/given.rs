@@ -1,0 +1,71 @@
+//! Messages of an append in the format of a provider.
+
+use crate::{
+    conversation::{entry::Entry, message::outline::Role},
+    models::ModelRef,
+    protocol::{errors::Failure, types::AppendParams},
+    provider::given::{self, Beside, OpenCall},
+    session::{core::Append, state::State},
+};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
+
+/// The messages in pi's form, each with the place of its original.
+///
+/// # Errors
+/// When a message is none of its format, or a field of an answer stands beside messages without one.
+pub(super) fn in_pis_form<'a>(
+    params: &'a AppendParams,
+    state: &State,
+    before: &[Append],
+    model: Option<&ModelRef>,
+) -> Result<Vec<(usize, Cow<'a, str>)>, Failure> {
+    let texts: Vec<&str> = params.messages.iter().map(|message| message.0.get()).collect();
+    let beside = Beside {
+        usage: params.usage.as_ref().map(|usage| &*usage.0),
+        stop: params.stop_reason.as_deref(),
+        error: params.error_message.as_deref(),
+    };
+    let Some(api) = params.format.and_then(crate::protocol::types::MessageFormat::api) else {
+        return match beside.first() {
+            None => Ok(texts.into_iter().map(Cow::Borrowed).enumerate().collect()),
+            Some(name) => {
+                let what = format!(
+                    "`{name}` stands beside messages in a provider's format; an assistant message in the format \
+                     `messages` holds it itself"
+                );
+                Err(Failure::params(name, what))
+            }
+        };
+    };
+    let open = open_calls(params, state, before);
+    let made = given::messages(api, &texts, &beside, model, open)
+        .map_err(|given::Invalid { path, problem }| Failure::params(path, problem))?;
+    Ok(made.into_iter().map(|made| (made.at, Cow::Owned(made.json))).collect())
+}
+
+/// The entries of appends that are written with this one, oldest first.
+pub(super) fn staged_before(before: &[Append]) -> impl DoubleEndedIterator<Item = &Arc<Entry>> {
+    before.iter().flat_map(|append| &append.staged.entries)
+}
+
+/// The calls of the newest answer before an append that have no result, in their order.
+fn open_calls(params: &AppendParams, state: &State, before: &[Append]) -> Vec<OpenCall> {
+    let path = state.path();
+    let parent = params.parent_entry_id.as_ref();
+    // A parent on another branch is rare, and ids alone tell its calls.
+    let end = match parent {
+        None => path.len(),
+        Some(parent) => path.position(parent).map_or(0, |place| place + 1),
+    };
+    let behind = staged_before(before).rev().filter(|_| parent.is_none());
+    let mut results = HashSet::new();
+    for entry in behind.chain(path[..end].iter().rev()) {
+        let Some(outline) = entry.outline() else { continue };
+        if outline.role == Role::Assistant {
+            let open = outline.calls.iter().filter(|call| !results.contains(&call.id));
+            return open.map(|call| OpenCall { id: call.id.to_string(), name: call.name.clone() }).collect();
+        }
+        results.extend(&outline.answers);
+    }
+    Vec::new()
+}
