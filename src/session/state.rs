@@ -547,9 +547,14 @@ impl View {
     }
 
     /// The largest answer to a context of this size, in tokens: the limit of the model, and no more than the window leaves.
+    /// Providers that add the limit to the request refuse a sum over the window, and the size of the request is partly
+    /// estimated. So a hundredth of the window stays free, but at most half of the room.
     #[must_use]
     pub fn max_output(&self, usage: &Usage, model: Option<&ModelRef>) -> Option<u64> {
-        let room = usage.context_window.map(|window| window.saturating_sub(usage.context_tokens).max(1));
+        let room = usage.context_window.map(|window| {
+            let room = window.saturating_sub(usage.context_tokens);
+            (room - (window / 100).min(room / 2)).max(1)
+        });
         let limit =
             model.and_then(|model| models::output_limit(self.settings(), model)).map(|limit| limit.tokens.max(1));
         match (limit, room) {

@@ -29,6 +29,7 @@ mod gate;
 mod given;
 mod going_on;
 mod golden;
+mod hosts;
 mod imports;
 mod injection;
 mod json_schema;

@@ -19,7 +19,7 @@ mod step;
 mod tls;
 mod validity;
 
-pub use faults::Trouble;
+pub use faults::{Refusal, Trouble};
 #[allow(unused_imports, reason = "not every test says why a model stops")]
 pub use step::{Step, Stop};
 #[allow(unused_imports, reason = "most tests need no certificate")]
@@ -105,6 +105,19 @@ struct Rules {
     truncated: Option<u64>,
     output_limit: Option<u64>,
     key: Option<String>,
+    /// Characters of the body for a token, where this server counts all of the JSON.
+    chars_per_token: Option<f64>,
+    refusal: Refusal,
+}
+
+impl Rules {
+    /// The size of a request, in tokens of this server.
+    fn tokens(&self, asked: &Asked) -> u64 {
+        match self.chars_per_token {
+            Some(chars) => (asked.body.to_string().chars().count() as f64 / chars).ceil() as u64,
+            None => asked.tokens(),
+        }
+    }
 }
 
 /// A request the provider got.
@@ -158,7 +171,15 @@ impl Provider {
     fn over(format: Format, scheme: &'static str, wrap: Wrap) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let rules = Rules { strict: true, window: None, truncated: None, output_limit: None, key: None };
+        let rules = Rules {
+            strict: true,
+            window: None,
+            truncated: None,
+            output_limit: None,
+            key: None,
+            chars_per_token: None,
+            refusal: Refusal::Numbers,
+        };
         let state = State {
             stopped: false,
             rules,
@@ -202,6 +223,16 @@ impl Provider {
     /// Refuses what is larger, in the provider's own words.
     pub fn window(&self, tokens: u64) -> &Self {
         self.ruled(|rules| rules.window = Some(tokens))
+    }
+
+    /// Counts all of the JSON of a request, so many characters for a token.
+    pub fn counts_json(&self, chars_per_token: f64) -> &Self {
+        self.ruled(|rules| rules.chars_per_token = Some(chars_per_token))
+    }
+
+    /// Sets the text of a request that is over the window.
+    pub fn refuses_with(&self, refusal: Refusal) -> &Self {
+        self.ruled(|rules| rules.refusal = refusal)
     }
 
     /// Takes what is larger, cuts it silently, and counts only what was left.
@@ -447,6 +478,9 @@ impl Shared {
         self.changed.notify_all();
         // Outside the lock: what answers may look at the provider.
         let step = match &asked.refused {
+            Some(Trouble::Overflow) if rules.refusal == Refusal::Words => {
+                Step::overflow().body(&faults::overflow_without_numbers(self.format).to_string())
+            }
             Some(trouble) => Step::trouble(trouble.clone()),
             None => scripted.unwrap_or_else(|| otherwise.step(&asked)),
         };
@@ -503,7 +537,7 @@ fn refused(asked: &Asked, rules: &Rules) -> Option<Trouble> {
         Format::Anthropic | Format::OpenAiChat => asked.max_output().unwrap_or(0),
         Format::OpenAiResponses | Format::Google => 0,
     };
-    rules.window.filter(|window| asked.tokens() + counted_output > *window).map(|_| Trouble::Overflow)
+    rules.window.filter(|window| rules.tokens(asked) + counted_output > *window).map(|_| Trouble::Overflow)
 }
 
 /// The key as it stands in the header of the format.
@@ -523,9 +557,12 @@ fn reply(asked: &Asked, rules: &Rules, step: Step, number: usize) -> Reply {
     let Step { what, manner } = step;
     let facts = Facts {
         model: asked.model().to_owned(),
-        tokens: asked.tokens(),
+        tokens: rules.tokens(asked),
         max_output: asked.max_output(),
-        window: rules.window,
+        window: match rules.refusal {
+            Refusal::States(window) => Some(window),
+            Refusal::Numbers | Refusal::Words => rules.window,
+        },
         key: key_of(asked),
         number,
     };
@@ -583,6 +620,6 @@ fn counted(asked: &Asked, rules: &Rules, answer: &Answer) -> Usage {
         Part::Call { name, args } => name.len() + args.to_string().len(),
     };
     let output = answer.parts.iter().map(chars).sum::<usize>() as u64 / 4 + 1;
-    let input = asked.tokens().min(rules.truncated.unwrap_or(u64::MAX));
+    let input = rules.tokens(asked).min(rules.truncated.unwrap_or(u64::MAX));
     Usage { input, output, cache_read: 0, cache_write: 0 }
 }

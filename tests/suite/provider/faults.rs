@@ -21,6 +21,37 @@ pub enum Trouble {
     Invalid(String),
 }
 
+/// The text of a request over the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The window and the size, as far as the provider states them.
+    Numbers,
+    /// No number.
+    Words,
+    /// Another window than the one that is enforced.
+    States(u64),
+}
+
+/// An overflow as other servers of the format say it.
+pub fn overflow_without_numbers(format: Format) -> Value {
+    let invalid = "invalid_request_error";
+    match format {
+        Format::Anthropic => json!({"type": "error", "error": {"type": invalid, "message": "Prompt is too long"}}),
+        Format::OpenAiChat => json!({"error": {
+            "message": "Please reduce the length of the messages or completion.", "type": invalid, "param": "messages",
+            "code": "context_length_exceeded",
+        }}),
+        Format::OpenAiResponses => json!({"error": {
+            "message": "Your input exceeds the context window of this model. Please adjust your input and try again.",
+            "type": invalid, "param": "input", "code": "context_length_exceeded",
+        }}),
+        Format::Google => json!({"error": {
+            "code": 400, "message": "The input token count exceeds the maximum number of tokens allowed.",
+            "status": "INVALID_ARGUMENT",
+        }}),
+    }
+}
+
 /// Numbers and names in the texts of errors.
 #[derive(Debug, Clone)]
 pub struct Facts {

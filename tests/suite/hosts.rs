@@ -1,0 +1,66 @@
+//! Hosts with their own loops, several hundred turns long, in every wire format, against a provider that enforces its window
+//! by a count of its own.
+
+mod host;
+mod wire;
+
+use crate::{provider::Format, support::at_once};
+use host::{Fault, Run, Told, TurnEnd};
+
+/// Runs hosts, and checks each of them.
+fn all(runs: impl IntoIterator<Item = Run>) -> Vec<(Run, Told)> {
+    let told = std::sync::Mutex::new(Vec::new());
+    at_once(runs, |run| {
+        let facts = host::run(run.clone());
+        told.lock().expect("a lock").push((run, facts));
+    });
+    let told = told.into_inner().expect("a lock");
+    for (run, facts) in &told {
+        let right = facts.invalid.is_empty()
+            && facts.lacking.is_empty()
+            && facts.unpaired.is_empty()
+            && facts.refused_again.is_empty()
+            && facts.refused.len() * 100 <= facts.requests * 3;
+        assert!(right, "{run:#?}\n{facts:#?}");
+    }
+    told
+}
+
+/// Whether each turn ended with an answer.
+fn each_is_answered(told: &[(Run, Told)]) {
+    for (run, facts) in told {
+        let answered = facts.ends.get(&TurnEnd::Answered).copied().unwrap_or_default();
+        assert_eq!(answered, run.turns, "{run:#?}\n{facts:#?}");
+    }
+}
+
+#[test]
+fn a_host_that_states_the_window_of_its_provider_is_answered() {
+    let told = all(Format::ALL.map(|format| Run { turns: 200, ..Run::of(format, 1) }));
+    each_is_answered(&told);
+    for (run, facts) in &told {
+        assert!(facts.compactions >= 10 && facts.recoveries == 0, "{run:#?}\n{facts:#?}");
+    }
+}
+
+#[test]
+fn a_provider_that_counts_more_than_the_estimate_is_not_overfilled() {
+    let told = all(Format::ALL.map(|format| Run { turns: 100, chars_per_token: 3.2, ..Run::of(format, 2) }));
+    each_is_answered(&told);
+}
+
+#[test]
+fn the_model_of_the_host_writes_the_summaries() {
+    let runs =
+        Format::ALL.map(|format| Run { summarizer: true, window: 32_000, largest_result: 6_000, ..Run::of(format, 3) });
+    each_is_answered(&all(runs));
+}
+
+#[test]
+fn a_fault_that_needs_no_recovery_changes_nothing() {
+    let faults = vec![Fault::TokensPerMinute(5), Fault::Broken(5), Fault::LengthText(3)];
+    let told = all(Format::ALL.map(|format| Run { faults: faults.clone(), ..Run::of(format, 4) }));
+    for (run, facts) in &told {
+        assert!(facts.recoveries == 0 && facts.refused.is_empty(), "{run:#?}\n{facts:#?}");
+    }
+}
