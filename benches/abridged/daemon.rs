@@ -87,6 +87,11 @@ impl Daemon {
         &self.line
     }
 
+    /// The frame that was read last.
+    pub fn line(&self) -> &str {
+        &self.line
+    }
+
     /// The next answer; events are skipped.
     pub fn answer(&mut self) -> Value {
         self.answer_with_arrival().0

@@ -7,6 +7,8 @@
 
 mod daemon;
 mod damage;
+mod deciding;
+mod ending;
 mod models;
 mod pairs;
 mod sessions;
@@ -48,10 +50,12 @@ const GROUPS: &[Group] = &[
     ("echo", bare_echo),
     ("pings", pings),
     ("appends", appends),
+    ("deciding", deciding::decisions),
     ("planning", planning),
     ("extracting", extracting),
     ("compaction", whole_compaction),
     ("models", models::models),
+    ("ending", ending::endings),
     ("sizes", sessions::sizes),
     ("whole", sessions::without_compaction),
     ("idle", sessions::idle_sessions),

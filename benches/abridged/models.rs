@@ -13,7 +13,7 @@ use std::{
     hint::black_box,
     io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
@@ -84,20 +84,14 @@ fn stream(report: &mut Report) {
 
 /// A model that answers at once: what is left is ours.
 fn whole(report: &mut Report) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
-    std::thread::spawn(move || {
-        for connection in listener.incoming().flatten() {
-            std::thread::spawn(move || serve(connection));
-        }
-    });
+    let provider = Provider::start();
     let (path, _) = path_of(100_000);
     let header = json!({"type": "session", "version": 3, "id": "bench", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/bench"});
     let text: String =
         std::iter::once(format!("{header}\n")).chain(path.iter().map(|entry| format!("{}\n", entry.line()))).collect();
     let settings = json!({
         "defaultModel": "bench/model",
-        "models": [{"provider": "bench", "id": "model", "api": "openai_chat", "baseUrl": url, "contextWindow": 200_000}],
+        "models": [{"provider": "bench", "id": "model", "api": "openai_chat", "baseUrl": provider.url(), "contextWindow": 200_000}],
     });
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..7 {
@@ -121,7 +115,43 @@ fn whole(report: &mut Report) {
     report.add("the same, extracted", milliseconds(extracted), "ms", "");
 }
 
-fn serve(connection: std::net::TcpStream) {
+/// A provider on loopback that answers every request at once, over HTTP. Its threads end with the process.
+pub struct Provider {
+    url: String,
+    last_bytes: LastBytes,
+}
+
+/// The times at which the last bytes of the latest summary and of the latest answer were sent.
+type LastBytes = Arc<Mutex<Option<(Instant, Instant)>>>;
+
+impl Provider {
+    /// Starts it.
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
+        let last_bytes = LastBytes::default();
+        let noted = last_bytes.clone();
+        std::thread::spawn(move || {
+            for connection in listener.incoming().flatten() {
+                let noted = noted.clone();
+                std::thread::spawn(move || serve(connection, &noted));
+            }
+        });
+        Self { url, last_bytes }
+    }
+
+    /// The `baseUrl` of its model.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The times at which the last bytes of the latest summary and of the latest answer were sent.
+    pub fn last_bytes(&self) -> (Instant, Instant) {
+        self.last_bytes.lock().expect("no panic").expect("it was asked")
+    }
+}
+
+fn serve(connection: std::net::TcpStream, last_bytes: &Mutex<Option<(Instant, Instant)>>) {
     /// It has headings of a history summary and of a turn prefix, so that it serves as both.
     const SUMMARY: &str =
         "## Original Request\nGo on.\n\n## Goal\nGo on.\n\n## Progress\n### Done\n- [x] much\n\n## Next Steps\n1. more";
@@ -156,6 +186,11 @@ fn serve(connection: std::net::TcpStream) {
         .to_string();
         let head =
             format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", answer.len());
+        // Noted before the write: the daemon reads it at the same time.
+        let now = Instant::now();
+        let mut noted = last_bytes.lock().expect("no panic");
+        *noted = Some((noted.filter(|_| short).map_or(now, |(summary, _)| summary), now));
+        drop(noted);
         if to.write_all(format!("{head}{answer}").as_bytes()).is_err() {
             return;
         }

@@ -21,6 +21,7 @@ const ROWS: &[(&str, &str, Measure)] = &[
     ("pings", "5,000 pings, one by one", pings),
     ("appends", "100 durable appends of 1 kB, one by one", appends),
     ("long", "100 durable appends behind 6,000 entries", appends_behind_many),
+    ("memory", "2,000 appends in memory behind 1M tokens", appends_in_memory),
     ("compaction", "load, context and compaction of 1,000 messages", compaction),
     ("folders", "session/new in 200 folders", new_in_folders),
     ("open", "1 GB: load and first context, 5 times", open_large),
@@ -127,6 +128,17 @@ fn appends_behind_many(binary: &Path, _: &Sessions) -> Duration {
     let messages: Vec<&Value> = turn.iter().cycle().take(6_000).collect();
     daemon.call("session/append", json!({"sessionId": session, "messages": messages}));
     append_hundred(&mut daemon, &session)
+}
+
+/// Appends without a disk, far below the threshold: the cost of everything but the fsync.
+fn appends_in_memory(binary: &Path, _: &Sessions) -> Duration {
+    let mut daemon = Daemon::of(binary);
+    let params = json!({"cwd": "/bench", "ephemeral": true, "contextWindow": 4_000_000});
+    let session = daemon.call("session/new", params)["session"]["sessionId"].clone();
+    let message = json!({"role": "user", "content": "Look at the next part. ".repeat(170)});
+    let messages: Vec<&Value> = std::iter::repeat_n(&message, 1_000).collect();
+    daemon.call("session/append", json!({"sessionId": session, "messages": messages}));
+    (0..20).map(|_| append_hundred(&mut daemon, &session)).sum()
 }
 
 fn compaction(binary: &Path, files: &Sessions) -> Duration {

@@ -96,6 +96,11 @@ pub fn session(path: &Path, bytes: u64, compacted: bool) {
     }
 }
 
+/// Opens a file, so that it can be cut or synced.
+pub fn open_file(path: &Path) -> File {
+    File::options().write(true).open(path).expect("a file")
+}
+
 /// Writes a session of so many bytes without a compaction.
 pub fn named_session(path: &Path, id: &str, bytes: u64) {
     Writer::new(path, id).turns(bytes);
