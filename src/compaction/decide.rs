@@ -4,12 +4,8 @@
 //! as a sentence.
 
 use super::gauge::Fullness;
-use crate::{
-    conversation::{message::outline::Role, path::Path},
-    models::Budget,
-    settings::Switch,
-};
-use std::{collections::HashSet, fmt};
+use crate::{conversation::path::Path, models::Budget, settings::Switch};
+use std::fmt;
 
 /// The facts of a decision.
 #[derive(Debug, Clone, Copy)]
@@ -68,21 +64,12 @@ impl Turn {
     /// The turn at the leaf. A message that is no result closes the calls before it.
     #[must_use]
     pub fn at_leaf(path: &Path) -> Self {
-        let mut results = HashSet::new();
-        for entry in path.iter().rev().filter(|entry| entry.in_context()) {
-            let Some(outline) = entry.outline() else { break };
-            match outline.role {
-                Role::ToolResult => results.extend(&outline.answers),
-                Role::Assistant if !outline.failed => {
-                    if outline.calls.iter().any(|call| !results.contains(&call.id)) {
-                        return Self::CallsOpen;
-                    }
-                    break;
-                }
-                _ => break,
-            }
+        let batch = path.batch();
+        match () {
+            () if batch.is_open() => Self::CallsOpen,
+            () if batch.has_results() => Self::Between,
+            () => Self::Whole,
         }
-        if results.is_empty() { Self::Whole } else { Self::Between }
     }
 }
 
@@ -214,7 +201,7 @@ impl Fullness {
     /// The facts of a decision for this path.
     #[must_use]
     pub fn facts(&self, path: &Path, rest: Option<Rest>) -> Facts {
-        // Below the threshold nothing else decides, and the path is not searched.
+        // Below the threshold nothing else decides.
         let over = self.context_tokens > self.budget.threshold;
         Facts {
             context_tokens: self.context_tokens,

@@ -6,6 +6,7 @@
 
 use crate::{
     conversation::{
+        batch::Batch,
         entry::{Body, CarriedPin, Entry, Preserved},
         message::{outline::Role, system::SystemPrompt},
     },
@@ -55,6 +56,8 @@ struct Marks {
     last_rewrite: Option<usize>,
     model: Option<ModelRef>,
     pins: Vec<Pin>,
+    undone: bool,
+    batch: Batch,
 }
 
 /// A pin in force.
@@ -184,8 +187,9 @@ impl Path {
         self.bytes += entry.line().len() as u64;
         if !entry.is_plain() {
             self.forget_marks();
-        } else if let (Some(marks), Some(model)) = (self.marks.get_mut(), model_of(&entry)) {
-            marks.model = Some(model);
+        } else if let Some(marks) = self.marks.get_mut() {
+            marks.model = model_of(&entry).or(marks.model.take());
+            marks.batch.push(&entry);
         }
         self.entries.push(entry);
     }
@@ -208,6 +212,8 @@ impl Path {
             last_rewrite: self.entries.iter().rposition(|entry| entry.rewrites()),
             model: self.newest(|entry| model_of(entry), |past| past.model.clone()),
             pins: self.find_pins(),
+            undone: self.find_undone(),
+            batch: Batch::at_end_of(&self.entries),
         })
     }
 
@@ -387,6 +393,16 @@ impl Path {
     /// Whether a compaction was undone since the latest one.
     #[must_use]
     pub fn has_undo(&self) -> bool {
+        self.marks().undone
+    }
+
+    /// The tool calls at its end.
+    #[must_use]
+    pub fn batch(&self) -> &Batch {
+        &self.marks().batch
+    }
+
+    fn find_undone(&self) -> bool {
         let since = self.compaction().map_or(0, |place| place + 1);
         self.entries[since..].iter().any(|entry| entry.undoes().is_some())
     }
@@ -657,6 +673,12 @@ mod tests {
     #[test]
     fn marks_of_a_path_that_grew_are_those_of_the_same_path_read_at_once() {
         let pin = |id: &str, parent: &str| json!({"type": "custom", "customType": "abridged.pin", "id": id, "parentId": parent, "data": {"entryId": "b"}});
+        let calls = |id: &str, parent: &str, calls: &[&str]| {
+            let calls: Vec<Value> =
+                calls.iter().map(|id| json!({"type": "toolCall", "id": id, "name": "read", "arguments": {}})).collect();
+            json!({"type": "message", "id": id, "parentId": parent, "message": {"role": "assistant", "content": calls}})
+        };
+        let result = |id: &str, parent: &str, call: &str| json!({"type": "message", "id": id, "parentId": parent, "message": {"role": "toolResult", "toolCallId": call, "content": []}});
         let model = |id: &str, parent: &str| json!({"type": "model_change", "id": id, "parentId": parent, "provider": "p", "modelId": id});
         let lines = [
             user("a", ""),
@@ -670,9 +692,18 @@ mod tests {
             user("f", "u"),
             compaction("g", "f", "f"),
             model("n", "g"),
+            calls("h", "n", &["x", "y"]),
+            result("i", "h", "y"),
+            model("o", "i"),
+            result("j", "o", "z"),
+            result("k", "j", "x"),
+            calls("l", "k", &["x"]),
+            user("q", "l"),
+            result("r", "q", "x"),
         ];
         let marks = |path: &Path| {
-            (path.compaction(), path.first_kept(), path.last_rewrite(), path.model(), path.pins().to_vec())
+            let places = (path.compaction(), path.first_kept(), path.last_rewrite(), path.has_undo());
+            (places, path.model(), path.pins().to_vec(), path.batch().clone())
         };
         let all = entries(&lines);
         let mut grown = Path::default();
