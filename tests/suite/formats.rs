@@ -489,7 +489,9 @@ fn an_answer_is_asked_for_that_fits() {
             let session = daemon.ok("session/load", params)["session"]["sessionId"].as_str().expect("an id").to_owned();
             daemon.ok("session/configure", json!({"sessionId": session, "thinkingLevel": level}));
             let answer = daemon.ok("session/context", json!({"sessionId": session, "format": format.api()}));
-            let room = window - answer["usage"]["contextTokens"].as_u64().expect("a number").min(window - 1);
+            let left = window - answer["usage"]["contextTokens"].as_u64().expect("a number").min(window);
+            // A hundredth of the window stays free, but at most half of the room.
+            let room = (left - (window / 100).min(left / 2)).max(1);
             let provider = provider(format);
             provider.output_limit(most.unwrap_or(room).min(room).max(16));
             let model = format!("own/{id}");
