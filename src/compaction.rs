@@ -9,4 +9,5 @@ pub mod meter;
 pub mod plan;
 pub mod preview;
 pub mod prune;
+pub mod recovery;
 pub mod request;

@@ -1,5 +1,6 @@
 //! A conversation as a session file records it: entries, messages, the path through them, and the context for a model.
 
+pub mod attempts;
 pub mod batch;
 pub mod calls;
 pub mod context;

@@ -4,7 +4,7 @@ use super::plan::Plan;
 use crate::{
     conversation::{
         context::{self, Context},
-        entry::{self, CarriedCalibration, ContextEdit, Entry, Preserved, Stamp},
+        entry::{self, Attempts, CarriedCalibration, ContextEdit, Entry, Preserved, Stamp},
         path::Path,
     },
     ids::EntryId,
@@ -111,6 +111,7 @@ impl Draft {
         preserved.overhead = Some(self.plan.demand.budget.overhead());
         preserved.estimator = Some(self.plan.demand.scale.estimator().name().to_owned());
         preserved.calibrations = self.plan.calibrations().to_vec();
+        preserved.attempts = Attempts::of(path);
         for pin in &mut preserved.pins {
             let place = path.position(&pin.entry_id);
             if let Some(place) = place.filter(|place| *place < self.plan.first_kept()) {

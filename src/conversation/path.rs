@@ -7,7 +7,7 @@
 use crate::{
     conversation::{
         batch::Batch,
-        entry::{Body, CarriedPin, Entry, Preserved},
+        entry::{Attempts, Body, CarriedPin, Entry, Preserved},
         message::{outline::Role, system::SystemPrompt},
     },
     ids::{EntryId, ModelRef},
@@ -558,6 +558,7 @@ impl Preserved {
             overhead: None,
             estimator: None,
             calibrations: Vec::new(),
+            attempts: Attempts::default(),
         }
     }
 }

@@ -50,6 +50,21 @@ pub struct Preserved {
     /// The calibrations of the models that reported, the current one last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calibrations: Vec<CarriedCalibration>,
+    /// The maintenance since the last progress, without this compaction.
+    #[serde(skip_serializing_if = "Attempts::is_none")]
+    pub attempts: Attempts,
+}
+
+/// Counts of maintenance since the last progress.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Attempts {
+    /// Recoveries of requests that were too long.
+    pub overflow: u32,
+    /// Recoveries of answers that were cut off.
+    pub incomplete: u32,
+    /// Compactions, those of recoveries included.
+    pub compactions: u32,
 }
 
 /// The calibration of one model in a compaction.

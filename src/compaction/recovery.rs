@@ -1,0 +1,299 @@
+//! The decision after an answer: whether a turn can go on from it, and the remedy where it cannot.
+//!
+//! Both are functions of facts. Sizes are in tokens.
+
+use super::decide::Automatic;
+use crate::{
+    conversation::{entry::Attempts, message::StopReason},
+    models::ModelRef,
+};
+
+/// The window of the model that answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Its size.
+    pub window: u64,
+    /// Whether that size is a default, because nobody said it.
+    pub assumed: bool,
+}
+
+/// An answer at the leaf.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer {
+    /// The reason of its end.
+    pub stop: StopReason,
+    /// The meaning of its error.
+    pub error: AnswerError,
+    /// Whether it has text that is not empty.
+    pub has_text: bool,
+    /// Whether it has calls of tools.
+    pub has_calls: bool,
+    /// The input that the provider reported, cache included. 0 where it reported none.
+    pub input: u64,
+    /// The output that the provider reported.
+    pub output: u64,
+    /// The size of the context with the answer.
+    pub context_tokens: u64,
+    /// Whether the provider cut the prompt without an error.
+    pub truncated: bool,
+}
+
+/// The meaning of an answer's error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerError {
+    /// There is none, or it has another meaning.
+    None,
+    /// The request has more tokens than the window.
+    TooManyTokens,
+    /// The request has too many bytes. It is too long only where it nearly fills the window.
+    TooManyBytes,
+}
+
+/// The state of a turn after an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The turn can go on from the answer, or is over.
+    Usable,
+    /// The output limit cut the text of the answer. It stays.
+    Shortened,
+    /// The answer is whole, and its request had more tokens than the window.
+    OverWindow,
+    /// The turn cannot go on from the answer.
+    Unusable(Trouble),
+}
+
+/// The reason for which a turn cannot go on from an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// The request was too long.
+    TooLong,
+    /// The window was full before the answer was complete.
+    WindowFull,
+    /// The output limit was reached before any text, or inside a call.
+    CutOff,
+}
+
+impl Answer {
+    /// The state of the turn after the answer.
+    #[must_use]
+    pub fn verdict(&self, room: Room) -> Verdict {
+        let Room { window, assumed } = room;
+        let input = if self.input > 0 { self.input } else { self.context_tokens.saturating_sub(self.output) };
+        let fills = |tokens: u64, percent: u64| tokens.saturating_mul(100) >= window.saturating_mul(percent);
+        let known = !assumed && self.input > 0;
+        match (self.stop, self.error) {
+            (StopReason::Error, AnswerError::TooManyTokens) => Verdict::Unusable(Trouble::TooLong),
+            (StopReason::Error, AnswerError::TooManyBytes) if fills(self.context_tokens, 90) => {
+                Verdict::Unusable(Trouble::TooLong)
+            }
+            (StopReason::Error | StopReason::Aborted, _) => Verdict::Usable,
+            _ if self.truncated => Verdict::Unusable(Trouble::TooLong),
+            (StopReason::Length, _) => match () {
+                () if self.output == 0 && !self.has_text && self.input > 0 && fills(self.input, 99) => {
+                    Verdict::Unusable(Trouble::TooLong)
+                }
+                () if fills(input.saturating_add(self.output), 99) => Verdict::Unusable(Trouble::WindowFull),
+                () if self.has_text && !self.has_calls => Verdict::Shortened,
+                () => Verdict::Unusable(Trouble::CutOff),
+            },
+            _ if known && self.input > window => Verdict::OverWindow,
+            _ => Verdict::Usable,
+        }
+    }
+}
+
+/// The facts that the remedy depends on.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// The trouble.
+    pub trouble: Trouble,
+    /// Whether automatic compaction is on.
+    pub automatic: Automatic,
+    /// Whether a compaction was written, or another model chosen, after the context of the failed request.
+    pub stale: bool,
+    /// A larger model that takes the context.
+    pub larger: Option<ModelRef>,
+    /// The attempts since the last progress.
+    pub attempts: Attempts,
+}
+
+/// The remedy for an answer that a turn cannot go on from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remedy {
+    /// The turn ends with its error: automatic compaction is off.
+    None,
+    /// The same request once more.
+    Retry,
+    /// A larger model.
+    Promote(ModelRef),
+    /// A compaction to less than this share of the rejected context.
+    Compact(Share),
+    /// The attempts are used up. The count of them.
+    GiveUp(u32),
+}
+
+/// A share of a size, in percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share(u64);
+
+impl Share {
+    /// All of it.
+    pub const WHOLE: Self = Self(100);
+    /// 30 % less.
+    pub const SMALLER: Self = Self(70);
+
+    /// The share of a size.
+    #[must_use]
+    pub fn of(self, size: u64) -> u64 {
+        size / 100 * self.0 + size % 100 * self.0 / 100
+    }
+}
+
+/// Most recoveries of requests that were too long, in a row.
+const MOST_OVERFLOWS: u32 = 2;
+/// Most maintenances in a row without progress.
+pub const MOST_MAINTENANCES: u32 = 3;
+
+/// The remedy.
+#[must_use]
+pub fn remedy(facts: Facts) -> Remedy {
+    let Facts { trouble, automatic, stale, larger, attempts } = facts;
+    if stale {
+        return Remedy::Retry;
+    }
+    if let Some(larger) = larger {
+        return Remedy::Promote(larger);
+    }
+    if trouble != Trouble::CutOff && automatic != Automatic::On {
+        return Remedy::None;
+    }
+    let tried = attempts.all();
+    match trouble {
+        _ if tried >= MOST_MAINTENANCES => Remedy::GiveUp(tried),
+        Trouble::TooLong if attempts.overflow >= MOST_OVERFLOWS => Remedy::GiveUp(attempts.overflow),
+        Trouble::TooLong if attempts.overflow > 0 => Remedy::Compact(Share::SMALLER),
+        Trouble::TooLong | Trouble::WindowFull => Remedy::Compact(Share::WHOLE),
+        Trouble::CutOff => Remedy::Retry,
+    }
+}
+
+/// The window of a recovery's compaction: the rejected context bounds it. Where the provider states sizes, the bound is in
+/// the proportion of its limit to its count of the request.
+#[must_use]
+pub fn bound(rejected: u64, share: Share, stated: Option<(u64, u64)>) -> u64 {
+    let in_proportion = stated.filter(|(limit, requested)| limit < requested).map(|(limit, requested)| {
+        let product = u128::from(rejected) * u128::from(limit) / u128::from(requested.max(1));
+        u64::try_from(product).unwrap_or(rejected)
+    });
+    share.of(in_proportion.unwrap_or(rejected)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(stop: StopReason) -> Answer {
+        Answer {
+            stop,
+            error: AnswerError::None,
+            has_text: true,
+            has_calls: false,
+            input: 10_000,
+            output: 100,
+            context_tokens: 10_100,
+            truncated: false,
+        }
+    }
+
+    const ROOM: Room = Room { window: 100_000, assumed: false };
+
+    #[test]
+    fn a_refusal_is_too_long_by_its_error() {
+        let refused = Answer { error: AnswerError::TooManyTokens, input: 0, ..answer(StopReason::Error) };
+        assert_eq!(refused.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
+        let bytes = Answer { error: AnswerError::TooManyBytes, ..refused };
+        assert_eq!(bytes.verdict(ROOM), Verdict::Usable);
+        let full = Answer { context_tokens: 90_000, ..bytes };
+        assert_eq!(full.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
+        assert_eq!(answer(StopReason::Error).verdict(ROOM), Verdict::Usable, "another error");
+        let aborted = Answer { error: AnswerError::TooManyTokens, ..answer(StopReason::Aborted) };
+        assert_eq!(aborted.verdict(ROOM), Verdict::Usable);
+    }
+
+    #[test]
+    fn an_answer_at_its_limit_is_kept_repeated_or_has_filled_the_window() {
+        let length = answer(StopReason::Length);
+        assert_eq!(length.verdict(ROOM), Verdict::Shortened);
+        assert_eq!(Answer { has_text: false, ..length }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
+        assert_eq!(Answer { has_calls: true, ..length }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
+        let full = Answer { input: 60_000, output: 39_000, ..length };
+        assert_eq!(full.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull));
+        assert_eq!(Answer { output: 38_999, ..full }.verdict(ROOM), Verdict::Shortened);
+        let unreported = Answer { input: 0, output: 0, context_tokens: 99_000, ..length };
+        assert_eq!(unreported.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull));
+        let empty = Answer { has_text: false, input: 99_000, output: 0, ..length };
+        assert_eq!(empty.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
+    }
+
+    #[test]
+    fn an_answer_over_the_window_stays_and_a_cut_prompt_does_not() {
+        let over = Answer { input: 100_001, ..answer(StopReason::Stop) };
+        assert_eq!(over.verdict(ROOM), Verdict::OverWindow);
+        assert_eq!(over.verdict(Room { assumed: true, ..ROOM }), Verdict::Usable);
+        assert_eq!(Answer { input: 100_000, ..over }.verdict(ROOM), Verdict::Usable);
+        assert_eq!(Answer { input: u64::MAX, output: u64::MAX, ..over }.verdict(ROOM), Verdict::OverWindow);
+        let cut = Answer { truncated: true, ..answer(StopReason::Stop) };
+        assert_eq!(cut.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
+    }
+
+    fn facts(trouble: Trouble) -> Facts {
+        Facts { trouble, automatic: Automatic::On, stale: false, larger: None, attempts: Attempts::default() }
+    }
+
+    #[test]
+    fn the_remedy_is_the_mildest_that_was_not_tried() {
+        use Trouble::{CutOff, TooLong, WindowFull};
+        let larger = ModelRef::parse("p/large");
+        let overflows = |overflow| Attempts { overflow, ..Attempts::default() };
+        let incompletes = |incomplete| Attempts { incomplete, ..Attempts::default() };
+        for (facts, expected) in [
+            (facts(TooLong), Remedy::Compact(Share::WHOLE)),
+            (facts(WindowFull), Remedy::Compact(Share::WHOLE)),
+            (facts(CutOff), Remedy::Retry),
+            (Facts { stale: true, ..facts(TooLong) }, Remedy::Retry),
+            (Facts { larger: larger.clone(), ..facts(TooLong) }, Remedy::Promote(larger.clone().expect("a model"))),
+            (Facts { larger: larger.clone(), stale: true, ..facts(TooLong) }, Remedy::Retry),
+            (Facts { automatic: Automatic::Disabled, ..facts(TooLong) }, Remedy::None),
+            (Facts { automatic: Automatic::Disabled, ..facts(WindowFull) }, Remedy::None),
+            (Facts { automatic: Automatic::Disabled, ..facts(CutOff) }, Remedy::Retry),
+            (
+                Facts { automatic: Automatic::Disabled, larger: larger.clone(), ..facts(TooLong) },
+                Remedy::Promote(larger.clone().expect("a model")),
+            ),
+            (Facts { attempts: overflows(1), ..facts(TooLong) }, Remedy::Compact(Share::SMALLER)),
+            (Facts { attempts: overflows(2), ..facts(TooLong) }, Remedy::GiveUp(2)),
+            (
+                Facts { attempts: overflows(2), larger: larger.clone(), ..facts(TooLong) },
+                Remedy::Promote(larger.expect("a model")),
+            ),
+            (Facts { attempts: incompletes(2), ..facts(CutOff) }, Remedy::Retry),
+            (Facts { attempts: incompletes(3), ..facts(CutOff) }, Remedy::GiveUp(3)),
+            (
+                Facts { attempts: Attempts { overflow: 1, incomplete: 2, compactions: 1 }, ..facts(TooLong) },
+                Remedy::GiveUp(3),
+            ),
+        ] {
+            assert_eq!(remedy(facts.clone()), expected, "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn the_bound_is_below_the_rejected_size_in_its_own_unit() {
+        assert_eq!(bound(20_000, Share::WHOLE, None), 20_000);
+        assert_eq!(bound(20_000, Share::SMALLER, None), 14_000);
+        assert_eq!(bound(20_000, Share::WHOLE, Some((32_000, 40_000))), 16_000);
+        assert_eq!(bound(20_000, Share::WHOLE, Some((40_000, 32_000))), 20_000, "no refusal states that");
+        assert_eq!(bound(u64::MAX, Share::SMALLER, Some((1, u64::MAX))), 1);
+        assert_eq!(bound(0, Share::SMALLER, None), 1);
+    }
+}

@@ -1,0 +1,155 @@
+//! Maintenance since the last progress of a conversation. Progress is a good answer, or a message of the user.
+//!
+//! The attempts stand in the log, so a restart does not begin a series anew.
+
+use super::{
+    entry::{Attempts, Body, Entry},
+    message::outline::Role,
+    path::Path,
+};
+use crate::ids::EntryId;
+use serde::{Deserialize, Serialize};
+
+/// The failure that an attempt recovers from, as an `abridged.attempt` entry names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attempted {
+    /// A request was too long.
+    Overflow,
+    /// An answer was cut off.
+    Incomplete,
+}
+
+/// The data of an `abridged.attempt` entry.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The failure.
+    pub reason: Attempted,
+}
+
+impl Attempts {
+    /// The attempts at the leaf of a path. A compaction carries those before it.
+    #[must_use]
+    pub fn of(path: &Path) -> Self {
+        let mut attempts = Self::default();
+        let mut removed: Vec<&EntryId> = Vec::new();
+        for (place, entry) in path.iter().enumerate().rev() {
+            match &entry.body {
+                Body::ResetBoundary => break,
+                // Those behind the one in force were undone.
+                Body::Compaction(compaction) if path.compaction().is_some_and(|in_force| place <= in_force) => {
+                    attempts.compactions += 1;
+                    if let Some(before) = compaction.preserved().map(|preserved| preserved.attempts) {
+                        attempts.overflow += before.overflow;
+                        attempts.incomplete += before.incomplete;
+                        attempts.compactions += before.compactions;
+                        break;
+                    }
+                }
+                Body::ContextEdit(edit) if edit.replacement.is_none() => removed.push(&edit.target_id),
+                _ if is_progress(entry) && !removed.contains(&&entry.id) => break,
+                _ => attempts.add(entry),
+            }
+        }
+        attempts
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        match entry.ours("attempt").and_then(|data| Attempt::deserialize(data).ok()) {
+            Some(Attempt { reason: Attempted::Overflow }) => self.overflow += 1,
+            Some(Attempt { reason: Attempted::Incomplete }) => self.incomplete += 1,
+            None => {}
+        }
+    }
+
+    /// The number of maintenances. Most attempts are followed by a compaction.
+    #[must_use]
+    pub fn all(&self) -> u32 {
+        self.compactions.max(self.overflow + self.incomplete)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn is_progress(entry: &Entry) -> bool {
+    entry.outline().is_some_and(|outline| match outline.role {
+        Role::User => true,
+        Role::Assistant => !outline.failed && !outline.empty,
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use std::sync::Arc;
+
+    fn attempts(lines: &[Value]) -> Attempts {
+        let mut parent = Value::Null;
+        let entries = lines.iter().enumerate().map(|(at, line)| {
+            let mut line = line.clone();
+            let id = format!("e{at}");
+            line["id"] = json!(id);
+            line["parentId"] = std::mem::replace(&mut parent, json!(id));
+            line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
+            Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
+        });
+        Attempts::of(&Path::of(&entries.collect::<Vec<_>>()))
+    }
+
+    fn user() -> Value {
+        json!({"type": "message", "message": {"role": "user", "content": "go", "timestamp": 1}})
+    }
+
+    fn answer(stop: &str) -> Value {
+        json!({"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": "x"}],
+            "stopReason": stop, "timestamp": 1}})
+    }
+
+    fn attempt(reason: &str) -> Value {
+        json!({"type": "custom", "customType": "abridged.attempt", "data": {"reason": reason}})
+    }
+
+    fn edit(target: &str, replacement: Value) -> Value {
+        json!({"type": "context_edit", "targetId": target, "replacement": replacement})
+    }
+
+    fn compaction(attempts: Value) -> Value {
+        json!({"type": "compaction", "summary": "s", "firstKeptEntryId": "e0", "tokensBefore": 1,
+            "preserveData": {"abridged": {"attempts": attempts}}})
+    }
+
+    #[test]
+    fn attempts_count_from_the_last_progress() {
+        let failed = answer("error");
+        for (lines, expected) in [
+            (vec![user(), failed.clone(), attempt("overflow")], (1, 0, 0)),
+            (vec![user(), failed.clone(), attempt("overflow"), attempt("incomplete"), failed.clone()], (1, 1, 0)),
+            (vec![attempt("overflow"), user(), failed.clone(), attempt("overflow")], (1, 0, 0)),
+            (vec![user(), attempt("overflow"), answer("stop")], (0, 0, 0)),
+            (vec![user(), attempt("incomplete"), answer("length"), edit("e2", Value::Null)], (0, 1, 0)),
+            (vec![user(), attempt("incomplete"), answer("length"), edit("e2", json!({"content": "x"}))], (0, 0, 0)),
+            (vec![user(), attempt("unknown")], (0, 0, 0)),
+            (vec![attempt("overflow"), json!({"type": "reset_boundary"}), attempt("overflow")], (1, 0, 0)),
+        ] {
+            let found = attempts(&lines);
+            assert_eq!((found.overflow, found.incomplete, found.compactions), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_compaction_carries_the_attempts_before_it() {
+        let before = json!({"overflow": 1, "incomplete": 0, "compactions": 1});
+        let found = attempts(&[user(), attempt("overflow"), compaction(before), attempt("overflow")]);
+        assert_eq!((found.overflow, found.incomplete, found.compactions), (2, 0, 2));
+        assert_eq!(found.all(), 2);
+        let undone = json!({"type": "custom", "customType": "abridged.undo", "data": {"compactionEntryId": "e2"}});
+        let found = attempts(&[user(), attempt("overflow"), compaction(json!({})), undone]);
+        assert_eq!((found.overflow, found.compactions), (1, 0));
+    }
+}
