@@ -19,6 +19,7 @@ pub struct ModelAccess {
     /// Summaries that are made at the same time.
     pub summaries: Slots,
     client_runs_models: AtomicBool,
+    client_switches_models: AtomicBool,
 }
 
 impl ModelAccess {
@@ -31,7 +32,13 @@ impl ModelAccess {
     /// Access by these routes.
     #[must_use]
     pub fn of(routes: Routes, windows: Windows) -> Arc<Self> {
-        Arc::new(Self { routes, windows, summaries: Slots::default(), client_runs_models: AtomicBool::new(false) })
+        Arc::new(Self {
+            routes,
+            windows,
+            summaries: Slots::default(),
+            client_runs_models: AtomicBool::new(false),
+            client_switches_models: AtomicBool::new(false),
+        })
     }
 
     /// Whether the client runs models.
@@ -43,5 +50,16 @@ impl ModelAccess {
     /// Records that the client runs models.
     pub fn the_client_runs_models(&self) {
         self.client_runs_models.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the client asks the model that a context names.
+    #[must_use]
+    pub fn client_switches_models(&self) -> bool {
+        self.client_switches_models.load(Ordering::SeqCst)
+    }
+
+    /// Records that the client asks the model that a context names.
+    pub fn the_client_switches_models(&self) {
+        self.client_switches_models.store(true, Ordering::SeqCst);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     calibrations::Expected,
+    ladder::Floor,
     meter::{Anchor, Meter, Since},
 };
 use crate::{
@@ -106,6 +107,28 @@ impl Gauge<'_> {
             calibration: fit.learned.then_some(fit.factor),
             compaction,
         }
+    }
+}
+
+impl Fullness {
+    /// The same with a window that is bounded by a size that a provider rejected. Where system prompt and tools nearly fill
+    /// it, the threshold is in the middle of what is left.
+    #[must_use]
+    pub fn bounded(self, bound: u64) -> Self {
+        let Budget { window, system, tools, pins, .. } = self.budget;
+        let mut budget = Budget::of(window.min(bound), &self.compaction, system, tools).with_pins(pins);
+        if budget.hopeless() {
+            budget.threshold = budget.threshold.max((budget.overhead() + budget.window) / 2);
+        }
+        Self { budget, ..self }
+    }
+
+    /// The parts of the context as it is.
+    #[must_use]
+    pub fn floor(&self) -> Floor {
+        let Budget { system, tools, pins, window, .. } = self.budget;
+        let latest_turn = self.context_tokens.saturating_sub(self.budget.overhead() + pins);
+        Floor { system, tools, pins, latest_turn, window }
     }
 }
 

@@ -34,8 +34,6 @@ pub struct Answer {
     pub output: u64,
     /// The size of the context with the answer.
     pub context_tokens: u64,
-    /// Whether the provider cut the prompt without an error.
-    pub truncated: bool,
 }
 
 /// The meaning of an answer's error.
@@ -87,7 +85,6 @@ impl Answer {
                 Verdict::Unusable(Trouble::TooLong)
             }
             (StopReason::Error | StopReason::Aborted, _) => Verdict::Usable,
-            _ if self.truncated => Verdict::Unusable(Trouble::TooLong),
             (StopReason::Length, _) => match () {
                 () if self.output == 0 && !self.has_text && self.input > 0 && fills(self.input, 99) => {
                     Verdict::Unusable(Trouble::TooLong)
@@ -201,7 +198,6 @@ mod tests {
             input: 10_000,
             output: 100,
             context_tokens: 10_100,
-            truncated: false,
         }
     }
 
@@ -236,14 +232,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_over_the_window_stays_and_a_cut_prompt_does_not() {
+    fn an_answer_over_the_window_stays() {
         let over = Answer { input: 100_001, ..answer(StopReason::Stop) };
         assert_eq!(over.verdict(ROOM), Verdict::OverWindow);
         assert_eq!(over.verdict(Room { assumed: true, ..ROOM }), Verdict::Usable);
         assert_eq!(Answer { input: 100_000, ..over }.verdict(ROOM), Verdict::Usable);
         assert_eq!(Answer { input: u64::MAX, output: u64::MAX, ..over }.verdict(ROOM), Verdict::OverWindow);
-        let cut = Answer { truncated: true, ..answer(StopReason::Stop) };
-        assert_eq!(cut.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
     }
 
     fn facts(trouble: Trouble) -> Facts {

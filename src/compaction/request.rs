@@ -4,6 +4,7 @@ use super::{
     gauge::{Fullness, Gauge},
     meter::Meter,
     plan::{self, Demand, NothingToDo, Plan},
+    recovery::{self, Share},
 };
 use crate::{
     conversation::{
@@ -45,6 +46,13 @@ pub enum Cause {
     Asked,
     /// The context is over the threshold.
     Due,
+    /// A provider rejected the context.
+    Rejected {
+        /// The share of the rejected context that bounds the window.
+        share: Share,
+        /// Limit and size of the request as the provider states them, in tokens.
+        stated: Option<(u64, u64)>,
+    },
 }
 
 /// Initiator of a compaction.
@@ -94,6 +102,13 @@ impl PlanRequest {
         let meter = Meter::of(&self.path, &self.settings.prompts, estimator);
         let (model, learned, instructions) = (self.model.as_ref(), self.learned, &*self.instructions);
         let fullness = Gauge { settings, model, learned, instructions }.measure(&meter);
+        let fullness = match self.cause {
+            Cause::Asked | Cause::Due => fullness,
+            Cause::Rejected { share, stated } => {
+                let bound = recovery::bound(fullness.context_tokens, share, stated);
+                fullness.bounded(bound)
+            }
+        };
         // An agent may ask after every turn; each compaction costs details.
         let too_early = fullness.context_tokens < fullness.budget.threshold / 2;
         if self.initiator == Initiator::Agent && too_early {
@@ -107,7 +122,7 @@ impl PlanRequest {
             tokens_before: fullness.context_tokens,
             may_stay: match self.cause {
                 Cause::Asked => fullness.budget.window,
-                Cause::Due => fullness.budget.threshold,
+                Cause::Due | Cause::Rejected { .. } => fullness.budget.threshold,
             },
         };
         let plan = plan::plan(self.path, demand, self.settings.prompts.clone()).map_err(NoPlan::NothingToDo)?;

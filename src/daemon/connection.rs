@@ -110,6 +110,9 @@ impl DaemonMethod for Initialize {
         if capabilities.llm.is_some() {
             daemon.access.the_client_runs_models();
         }
+        if capabilities.model_switch.is_some() {
+            daemon.access.the_client_switches_models();
+        }
         let mut methods: Vec<_> = protocol::methods().iter().map(|method| method.name).collect();
         methods.sort_unstable();
         reply.ok(&InitializeAnswer {

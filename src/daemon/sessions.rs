@@ -24,6 +24,7 @@ use crate::{
         open::{self, Form, Opened},
         shared::Shared,
         shell,
+        state::ModelChoice,
     },
     wire::rpc::Reply,
 };
@@ -371,7 +372,7 @@ impl Daemon {
                 opened
             }
         };
-        Ok(opened.knowing(self.access.windows.learned(), tokens::ready()))
+        Ok(opened.knowing(self.access.windows.learned(), tokens::ready(), ModelChoice::of(&self.access)))
     }
 
     fn start_delete(

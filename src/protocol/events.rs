@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     ask::purpose::Purpose,
-    ids::{EntryId, OperationId, SessionId},
+    ids::{EntryId, ModelRef, OperationId, SessionId},
     settings::{Settings, Source},
 };
 use schemars::JsonSchema;
@@ -168,6 +168,38 @@ events! {
         /// Fullness of the context.
         usage: Usage,
     }
+    /// A turn that failed is being repaired. The compactions of the recovery have its id.
+    Durable RecoveryStart = "recovery_start" {
+        /// Reason of the recovery.
+        reason: RecoveryReason,
+        /// The answer that leaves the context.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        removed_entry_id: Option<EntryId>,
+        /// Remedy.
+        action: RecoveryAction,
+    }
+    /// The end of a recovery.
+    Durable RecoveryEnd = "recovery_end" {
+        /// Outcome.
+        outcome: RecoveryOutcome,
+        /// Whether the turn is to be repeated with the context as it is now.
+        will_retry: bool,
+        /// Error of a failed recovery.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorData>,
+        /// The same error for a person.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+    }
+    /// The session has another model.
+    Durable ModelChanged = "model_changed" {
+        /// The model before.
+        from: Option<ModelRef>,
+        /// The model now.
+        to: ModelRef,
+        /// Reason of the change.
+        reason: ModelChange,
+    }
     /// The fullness of the context has changed.
     Replaceable UsageUpdated = "usage_updated" {
         /// The whole value.
@@ -245,6 +277,74 @@ impl Reason {
     pub fn read(text: &str) -> Self {
         serde_json::from_value(text.into()).unwrap_or(Self::Manual)
     }
+}
+
+/// Reason of a recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoveryReason {
+    /// The provider rejected the context as too long.
+    Overflow,
+    /// The answer was cut off.
+    Incomplete,
+}
+
+impl RecoveryReason {
+    /// Reads the reason that a lock file records.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        serde_json::from_value(text.into()).unwrap_or(Self::Overflow)
+    }
+}
+
+impl From<RecoveryReason> for Reason {
+    fn from(reason: RecoveryReason) -> Self {
+        match reason {
+            RecoveryReason::Overflow => Self::Overflow,
+            RecoveryReason::Incomplete => Self::Incomplete,
+        }
+    }
+}
+
+/// Remedy of a recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoveryAction {
+    /// The session moves to a larger model.
+    PromoteModel,
+    /// The context is compacted.
+    Compact,
+    /// A new session continues from a document.
+    Handoff,
+    /// The turn is repeated as it is.
+    Retry,
+}
+
+/// Outcome of a recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoveryOutcome {
+    /// There is a context to repeat the turn with.
+    Recovered,
+    /// There is none.
+    Failed,
+    /// The recovery was cancelled.
+    Cancelled,
+}
+
+/// Reason of a change of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "ModelChangeReason")]
+pub enum ModelChange {
+    /// The context needs a larger window.
+    Promotion,
+    /// The model before cannot be asked.
+    Fallback,
+    /// A request of the client.
+    User,
+    /// The model before the promotion is back.
+    Restore,
 }
 
 /// Strategy of a compaction.

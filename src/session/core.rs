@@ -19,6 +19,7 @@ pub(super) mod held;
 mod idle;
 mod load;
 pub mod queue;
+mod recovering;
 pub mod relayer;
 mod result;
 #[cfg(test)]
@@ -55,6 +56,7 @@ use crate::{
         edit::Edit,
         idle::Idle,
         queue::Queue,
+        recovering::{DueRecovery, Recoveries},
         work::{Request, Work},
     },
     settings::Layers,
@@ -141,8 +143,15 @@ enum Write {
     },
     /// Costs of model requests whose compaction was not written.
     Costs(CostEntries),
-    /// Edits that bring the context below the threshold.
-    Pruned(edit::Staged),
+    /// Entries that bring the context below the threshold, with the event behind them.
+    Relief(edit::Staged, Event),
+    /// Entries of a recovery, which starts behind them.
+    Recovery {
+        staged: edit::Staged,
+        due: DueRecovery,
+    },
+    /// A failed answer leaves the context. No recovery follows.
+    Removal(edit::Staged),
     Edit {
         edit: Box<dyn Edit>,
         staged: edit::Staged,
@@ -155,6 +164,14 @@ struct Append {
     params: AppendParams,
     staged: Staged,
     ticket: Ticket,
+}
+
+impl Append {
+    /// Whether its last message is an answer that failed or was cut off.
+    fn may_be_recovered(&self) -> bool {
+        let outline = self.staged.entries.last().and_then(|entry| entry.outline());
+        outline.is_some_and(|outline| outline.failed || outline.cut_off)
+    }
 }
 
 /// A request for the context that waits.
@@ -223,6 +240,7 @@ pub struct Core {
     counting: Counting,
     /// An automatic compaction that did not complete.
     rest: Option<Rest>,
+    recoveries: Recoveries,
     ending: Ending,
     /// The usage that was sent last.
     sent_usage: Usage,
@@ -236,6 +254,7 @@ enum Unit {
     Begin,
     Commit,
     WriteCosts,
+    Recover,
     CatchUp,
     Command,
 }
@@ -263,6 +282,7 @@ impl Core {
             idle: Idle::new(at.now),
             counting: Counting::default(),
             rest: None,
+            recoveries: Recoveries::default(),
             ending: Ending::No,
             stamps: Stamps::seeded(seed, at.wall),
             now: at.now,
@@ -398,6 +418,7 @@ impl Core {
         self.is_quiet()
             && self.queue.is_empty()
             && self.held.is_empty()
+            && !self.has_reported()
             && self.index.commands.is_empty()
             && self.all_noted()
     }
@@ -424,6 +445,7 @@ impl Core {
             Work::Planned(..) => return Some(Unit::Begin),
             Work::Drafted(..) => return Some(Unit::Commit),
             Work::None if !self.all_noted() => return Some(Unit::WriteCosts),
+            Work::None if self.may_decide_reported() => return Some(Unit::Recover),
             _ if matches!(self.ending, Ending::Now(_)) => return None,
             _ => {}
         }
@@ -447,6 +469,7 @@ impl Core {
                 let costs = self.take_costs();
                 self.write(Write::Costs(costs));
             }
+            Some(Unit::Recover) => self.decide_reported(),
             Some(Unit::CatchUp) => self.catch_up(),
             Some(Unit::Command) => {
                 if let Some((command, ticket)) = self.queue.next() {
@@ -500,14 +523,15 @@ impl Core {
     }
 
     /// Consecutive appends become one write. An append with a condition has to see those before it, so it begins the
-    /// next write.
+    /// next write. A failed answer is decided about before the next append.
     fn appends_in_a_row(&mut self, params: AppendParams, ticket: Ticket) -> Vec<Append> {
         let mut appends = Vec::new();
         self.stage(params, ticket, &mut appends);
         loop {
             match self.queue.next() {
                 Some((Command::Append(params), ticket))
-                    if params.parent_entry_id.is_none()
+                    if !appends.last().is_some_and(Append::may_be_recovered)
+                        && params.parent_entry_id.is_none()
                         && params.expected_leaf_id.is_none()
                         && self.index.commands.is_empty()
                         && self.listens() =>

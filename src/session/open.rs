@@ -4,7 +4,7 @@
 
 use super::{
     core::commands::configure::model_fields,
-    state::{SessionData, State},
+    state::{ModelChoice, SessionData, State},
 };
 use crate::{
     conversation::entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
@@ -51,11 +51,12 @@ pub enum Form {
 }
 
 impl Opened {
-    /// The session with the windows learned from providers. A short session uses the tokenizer from the beginning, where
+    /// The session with the windows learned from providers and the way in which the client chooses models. A short session uses the tokenizer from the beginning, where
     /// its tables are loaded.
     #[must_use]
-    pub fn knowing(mut self, learned: Learned, tokenizer: bool) -> Self {
+    pub fn knowing(mut self, learned: Learned, tokenizer: bool, choice: ModelChoice) -> Self {
         self.state.learned = learned;
+        self.state.set_model_choice(choice);
         self.state.tokenizer_is(tokenizer);
         self.state.settle_estimator(&HashSet::new());
         self

@@ -3,6 +3,7 @@
 
 use super::log_work::Fetched;
 use crate::{
+    ask::access::ModelAccess,
     compaction::{
         gauge::{Fullness, Gauge},
         meter::Meter,
@@ -103,6 +104,9 @@ pub struct Beginning {
     pub images: Option<PathBuf>,
     /// Whether the tables of the tokenizer were loaded.
     pub counts: bool,
+    /// The way in which the client chooses the model of a request.
+    #[serde(default)]
+    pub model_choice: ModelChoice,
 }
 
 /// The view on a path: settings, model, system prompt and tools.
@@ -166,6 +170,27 @@ pub struct State {
     pub fetched: Option<Fetched>,
     /// Whether the settings of the file apply without limits.
     trust: Trust,
+    /// The way in which the client chooses the model of a request.
+    model_choice: ModelChoice,
+}
+
+/// The way in which a client chooses the model of a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelChoice {
+    /// It chooses the model by itself.
+    #[default]
+    Client,
+    /// It asks the model that a context names.
+    Context,
+}
+
+impl ModelChoice {
+    /// The way of the client of a daemon.
+    #[must_use]
+    pub fn of(access: &ModelAccess) -> Self {
+        if access.client_switches_models() { Self::Context } else { Self::Client }
+    }
 }
 
 impl State {
@@ -207,6 +232,7 @@ impl State {
             learned: Learned::default(),
             fetched: None,
             trust,
+            model_choice: ModelChoice::default(),
         })
     }
 
@@ -260,7 +286,19 @@ impl State {
             windows: self.learned.all().clone(),
             images: self.blobs.as_ref().map(|blobs| blobs.folder().to_owned()),
             counts: self.tokenizer != Tokenizer::NotLoaded,
+            model_choice: self.model_choice,
         }
+    }
+
+    /// Sets the way in which the client chooses the model of a request.
+    pub fn set_model_choice(&mut self, choice: ModelChoice) {
+        self.model_choice = choice;
+    }
+
+    /// Whether the client asks the model that a context names.
+    #[must_use]
+    pub fn client_switches_models(&self) -> bool {
+        self.model_choice == ModelChoice::Context
     }
 
     /// The entries.

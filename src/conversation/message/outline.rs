@@ -51,6 +51,8 @@ pub struct Outline {
     pub role: Role,
     /// An answer that failed or was stopped.
     pub failed: bool,
+    /// An answer that ended at its output limit.
+    pub cut_off: bool,
     /// It has no blocks.
     pub empty: bool,
     /// It has nothing but empty texts.
@@ -77,6 +79,7 @@ impl Outline {
         Self {
             role,
             failed: false,
+            cut_off: false,
             empty: true,
             silent: true,
             excluded: false,
@@ -122,6 +125,7 @@ impl Outline {
         match message {
             Message::Assistant(answer) => {
                 outline.failed = answer.failed();
+                outline.cut_off = answer.stop == StopReason::Length;
                 outline.usage = answer.usage;
                 outline.invalid_usage = answer.invalid_usage.is_some();
                 outline.model = model(answer.provider.as_deref(), answer.model.as_deref());
@@ -296,6 +300,7 @@ impl WireOutline<'_> {
                 if role == Role::Assistant {
                     let stop = self.stop_reason.as_deref().map_or(StopReason::Stop, StopReason::read);
                     outline.failed = matches!(stop, StopReason::Error | StopReason::Aborted);
+                    outline.cut_off = stop == StopReason::Length;
                     outline.usage = self.usage.map(Into::into);
                     outline.model = model(self.provider.as_deref(), self.model.as_deref());
                 }

@@ -42,6 +42,8 @@ pub struct ClientCapabilities {
     pub tools: Option<Object>,
     /// The client runs model requests.
     pub llm: Option<Object>,
+    /// The client asks the model that a context names.
+    pub model_switch: Option<Object>,
     /// Selection of events.
     pub events: Option<EventCapabilities>,
 }

@@ -1,23 +1,29 @@
 //! Maintenance that no client asks for: whether it is due after an append, its start, and the time after one that did not
 //! complete.
 
-use super::{Append, Core, Ending, LogState, WaitsFor, Write, commands::prune, edit::Staged, work::Work};
+use super::{
+    Append, Core, Ending, LogState, WaitsFor, Write,
+    commands::{configure::model_fields, prune},
+    edit::Staged,
+    recovering::{DueRecovery, Judged},
+    work::Work,
+};
 use crate::{
     compaction::{
-        decide::{Automatic, Decision, Facts, Rest, at_threshold},
+        decide::{Automatic, Decision, Facts, Rest, Why, at_threshold},
         request::Cause,
     },
     conversation::message::outline::Role,
     ids::OperationId,
     protocol::{
-        events::Reason,
-        types::{CompactionResult, Initiator, Next},
+        events::{Event, ModelChange, Reason},
+        types::{Initiator, Next},
     },
     session::{
         effects::Ticket,
         fault::{Fault, planted},
         jobs::{Job, PlanOrder},
-        kind::OperationKind,
+        kind::{OperationKind, Product},
         operations::{Asked, End, Kind as _, Place},
         stop::Stop,
     },
@@ -26,8 +32,10 @@ use crate::{
 
 /// Maintenance that is due.
 pub(super) enum Due {
-    /// Cutting old tool results brings the context below the threshold.
-    Pruning(Staged),
+    /// A recovery from the answer at the leaf.
+    Recovery(DueRecovery),
+    /// Entries that bring the context below the threshold, with the event behind them.
+    Relief(Staged, Event),
     /// A compaction.
     Compaction(DueCompaction),
 }
@@ -40,7 +48,18 @@ pub(super) struct DueCompaction {
     asked: Asked<Ticket>,
 }
 
+impl DueCompaction {
+    pub(super) fn new(id: OperationId, reason: Reason, asked: Asked<Ticket>) -> Self {
+        Self { id, reason, asked }
+    }
+}
+
 impl Core {
+    /// The decision at the leaf as a sentence, or the reason of a recovery that failed there.
+    pub(super) fn why(&self) -> String {
+        self.failed_recovery().map_or_else(|| self.decision().to_string(), str::to_owned)
+    }
+
     /// The decision at the leaf.
     pub(super) fn decision(&self) -> Decision {
         let facts = self.state.measure().facts(self.state.path(), self.rest);
@@ -50,15 +69,19 @@ impl Core {
         }
     }
 
+    /// Whether the path is unknown before a compaction of another program.
+    pub(super) fn lacks_past(&self) -> bool {
+        self.state.history().index().is_none() && self.state.path().lacks_its_past()
+    }
+
     /// Whether maintenance may start.
-    fn may_maintain(&self) -> bool {
-        let lacks_past = self.state.history().index().is_none() && self.state.path().lacks_its_past();
+    pub(super) fn may_maintain(&self) -> bool {
         matches!(self.ending, Ending::No)
             && self.work.is_none()
             && self.cancelled.is_empty()
             && self.operations.idle().is_ok()
             && self.writable().is_ok()
-            && !lacks_past
+            && !self.lacks_past()
     }
 
     /// Whether a compaction is due by an estimate, while entries are being counted.
@@ -84,21 +107,44 @@ impl Core {
         }
     }
 
-    /// The maintenance that is due behind these appends.
-    pub(super) fn due_after(&mut self, appends: &[Append]) -> Option<Due> {
+    /// The maintenance that is due behind these appends, whose last message is judged.
+    pub(super) fn due_after(&mut self, appends: &[Append], judged: Option<&Judged>) -> Option<Due> {
         let mut entries = appends.iter().flat_map(|append| &append.staged.entries);
         if entries.any(|entry| entry.is_from(Role::User)) {
             self.rest = None;
         }
+        let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
+        let asked = || if in_batch { Asked::Unasked } else { Asked::Introduced };
+        if let Some(due) = judged.and_then(|judged| self.due_after_answer(judged, asked())) {
+            return Some(due);
+        }
+        if let Some((staged, event)) = self.relief() {
+            return Some(Due::Relief(staged, event));
+        }
         if !self.maintenance_is_due() {
             return None;
         }
-        if let Some(staged) = self.pruning_that_suffices() {
-            return Some(Due::Pruning(staged));
+        Some(Due::Compaction(DueCompaction::new(self.stamps.operation(), Reason::Threshold, asked())))
+    }
+
+    /// Entries that bring the context below the threshold without a compaction: old tool results are cut, or a larger model
+    /// is chosen. That needs no automatic compaction.
+    fn relief(&mut self) -> Option<(Staged, Event)> {
+        if self.maintenance_is_due()
+            && let Some(staged) = self.pruning_that_suffices()
+        {
+            let event = prune::event(&staged, "the context was over the threshold");
+            return Some((staged, event));
         }
-        let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
-        let asked = if in_batch { Asked::Unasked } else { Asked::Introduced };
-        Some(Due::Compaction(DueCompaction { id: self.stamps.operation(), reason: Reason::Threshold, asked }))
+        let off = |why| matches!(why, Why::Off(Automatic::Disabled | Automatic::StrategyOff));
+        if !self.maintenance_is_due() && !(self.may_maintain() && off(self.decision().why)) {
+            return None;
+        }
+        let to = self.larger_model()?;
+        let from = self.state.model(self.state.path());
+        let mut staged = Staged::default();
+        staged.add(&self.state, &mut self.stamps, "model_change", &model_fields(&to)).ok()?;
+        Some((staged, Event::ModelChanged { from, to, reason: ModelChange::Promotion }))
     }
 
     /// Whether maintenance is due and may start.
@@ -117,11 +163,14 @@ impl Core {
         prune::staged(&self.state, pruned, &mut self.stamps).ok()
     }
 
-    /// Edits of a pruning are on disk. The context is measured again.
-    pub(super) fn pruned(&mut self, staged: &Staged) {
+    /// Entries that bring the context below the threshold are on disk. The context is measured again.
+    pub(super) fn relieved(&mut self, staged: &Staged, event: Event) {
+        if staged.stores_model() {
+            self.state.stored_model();
+        }
         self.count();
         staged.entries.iter().for_each(|entry| self.announce(entry, None));
-        self.emit(About::default(), prune::event(staged, "the context was over the threshold"));
+        self.emit(About::default(), event);
         self.send_usage(self.state.usage());
         if self.maintenance_is_due() {
             self.start_unasked();
@@ -131,19 +180,22 @@ impl Core {
 
     /// `next` of an append: the maintenance that is due, or the one that runs.
     pub(super) fn next(&self, due: Option<&Due>) -> Next {
-        let (operation_id, kind) = match (due, self.work.operation().filter(|operation| operation.is_open())) {
-            (Some(Due::Compaction(due)), _) => (due.id.clone(), OperationKind::Compaction(due.reason)),
-            (_, Some(operation)) => (operation.id.clone(), operation.kind),
+        let (operation_id, reason, will_retry) = match (due, self.work.operation().filter(|it| it.is_open())) {
+            (Some(Due::Recovery(due)), _) => {
+                (due.id.clone(), OperationKind::Recovering(due.reason).cause(), due.repeats_the_turn())
+            }
+            (Some(Due::Compaction(due)), _) => (due.id.clone(), OperationKind::Compaction(due.reason).cause(), false),
+            (_, Some(operation)) => (operation.id.clone(), operation.kind.cause(), operation.kind.repeats_the_turn()),
             (_, None) => return Next::None,
         };
-        Next::Maintenance { operation_id, reason: kind.cause(), will_retry: false, will_continue: false }
+        Next::Maintenance { operation_id, reason, will_retry, will_continue: false }
     }
 
     /// Starts the maintenance that is due, for a request that waits for it.
     pub(super) fn maintain(&mut self) -> WaitsFor {
-        match self.pruning_that_suffices() {
-            Some(staged) => {
-                self.write(Write::Pruned(staged));
+        match self.relief() {
+            Some((staged, event)) => {
+                self.write(Write::Relief(staged, event));
                 WaitsFor::Decision
             }
             None => {
@@ -174,8 +226,14 @@ impl Core {
         self.work = Work::Preparing(operation);
     }
 
+    /// Whether an automatic compaction that did not complete lets no other one start.
+    pub(super) fn rests(&self) -> bool {
+        let fullness = self.state.measure();
+        self.rest.is_some_and(|rest| rest.holds(fullness.context_tokens, fullness.budget.threshold))
+    }
+
     /// Records the end of a compaction: an automatic one that did not complete is not repeated immediately.
-    pub(super) fn rests_after(&mut self, kind: &OperationKind, end: &End<Box<CompactionResult>>) {
+    pub(super) fn rests_after(&mut self, kind: &OperationKind, end: &End<Product>) {
         self.rest = match end {
             End::Completed(_) => None,
             _ if kind.is_automatic() => {

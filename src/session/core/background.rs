@@ -135,6 +135,7 @@ impl Core {
         };
         if failure.is_some() {
             self.idle.postpone(self.now);
+            self.forget_reported();
         }
         // In the order of their arrival, before later commands.
         for (command, ticket) in self.index.commands.drain().rev() {

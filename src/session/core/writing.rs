@@ -39,8 +39,10 @@ impl Write {
                 costs.entries.iter().chain([entry]).chain(mirrors).cloned().collect()
             }
             Self::Costs(costs) => costs.entries.clone(),
-            Self::Pruned(staged) => staged.entries.clone(),
-            Self::Edit { staged, .. } => staged.entries.clone(),
+            Self::Relief(staged, _)
+            | Self::Removal(staged)
+            | Self::Recovery { staged, .. }
+            | Self::Edit { staged, .. } => staged.entries.clone(),
         }
     }
 }
@@ -108,7 +110,14 @@ impl Core {
         };
         // The lock of a lost log still takes the record.
         self.record_running();
-        let Some(done) = done else { return self.log_is_lost() };
+        let Some(done) = done else {
+            self.log_is_lost();
+            // An answer has named it: it has a start and an end.
+            if let Some(Write::Recovery { due, .. }) = write {
+                self.recover(due, Err(defect()));
+            }
+            return;
+        };
         match (done, write, fetching) {
             (LogDone::Wrote { appended, path, undone }, Some(write), None) => self.wrote(appended, path, undone, write),
             (LogDone::Woke(path), None, None) => self.woke(path),
@@ -198,7 +207,9 @@ impl Core {
                 self.compacted(&costs.entries, &entry, &mirrors, &draft.made, Ok(()));
             }
             Write::Costs(costs) => costs.entries.iter().for_each(|entry| self.announce(entry, None)),
-            Write::Pruned(staged) => self.pruned(&staged),
+            Write::Relief(staged, event) => self.relieved(&staged, event),
+            Write::Recovery { staged, due } => self.recover(due, Ok(staged)),
+            Write::Removal(staged) => self.removed(&staged),
             Write::Edit { edit, staged, ticket } => self.edited(&*edit, staged, ticket),
         }
     }
@@ -229,8 +240,13 @@ impl Core {
                 "The costs of model requests could not be recorded",
                 format!("{failure}. session/usage lacks {} of them.", costs.entries.len()),
             ),
-            Write::Pruned(_) => {
-                self.warn("Old tool results could not be cut", failure.to_string());
+            Write::Relief(..) => {
+                self.warn("The context could not be made smaller", failure.to_string());
+                self.answer_held();
+            }
+            Write::Recovery { due, .. } => self.recover(due, Err(failure.clone())),
+            Write::Removal(_) => {
+                self.warn("A failed answer could not be removed from the context", failure.to_string());
                 self.answer_held();
             }
             Write::Edit { ticket, .. } => ticket.fail(failure),
@@ -250,7 +266,8 @@ impl Core {
             }
             Write::Costs(costs) => self.costs.put_back(costs),
             // The context is measured again.
-            Write::Pruned(_) => self.answer_held(),
+            Write::Relief(..) | Write::Removal(_) => self.answer_held(),
+            Write::Recovery { due, .. } => self.write_recovery(due),
             Write::Edit { edit, ticket, .. } => self.queue.put_back(Command::Edit(edit), ticket),
         }
     }
@@ -272,7 +289,8 @@ impl Core {
 
     /// Answers appends that are on disk, announces their entries, and starts the maintenance that is due.
     pub(super) fn answer_appends(&mut self, appends: Vec<Append>) {
-        let due = self.due_after(&appends);
+        let judged = self.judge_last(&appends);
+        let due = self.due_after(&appends, judged.as_ref());
         let usage = self.state.usage();
         let last = appends.len().saturating_sub(1);
         for (at, Append { staged, ticket, .. }) in appends.into_iter().enumerate() {
@@ -293,9 +311,13 @@ impl Core {
         if !planted(Fault::UsageNotSent) {
             self.send_usage(usage);
         }
+        if let Some(judged) = judged {
+            self.tell_if_shortened(&judged);
+        }
         match due {
+            Some(Due::Recovery(due)) => self.write_recovery(due),
             Some(Due::Compaction(due)) => self.start_automatic(due),
-            Some(Due::Pruning(staged)) => self.write(Write::Pruned(staged)),
+            Some(Due::Relief(staged, event)) => self.write(Write::Relief(staged, event)),
             None => {}
         }
     }

@@ -289,10 +289,11 @@ impl Replay {
             awake_elsewhere: opening.awake_elsewhere,
             tokenizer: opening.tokenizer,
         };
-        let (seed, counts) = (opening.seed, opening.beginning.counts);
+        let Beginning { counts, model_choice, .. } = opening.beginning;
+        let seed = opening.seed;
         let (opened, log, facts) = opened(opening, content).map_err(|error| unopened(&error))?;
         let (learned, opened) = opened;
-        let Opened { state, left_behind, .. } = opened.knowing(learned, counts);
+        let Opened { state, left_behind, .. } = opened.knowing(learned, counts, model_choice);
         let core = Core::new(state, left_behind, facts, seed, &at);
         Ok(Self {
             effects: core.effects().clone(),

@@ -25,6 +25,7 @@ use crate::{
         },
         log_work::{LogDone, LogFacts, LogWork},
         open::Opened,
+        state::ModelChoice,
         state::{SessionData, State},
         stop::Stop,
     },
@@ -138,7 +139,8 @@ impl World<'_> {
         let mut opened = self
             .opened(rights)
             .map_err(|error| Violation::of_world(format!("the session cannot be opened: {error}")))?;
-        opened = opened.knowing(self.access.windows.learned(), self.surroundings.tokenizer);
+        opened =
+            opened.knowing(self.access.windows.learned(), self.surroundings.tokenizer, ModelChoice::of(&self.access));
         let log = std::mem::replace(&mut opened.log, Box::new(Ephemeral));
         self.lives += 1;
         let seed = self.seed.wrapping_mul(self.lives);

@@ -31,10 +31,11 @@ impl Core {
         if which.is_none() {
             unstarted.extend(self.take_waiting_compactions());
         }
+        let due = self.cancel_due_recovery(which);
         let before = self.cancelled.iter().filter(|request| which.is_none_or(|which| *which == request.id));
         let named =
             |request: &Request| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
-        let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named));
+        let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due);
         ticket.cancelled_these(all.filter(|_| !planted(Fault::CancelNamesNothing)).collect());
         self.end_cancelled(cancelling);
         self.end_unstarted(unstarted);
@@ -44,6 +45,7 @@ impl Core {
     pub(in crate::session::core) fn stop_running(&mut self, which: Option<&OperationId>) {
         let cancelling = self.operations.cancel(which);
         self.end_cancelled(cancelling);
+        self.cancel_due_recovery(which);
         let unstarted = self.work.take_unstarted(which);
         self.end_unstarted(unstarted);
     }
@@ -57,9 +59,10 @@ impl Core {
             && !operation.is_open()
             && !planted(Fault::LateResult)
         {
-            let kind = operation.kind;
+            let kind = operation.kind.clone();
             self.rests_after(&kind, &End::Cancelled);
             self.work = Work::None;
+            self.forget_cancelled_recovery();
         }
         self.record_running();
         if !planted(Fault::HeldStays) {

@@ -21,7 +21,7 @@ use crate::{
         SessionCompact,
         errors::Failure,
         events::{ChunkSource, Event, Reason, Stage},
-        types::{CompactParams, CompactionResult, Initiator, SummaryMethod, Usage},
+        types::{CompactParams, Initiator, SummaryMethod, Usage},
     },
     provider::Delta,
     session::{
@@ -35,7 +35,7 @@ use crate::{
         effects::{Answer, Ticket},
         fault::{Fault, planted},
         jobs::{self, DraftOrder, Job, PlanMade, PlanOrder, defect},
-        kind::OperationKind,
+        kind::{OperationKind, Product},
         operation::Operation,
         operations::{Asked, End, Kind as _, Opening, Place},
         stop::Stop,
@@ -305,7 +305,7 @@ impl Core {
             operation.emit(Event::UsageUpdated { usage: self.sent_usage.clone() });
         }
         let end = match sent(entry, made) {
-            Some(result) => End::Completed(result),
+            Some(result) => End::Completed(Product::Compaction(result)),
             None => End::Failed(defect()),
         };
         self.finish(operation, end);
@@ -323,10 +323,10 @@ impl Core {
     }
 
     /// Ends an operation. There is no work any more when the end is sent, so a client can act on it at once.
-    pub(in crate::session::core) fn finish(&mut self, operation: Operation, end: End<Box<CompactionResult>>) {
+    pub(in crate::session::core) fn finish(&mut self, operation: Operation, end: End<Product>) {
         let compactions = self.state.path().compactions();
         let mut notices = Vec::new();
-        if let End::Completed(result) = &end
+        if let End::Completed(Product::Compaction(result)) = &end
             && result.method == SummaryMethod::Extractive
             && let Some(last) = result.rejected.last()
         {
@@ -347,6 +347,9 @@ impl Core {
             // Messages that came meanwhile may be over the window again.
             self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Decision);
         }
+        if matches!(operation.kind, OperationKind::Recovering(_)) {
+            return self.finish_inside(operation, end, notices);
+        }
         operation.finish(end, &self.sent_usage, notices);
         self.record_running();
         self.answer_held();
@@ -360,7 +363,7 @@ impl Core {
 }
 
 /// The end of a compaction that has no draft.
-fn no_draft(failure: Failure) -> End<Box<CompactionResult>> {
+fn no_draft(failure: Failure) -> End<Product> {
     match failure {
         Failure::Cancelled => End::Cancelled,
         Failure::NothingToCompact(nothing) => End::Skipped(nothing),

@@ -6,7 +6,7 @@ use crate::{
     compaction::{gauge::Fullness, ladder::Floor},
     conversation::{context, path::Path},
     log::{blobs::Reading, sealed::Blocking},
-    models::{Budget, ModelRef, SaidBy},
+    models::{ModelRef, SaidBy},
     protocol::{
         SessionContext,
         errors::Failure,
@@ -54,10 +54,8 @@ fn must_fit(params: &ContextParams) -> bool {
 
 /// The parts of a context that is larger than its window, where somebody said how large that is.
 fn too_large(fullness: &Fullness) -> Option<Floor> {
-    let Budget { system, tools, pins, window, .. } = fullness.budget;
-    let over = fullness.context_tokens > window && fullness.window_source != SaidBy::Default;
-    let latest_turn = fullness.context_tokens.saturating_sub(fullness.budget.overhead() + pins);
-    over.then_some(Floor { system, tools, pins, latest_turn, window })
+    let over = fullness.context_tokens > fullness.budget.window && fullness.window_source != SaidBy::Default;
+    over.then(|| fullness.floor())
 }
 
 /// Refuses a context that is larger than its window.
@@ -72,7 +70,7 @@ impl Core {
         let waits_for = match self.way(&params, waited_for) {
             Way::Answer => return self.answer_context(params, ticket),
             Way::TooLarge(floor) => {
-                let why = self.decision().to_string();
+                let why = self.why();
                 return ticket.fail(&Failure::OverWindow { floor, why });
             }
             Way::Hold(_) | Way::Maintain if self.held.len() >= queue::FULL => {
@@ -91,13 +89,16 @@ impl Core {
     /// A request that waits, or that is in a provider's format, gets a context that fits a window that is known.
     fn way(&self, params: &ContextParams, waited_for: WaitsFor) -> Way {
         let (waits, runs) = (params.wait == Some(true), !self.work.is_none() && !planted(Fault::ContextNotHeld));
-        if waits && runs {
+        if waits && runs || must_fit(params) && self.recovers() {
             return Way::Hold(WaitsFor::Compaction);
         }
         let leaf = params.leaf_entry_id.as_ref();
         let at_leaf = leaf.is_none_or(|leaf| self.state.path().visible_leaf() == Some(leaf));
         if !must_fit(params) || !at_leaf || planted(Fault::OverWindow) {
             return Way::Answer;
+        }
+        if self.failed_recovery().is_some() {
+            return Way::TooLarge(self.state.measure().floor());
         }
         match too_large(&self.state.measure()) {
             None => Way::Answer,
@@ -114,6 +115,9 @@ impl Core {
             None => Some(self.state.path().clone()),
             Some(leaf) => self.state.path().up_to(leaf),
         };
+        if params.leaf_entry_id.is_none() {
+            self.gives_context();
+        }
         let api = params.format.and_then(MessageFormat::api);
         // No maintenance makes the context of another leaf smaller.
         let fits = match params.leaf_entry_id {

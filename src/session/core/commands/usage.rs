@@ -17,7 +17,7 @@ use crate::{
 impl SessionMethod for SessionUsage {
     fn handle(core: &mut Core, _: SessionParams, ticket: Ticket) {
         let fullness = core.state.measure();
-        let why = core.decision().to_string();
+        let why = core.why();
         let estimator = match fullness.scale.estimator() {
             Estimator::Tiktoken => "tiktoken",
             Estimator::Chars => "chars",

@@ -1,0 +1,473 @@
+//! Recoveries: an answer that a turn cannot go on from leaves the context, and the turn gets a context to be repeated with.
+//!
+//! The edit that removes the answer is written before the recovery starts. A recovery that compacts is an operation around
+//! its compaction, and both have one id.
+
+use super::{
+    Append, Core, Ending, LogState, Write,
+    automatic::{Due, DueCompaction},
+    commands::{append, configure},
+    edit::Staged,
+    work::Work,
+};
+use crate::{
+    compaction::{
+        decide::Automatic,
+        recovery::{self, AnswerError, Facts, Remedy, Room, Share, Trouble, Verdict},
+        request::Cause,
+    },
+    conversation::{
+        attempts::{Attempt, Attempted},
+        entry::{Attempts, Body, Entry},
+        message::{Block, Message, StopReason, outline::Role},
+    },
+    ids::{EntryId, OperationId},
+    models::{self, Budget, ModelRef, SaidBy},
+    protocol::{
+        errors::Failure,
+        events::{Event, ModelChange, Reason, RecoveryAction, RecoveryReason},
+        types::{Cancelled, Initiator},
+    },
+    provider::overflow::{self, Meaning, Overflow},
+    session::{
+        effects::Ticket,
+        jobs::{Job, PlanOrder},
+        kind::{OperationKind, Product, RECOVERY, Recovery},
+        operation::Operation,
+        operations::{Asked, End, Place},
+        stop::Stop,
+    },
+};
+use serde_json::json;
+use std::sync::Arc;
+
+/// The recoveries of a session.
+#[derive(Default)]
+pub(super) struct Recoveries {
+    /// The recovery whose compaction runs.
+    running: Option<Operation>,
+    /// A failed answer that was appended while maintenance ran.
+    reported: Option<Reported>,
+    /// The context that was given to a client last.
+    given: Option<Given>,
+    /// A recovery that failed.
+    failed: Option<Failed>,
+}
+
+/// A failed answer that is decided about behind the maintenance that runs.
+struct Reported {
+    answer: Arc<Entry>,
+    /// The size of the context that was rejected, in tokens.
+    rejected: u64,
+}
+
+/// The state in which a context was given to a client.
+#[derive(PartialEq, Eq)]
+struct Given {
+    /// The compaction in force.
+    compaction: Option<EntryId>,
+    model: Option<ModelRef>,
+}
+
+/// A recovery that failed. Until the session goes on from its leaf there is no context to repeat the turn with.
+struct Failed {
+    leaf: Option<EntryId>,
+    why: String,
+}
+
+/// A recovery that is due.
+pub(super) struct DueRecovery {
+    pub id: OperationId,
+    pub reason: RecoveryReason,
+    /// Whether an answer outside of a batch names the id before its start event does.
+    asked: Asked<Ticket>,
+    /// The answer that leaves the context.
+    removed: EntryId,
+    remedy: Remedy,
+    /// Limit and size of the request as the provider states them, in tokens.
+    stated: Option<(u64, u64)>,
+    /// The model of the session.
+    model: Option<ModelRef>,
+    /// Cancels it, before its start too.
+    stop: Stop,
+}
+
+/// The answer of an append, as the core judges it.
+pub(super) struct Judged {
+    answer: Arc<Entry>,
+    verdict: Verdict,
+    stated: Option<(u64, u64)>,
+}
+
+impl DueRecovery {
+    /// Whether the turn is to be repeated behind it.
+    pub(super) fn repeats_the_turn(&self) -> bool {
+        !matches!(self.remedy, Remedy::GiveUp(_))
+    }
+
+    fn action(&self) -> RecoveryAction {
+        match self.remedy {
+            Remedy::Retry => RecoveryAction::Retry,
+            Remedy::Promote(_) => RecoveryAction::PromoteModel,
+            Remedy::Compact(_) | Remedy::GiveUp(_) | Remedy::None => RecoveryAction::Compact,
+        }
+    }
+
+    /// Whether it counts as an attempt.
+    fn is_attempt(&self) -> bool {
+        match self.remedy {
+            Remedy::Compact(_) => true,
+            Remedy::Retry => self.reason == RecoveryReason::Incomplete,
+            Remedy::Promote(_) | Remedy::GiveUp(_) | Remedy::None => false,
+        }
+    }
+}
+
+impl Core {
+    /// Judges the answer that ends these appends. `None` where they end with another message.
+    pub(super) fn judge_last(&self, appends: &[Append]) -> Option<Judged> {
+        let entries = &appends.last()?.staged.entries;
+        let answer = entries.iter().rev().find(|entry| !entry.is_marker())?;
+        let at_leaf = self.state.path().visible_leaf() == Some(&answer.id);
+        if at_leaf { self.judge(answer) } else { None }
+    }
+
+    /// Judges an answer. `None` where the entry is none.
+    fn judge(&self, answer: &Arc<Entry>) -> Option<Judged> {
+        let outline = answer.outline().filter(|outline| outline.role == Role::Assistant)?;
+        let usage = outline.usage.unwrap_or_default();
+        let judged = |verdict, stated| Some(Judged { answer: answer.clone(), verdict, stated });
+        let model = outline.model.clone().or_else(|| self.state.model(self.state.path()));
+        let learned = model.as_ref().and_then(|model| self.state.learned.window(model));
+        let window = models::window(&self.state.settings().settings, learned, model.as_ref());
+        let room = Room { window: window.tokens, assumed: window.source == SaidBy::Default };
+        let answer_of = |stop, error, has_text| recovery::Answer {
+            stop,
+            error,
+            has_text,
+            has_calls: !outline.calls.is_empty(),
+            input: usage.prompt_tokens(),
+            output: usage.output,
+            context_tokens: self.state.measure().context_tokens,
+        };
+        // The body of an answer that came through is not read.
+        if !outline.failed && !outline.cut_off {
+            return judged(answer_of(StopReason::Other, AnswerError::None, true).verdict(room), None);
+        }
+        let Some(Message::Assistant(message)) = answer.message() else { return None };
+        let meaning = append::failed_answer(answer).map(|failed| overflow::meaning(None, &failed.error));
+        let (error, stated) = match meaning {
+            Some(Meaning::Overflow(Overflow { limit, requested })) => {
+                (AnswerError::TooManyTokens, limit.zip(requested))
+            }
+            Some(Meaning::PayloadTooLarge) => (AnswerError::TooManyBytes, None),
+            _ => (AnswerError::None, None),
+        };
+        let text = |block: &Block| matches!(block, Block::Text(text) if !text.trim().is_empty());
+        let has_text = message.content.iter().any(text);
+        judged(answer_of(message.stop, error, has_text).verdict(room), stated)
+    }
+
+    /// The maintenance that an answer needs.
+    pub(super) fn due_after_answer(&mut self, judged: &Judged, asked: Asked<Ticket>) -> Option<Due> {
+        match judged.verdict {
+            Verdict::Usable | Verdict::Shortened => None,
+            Verdict::OverWindow => {
+                let on = Automatic::of(&self.state.measure().compaction) == Automatic::On;
+                (on && !self.rests() && self.may_maintain())
+                    .then(|| Due::Compaction(DueCompaction::new(self.stamps.operation(), Reason::Overflow, asked)))
+            }
+            Verdict::Unusable(trouble) if self.may_maintain() => {
+                self.recovery(judged, trouble, asked).map(Due::Recovery)
+            }
+            Verdict::Unusable(_) => {
+                let rejected = self.state.measure().context_tokens;
+                if self.writable().is_ok() && matches!(self.ending, Ending::No) {
+                    self.recoveries.reported = Some(Reported { answer: judged.answer.clone(), rejected });
+                    if self.lacks_past() {
+                        self.start_indexing();
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    /// Tells that the output limit cut the text of an answer.
+    pub(super) fn tell_if_shortened(&self, judged: &Judged) {
+        if judged.verdict == Verdict::Shortened {
+            self.warn(
+                "The answer is cut off",
+                "The model reached its output limit. The text that came is kept. To get the rest, ask the model to go on, \
+                 or raise maxOutputTokens."
+                    .to_owned(),
+            );
+        }
+    }
+
+    /// The recovery from an answer.
+    fn recovery(&mut self, judged: &Judged, trouble: Trouble, asked: Asked<Ticket>) -> Option<DueRecovery> {
+        let reason = match trouble {
+            Trouble::TooLong => RecoveryReason::Overflow,
+            Trouble::WindowFull | Trouble::CutOff => RecoveryReason::Incomplete,
+        };
+        let given = self.recoveries.given.as_ref();
+        let stale = given.is_some_and(|given| *given != self.given_now());
+        if stale {
+            // A client that asks for no other context is not told the same again.
+            self.recoveries.given = Some(self.given_now());
+        }
+        let facts = Facts {
+            trouble,
+            automatic: Automatic::of(&self.state.measure().compaction),
+            stale,
+            larger: self.larger_model(),
+            attempts: Attempts::of(self.state.path()),
+        };
+        match recovery::remedy(facts) {
+            Remedy::None => None,
+            remedy => Some(DueRecovery {
+                id: self.stamps.operation(),
+                reason,
+                asked,
+                removed: judged.answer.id.clone(),
+                remedy,
+                stated: judged.stated,
+                model: self.state.model(self.state.path()),
+                stop: Stop::default(),
+            }),
+        }
+    }
+
+    /// The model that the settings name for a context that is too large for the session's, if the client asks the model that
+    /// a context names and the context is below its threshold.
+    pub(super) fn larger_model(&self) -> Option<ModelRef> {
+        let settings = &self.state.settings().settings;
+        if !settings.context_promotion.enabled || !self.state.client_switches_models() {
+            return None;
+        }
+        let model = self.state.model(self.state.path())?;
+        let larger = ModelRef::parse(settings.model(&model)?.promote_to.as_deref()?)?;
+        let fullness = self.state.measure();
+        let window = models::window(settings, self.state.learned.window(&larger), Some(&larger));
+        let Budget { system, tools, .. } = fullness.budget;
+        let budget = Budget::of(window.tokens, &settings.compaction_for(Some(&larger)), system, tools);
+        let known = window.source != SaidBy::Default;
+        let takes_it = window.tokens > fullness.budget.window && fullness.context_tokens <= budget.threshold;
+        (known && takes_it).then_some(larger)
+    }
+
+    /// Records that a client was given the context at the leaf.
+    pub(super) fn gives_context(&mut self) {
+        self.recoveries.given = Some(self.given_now());
+    }
+
+    fn given_now(&self) -> Given {
+        let path = self.state.path();
+        Given { compaction: path.compaction().map(|place| path[place].id.clone()), model: self.state.model(path) }
+    }
+
+    /// Writes the entries of a recovery, which starts behind them.
+    pub(super) fn write_recovery(&mut self, due: DueRecovery) {
+        match self.entries_of(&due) {
+            Ok(staged) => self.write(Write::Recovery { staged, due }),
+            Err(failure) => self.recover(due, Err(failure)),
+        }
+    }
+
+    /// The entries of a recovery: the answer leaves the context, the attempt is recorded, the model changes.
+    fn entries_of(&mut self, due: &DueRecovery) -> Result<Staged, Failure> {
+        let mut staged = self.removal(&due.removed)?;
+        let (state, stamps) = (&self.state, &mut self.stamps);
+        if due.is_attempt() {
+            let reason = match due.reason {
+                RecoveryReason::Overflow => Attempted::Overflow,
+                RecoveryReason::Incomplete => Attempted::Incomplete,
+            };
+            staged.add_custom(state, stamps, "attempt", json!(Attempt { reason }))?;
+        }
+        if let Remedy::Promote(larger) = &due.remedy {
+            staged.add(state, stamps, "model_change", &configure::model_fields(larger))?;
+        }
+        Ok(staged)
+    }
+
+    /// The entry with which an answer leaves the context.
+    fn removal(&mut self, answer: &EntryId) -> Result<Staged, Failure> {
+        let mut staged = Staged::default();
+        let fields = [("targetId", json!(answer)), ("replacement", json!(null))];
+        staged.add(&self.state, &mut self.stamps, "context_edit", &fields)?;
+        Ok(staged)
+    }
+
+    /// Starts a recovery whose entries were written, or could not be.
+    pub(super) fn recover(&mut self, due: DueRecovery, written: Result<Staged, Failure>) {
+        let action = due.action();
+        let DueRecovery { id, reason, asked, removed, remedy, stated, model, stop } = due;
+        let kind = OperationKind::Recovery(Recovery { reason, removed: Some(removed), action });
+        let entries = written.as_ref().map(|staged| staged.entries.clone()).unwrap_or_default();
+        let (choices, others): (Vec<_>, Vec<_>) =
+            entries.iter().partition(|entry| matches!(entry.body, Body::ModelChange { .. }));
+        if !choices.is_empty() {
+            self.state.stored_model();
+        }
+        self.count();
+        others.iter().for_each(|entry| self.announce(entry, None));
+        self.send_usage(self.state.usage());
+        let opening = self.opening(kind, Place::Top(id), asked, self.state.usage(), stop.clone());
+        let operation = self.start_operation(opening);
+        let end = match (written, remedy) {
+            _ if stop.requested() => End::Cancelled,
+            (Err(failure), _) => End::Failed(failure),
+            (Ok(_), Remedy::Compact(share)) => return self.compact_inside(operation, reason, share, stated),
+            (Ok(_), Remedy::GiveUp(attempts)) => End::Failed(self.given_up(reason, attempts)),
+            (Ok(_), Remedy::Promote(to)) => {
+                choices.iter().for_each(|entry| self.announce(entry, Some(operation.id.clone())));
+                operation.emit(Event::ModelChanged { from: model, to, reason: ModelChange::Promotion });
+                End::Completed(Product::Recovered)
+            }
+            (Ok(_), Remedy::Retry | Remedy::None) => End::Completed(Product::Recovered),
+        };
+        self.end_recovery(operation, end, Vec::new());
+    }
+
+    /// Starts the compaction of a recovery.
+    fn compact_inside(
+        &mut self,
+        recovery: Operation,
+        reason: RecoveryReason,
+        share: Share,
+        stated: Option<(u64, u64)>,
+    ) {
+        let (place, stop) = (recovery.part(self.stamps.operation()), Stop::default());
+        let kind = OperationKind::Recovering(reason);
+        let opening = self.opening(kind, place, Asked::Introduced, self.state.usage(), stop.clone());
+        let compaction = self.start_operation(opening);
+        let request = self.plan_request(None, Initiator::User, Cause::Rejected { share, stated });
+        self.start(Job::Plan(PlanOrder { id: compaction.id.clone(), request, method: None, stop }));
+        self.work = Work::Preparing(compaction);
+        self.recoveries.running = Some(recovery);
+    }
+
+    /// Ends the recovery around a compaction that has ended. The end of the compaction comes first, and `notices` behind both.
+    pub(super) fn finish_inside(&mut self, compaction: Operation, end: End<Product>, notices: Vec<(String, String)>) {
+        let around = match &end {
+            End::Completed(_) => End::Completed(Product::Recovered),
+            End::Cancelled => End::Cancelled,
+            End::Failed(failure) => End::Failed(failure.clone()),
+            End::Skipped(nothing) => End::Skipped(*nothing),
+        };
+        compaction.finish(end, &self.sent_usage, Vec::new());
+        if let Some(recovery) = self.recoveries.running.take() {
+            self.end_recovery(recovery, around, notices);
+        }
+    }
+
+    /// Ends a recovery.
+    fn end_recovery(&mut self, recovery: Operation, end: End<Product>, notices: Vec<(String, String)>) {
+        let why = match &end {
+            End::Completed(_) | End::Cancelled => None,
+            End::Failed(failure) => Some(failure.to_string()),
+            End::Skipped(nothing) => Some(Failure::NothingToCompact(*nothing).to_string()),
+        };
+        let leaf = self.state.visible_leaf();
+        self.recoveries.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why) });
+        recovery.finish(end, &self.sent_usage, notices);
+        self.record_running();
+        self.answer_held();
+    }
+
+    /// Forgets the recovery that a cancel has ended.
+    pub(super) fn forget_cancelled_recovery(&mut self) {
+        self.recoveries.running.take_if(|recovery| !recovery.is_open());
+    }
+
+    /// Cancels a recovery that starts behind the write that runs, and names it.
+    pub(super) fn cancel_due_recovery(&mut self, which: Option<&OperationId>) -> Option<Cancelled> {
+        if which.is_none() {
+            self.recoveries.reported = None;
+        }
+        let LogState::Writing(_, Write::Recovery { due, .. }) = &self.log else { return None };
+        let named = which.is_none_or(|which| *which == due.id) && !due.stop.requested();
+        if named {
+            due.stop.request();
+        }
+        named.then(|| Cancelled { operation_id: due.id.clone(), kind: RECOVERY.to_owned() })
+    }
+
+    /// The error of a recovery whose attempts are used up.
+    fn given_up(&self, reason: RecoveryReason, attempts: u32) -> Failure {
+        let why = match reason {
+            RecoveryReason::Overflow => format!(
+                "The provider refused it {} times in a row, {attempts} of them behind an attempt to make it smaller. Use a \
+                 larger model, fewer tools, or a shorter message.",
+                attempts + 1
+            ),
+            RecoveryReason::Incomplete => format!(
+                "The answer was cut off {} times in a row. Use a model with a larger window or output limit, or ask for \
+                 less at once.",
+                attempts + 1
+            ),
+        };
+        Failure::OverWindow { floor: self.state.measure().floor(), why }
+    }
+
+    /// The reason for which there is no context to repeat the turn with, if its recovery failed.
+    pub(super) fn failed_recovery(&self) -> Option<&str> {
+        let leaf = self.state.path().visible_leaf();
+        let failed = self.recoveries.failed.as_ref().filter(|failed| failed.leaf.as_ref() == leaf);
+        failed.map(|failed| failed.why.as_str())
+    }
+
+    /// Whether requests for the context wait for a recovery.
+    pub(super) fn recovers(&self) -> bool {
+        self.recoveries.running.is_some() || self.recoveries.reported.is_some()
+    }
+
+    /// Whether a failed answer that was appended during maintenance can be decided about.
+    pub(super) fn may_decide_reported(&self) -> bool {
+        let waits_for_past = self.lacks_past() && matches!(self.ending, Ending::No);
+        self.recoveries.reported.is_some() && self.work.is_none() && self.cancelled.is_empty() && !waits_for_past
+    }
+
+    /// Whether a failed answer waits for a decision.
+    pub(super) fn has_reported(&self) -> bool {
+        self.recoveries.reported.is_some()
+    }
+
+    /// Forgets a failed answer that waits for a decision.
+    pub(super) fn forget_reported(&mut self) {
+        self.recoveries.reported = None;
+    }
+
+    /// Decides about a failed answer that was appended during maintenance. Where the context is smaller now than the one that
+    /// was rejected, or the conversation went on, the answer only leaves the context.
+    pub(super) fn decide_reported(&mut self) {
+        let Some(Reported { answer, rejected }) = self.recoveries.reported.take() else { return };
+        let judged = self.judge(&answer).filter(|_| self.may_maintain());
+        let path = self.state.path();
+        let place = path.position(&answer.id);
+        if let (Some(place), Some(judged)) = (place, judged)
+            && let Verdict::Unusable(trouble) = judged.verdict
+        {
+            let goes_on = |entry: &Arc<Entry>| entry.is_from(Role::User) || entry.is_from(Role::Assistant);
+            let went_on = path[place + 1..].iter().any(goes_on);
+            if went_on || self.state.measure().context_tokens < rejected {
+                if let Ok(staged) = self.removal(&answer.id) {
+                    return self.write(Write::Removal(staged));
+                }
+            } else if let Some(due) = self.recovery(&judged, trouble, Asked::Unasked) {
+                return self.write_recovery(due);
+            }
+        }
+        self.answer_held();
+    }
+
+    /// An answer has left the context.
+    pub(super) fn removed(&mut self, staged: &Staged) {
+        self.count();
+        staged.entries.iter().for_each(|entry| self.announce(entry, None));
+        self.send_usage(self.state.usage());
+        self.answer_held();
+    }
+}
