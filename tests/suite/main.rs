@@ -49,6 +49,7 @@ mod provider;
 mod reading;
 mod reading_order;
 mod recorded;
+mod recovering;
 mod redaction;
 mod schema;
 mod security;

@@ -1,0 +1,422 @@
+//! Recoveries: a host reports an answer that a turn cannot go on from, and gets a context to repeat the turn with.
+
+use crate::support::{Daemon, Home, assistant, calls, result, text_of, user};
+use serde_json::{Value, json};
+
+/// A model with this window.
+fn model(id: &str, window: u64) -> Value {
+    json!({"provider": "p", "id": id, "contextWindow": window})
+}
+
+fn settings(models: &[Value]) -> Value {
+    json!({"tokens": {"estimator": "chars"}, "models": models})
+}
+
+fn session_with(daemon: &mut Daemon, settings: &Value) -> String {
+    let created = daemon.ok("session/new", json!({"cwd": "/project", "model": "p/m", "settings": settings}));
+    created["session"]["sessionId"].as_str().expect("an id").to_owned()
+}
+
+fn session(daemon: &mut Daemon, window: u64) -> String {
+    session_with(daemon, &settings(&[model("m", window)]))
+}
+
+fn append(daemon: &mut Daemon, session: &str, messages: &[Value]) -> Value {
+    daemon.ok("session/append", json!({"sessionId": session, "messages": messages}))
+}
+
+/// A history of this many tokens by characters, below the threshold.
+fn history(tokens: usize) -> Vec<Value> {
+    let half = tokens / 2;
+    vec![
+        user(&text_of(half, "one")),
+        assistant("Read."),
+        user(&text_of(half, "two")),
+        assistant("Read, too."),
+        user("And now?"),
+    ]
+}
+
+/// An answer that failed with this error.
+fn failed(error: &str) -> Value {
+    json!({"role": "assistant", "content": [], "stopReason": "error", "errorMessage": error, "timestamp": 1})
+}
+
+const TOO_LONG: &str = "prompt is too long: 21000 tokens > 16000 maximum";
+
+/// An answer that ended at its output limit.
+fn cut(content: Value, input: u64, output: u64) -> Value {
+    json!({"role": "assistant", "content": content, "stopReason": "length", "timestamp": 1,
+        "usage": {"input": input, "output": output, "cacheRead": 0, "cacheWrite": 0, "totalTokens": input + output}})
+}
+
+fn context(daemon: &mut Daemon, session: &str) -> Value {
+    daemon.ok("session/context", json!({"sessionId": session, "wait": true}))
+}
+
+/// The events since `from` in their order, without those that may be left out.
+fn events(daemon: &Daemon, from: usize) -> Vec<(String, Value)> {
+    let sent = daemon.events[from..].iter().map(|frame| {
+        let kind = frame["params"]["event"]["type"].as_str().expect("a type").to_owned();
+        (kind, frame["params"].clone())
+    });
+    sent.filter(|(kind, _)| !["compaction_progress", "summary_chunk", "usage_updated"].contains(&kind.as_str()))
+        .collect()
+}
+
+fn names(events: &[(String, Value)]) -> Vec<&str> {
+    let mut names: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
+    // Several entries are announced one after the other.
+    names.dedup();
+    names
+}
+
+fn event<'a>(events: &'a [(String, Value)], kind: &str) -> &'a Value {
+    let found = events.iter().find(|(it, _)| it == kind);
+    &found.unwrap_or_else(|| panic!("no {kind} in {:?}", names(events))).1["event"]
+}
+
+#[test]
+fn a_refused_context_is_compacted_and_the_turn_is_repeated() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 40_000);
+    append(&mut daemon, &session, &history(14_000));
+    let before = context(&mut daemon, &session)["usage"]["contextTokens"].as_u64().expect("a number");
+    daemon.ok("session/status", json!({"sessionId": session}));
+    let from = daemon.events.len();
+    let answer = append(&mut daemon, &session, &[failed(TOO_LONG)]);
+    assert_eq!(daemon.events.len(), from, "the answer precedes all events");
+    let id = &answer["next"]["operationId"];
+    let next = json!({"type": "maintenance", "operationId": id, "reason": "overflow", "willRetry": true,
+        "willContinue": false});
+    assert_eq!(answer["next"], next);
+    let held = context(&mut daemon, &session);
+    let events = events(&daemon, from);
+    assert_eq!(
+        names(&events),
+        [
+            "entry_appended",
+            "status_changed",
+            "recovery_start",
+            "compaction_start",
+            "entry_appended",
+            "compaction_end",
+            "recovery_end",
+            "status_changed",
+            "settled",
+        ],
+        "a context that waits is answered behind the recovery"
+    );
+    let appended: Vec<&Value> = events.iter().take(3).map(|(_, params)| &params["event"]["entry"]).collect();
+    assert_eq!(appended[0]["id"], answer["leafEntryId"]);
+    assert_eq!((&appended[1]["type"], &appended[1]["targetId"]), (&json!("context_edit"), &answer["leafEntryId"]));
+    assert_eq!(appended[1]["replacement"], Value::Null);
+    assert_eq!(appended[2]["customType"], "abridged.attempt");
+    let start = event(&events, "recovery_start");
+    let expected = json!({"type": "recovery_start", "reason": "overflow", "removedEntryId": answer["leafEntryId"],
+        "action": "compact"});
+    assert_eq!(*start, expected);
+    let (started, ended) = (event(&events, "compaction_start"), event(&events, "compaction_end"));
+    assert_eq!((&started["reason"], &started["willRetry"]), (&json!("overflow"), &json!(true)));
+    assert_eq!((&ended["outcome"], &ended["willRetry"]), (&json!("completed"), &json!(true)));
+    let end = json!({"type": "recovery_end", "outcome": "recovered", "willRetry": true});
+    assert_eq!(*event(&events, "recovery_end"), end);
+    for (kind, params) in &events {
+        if ["recovery_start", "compaction_start", "compaction_end", "recovery_end"].contains(&kind.as_str()) {
+            assert_eq!(params["operationId"], *id, "{kind}");
+        }
+    }
+    let after = held["usage"]["contextTokens"].as_u64().expect("a number");
+    assert!(after * 100 <= before * 80, "{after} of {before}");
+    assert!(after <= 16_000, "the stated window is known from here on: {after}");
+    assert!(held["messages"].to_string().contains("And now?"), "the newest request is there");
+    assert!(!held["messages"].to_string().contains("too long"), "the failed answer is not");
+}
+
+#[test]
+fn a_second_refusal_is_answered_by_thirty_percent_less_and_a_third_ends_the_turn() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 100_000);
+    append(&mut daemon, &session, &history(40_000));
+    let refuse =
+        |daemon: &mut Daemon| append(daemon, &session, &[failed("the request exceeds the available context size")]);
+    let size = |context: &Value| context["usage"]["contextTokens"].as_u64().expect("a number");
+    let first = size(&context(&mut daemon, &session));
+    assert_eq!(refuse(&mut daemon)["next"]["willRetry"], true);
+    let second = size(&context(&mut daemon, &session));
+    assert!(second < first, "{second} of {first}");
+    assert_eq!(refuse(&mut daemon)["next"]["willRetry"], true);
+    let third = size(&context(&mut daemon, &session));
+    assert!(third * 10 <= second * 7, "{third} of {second}");
+    let from = daemon.events.len();
+    let last = refuse(&mut daemon);
+    assert_eq!((&last["next"]["reason"], &last["next"]["willRetry"]), (&json!("overflow"), &json!(false)));
+    let refused = daemon.err("session/context", json!({"sessionId": session, "wait": true}));
+    assert_eq!(refused["data"]["code"], "context_overflow", "{refused:#}");
+    let events = events(&daemon, from);
+    assert_eq!(
+        names(&events),
+        ["entry_appended", "status_changed", "recovery_start", "recovery_end", "status_changed", "settled"]
+    );
+    let end = event(&events, "recovery_end");
+    assert_eq!((&end["outcome"], &end["willRetry"]), (&json!("failed"), &json!(false)));
+    let message = end["errorMessage"].as_str().expect("a text");
+    assert!(message.starts_with("Context overflow recovery failed: "), "{message}");
+    assert!(refused["message"].as_str().expect("a text").contains("Context overflow recovery failed: "), "{refused:#}");
+    // As the session stands it is still shown.
+    daemon.ok("session/context", json!({"sessionId": session}));
+    // A message of the user is a new beginning.
+    append(&mut daemon, &session, &[user("Then shorter.")]);
+    context(&mut daemon, &session);
+    assert_eq!(refuse(&mut daemon)["next"]["willRetry"], true);
+}
+
+#[test]
+fn a_restart_goes_on_with_the_attempts() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 100_000);
+    append(&mut daemon, &session, &history(40_000));
+    let refuse =
+        |daemon: &mut Daemon| append(daemon, &session, &[failed("the request exceeds the available context size")]);
+    for _ in 0..2 {
+        refuse(&mut daemon);
+        context(&mut daemon, &session);
+    }
+    daemon.kill();
+    let mut daemon = Daemon::at(std::mem::replace(&mut daemon.home, Home::new()));
+    daemon.ok("session/load", json!({"sessionId": session}));
+    assert_eq!(refuse(&mut daemon)["next"]["willRetry"], false);
+}
+
+#[test]
+fn an_answer_that_is_cut_off_is_kept_repeated_or_makes_room() {
+    let text = json!([{"type": "text", "text": "The first half of"}]);
+    let call = json!([{"type": "toolCall", "id": "c", "name": "bash", "arguments": {}}]);
+    let nothing = json!([]);
+    for (content, input, output, action) in [
+        (text.clone(), 10_000, 500, None),
+        (call, 10_000, 500, Some("retry")),
+        (nothing, 10_000, 500, Some("retry")),
+        (text, 30_000, 9_900, Some("compact")),
+    ] {
+        let mut daemon = Daemon::start();
+        let session = session(&mut daemon, 40_000);
+        append(&mut daemon, &session, &history(9_000));
+        context(&mut daemon, &session);
+        let from = daemon.events.len();
+        let answer = append(&mut daemon, &session, &[cut(content.clone(), input, output)]);
+        let context = context(&mut daemon, &session);
+        daemon.ok("session/status", json!({"sessionId": session}));
+        let events = events(&daemon, from);
+        let there = context["messages"].as_array().expect("messages").last().expect("one")["role"] == "assistant";
+        match action {
+            None => {
+                assert_eq!(answer["next"], json!({"type": "none"}));
+                assert_eq!(event(&events, "notice")["severity"], "warning");
+                assert!(there, "the text stays");
+            }
+            Some(action) => {
+                assert_eq!(
+                    (&answer["next"]["reason"], &answer["next"]["willRetry"]),
+                    (&json!("incomplete"), &json!(true))
+                );
+                assert_eq!(event(&events, "recovery_start")["action"], action);
+                assert_eq!(event(&events, "recovery_end")["outcome"], "recovered");
+                assert_eq!(names(&events).contains(&"compaction_start"), action == "compact");
+                assert!(!there, "the answer left the context");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_is_cut_off_three_times_and_then_ends_the_turn() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 40_000);
+    append(&mut daemon, &session, &history(9_000));
+    let cut_off = |daemon: &mut Daemon| append(daemon, &session, &[cut(json!([]), 10_000, 500)])["next"].clone();
+    for _ in 0..3 {
+        assert_eq!(cut_off(&mut daemon)["willRetry"], true);
+        context(&mut daemon, &session);
+    }
+    assert_eq!(cut_off(&mut daemon)["willRetry"], false);
+    let end = daemon.until("recovery_end");
+    let refused = daemon.err("session/context", json!({"sessionId": session, "wait": true}));
+    let _ = end;
+    assert_eq!(refused["data"]["code"], "context_overflow");
+    let ends =
+        daemon.events.iter().map(|frame| &frame["params"]["event"]).filter(|event| event["type"] == "recovery_end");
+    let message = ends.last().expect("an end")["errorMessage"].as_str().expect("a text").to_owned();
+    assert!(message.starts_with("Incomplete response recovery failed: "), "{message}");
+}
+
+#[test]
+fn a_client_that_switches_models_is_promoted() {
+    for (switches, action) in [(true, "promote_model"), (false, "compact")] {
+        let mut daemon = Daemon::silent(Home::new());
+        let capabilities = if switches { json!({"modelSwitch": {}}) } else { json!({}) };
+        daemon.ok("initialize", json!({"protocolVersion": 1, "capabilities": capabilities}));
+        let mut small = model("m", 20_000);
+        small["promoteTo"] = json!("p/large");
+        let session = session_with(&mut daemon, &settings(&[small, model("large", 200_000)]));
+        append(&mut daemon, &session, &history(6_000));
+        context(&mut daemon, &session);
+        let from = daemon.events.len();
+        let answer = append(&mut daemon, &session, &[failed("prompt is too long: 21000 tokens > 20000 maximum")]);
+        let context = context(&mut daemon, &session);
+        let events = events(&daemon, from);
+        assert_eq!(event(&events, "recovery_start")["action"], action);
+        let expected: &[&str] = match switches {
+            true => &[
+                "entry_appended",
+                "status_changed",
+                "recovery_start",
+                "entry_appended",
+                "model_changed",
+                "recovery_end",
+                "status_changed",
+                "settled",
+            ],
+            false => &[
+                "entry_appended",
+                "status_changed",
+                "recovery_start",
+                "compaction_start",
+                "entry_appended",
+                "compaction_end",
+                "recovery_end",
+                "status_changed",
+                "settled",
+            ],
+        };
+        assert_eq!(names(&events), expected);
+        assert_eq!(answer["next"]["willRetry"], true);
+        if switches {
+            let changed = event(&events, "model_changed");
+            let expected = json!({"type": "model_changed", "from": {"provider": "p", "id": "m"},
+                "to": {"provider": "p", "id": "large"}, "reason": "promotion"});
+            assert_eq!(*changed, expected);
+            assert_eq!(context["model"], json!({"provider": "p", "id": "large"}));
+        }
+    }
+}
+
+#[test]
+fn a_context_over_the_threshold_moves_to_a_larger_model() {
+    for enabled in [true, false] {
+        let mut daemon = Daemon::silent(Home::new());
+        daemon.ok("initialize", json!({"protocolVersion": 1, "capabilities": {"modelSwitch": {}}}));
+        let mut small = model("m", 16_000);
+        small["promoteTo"] = json!("p/large");
+        let mut settings = settings(&[small, model("large", 200_000)]);
+        settings["compaction"] = json!({"enabled": enabled});
+        let session = session_with(&mut daemon, &settings);
+        let answer = append(&mut daemon, &session, &history(12_000));
+        assert_eq!(answer["next"], json!({"type": "none"}));
+        let context = context(&mut daemon, &session);
+        assert_eq!(context["model"], json!({"provider": "p", "id": "large"}), "without automatic compaction, too");
+        assert!(daemon.kinds().contains(&"model_changed".to_owned()));
+        assert!(!daemon.kinds().contains(&"compaction_start".to_owned()));
+    }
+}
+
+#[test]
+fn a_failure_behind_a_newer_compaction_only_repeats_the_turn() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 40_000);
+    append(&mut daemon, &session, &history(14_000));
+    context(&mut daemon, &session);
+    daemon.ok("session/compact", json!({"sessionId": session, "wait": true, "keepRecentTokens": 2_000}));
+    let from = daemon.events.len();
+    let answer = append(&mut daemon, &session, &[failed(TOO_LONG)]);
+    assert_eq!(answer["next"]["willRetry"], true);
+    context(&mut daemon, &session);
+    let events = events(&daemon, from);
+    assert_eq!(event(&events, "recovery_start")["action"], "retry");
+    assert!(!names(&events).contains(&"compaction_start"));
+}
+
+#[test]
+fn errors_of_another_meaning_start_no_recovery() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 40_000);
+    append(&mut daemon, &session, &history(9_000));
+    for error in ["429: too many tokens per minute", "overloaded", "das Gespräch ist voll", ""] {
+        assert_eq!(append(&mut daemon, &session, &[failed(error)])["next"], json!({"type": "none"}), "{error}");
+    }
+    let earlier = [failed("context_length_exceeded"), user("Another question.")];
+    assert_eq!(append(&mut daemon, &session, &earlier)["next"], json!({"type": "none"}), "an earlier error is history");
+}
+
+#[test]
+fn without_automatic_compaction_a_refusal_ends_the_turn() {
+    for compaction in [json!({"enabled": false}), json!({"strategy": "off"})] {
+        let mut daemon = Daemon::start();
+        let mut settings = settings(&[model("m", 40_000)]);
+        settings["compaction"] = compaction;
+        let session = session_with(&mut daemon, &settings);
+        append(&mut daemon, &session, &history(14_000));
+        assert_eq!(
+            append(&mut daemon, &session, &[failed("context_length_exceeded")])["next"],
+            json!({"type": "none"})
+        );
+        assert_eq!(
+            append(&mut daemon, &session, &[cut(json!([]), 9_000, 10)])["next"]["reason"],
+            "incomplete",
+            "a retry"
+        );
+    }
+}
+
+#[test]
+fn a_full_window_acts_while_tool_calls_are_open() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 40_000);
+    append(&mut daemon, &session, &history(14_000));
+    let mut answer = calls(&["a", "b"]);
+    answer["usage"] = json!({"input": 40_500, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 40_510});
+    assert_eq!(append(&mut daemon, &session, &[answer])["next"]["reason"], "overflow");
+    daemon.until("compaction_end");
+    append(&mut daemon, &session, &[result("a", "The first."), result("b", "The second.")]);
+    let messages = context(&mut daemon, &session)["messages"].to_string();
+    assert!(messages.contains("The first.") && messages.contains("The second."), "the calls stay with their results");
+}
+
+#[test]
+fn a_whole_answer_over_the_window_stays_and_is_compacted() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 40_000);
+    append(&mut daemon, &session, &history(14_000));
+    let usage = json!({"input": 41_000, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 41_010});
+    let mut whole = assistant("It is done.");
+    whole["usage"] = usage;
+    let next = append(&mut daemon, &session, &[whole])["next"].clone();
+    assert_eq!((&next["reason"], &next["willRetry"]), (&json!("overflow"), &json!(false)));
+    daemon.until("compaction_end");
+    assert!(context(&mut daemon, &session)["messages"].to_string().contains("It is done."));
+}
+
+#[test]
+fn a_recovery_can_be_cancelled() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 40_000);
+    append(&mut daemon, &session, &history(14_000));
+    let refusal = json!({"sessionId": session, "messages": [failed("context_length_exceeded")]});
+    let append = daemon.begin("session/append", refusal);
+    let cancel = daemon.begin("session/cancel", json!({"sessionId": session}));
+    let next = daemon.answer(append).expect("an answer")["next"].clone();
+    let cancelled = daemon.answer(cancel).expect("an answer");
+    // The cancel may have been earlier than the append, or later than the recovery.
+    daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+    let starts = daemon.kinds().iter().filter(|kind| *kind == "recovery_start").count();
+    let ends = daemon.kinds().iter().filter(|kind| *kind == "recovery_end").count();
+    assert_eq!((starts, ends), (1, 1));
+    let ended = daemon.events.iter().find(|frame| frame["params"]["event"]["type"] == "recovery_end").expect("an end");
+    let named = cancelled["cancelled"].as_array().expect("a list");
+    if let Some(named) = named.first() {
+        assert_eq!((&named["operationId"], &named["kind"]), (&next["operationId"], &json!("recovery")));
+        assert_eq!(ended["params"]["event"]["outcome"], "cancelled");
+    } else {
+        assert_eq!(ended["params"]["event"]["outcome"], "recovered");
+    }
+}
