@@ -159,6 +159,8 @@ export interface ClientCapabilities {
   tools?: AnyObject | null;
   /** The client runs model requests. */
   llm?: AnyObject | null;
+  /** The client asks the model that a context names. */
+  modelSwitch?: AnyObject | null;
   /** Selection of events. */
   events?: EventCapabilities | null;
 }
@@ -1823,6 +1825,38 @@ export type SessionEvent =
       /** Fullness of the context. */
       usage: Usage;
     }
+  /** A turn that failed is being repaired. The compactions of the recovery have its id. */
+  | {
+      type: "recovery_start";
+      /** Reason of the recovery. */
+      reason: RecoveryReason;
+      /** The answer that leaves the context. */
+      removedEntryId?: EntryId | null;
+      /** Remedy. */
+      action: RecoveryAction;
+    }
+  /** The end of a recovery. */
+  | {
+      type: "recovery_end";
+      /** Outcome. */
+      outcome: RecoveryOutcome;
+      /** Whether the turn is to be repeated with the context as it is now. */
+      willRetry: boolean;
+      /** Error of a failed recovery. */
+      error?: ErrorData | null;
+      /** The same error for a person. */
+      errorMessage?: string | null;
+    }
+  /** The session has another model. */
+  | {
+      type: "model_changed";
+      /** The model before. */
+      from: ModelRef | null;
+      /** The model now. */
+      to: ModelRef;
+      /** Reason of the change. */
+      reason: ModelChangeReason;
+    }
   /** The fullness of the context has changed. */
   | {
       type: "usage_updated";
@@ -1940,6 +1974,44 @@ export type RetrySource =
   | "branch"
   /** Document of a handoff. */
   | "handoff";
+
+/** Reason of a recovery. */
+export type RecoveryReason =
+  /** The provider rejected the context as too long. */
+  | "overflow"
+  /** The answer was cut off. */
+  | "incomplete";
+
+/** Remedy of a recovery. */
+export type RecoveryAction =
+  /** The session moves to a larger model. */
+  | "promote_model"
+  /** The context is compacted. */
+  | "compact"
+  /** A new session continues from a document. */
+  | "handoff"
+  /** The turn is repeated as it is. */
+  | "retry";
+
+/** Outcome of a recovery. */
+export type RecoveryOutcome =
+  /** There is a context to repeat the turn with. */
+  | "recovered"
+  /** There is none. */
+  | "failed"
+  /** The recovery was cancelled. */
+  | "cancelled";
+
+/** Reason of a change of the model. */
+export type ModelChangeReason =
+  /** The context needs a larger window. */
+  | "promotion"
+  /** The model before cannot be asked. */
+  | "fallback"
+  /** A request of the client. */
+  | "user"
+  /** The model before the promotion is back. */
+  | "restore";
 
 /** Severity of a notice. */
 export type Severity =

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::{
     compaction::{
-        decide::Automatic,
         recovery::{self, AnswerError, Facts, Remedy, Room, Share, Trouble, Verdict},
         request::Cause,
     },
@@ -37,6 +36,7 @@ use crate::{
         operations::{Asked, End, Place},
         stop::Stop,
     },
+    settings::Switch,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -173,7 +173,7 @@ impl Core {
         match judged.verdict {
             Verdict::Usable | Verdict::Shortened => None,
             Verdict::OverWindow => {
-                let on = Automatic::of(&self.state.measure().compaction) == Automatic::On;
+                let on = self.state.measure().compaction.switch() == Switch::On;
                 (on && !self.rests() && self.may_maintain())
                     .then(|| Due::Compaction(DueCompaction::new(self.stamps.operation(), Reason::Overflow, asked)))
             }
@@ -219,7 +219,7 @@ impl Core {
         }
         let facts = Facts {
             trouble,
-            automatic: Automatic::of(&self.state.measure().compaction),
+            automatic: self.state.measure().compaction.switch().into(),
             stale,
             larger: self.larger_model(),
             attempts: Attempts::of(self.state.path()),
