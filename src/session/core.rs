@@ -13,6 +13,7 @@ pub mod command;
 pub mod commands;
 mod costs;
 mod counting;
+mod due;
 mod edit;
 #[cfg(test)]
 pub(super) mod held;
@@ -53,10 +54,11 @@ use crate::{
         commands::append::Staged,
         costs::{CostEntries, Costs},
         counting::Counting,
+        due::DueRecovery,
         edit::Edit,
         idle::Idle,
         queue::Queue,
-        recovering::{DueRecovery, Recoveries},
+        recovering::Recoveries,
         work::{Request, Work},
     },
     settings::Layers,

@@ -161,7 +161,7 @@ pub struct State {
     /// Sums of the path, after their first use.
     meter: Mutex<Option<Meter>>,
     tokenizer: Tokenizer,
-    model: Option<ModelRef>,
+    client: ClientModels,
     layers: Layers,
     sourced: Arc<Sourced>,
     /// Windows learned from providers.
@@ -170,8 +170,13 @@ pub struct State {
     pub fetched: Option<Fetched>,
     /// Whether the settings of the file apply without limits.
     trust: Trust,
-    /// The way in which the client chooses the model of a request.
-    model_choice: ModelChoice,
+}
+
+/// The models of the client.
+struct ClientModels {
+    /// The model that it chose at the opening.
+    chosen: Option<ModelRef>,
+    choice: ModelChoice,
 }
 
 /// The way in which a client chooses the model of a request.
@@ -227,12 +232,11 @@ impl State {
             title,
             given,
             data,
-            model,
+            client: ClientModels { chosen: model, choice: ModelChoice::default() },
             sourced,
             learned: Learned::default(),
             fetched: None,
             trust,
-            model_choice: ModelChoice::default(),
         })
     }
 
@@ -247,7 +251,7 @@ impl State {
         (self.given, self.data) = (given, data);
         self.instructions = Arc::new(self.data.instructions(self.path()));
         self.forget_sums();
-        self.model = model.or(self.model.take());
+        self.client.chosen = model.or(self.client.chosen.take());
         Ok(())
     }
 
@@ -267,7 +271,7 @@ impl State {
 
     /// Records a model that was stored with the session. It has precedence over the client's choice at the opening.
     pub fn stored_model(&mut self) {
-        self.model = None;
+        self.client.chosen = None;
     }
 
     /// Sets the images beside the file.
@@ -280,25 +284,25 @@ impl State {
     pub fn beginning(&self) -> Beginning {
         Beginning {
             given: self.given.clone(),
-            model: self.model.clone(),
+            model: self.client.chosen.clone(),
             layers: self.layers.clone(),
             trust: self.trust,
             windows: self.learned.all().clone(),
             images: self.blobs.as_ref().map(|blobs| blobs.folder().to_owned()),
             counts: self.tokenizer != Tokenizer::NotLoaded,
-            model_choice: self.model_choice,
+            model_choice: self.client.choice,
         }
     }
 
     /// Sets the way in which the client chooses the model of a request.
     pub fn set_model_choice(&mut self, choice: ModelChoice) {
-        self.model_choice = choice;
+        self.client.choice = choice;
     }
 
     /// Whether the client asks the model that a context names.
     #[must_use]
     pub fn client_switches_models(&self) -> bool {
-        self.model_choice == ModelChoice::Context
+        self.client.choice == ModelChoice::Context
     }
 
     /// The entries.
@@ -463,7 +467,7 @@ impl State {
             trust: self.trust,
             instructions: self.instructions.clone(),
             estimator: self.estimator(),
-            model: self.model.clone(),
+            model: self.client.chosen.clone(),
             model_in_header: self.model_in_header(),
             thinking_in_header: self.text_in_header("thinkingLevel").map(str::to_owned),
             learned: self.learned.clone(),
@@ -483,7 +487,7 @@ impl State {
     /// Model of a path.
     #[must_use]
     pub fn model(&self, path: &Path) -> Option<ModelRef> {
-        model_of(&self.sourced.settings, path, self.model.as_ref(), || self.model_in_header())
+        model_of(&self.sourced.settings, path, self.client.chosen.as_ref(), || self.model_in_header())
     }
 
     /// Fullness of the context. The cost depends on the entries since the last call.

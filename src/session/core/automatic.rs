@@ -4,8 +4,8 @@
 use super::{
     Append, Core, Ending, LogState, WaitsFor, Write,
     commands::{configure::model_fields, prune},
+    due::{Due, DueCompaction},
     edit::Staged,
-    recovering::{DueRecovery, Judged},
     work::Work,
 };
 use crate::{
@@ -14,13 +14,11 @@ use crate::{
         request::Cause,
     },
     conversation::message::outline::Role,
-    ids::OperationId,
     protocol::{
         events::{Event, ModelChange, Reason},
         types::{Initiator, Next},
     },
     session::{
-        effects::Ticket,
         fault::{Fault, planted},
         jobs::{Job, PlanOrder},
         kind::{OperationKind, Product},
@@ -29,30 +27,6 @@ use crate::{
     },
     wire::outbox::About,
 };
-
-/// Maintenance that is due.
-pub(super) enum Due {
-    /// A recovery from the answer at the leaf.
-    Recovery(DueRecovery),
-    /// Entries that bring the context below the threshold, with the event behind them.
-    Relief(Staged, Event),
-    /// A compaction.
-    Compaction(DueCompaction),
-}
-
-/// A compaction that is due.
-pub(super) struct DueCompaction {
-    id: OperationId,
-    reason: Reason,
-    /// Whether an answer outside of a batch names the id before its start event does.
-    asked: Asked<Ticket>,
-}
-
-impl DueCompaction {
-    pub(super) fn new(id: OperationId, reason: Reason, asked: Asked<Ticket>) -> Self {
-        Self { id, reason, asked }
-    }
-}
 
 impl Core {
     /// The decision at the leaf as a sentence, or the reason of a recovery that failed there.
@@ -107,15 +81,15 @@ impl Core {
         }
     }
 
-    /// The maintenance that is due behind these appends, whose last message is judged.
-    pub(super) fn due_after(&mut self, appends: &[Append], judged: Option<&Judged>) -> Option<Due> {
+    /// The maintenance that is due behind these appends.
+    pub(super) fn due_after(&mut self, appends: &[Append]) -> Option<Due> {
         let mut entries = appends.iter().flat_map(|append| &append.staged.entries);
         if entries.any(|entry| entry.is_from(Role::User)) {
             self.rest = None;
         }
         let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
         let asked = || if in_batch { Asked::Unasked } else { Asked::Introduced };
-        if let Some(due) = judged.and_then(|judged| self.due_after_answer(judged, asked())) {
+        if let Some(due) = self.due_after_answer(appends, asked()) {
             return Some(due);
         }
         if let Some((staged, event)) = self.relief() {
@@ -124,7 +98,7 @@ impl Core {
         if !self.maintenance_is_due() {
             return None;
         }
-        Some(Due::Compaction(DueCompaction::new(self.stamps.operation(), Reason::Threshold, asked())))
+        Some(Due::Compaction(DueCompaction { id: self.stamps.operation(), reason: Reason::Threshold, asked: asked() }))
     }
 
     /// Entries that bring the context below the threshold without a compaction: old tool results are cut, or a larger model

@@ -5,8 +5,8 @@
 
 use super::{
     Append, Core, Ending, LogState, Write,
-    automatic::{Due, DueCompaction},
     commands::{append, configure},
+    due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
     work::Work,
 };
@@ -24,7 +24,7 @@ use crate::{
     models::{self, Budget, ModelRef, SaidBy},
     protocol::{
         errors::Failure,
-        events::{Event, ModelChange, Reason, RecoveryAction, RecoveryReason},
+        events::{Event, ModelChange, Reason, RecoveryReason},
         types::{Cancelled, Initiator},
     },
     provider::overflow::{self, Meaning, Overflow},
@@ -75,57 +75,16 @@ struct Failed {
     why: String,
 }
 
-/// A recovery that is due.
-pub(super) struct DueRecovery {
-    pub id: OperationId,
-    pub reason: RecoveryReason,
-    /// Whether an answer outside of a batch names the id before its start event does.
-    asked: Asked<Ticket>,
-    /// The answer that leaves the context.
-    removed: EntryId,
-    remedy: Remedy,
-    /// Limit and size of the request as the provider states them, in tokens.
-    stated: Option<(u64, u64)>,
-    /// The model of the session.
-    model: Option<ModelRef>,
-    /// Cancels it, before its start too.
-    stop: Stop,
-}
-
 /// The answer of an append, as the core judges it.
-pub(super) struct Judged {
+struct Judged {
     answer: Arc<Entry>,
     verdict: Verdict,
     stated: Option<(u64, u64)>,
 }
 
-impl DueRecovery {
-    /// Whether the turn is to be repeated behind it.
-    pub(super) fn repeats_the_turn(&self) -> bool {
-        !matches!(self.remedy, Remedy::GiveUp(_))
-    }
-
-    fn action(&self) -> RecoveryAction {
-        match self.remedy {
-            Remedy::Retry => RecoveryAction::Retry,
-            Remedy::Promote(_) => RecoveryAction::PromoteModel,
-            Remedy::Compact(_) | Remedy::GiveUp(_) | Remedy::None => RecoveryAction::Compact,
-        }
-    }
-
-    /// Whether it counts as an attempt.
-    fn is_attempt(&self) -> bool {
-        match self.remedy {
-            Remedy::Compact(_) => true,
-            Remedy::Retry => self.reason == RecoveryReason::Incomplete,
-            Remedy::Promote(_) | Remedy::GiveUp(_) | Remedy::None => false,
-        }
-    }
-}
-
 impl Core {
     /// Judges the answer that ends these appends. `None` where they end with another message.
-    pub(super) fn judge_last(&self, appends: &[Append]) -> Option<Judged> {
+    fn judge_last(&self, appends: &[Append]) -> Option<Judged> {
         let entries = &appends.last()?.staged.entries;
         let answer = entries.iter().rev().find(|entry| !entry.is_marker())?;
         let at_leaf = self.state.path().visible_leaf() == Some(&answer.id);
@@ -168,17 +127,19 @@ impl Core {
         judged(answer_of(message.stop, error, has_text).verdict(room), stated)
     }
 
-    /// The maintenance that an answer needs.
-    pub(super) fn due_after_answer(&mut self, judged: &Judged, asked: Asked<Ticket>) -> Option<Due> {
+    /// The maintenance that the answer at the end of these appends needs.
+    pub(super) fn due_after_answer(&mut self, appends: &[Append], asked: Asked<Ticket>) -> Option<Due> {
+        let judged = self.judge_last(appends)?;
         match judged.verdict {
             Verdict::Usable | Verdict::Shortened => None,
             Verdict::OverWindow => {
                 let on = self.state.measure().compaction.switch() == Switch::On;
-                (on && !self.rests() && self.may_maintain())
-                    .then(|| Due::Compaction(DueCompaction::new(self.stamps.operation(), Reason::Overflow, asked)))
+                (on && !self.rests() && self.may_maintain()).then(|| {
+                    Due::Compaction(DueCompaction { id: self.stamps.operation(), reason: Reason::Overflow, asked })
+                })
             }
             Verdict::Unusable(trouble) if self.may_maintain() => {
-                self.recovery(judged, trouble, asked).map(Due::Recovery)
+                self.recovery(&judged, trouble, asked).map(Due::Recovery)
             }
             Verdict::Unusable(_) => {
                 let rejected = self.state.measure().context_tokens;
@@ -193,9 +154,10 @@ impl Core {
         }
     }
 
-    /// Tells that the output limit cut the text of an answer.
-    pub(super) fn tell_if_shortened(&self, judged: &Judged) {
-        if judged.verdict == Verdict::Shortened {
+    /// Tells that the output limit cut the text of the answer at the leaf.
+    pub(super) fn tell_if_shortened(&self, answer: &Arc<Entry>) {
+        let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
+        if cut_off && self.judge(answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
             self.warn(
                 "The answer is cut off",
                 "The model reached its output limit. The text that came is kept. To get the rest, ask the model to go on, \

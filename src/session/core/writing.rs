@@ -13,9 +13,9 @@ use crate::{
     session::{
         core::{
             Append, Core, LogState, Write,
-            automatic::Due,
             background::IndexBuild,
             commands::{append, entries},
+            due::Due,
             work::Work,
         },
         effects::{Effect, Ticket},
@@ -289,8 +289,8 @@ impl Core {
 
     /// Answers appends that are on disk, announces their entries, and starts the maintenance that is due.
     pub(super) fn answer_appends(&mut self, appends: Vec<Append>) {
-        let judged = self.judge_last(&appends);
-        let due = self.due_after(&appends, judged.as_ref());
+        let due = self.due_after(&appends);
+        let newest = appends.last().and_then(|append| append.staged.entries.last().cloned());
         let usage = self.state.usage();
         let last = appends.len().saturating_sub(1);
         for (at, Append { staged, ticket, .. }) in appends.into_iter().enumerate() {
@@ -311,8 +311,8 @@ impl Core {
         if !planted(Fault::UsageNotSent) {
             self.send_usage(usage);
         }
-        if let Some(judged) = judged {
-            self.tell_if_shortened(&judged);
+        if let Some(newest) = newest {
+            self.tell_if_shortened(&newest);
         }
         match due {
             Some(Due::Recovery(due)) => self.write_recovery(due),

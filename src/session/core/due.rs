@@ -1,0 +1,68 @@
+//! Maintenance that is due and has not started.
+
+use super::edit::Staged;
+use crate::{
+    compaction::recovery::Remedy,
+    ids::{EntryId, ModelRef, OperationId},
+    protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
+    session::{effects::Ticket, operations::Asked, stop::Stop},
+};
+
+/// Maintenance that is due.
+pub(super) enum Due {
+    /// A recovery from the answer at the leaf.
+    Recovery(DueRecovery),
+    /// Entries that bring the context below the threshold, with the event behind them.
+    Relief(Staged, Event),
+    /// A compaction.
+    Compaction(DueCompaction),
+}
+
+/// A compaction that is due.
+pub(super) struct DueCompaction {
+    pub id: OperationId,
+    pub reason: Reason,
+    /// Whether an answer outside of a batch names the id before its start event does.
+    pub asked: Asked<Ticket>,
+}
+
+/// A recovery that is due.
+pub(super) struct DueRecovery {
+    pub id: OperationId,
+    pub reason: RecoveryReason,
+    /// Whether an answer outside of a batch names the id before its start event does.
+    pub asked: Asked<Ticket>,
+    /// The answer that leaves the context.
+    pub removed: EntryId,
+    pub remedy: Remedy,
+    /// Limit and size of the request as the provider states them, in tokens.
+    pub stated: Option<(u64, u64)>,
+    /// The model of the session.
+    pub model: Option<ModelRef>,
+    /// Cancels it, before its start too.
+    pub stop: Stop,
+}
+
+impl DueRecovery {
+    /// Whether the turn is to be repeated behind it.
+    pub(super) fn repeats_the_turn(&self) -> bool {
+        !matches!(self.remedy, Remedy::GiveUp(_))
+    }
+
+    pub(super) fn action(&self) -> RecoveryAction {
+        match self.remedy {
+            Remedy::Retry => RecoveryAction::Retry,
+            Remedy::Promote(_) => RecoveryAction::PromoteModel,
+            Remedy::Compact(_) | Remedy::GiveUp(_) | Remedy::None => RecoveryAction::Compact,
+        }
+    }
+
+    /// Whether it counts as an attempt.
+    pub(super) fn is_attempt(&self) -> bool {
+        match self.remedy {
+            Remedy::Compact(_) => true,
+            Remedy::Retry => self.reason == RecoveryReason::Incomplete,
+            Remedy::Promote(_) | Remedy::GiveUp(_) | Remedy::None => false,
+        }
+    }
+}
