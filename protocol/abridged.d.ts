@@ -533,7 +533,12 @@ export interface AppendParams {
  * A message in pi's form. With a provider's `format`: a message, item or content of a request to the provider, the
  * message of its answer, or its whole answer.
  */
-export type GivenMessage = Message | Record<string, unknown>;
+export type GivenMessage =
+  | Message
+  | {
+      role?: "user" | "assistant" | "developer" | "tool" | "function" | "model";
+      [key: string]: unknown;
+    };
 
 /** A message in pi's form. Fields that are not named here are kept. */
 export type Message =

@@ -9,6 +9,7 @@ pub mod problem;
 pub mod prompt_files;
 pub mod ranges;
 pub mod sources;
+mod switches;
 pub mod trust;
 mod typed;
 
@@ -416,6 +417,11 @@ impl Settings {
 }
 
 impl CompactionPatch {
+    /// Takes out a key.
+    fn without(&mut self, key: &str) {
+        self.0.remove(key);
+    }
+
     fn over(&self, base: &CompactionSettings) -> CompactionSettings {
         let mut value = serde_json::to_value(base).unwrap_or_default();
         layers::merge(&mut value, &Value::Object(self.0.clone()));

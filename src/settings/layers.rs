@@ -102,7 +102,17 @@ impl Layers {
             merge(&mut value, layer);
             mark(layer, "", source, &mut sources);
         }
-        let settings = serde_json::from_value(value).map_err(|error| Problem::broken(error.to_string()))?;
+        let mut settings: Settings =
+            serde_json::from_value(value).map_err(|error| Problem::broken(error.to_string()))?;
+        // The environment is over the files, also over the models in them.
+        let source = |key: &str| sources.get(key).copied();
+        if !settings.compaction.enabled
+            && source("compaction.enabled") == Some(Source::Environment)
+            && source("models") != Some(Source::Session)
+        {
+            let own = settings.models.iter_mut().filter_map(|model| model.compaction.as_mut());
+            own.for_each(|compaction| compaction.without("enabled"));
+        }
         Ok(Sourced { settings, sources, prompts: self.prompts.clone() })
     }
 

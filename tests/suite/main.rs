@@ -59,5 +59,6 @@ mod storage;
 mod subscribing;
 mod summarizing;
 mod support;
+mod switches;
 mod transcripts;
 mod wire;

@@ -53,9 +53,17 @@ pub(super) fn message(generator: &mut SchemaGenerator) -> Schema {
 /// A message in pi's form, or in the form of a provider.
 pub(super) fn given_message(generator: &mut SchemaGenerator) -> Schema {
     let message = generator.subschema_for::<Message>();
+    let roles = ["user", "assistant", "developer", "tool", "function", "model"];
     json_schema!({
         "description": "A message in pi's form. With a provider's `format`: a message, item or content of a request to the provider, the message of its answer, or its whole answer.",
-        "anyOf": [message, { "type": "object", "additionalProperties": true }],
+        "anyOf": [
+            message,
+            {
+                "type": "object",
+                "properties": { "role": { "type": "string", "enum": roles } },
+                "additionalProperties": true,
+            },
+        ],
     })
 }
 

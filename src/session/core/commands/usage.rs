@@ -39,6 +39,22 @@ impl SessionMethod for SessionUsage {
 }
 
 impl Core {
+    /// The reason why the context is compacted now or not, and everything that is switched off.
+    fn why(&self) -> String {
+        let decision = self.decision();
+        let mut off = self.state.settings().switched_off(self.state.model(self.state.path()).as_ref());
+        if self.writable().is_err() {
+            off.push("writing (readOnly of session/load)".to_owned());
+        }
+        if self.state.path().has_undo() {
+            off.push("automatic compaction (an undone compaction)".to_owned());
+        }
+        match off.as_slice() {
+            [] => decision.to_string(),
+            off => format!("{decision} Switched off: {}.", off.join(", ")),
+        }
+    }
+
     /// Sends the fullness of the context, if it changed since the last event.
     pub(in crate::session::core) fn send_usage(&mut self, usage: Usage) {
         if usage != self.sent_usage {
