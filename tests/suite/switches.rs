@@ -36,7 +36,7 @@ impl Switch {
             Enabled => "compaction.enabled (",
             Strategy => "compaction.strategy (",
             Environment => "ABRIDGED_DISABLE_AUTOCOMPACT",
-            OfTheModel => "compaction.enabled (of the model p/m)",
+            OfTheModel => "compaction.enabled (of the model p/",
             MidTurn => "compaction.midTurn (",
             ReadOnly => "readOnly",
             Undone => "undone",
@@ -92,11 +92,17 @@ impl Case {
         let model = |id: &str| json!({"provider": "p", "id": id, "contextWindow": 16_000});
         let writer = json!({"provider": "p", "id": "writer", "contextWindow": 64_000, "api": "openai_chat",
             "baseUrl": provider.base_url()});
-        let mut own = model("m");
+        let (mut own, mut other, mut small) = (model("m"), model("other"), model("small"));
+        // Their thresholds are near their windows.
+        other["compaction"] = json!({"thresholdPercent": 95});
+        small["compaction"] = json!({"thresholdPercent": 95});
+        small["promoteTo"] = json!("p/large");
+        let large = json!({"provider": "p", "id": "large", "contextWindow": 64_000});
         if off.contains(&OfTheModel) {
             own["compaction"] = json!({"enabled": false});
+            other["compaction"]["enabled"] = json!(false);
         }
-        let mut settings = json!({"models": [own, model("other"), writer], "defaultModel": "p/m",
+        let mut settings = json!({"models": [own, other, small, large, writer], "defaultModel": "p/m",
             "tokens": {"estimator": "chars"}, "retry": {"baseDelayMs": 100}});
         off.iter().for_each(|switch| merge(&mut settings, switch.settings()));
         let home = Home::new();
@@ -229,17 +235,74 @@ fn mid_turn(case: &mut Case) {
     }
 }
 
-/// A window that a provider states in its error.
-fn learned_window(case: &mut Case) {
+/// An overflow, whose text states a smaller window than the settings.
+fn overflow(case: &mut Case) {
     let session = case.session("p/other");
-    let text = "This model's maximum context length is 9000 tokens. However, your messages resulted in 9500 tokens.";
-    let failed = json!({"role": "assistant", "content": [], "stopReason": "error", "errorMessage": text});
-    case.append(&session, &[user("Hello."), failed]);
-    case.daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+    if case.has(Undone) {
+        undo(case, &session);
+    }
+    let stopped = [Enabled, Strategy, Environment, OfTheModel].into_iter().any(|switch| case.has(switch));
+    case.append(&session, &[user(&text_of(8_000, "long")), assistant("Read."), user("And now?")]);
+    let before = case.daemon.events.len();
+    let next = case.append(&session, &[refused("9000", "9500")])["next"].clone();
+    let expected = if stopped { json!({"type": "none"}) } else { next.clone() };
+    assert_eq!(next, expected, "{:?}", case.off);
+    let context = case.daemon.call("session/context", json!({"sessionId": session, "wait": true}));
+    let recovered = if stopped { None } else { Some("compact") };
+    assert_eq!(action(case, before).as_deref(), recovered, "{:?}", case.off);
+    if recovered.is_some() {
+        assert_eq!((&next["reason"], &next["willRetry"]), (&json!("overflow"), &json!(true)), "{:?}", case.off);
+        let usage = &context.expect("it was compacted")["usage"];
+        assert!(usage["contextTokens"].as_u64() <= Some(9_000), "{:?}: {usage}", case.off);
+    } else {
+        // No context fits the window that was learned.
+        assert_eq!(context.is_err(), !case.has(LearnWindow), "{:?}: {context:?}", case.off);
+        case.names_each(&session, &[ReadOnly]);
+    }
     let usage = case.usage(&session);
     let expected = if case.has(LearnWindow) { (16_000, "setting") } else { (9_000, "learned") };
     let told = (usage["contextWindow"].as_u64().expect("a number"), usage["windowSource"].as_str().expect("a text"));
     assert_eq!(told, expected, "{:?}", case.off);
+}
+
+/// An overflow of a model that has a larger one to go to.
+fn promotion(case: &mut Case) {
+    let session = case.session("p/small");
+    if case.has(Undone) {
+        undo(case, &session);
+    }
+    let stopped = [Enabled, Strategy, Environment].into_iter().any(|switch| case.has(switch));
+    case.append(&session, &[user(&text_of(8_000, "long")), assistant("Read."), user("And now?")]);
+    let before = case.daemon.events.len();
+    let next = case.append(&session, &[refused("12000", "12500")])["next"].clone();
+    let expected = match (case.has(Promotion), stopped) {
+        (false, _) => Some("promote_model"),
+        (true, false) => Some("compact"),
+        (true, true) => None,
+    };
+    assert_eq!(next["type"] == "maintenance", expected.is_some(), "{:?}: {next}", case.off);
+    let context = case.daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+    assert_eq!(action(case, before).as_deref(), expected, "{:?}", case.off);
+    let model = if case.has(Promotion) { "small" } else { "large" };
+    assert_eq!(context["model"]["id"], model, "{:?}", case.off);
+    // A compaction ends the time after an undone one.
+    let over = if expected == Some("compact") { Undone } else { ReadOnly };
+    case.names_each(&session, &[ReadOnly, OfTheModel, over]);
+}
+
+/// An answer that a provider refused as too long.
+fn refused(limit: &str, requested: &str) -> Value {
+    let text = format!(
+        "This model's maximum context length is {limit} tokens. However, your messages resulted in {requested} tokens."
+    );
+    json!({"role": "assistant", "content": [], "stopReason": "error", "errorMessage": text})
+}
+
+/// The action of the recovery in the events from a place on.
+fn action(case: &Case, from: usize) -> Option<String> {
+    let events = case.daemon.events[from..].iter().map(|frame| &frame["params"]["event"]);
+    let start = events.filter(|event| event["type"] == "recovery_start").last()?;
+    start["action"].as_str().map(str::to_owned)
 }
 
 /// A compaction by hand works under every switch. Its summarizer fails once.
@@ -262,14 +325,15 @@ fn by_hand(case: &mut Case) {
 fn each_switch_and_each_pair_does_what_it_says() {
     let sets = sets();
     assert_eq!(sets.len(), 56);
-    let shares: Vec<Vec<Vec<Switch>>> = sets.chunks(14).map(<[_]>::to_vec).collect();
+    let shares: Vec<Vec<Vec<Switch>>> = sets.chunks(7).map(<[_]>::to_vec).collect();
     at_once(shares, |share| {
         for off in share {
             let mut case = Case::new(&off);
             by_hand(&mut case);
             threshold(&mut case);
             mid_turn(&mut case);
-            learned_window(&mut case);
+            overflow(&mut case);
+            promotion(&mut case);
         }
     });
 }

@@ -17,7 +17,7 @@ use crate::{
 impl SessionMethod for SessionUsage {
     fn handle(core: &mut Core, _: SessionParams, ticket: Ticket) {
         let fullness = core.state.measure();
-        let why = core.why();
+        let why = core.why_and_switches();
         let estimator = match fullness.scale.estimator() {
             Estimator::Tiktoken => "tiktoken",
             Estimator::Chars => "chars",
@@ -40,8 +40,8 @@ impl SessionMethod for SessionUsage {
 
 impl Core {
     /// The reason why the context is compacted now or not, and everything that is switched off.
-    fn why(&self) -> String {
-        let decision = self.decision();
+    fn why_and_switches(&self) -> String {
+        let why = self.why();
         let mut off = self.state.settings().switched_off(self.state.model(self.state.path()).as_ref());
         if self.writable().is_err() {
             off.push("writing (readOnly of session/load)".to_owned());
@@ -50,8 +50,8 @@ impl Core {
             off.push("automatic compaction (an undone compaction)".to_owned());
         }
         match off.as_slice() {
-            [] => decision.to_string(),
-            off => format!("{decision} Switched off: {}.", off.join(", ")),
+            [] => why,
+            off => format!("{why} Switched off: {}.", off.join(", ")),
         }
     }
 
