@@ -244,7 +244,10 @@ impl Observer {
                 self.turns.request_cancelled(*request, &self.requests, self.file.count());
             }
             Input::Stop => self.turns.stops(),
-            Input::Turn => self.turns.begins(),
+            Input::Turn => {
+                self.turns.begins();
+                self.operations.turn_begins(self.indexed);
+            }
             Input::Planned(id, result) => self.operations.planned(id, result.is_ok()),
             Input::Reported(operation, Step::Request(_, Update::Spent(_))) => self.operations.spent(operation),
             Input::Counted => self.operations.counted(),
@@ -414,7 +417,8 @@ impl Observer {
 
     fn held(&self, asked: &Asked) -> Verdict {
         let runs = self.operations.running();
-        require(!asked.waits_as_context() || runs.is_none(), Rule::HeldContext, || {
+        let waits = asked.waits_as_context() || asked.must_fit() && self.operations.recovers();
+        require(!waits || runs.is_none(), Rule::HeldContext, || {
             format!("request {} is answered while {runs:?} runs", asked.number)
         })
     }
@@ -493,11 +497,11 @@ impl Observer {
                 self.operations.announced(about, announced);
                 self.usage.announced(about)
             }
-            Event::CompactionStart { .. } => {
+            Event::CompactionStart { .. } | Event::RecoveryStart { .. } => {
                 let id = self.operations.starts(about, event, &disk.running(), &self.requests)?;
                 self.status.starts(&id)
             }
-            Event::CompactionEnd { error, .. } => {
+            Event::CompactionEnd { error, .. } | Event::RecoveryEnd { error, .. } => {
                 if let Some(error) = error {
                     self.write_failed |= error.code == "storage_error";
                     let detail = || format!("{:?} ended with {error:?}", about.operation);
@@ -505,7 +509,7 @@ impl Observer {
                     require(error.code != "internal" || excused, Rule::NoDefect, detail)?;
                 }
                 let ended = self.operations.ends(about, event, &self.file)?;
-                self.cancel_was_asked(&ended)?;
+                self.cancel_was_asked(&ended.id)?;
                 self.status.ends(&ended)
             }
             Event::RetryStart { source, attempt, .. } => self.operations.retry_starts(about, *source, *attempt),
@@ -519,6 +523,10 @@ impl Observer {
                 self.status.changed(status, |id| self.operations.introduced_by_answer(id))
             }
             Event::Settled { .. } => self.status.settled(),
+            Event::Pruned { .. } | Event::ModelChanged { .. } => {
+                self.operations.relieved();
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

@@ -250,11 +250,12 @@ fn fits(asked: &Asked, answer: &Answer) -> Verdict {
             format!("{{{}", end.trim_start_matches([']', ',']))
         }
     };
-    let must_fit = asked.params["wait"] == true || asked.params["format"].as_str().is_some_and(|it| it != "messages");
     let end: Value = serde_json::from_str(&end).unwrap_or_default();
     let usage = &end["usage"];
     let over = usage["contextTokens"].as_u64() > usage["contextWindow"].as_u64() && usage["windowSource"] != "default";
-    require(!must_fit || !over, Rule::RequestFits, || format!("request {} is answered with {usage}", asked.number))
+    require(!asked.must_fit() || !over, Rule::RequestFits, || {
+        format!("request {} is answered with {usage}", asked.number)
+    })
 }
 
 fn complete(context: &Context, messages: &[Value], file: &File, indexed: bool) -> Verdict {

@@ -13,7 +13,7 @@ use crate::{
     log::{Access, Unfinished},
     protocol::{
         errors::Failure,
-        events::{Event, Reason, RetrySource},
+        events::{Event, Reason, RecoveryOutcome, RetrySource},
         types::{CompactionResult, Outcome, Usage},
     },
     session::{
@@ -27,10 +27,40 @@ use crate::{
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+/// Turns in which nothing runs, from a failed answer that came during maintenance to its recovery.
+const TURNS: u32 = 4;
+
+/// A kind of operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum What {
+    Compaction,
+    Recovery,
+}
+
+impl What {
+    /// The kind that a lock names.
+    fn of(left: &Unfinished) -> Self {
+        if left.kind == "recovery" { Self::Recovery } else { Self::Compaction }
+    }
+}
+
+/// An operation whose end was sent.
+pub struct Ended {
+    /// Its id.
+    pub id: OperationId,
+    /// Whether the operation around it has the same id.
+    pub is_part: bool,
+}
+
 /// An operation whose start was sent and whose end was not.
 #[derive(Debug)]
 struct Open {
     id: OperationId,
+    what: What,
+    /// Whether it has the id of the operation around it.
+    is_part: bool,
+    /// The outcome of the compaction inside of it.
+    inside: Option<Outcome>,
     /// The window that its start names. The plan is made for it.
     window: u64,
     /// The request that is answered at the end.
@@ -54,6 +84,14 @@ struct Planning {
     failed: bool,
 }
 
+/// An operation that `next` has named.
+#[derive(Debug)]
+struct Named {
+    id: OperationId,
+    /// Whether it starts behind a write.
+    behind_write: bool,
+}
+
 /// The operations of a life of a session.
 #[derive(Debug, Default)]
 pub struct Operations {
@@ -68,11 +106,15 @@ pub struct Operations {
     /// Whether entries are being counted.
     counts: bool,
     /// Operations that `next` has named and that have not started.
-    next: Vec<OperationId>,
+    next: Vec<Named>,
+    /// A failed answer came that no recovery was named for. One may start by itself in one of so many turns.
+    reported: u32,
+    /// Whether pruning or a larger model made room in this input. A compaction may follow by itself.
+    relieved: bool,
     /// Operations that the life before left in the lock, outer ones first.
-    left_behind: Vec<OperationId>,
+    left_behind: Vec<(OperationId, What)>,
     /// Operations that were started before a crash and not ended.
-    owed: HashSet<OperationId>,
+    owed: HashSet<(OperationId, What)>,
     /// Whether the log is out with work.
     log_is_out: bool,
     /// Whether the lock is held.
@@ -94,7 +136,7 @@ impl Operations {
         require(ended.is_none(), Rule::RecordEmpties, || format!("{ended:?} has ended and is left in the lock"))?;
         let owed = if access == Access::Ephemeral { HashSet::new() } else { std::mem::take(&mut self.owed) };
         let left_behind = match access {
-            Access::Write => running.iter().map(|left| left.operation_id.clone()).collect(),
+            Access::Write => running.iter().map(|left| (left.operation_id.clone(), What::of(left))).collect(),
             Access::Read | Access::Ephemeral => Vec::new(),
         };
         *self = Self { owed, left_behind, has_lock: access == Access::Write, ..Self::default() };
@@ -104,7 +146,7 @@ impl Operations {
     /// The process dies.
     pub fn crashed(&mut self) {
         self.next.clear();
-        let owed = self.open.drain(..).map(|open| open.id);
+        let owed = self.open.drain(..).map(|open| (open.id, open.what));
         self.owed.extend(owed);
         // The process may die between an end and its record.
         self.ended.clear();
@@ -183,7 +225,21 @@ impl Operations {
 
     /// Whether an operation is one that the life before left.
     pub fn is_left_behind(&self, about: &About) -> bool {
-        about.operation.as_ref().is_some_and(|id| self.left_behind.contains(id))
+        about.operation.as_ref().is_some_and(|id| self.was_left_behind(id))
+    }
+
+    fn was_left_behind(&self, id: &OperationId) -> bool {
+        self.left_behind.iter().any(|(left, _)| left == id)
+    }
+
+    /// Whether an open operation has a part of the same id.
+    pub fn has_part(&self, id: &OperationId) -> bool {
+        self.open.iter().any(|open| open.id == *id && open.is_part)
+    }
+
+    /// Whether a recovery runs.
+    pub fn recovers(&self) -> bool {
+        self.open.iter().any(|open| open.what == What::Recovery)
     }
 
     /// Whether an answer outside of a batch has introduced an operation.
@@ -242,31 +298,65 @@ impl Operations {
 
     /// An append was answered: its `next` names the operation that runs, or one that starts behind it.
     pub fn named_next(&mut self, asked: &Asked, result: &Value) -> Verdict {
-        let Some(id) = result["next"]["operationId"].as_str().map(OperationId::from) else { return Ok(()) };
+        let last = asked.params["messages"].as_array().and_then(|messages| messages.last());
+        let ends_badly = last.is_some_and(|last| last["stopReason"] == "error" || last["stopReason"] == "length");
+        let next = &result["next"];
+        let Some(id) = next["operationId"].as_str().map(OperationId::from) else {
+            self.reported = if ends_badly { TURNS } else { self.reported };
+            return Ok(());
+        };
         if self.is_open(&id) {
+            self.reported = if ends_badly { TURNS } else { self.reported };
             return Ok(());
         }
         let usage = &result["usage"];
-        let over = usage["contextTokens"].as_u64() > usage["thresholdTokens"].as_u64();
-        require(over && usage["autoCompaction"] == true, Rule::NextIsDue, || format!("{id:?} is due at {usage}"))?;
+        let by_answer = next["reason"] == "overflow" || next["reason"] == "incomplete";
+        let repeats = next["willRetry"] == true;
+        let is_due = match by_answer {
+            // An answer that is whole came from a request over the window.
+            true => last.is_some_and(|last| last["role"] == "assistant") && (ends_badly || !repeats),
+            false => {
+                usage["contextTokens"].as_u64() > usage["thresholdTokens"].as_u64() && usage["autoCompaction"] == true
+            }
+        };
+        require(is_due, Rule::NextIsDue, || format!("{id:?} is due at {usage}: {next}"))?;
         let ended = self.ended.contains_key(&id);
         require(!ended, Rule::NextRuns, || format!("`next` of {} names {id:?}, which has ended", asked.number))?;
         self.answered.insert(id.clone(), (asked.number, asked.sent));
-        self.next.push(id);
+        self.next.push(Named { id, behind_write: by_answer });
         Ok(())
+    }
+
+    /// A turn begins. A recovery that is due starts in one of the first in which nothing runs.
+    pub fn turn_begins(&mut self, is_indexed: bool) {
+        if is_indexed && !self.log_is_out && self.open.is_empty() && self.planning.is_none() {
+            self.reported = self.reported.saturating_sub(1);
+        }
+    }
+
+    /// Whether a failed answer may wait for a decision.
+    pub fn may_decide(&self) -> bool {
+        self.reported > 0
+    }
+
+    /// Pruning or a larger model made room.
+    pub fn relieved(&mut self) {
+        self.relieved = true;
     }
 
     /// `session/status` is answered.
     pub fn listed(&self, result: &Value) -> Verdict {
         let operations = result["operations"].as_array().map(Vec::as_slice).unwrap_or_default();
         let listed: Vec<_> = operations.iter().filter_map(|it| it["operationId"].as_str()).collect();
-        let open: Vec<_> = self.open.iter().map(|open| open.id.as_str()).collect();
+        let wholes = self.open.iter().filter(|open| !open.is_part);
+        let open: Vec<_> = wholes.map(|open| open.id.as_str()).collect();
         require(listed == open, Rule::StatusAnswer, || format!("{listed:?} are listed, and {open:?} run"))
     }
 
     /// The lock is written.
     pub fn recorded(&self, operations: &[Unfinished]) -> Verdict {
-        let missing = self.open.iter().find(|open| operations.iter().all(|it| it.operation_id != open.id));
+        let is = |it: &Unfinished, open: &Open| it.operation_id == open.id && What::of(it) == open.what;
+        let missing = self.open.iter().find(|open| !operations.iter().any(|it| is(it, open)));
         require(missing.is_none(), Rule::StartIsRecorded, || format!("the record forgets {missing:?}"))
     }
 
@@ -328,8 +418,11 @@ impl Operations {
         let Some(id) = &about.operation else { return Ok(()) };
         let allowed = match event {
             // These have rules of their own.
-            Event::CompactionStart { .. } | Event::CompactionEnd { .. } => true,
-            Event::Notice { .. } => ended_last == Some(id) || self.left_behind.contains(id),
+            Event::CompactionStart { .. }
+            | Event::CompactionEnd { .. }
+            | Event::RecoveryStart { .. }
+            | Event::RecoveryEnd { .. } => true,
+            Event::Notice { .. } => ended_last == Some(id) || self.was_left_behind(id),
             _ => false,
         };
         if allowed || self.open.iter().any(|open| open.id == *id) {
@@ -348,31 +441,55 @@ impl Operations {
         requests: &Requests,
     ) -> Result<OperationId, Violation> {
         let Some(id) = about.operation.clone() else { return broken(Rule::StartedOnce, "a start without an id") };
-        let known = self.ended.contains_key(&id) || self.open.iter().any(|open| open.id == id);
-        require(!known, Rule::StartedOnce, || format!("{id:?} starts again"))?;
-        let recorded = running.iter().any(|it| it.operation_id == id);
+        let (what, manual, window) = match *event {
+            Event::CompactionStart { reason, context_window, .. } => {
+                (What::Compaction, reason == Reason::Manual, context_window)
+            }
+            Event::RecoveryStart { .. } => (What::Recovery, false, 0),
+            _ => return broken(Rule::StartedOnce, "a start of nothing"),
+        };
+        let recorded = running.iter().any(|it| it.operation_id == id && What::of(it) == what);
         require(recorded || !self.has_lock, Rule::StartIsRecorded, || {
-            format!("{id:?} starts, and the lock lists {running:?}")
+            format!("{what:?} {id:?} starts, and the lock lists {running:?}")
         })?;
-        let other = self.running();
-        require(other.is_none(), Rule::OneCompaction, || format!("{id:?} starts while {other:?} runs"))?;
-        let Event::CompactionStart { reason, context_window: window, .. } = *event else {
-            return broken(Rule::StartedOnce, "a start of no compaction");
-        };
-        let manual = reason == Reason::Manual;
-        let owner = match self.answered.get(&id) {
-            None if manual => requests.waiting_for_compaction().next().map(|asked| asked.number),
-            _ => None,
-        };
-        let asked = owner.is_some() || self.answered.contains_key(&id) || !manual && requests.wait_for_context();
-        require(asked, Rule::StartWasAsked, || {
-            format!("no answer has introduced {id:?}, and no request waits for it")
-        })?;
+        let around = self.open.last().filter(|_| what == What::Compaction);
+        let is_part =
+            around.is_some_and(|around| around.id == id && around.what == What::Recovery && around.inside.is_none());
+        let mut owner = None;
+        if !is_part {
+            let known = self.ended.contains_key(&id) || self.is_open(&id);
+            require(!known, Rule::StartedOnce, || format!("{what:?} {id:?} starts again"))?;
+            let other = self.running();
+            require(other.is_none(), Rule::OneCompaction, || format!("{id:?} starts while {other:?} runs"))?;
+            owner = match self.answered.get(&id) {
+                None if manual => requests.waiting_for_compaction().next().map(|asked| asked.number),
+                _ => None,
+            };
+            let by_itself = match what {
+                What::Compaction => !manual && (self.relieved || requests.wait_for_context()),
+                What::Recovery => std::mem::take(&mut self.reported) > 0,
+            };
+            let asked = owner.is_some() || self.answered.contains_key(&id) || by_itself;
+            require(asked, Rule::StartWasAsked, || {
+                format!("no answer has introduced {id:?}, and no request waits for it")
+            })?;
+        }
         self.planning.take_if(|it| it.id == id);
         self.owners.extend(owner.map(|owner| (id.clone(), owner)));
-        self.next.retain(|next| *next != id);
-        let (retries, announced) = (Vec::new(), Vec::new());
-        self.open.push(Open { id: id.clone(), window, owner, retries, given: None, announced, usage: None });
+        self.next.retain(|next| next.id != id);
+        let open = Open {
+            id: id.clone(),
+            what,
+            is_part,
+            inside: None,
+            window,
+            owner,
+            retries: Vec::new(),
+            given: None,
+            announced: Vec::new(),
+            usage: None,
+        };
+        self.open.push(open);
         Ok(id)
     }
 
@@ -393,7 +510,7 @@ impl Operations {
 
     fn of(&mut self, about: &About) -> Option<&mut Open> {
         let id = about.operation.as_ref()?;
-        self.open.iter_mut().find(|open| open.id == *id)
+        self.open.iter_mut().rev().find(|open| open.id == *id)
     }
 
     /// A retry starts.
@@ -417,46 +534,61 @@ impl Operations {
     }
 
     /// An end event is sent. Returns its operation.
-    pub fn ends(&mut self, about: &About, event: &Event, file: &File) -> Result<OperationId, Violation> {
-        let (Some(id), Event::CompactionEnd { outcome, result, usage, .. }) = (about.operation.clone(), event) else {
-            return broken(Rule::EndedOnce, "an end without an id");
+    pub fn ends(&mut self, about: &About, event: &Event, file: &File) -> Result<Ended, Violation> {
+        let Some(id) = about.operation.clone() else { return broken(Rule::EndedOnce, "an end without an id") };
+        let (what, outcome) = match event {
+            Event::CompactionEnd { outcome, .. } => (What::Compaction, *outcome),
+            Event::RecoveryEnd { outcome, .. } => (What::Recovery, of_recovery(*outcome)),
+            _ => return broken(Rule::EndedOnce, "an end of nothing"),
         };
-        if self.left_behind.contains(&id) {
-            return self.ends_from_before(id, *outcome);
+        if self.was_left_behind(&id) {
+            return self.ends_from_before(id, what, outcome);
         }
-        let Some(at) = self.open.iter().position(|open| open.id == id) else {
+        let Some(at) = self.open.iter().position(|open| open.id == id && open.what == what) else {
             let before = self.ended.get(&id);
-            return broken(Rule::EndedOnce, format!("{id:?} ends as {outcome:?}, and ended before as {before:?}"));
+            return broken(
+                Rule::EndedOnce,
+                format!("{what:?} {id:?} ends as {outcome:?}, and ended before as {before:?}"),
+            );
         };
         require(at + 1 == self.open.len(), Rule::InnerEndsFirst, || {
-            format!("{id:?} ends before {:?}", self.running())
+            format!("{what:?} {id:?} ends before {:?}", self.running())
         })?;
         let open = self.open.remove(at);
-        self.ended.insert(id.clone(), *outcome);
+        match self.open.last_mut().filter(|_| open.is_part) {
+            Some(around) => around.inside = Some(outcome),
+            None => drop(self.ended.insert(id.clone(), outcome)),
+        }
         require(open.retries.is_empty(), Rule::RetriesEnd, || format!("{id:?} ends before {:?}", open.retries))?;
+        let ended = Ended { id, is_part: open.is_part };
+        let Event::CompactionEnd { result, usage, .. } = event else { return Ok(ended) };
         let written = open.given.as_ref().and_then(|entry| file.newest(entry));
         match (outcome, result) {
             (Outcome::Completed, Some(result)) => self.completed(&open, result, usage, file)?,
-            (Outcome::Completed, None) => return broken(Rule::EndFollowsEntry, format!("{id:?} has no result")),
+            (Outcome::Completed, None) => return broken(Rule::EndFollowsEntry, format!("{:?} has no result", open.id)),
             (Outcome::Cancelled, _) if written.is_some() => {
-                return broken(Rule::CancelledWritesNothing, format!("{id:?} has written {:?}", open.given));
+                return broken(Rule::CancelledWritesNothing, format!("{:?} has written {:?}", open.id, open.given));
             }
             _ => {}
         }
-        Ok(id)
+        Ok(ended)
     }
 
-    fn ends_from_before(&mut self, id: OperationId, outcome: Outcome) -> Result<OperationId, Violation> {
-        require(self.left_behind.last() == Some(&id), Rule::InnerEndsFirst, || {
-            format!("{id:?} ends before those inside of it: {:?}", self.left_behind)
+    fn ends_from_before(&mut self, id: OperationId, what: What, outcome: Outcome) -> Result<Ended, Violation> {
+        let last = self.left_behind.last();
+        require(last == Some(&(id.clone(), what)), Rule::InnerEndsFirst, || {
+            format!("{what:?} {id:?} ends before those inside of it: {:?}", self.left_behind)
         })?;
         require(outcome == Outcome::Failed, Rule::EveryStartEnds, || {
             format!("{id:?} was lost and ends as {outcome:?}")
         })?;
         self.left_behind.pop();
-        self.owed.remove(&id);
-        self.ended.insert(id.clone(), outcome);
-        Ok(id)
+        self.owed.remove(&(id.clone(), what));
+        let is_part = self.was_left_behind(&id);
+        if !is_part {
+            self.ended.insert(id.clone(), outcome);
+        }
+        Ok(Ended { id, is_part })
     }
 
     fn completed(&self, open: &Open, result: &CompactionResult, usage: &Usage, file: &File) -> Verdict {
@@ -505,7 +637,9 @@ impl Operations {
             format!("a job runs for {:?}, which has ended", runs.map(|it| &it.0))
         })?;
         self.stops.retain(|(id, _)| !ended.contains_key(id));
-        require(self.next.is_empty(), Rule::NextRuns, || format!("{:?} never started", self.next))
+        self.relieved = false;
+        let late = self.next.iter().find(|next| !(next.behind_write && self.log_is_out));
+        require(late.is_none(), Rule::NextRuns, || format!("{late:?} never started"))
     }
 
     /// Nothing runs.
@@ -524,5 +658,14 @@ impl Operations {
             })?;
         }
         Ok(())
+    }
+}
+
+/// The outcome of a recovery as that of an operation.
+fn of_recovery(outcome: RecoveryOutcome) -> Outcome {
+    match outcome {
+        RecoveryOutcome::Recovered => Outcome::Completed,
+        RecoveryOutcome::Failed => Outcome::Failed,
+        RecoveryOutcome::Cancelled => Outcome::Cancelled,
     }
 }

@@ -31,6 +31,12 @@ impl Asked {
     pub fn waits_as_context(&self) -> bool {
         self.method == "session/context" && self.params["wait"] == true
     }
+
+    /// Whether it is a request for a context that is refused where it is over the window.
+    pub fn must_fit(&self) -> bool {
+        let format = self.params["format"].as_str().is_some_and(|format| format != "messages");
+        self.method == "session/context" && (self.params["wait"] == true || format)
+    }
 }
 
 /// The requests of a life of a session.

@@ -1,6 +1,6 @@
 //! The status: it flips before events, is sent when it changes, and is followed by `settled` when nothing runs.
 
-use super::{Rule, Verdict, broken, require};
+use super::{Rule, Verdict, broken, operations::Ended, require};
 use crate::{
     ids::OperationId,
     protocol::{
@@ -51,7 +51,12 @@ impl StatusLine {
             // Other ends may come first, with a status of their own.
             (
                 Closing::Ended,
-                Some(Event::CompactionEnd { .. } | Event::RetryEnd { .. } | Event::StatusChanged { .. }),
+                Some(
+                    Event::CompactionEnd { .. }
+                    | Event::RecoveryEnd { .. }
+                    | Event::RetryEnd { .. }
+                    | Event::StatusChanged { .. },
+                ),
             ) => true,
             (Closing::StatusSent, Some(Event::Notice { .. } | Event::Settled { .. })) => true,
             (Closing::Ended, None) => matches!(effect, Effect::Publish(_)),
@@ -110,8 +115,9 @@ impl StatusLine {
     }
 
     /// An end event is sent.
-    pub fn ends(&mut self, id: &OperationId) -> Verdict {
-        let names = self.published.as_ref().is_some_and(|status| status.operation_id.as_ref() == Some(id));
+    pub fn ends(&mut self, Ended { id, is_part }: &Ended) -> Verdict {
+        // The status is that of the whole.
+        let names = !is_part && self.published.as_ref().is_some_and(|status| status.operation_id.as_ref() == Some(id));
         require(!names, Rule::StatusBeforeEnd, || format!("{id:?} ends, and {:?} is published", self.published))?;
         self.ended_last = Some(id.clone());
         if !is_idle(self.sent.as_ref()) && is_idle(self.published.as_ref()) {

@@ -161,7 +161,8 @@ impl Turns {
         let busy = operations.busy();
         // A compaction that was cancelled before its start ends with the turn behind the log's return.
         let ends = operations.log_is_out() || self.before_turn && operations.is_planned();
-        require(held == 0 || busy.is_some() || ends || operations.is_counting(), Rule::HeldContext, || {
+        let decides = operations.is_counting() || operations.may_decide();
+        require(held == 0 || busy.is_some() || ends || decides, Rule::HeldContext, || {
             format!("{held} contexts wait, and nothing runs")
         })?;
         require(!self.lost || busy.is_none(), Rule::LostLogEnds, || format!("{busy:?} goes on without a log"))?;
