@@ -474,6 +474,16 @@ impl Entry {
         self.in_context() && !self.is_from(Role::System)
     }
 
+    /// The base64 texts of its images together, in bytes.
+    #[must_use]
+    pub fn image_bytes(&self) -> usize {
+        match &self.body {
+            Body::Message(body) => body.outline.image_bytes,
+            Body::CustomMessage(custom) => message::image_bytes(custom.content.as_slice()),
+            _ => 0,
+        }
+    }
+
     /// Its size in tokens. With `Tiktoken` the first call counts, which may take a while.
     #[must_use]
     pub fn tokens(&self, estimator: Estimator) -> u32 {

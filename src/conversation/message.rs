@@ -264,6 +264,13 @@ pub fn text_of(blocks: &[Block]) -> String {
     texts.join("\n")
 }
 
+/// The base64 texts of all images together, in bytes.
+#[must_use]
+pub fn image_bytes(blocks: &[Block]) -> usize {
+    let of = |block: &Block| if let Block::Image(image) = block { image.wire_bytes } else { 0 };
+    blocks.iter().map(of).sum()
+}
+
 /// The path and the text of a JSON error. serde names a missing field in its text and not in its path.
 pub(crate) fn place_and_problem(error: &serde_path_to_error::Error<serde_json::Error>) -> (String, String) {
     let problem = without_position(&error.inner().to_string());

@@ -71,6 +71,8 @@ pub struct Outline {
     pub model: Option<ModelRef>,
     /// Its size as the peers estimate it, in UTF-16 code units.
     pub chars: usize,
+    /// The base64 texts of its images together, in bytes.
+    pub image_bytes: usize,
 }
 
 impl Outline {
@@ -89,6 +91,7 @@ impl Outline {
             invalid_usage: false,
             model: None,
             chars: 0,
+            image_bytes: 0,
         }
     }
 
@@ -120,6 +123,7 @@ impl Outline {
             empty: message.blocks().is_empty(),
             silent: message.blocks().iter().all(silent),
             chars: message.chars(),
+            image_bytes: super::image_bytes(message.blocks()),
             ..Self::blank(role)
         };
         match message {
@@ -367,7 +371,7 @@ impl Outline {
                 chars
             }
             "image" => {
-                block.data?;
+                self.image_bytes += block.data?.bytes;
                 tokens::IMAGE_CHARS
             }
             other => other.len() + block.text.map_or(0, |text| text.bytes),
