@@ -1162,6 +1162,8 @@ export type WhyNothing =
   | "already_compacted"
   /** Every message is within the part that is kept. */
   | "too_short"
+  /** The context would not be smaller. */
+  | "would_not_shrink"
   /** An agent asked below half of the threshold. */
   | "below_half_threshold";
 

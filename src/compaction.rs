@@ -4,6 +4,7 @@ pub mod calibrations;
 pub mod decide;
 pub mod draft;
 pub mod gauge;
+pub mod images;
 pub mod ladder;
 pub mod meter;
 pub mod plan;

@@ -92,6 +92,10 @@ pub fn reasoning(settings: &Settings, model: &ModelRef) -> Option<bool> {
     set.or_else(|| known::known(&model.provider, &model.id).map(|model| model.reasoning))
 }
 
+/// Room of the smallest compacted context beside system prompt, tools and pins, in tokens: the frames, a ledger of 500 and
+/// the newest message of the user, clipped, times the safe factor of estimates.
+const LEAST_ROOM: u64 = 800;
+
 /// The parts of a window, in tokens. `of` keeps them in proportion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
@@ -141,10 +145,22 @@ impl Budget {
         self.system + self.tools
     }
 
-    /// Whether system prompt and tools alone are over the threshold, so that no compaction can help.
+    /// The budget with a threshold that a compaction can meet: its own, else the one that no setting names, else the largest
+    /// one. None where system prompt, tools and pins leave no room for a conversation, so that no compaction can help.
     #[must_use]
-    pub fn hopeless(&self) -> bool {
-        self.overhead() >= self.threshold
+    pub fn attainable(self) -> Option<Self> {
+        let fifteen_percent = self.window * 15 / 100;
+        let thresholds =
+            [self.threshold, self.window - self.reserve.max(fifteen_percent), self.window - fifteen_percent];
+        let least = self.overhead().saturating_add(self.pins).saturating_add(LEAST_ROOM);
+        let threshold = thresholds.into_iter().find(|threshold| least <= *threshold)?;
+        Some(Self { threshold, ..self })
+    }
+
+    /// The largest context that leaves room for an answer.
+    #[must_use]
+    pub fn usable(&self) -> u64 {
+        self.window - self.reserve.min(self.window * 15 / 100)
     }
 
     /// The target of a compaction: 80 % of the threshold, so that the next one is not due at once.
@@ -185,7 +201,25 @@ mod tests {
     fn a_small_window_keeps_a_threshold_that_can_be_met() {
         assert_eq!(threshold(16_384, 0), 8_192, "the peers come to 0 here and compact for ever");
         assert_eq!(threshold(16_384, 9_000), 13_927, "the reserve gives way");
-        assert!(Budget::of(16_384, &CompactionSettings::default(), 10_000, 5_000).hopeless());
+        assert_eq!(Budget::of(16_384, &CompactionSettings::default(), 10_000, 5_000).attainable(), None);
+    }
+
+    #[test]
+    fn a_threshold_that_cannot_be_met_gives_way_to_one_that_can() {
+        let attainable = |window, threshold_tokens, overhead, pins| {
+            let settings = CompactionSettings { threshold_tokens, ..Default::default() };
+            let budget = Budget::of(window, &settings, overhead, 0).with_pins(pins);
+            budget.attainable().map(|budget| budget.threshold)
+        };
+        assert_eq!(attainable(200_000, 50_000, 10_000, 0), Some(50_000));
+        assert_eq!(attainable(200_000, 1, 0, 0), Some(170_000));
+        assert_eq!(attainable(200_000, 10_799, 10_000, 0), Some(170_000));
+        assert_eq!(attainable(200_000, 10_800, 10_000, 0), Some(10_800));
+        assert_eq!(attainable(200_000, 10_800, 10_000, 1), Some(170_000), "pins stay, too");
+        assert_eq!(attainable(4_000, -1, 1_500, 0), Some(3_400), "the reserve gives way");
+        assert_eq!(attainable(200_000, -1, 190_000, 0), None, "95 % of the window");
+        assert_eq!(attainable(100, -1, 0, 0), None);
+        assert_eq!(attainable(2_000_000, -1, 1_690_000, 0), Some(1_700_000));
     }
 
     #[test]

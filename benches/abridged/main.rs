@@ -278,6 +278,7 @@ fn demand(keep: u64) -> Demand {
         budget: Budget::of(200_000, &CompactionSettings::default(), 0, 0),
         tokens_before: 0,
         may_stay: u64::MAX,
+        insists: true,
     }
 }
 

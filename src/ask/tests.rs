@@ -481,7 +481,7 @@ fn a_quota_limits_requests_and_their_retries_together() {
     world.ask(&request).expect("an answer");
     let failed = world.ask(&request).expect_err("a failure");
     assert!(failed.to_string().contains("3 were sent"), "{failed}");
-    assert_eq!((world.requests().len(), failed.next), (3, Next::OtherModel), "the fourth one is not sent");
+    assert_eq!((world.requests().len(), failed.next), (3, Next::Enough), "the fourth one is not sent");
     quota.add(1);
     let world = World::new([answers("hi")]);
     world.ask(&request).expect("one more may be sent");

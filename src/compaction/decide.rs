@@ -3,9 +3,13 @@
 //! The decision is a function of facts. The session asks it after each append, and `session/usage` shows the same answer
 //! as a sentence.
 
-use super::gauge::Fullness;
-use crate::{conversation::path::Path, models::Budget, settings::Switch};
-use std::fmt;
+use super::{gauge::Fullness, images, plan};
+use crate::{
+    conversation::{entry::Entry, path::Path},
+    models::Budget,
+    settings::Switch,
+};
+use std::{fmt, sync::Arc};
 
 /// The facts of a decision.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +28,48 @@ pub struct Facts {
     pub mid_turn: bool,
     /// An automatic compaction that did not complete.
     pub rest: Option<Rest>,
+    /// Whether there is anything that a summary could stand for.
+    pub matter: Matter,
+    /// The images of the context.
+    pub images: Images,
+}
+
+/// The entries that a compaction could summarize.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Matter {
+    /// There are some.
+    Some,
+    /// All entries are pinned, or are the message of the user that waits for its answer.
+    None,
+}
+
+impl Matter {
+    /// The matter on a path.
+    #[must_use]
+    pub fn on(path: &Path) -> Self {
+        let kept = &path[path.first_kept()..];
+        let request = plan::unanswered(kept).unwrap_or(kept.len());
+        let pinned = |entry: &Entry| path.pins().iter().any(|pin| pin.entry == entry.id);
+        let counts = |entry: &Arc<Entry>| entry.is_conversation() && !pinned(entry);
+        if kept[..request].iter().any(counts) { Self::Some } else { Self::None }
+    }
+}
+
+/// The images of a context, as base64, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Images {
+    /// All of them.
+    pub bytes: usize,
+    /// Those that are pinned, which stay.
+    pub pinned: usize,
+}
+
+impl Images {
+    /// Whether they are over their budget, and some of them can leave.
+    #[must_use]
+    fn are_too_large(self) -> bool {
+        self.bytes > images::BUDGET && self.bytes > self.pinned
+    }
 }
 
 /// Whether automatic compaction is on.
@@ -92,7 +138,7 @@ impl Rest {
     }
 }
 
-/// A reason of a decision. Only `Due` compacts.
+/// A reason of a decision. `Due` compacts, and `Images` removes old images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// The context is over the threshold.
@@ -103,8 +149,17 @@ pub enum Why {
     Off(Automatic),
     /// A compaction was undone on this path.
     Undone,
-    /// System prompt and tools alone reach the threshold.
+    /// The images of the context are over their budget.
+    Images,
+    /// System prompt, tools and pins leave no room for a conversation.
     Overhead,
+    /// The context is over a threshold that no compaction can meet, and not over the one that stands in.
+    Unattainable {
+        /// The one that stands in, in tokens.
+        instead: u64,
+    },
+    /// There is nothing to summarize before the newest message of the user, and the context fits the window.
+    TooShort,
     /// Calls of the newest answer have no result yet.
     CallsOpen,
     /// The turn goes on, and `compaction.midTurn` is false.
@@ -125,11 +180,19 @@ pub struct Decision {
 #[must_use]
 pub fn at_threshold(facts: Facts) -> Decision {
     let Facts { context_tokens, budget, automatic, turn, .. } = facts;
+    let too_large = facts.images.are_too_large();
+    let attainable = budget.attainable().map(|budget| budget.threshold);
     let why = match () {
-        () if context_tokens <= budget.threshold => Why::Below,
+        () if context_tokens <= budget.threshold && !too_large => Why::Below,
         () if automatic != Automatic::On => Why::Off(automatic),
+        () if too_large && turn == Turn::CallsOpen => Why::CallsOpen,
+        () if too_large => Why::Images,
         () if facts.undone => Why::Undone,
-        () if budget.hopeless() => Why::Overhead,
+        () if attainable.is_none() => Why::Overhead,
+        () if attainable.is_some_and(|instead| context_tokens <= instead) && attainable != Some(budget.threshold) => {
+            Why::Unattainable { instead: attainable.unwrap_or_default() }
+        }
+        () if facts.matter == Matter::None && context_tokens < budget.window => Why::TooShort,
         () if turn == Turn::CallsOpen => Why::CallsOpen,
         () if turn == Turn::Between && !facts.mid_turn => Why::MidTurn,
         () if facts.rest.is_some_and(|rest| rest.holds(context_tokens, budget.threshold)) => Why::Resting,
@@ -139,10 +202,16 @@ pub fn at_threshold(facts: Facts) -> Decision {
 }
 
 impl Decision {
+    /// Whether it is about the bytes of images, and not about tokens.
+    #[must_use]
+    pub fn is_about_images(&self) -> bool {
+        self.facts.images.are_too_large() && self.facts.context_tokens <= self.facts.budget.threshold
+    }
+
     /// Whether the context is compacted now.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        self.why == Why::Due
+        matches!(self.why, Why::Due | Why::Images)
     }
 }
 
@@ -158,9 +227,18 @@ impl fmt::Display for Decision {
                 "The context has {tokens} tokens, {room} below the threshold of {threshold}; nothing to do."
             );
         }
-        write!(f, "The context has {tokens} tokens, over the threshold of {threshold}")?;
+        match self.facts.images {
+            images if images.are_too_large() => write!(
+                f,
+                "The images of the context have {} bytes, over the budget of {}",
+                images.bytes,
+                images::BUDGET
+            )?,
+            _ => write!(f, "The context has {tokens} tokens, over the threshold of {threshold}")?,
+        }
         match self.why {
             Why::Due | Why::Below => write!(f, "; a compaction is due."),
+            Why::Images => write!(f, "; old ones are due to leave."),
             Why::Off(Automatic::StrategyOff) => write!(
                 f,
                 ", but automatic compaction is off: compaction.strategy is \"off\"; session/compact works all the same."
@@ -176,10 +254,26 @@ impl fmt::Display for Decision {
                 f,
                 ", but a compaction was undone here; automatic compaction goes on after a manual session/compact."
             ),
-            Why::Overhead => write!(
+            Why::Overhead if budget.overhead() >= threshold => write!(
                 f,
                 ", but system prompt and tools alone take {}; no compaction can help. Use a larger model or fewer tools.",
                 budget.overhead()
+            ),
+            Why::Overhead => write!(
+                f,
+                ", but system prompt, tools and pins take {} of a window of {}, which leaves no room for a conversation; \
+                 no compaction is due, because none can help. Use a larger model or fewer tools.",
+                budget.overhead() + budget.pins,
+                budget.window
+            ),
+            Why::Unattainable { instead } => write!(
+                f,
+                ", which no compaction can meet: system prompt, tools, pins, a summary and the newest message take more. \
+                 A compaction is due over {instead}; raise compaction.thresholdTokens or compaction.thresholdPercent."
+            ),
+            Why::TooShort => write!(
+                f,
+                ", but nothing before the newest message can be summarized; a compaction is due after its answer."
             ),
             Why::CallsOpen => {
                 write!(f, ", but tool calls have no result yet; a compaction is due when the last result is appended.")
@@ -201,8 +295,8 @@ impl Fullness {
     /// The facts of a decision for this path.
     #[must_use]
     pub fn facts(&self, path: &Path, rest: Option<Rest>) -> Facts {
-        // Below the threshold nothing else decides.
-        let over = self.context_tokens > self.budget.threshold;
+        // Below the threshold nothing else decides, and the path is not searched.
+        let over = self.context_tokens > self.budget.threshold || self.image_bytes > images::BUDGET;
         Facts {
             context_tokens: self.context_tokens,
             budget: self.budget,
@@ -211,6 +305,11 @@ impl Fullness {
             turn: if over { Turn::at_leaf(path) } else { Turn::Whole },
             mid_turn: self.compaction.mid_turn,
             rest,
+            matter: if over { Matter::on(path) } else { Matter::Some },
+            images: match self.image_bytes {
+                bytes if bytes > images::BUDGET => Images { bytes, pinned: images::pinned_bytes(path) },
+                bytes => Images { bytes, pinned: 0 },
+            },
         }
     }
 }
@@ -218,9 +317,8 @@ impl Fullness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{conversation::entry::Entry, settings::CompactionSettings};
+    use crate::settings::CompactionSettings;
     use serde_json::{Value, json};
-    use std::sync::Arc;
 
     fn facts(context_tokens: u64) -> Facts {
         Facts {
@@ -231,12 +329,18 @@ mod tests {
             turn: Turn::Whole,
             mid_turn: true,
             rest: None,
+            matter: Matter::Some,
+            images: Images::default(),
         }
     }
 
     #[test]
     fn each_reason_has_its_facts_and_its_sentence() {
         let large = Budget::of(200_000, &CompactionSettings::default(), 198_000, 0);
+        let thresholds = CompactionSettings { threshold_tokens: 1, ..CompactionSettings::default() };
+        let one = Budget::of(200_000, &thresholds, 0, 0);
+        let tiny = Budget::of(900, &CompactionSettings::default(), 300, 0);
+        let heavy = Images { bytes: 15_000_001, pinned: 0 };
         let over = facts(170_001);
         for (facts, why, says) in [
             (facts(170_000), Why::Below, "0 below the threshold of 170000; nothing to do."),
@@ -253,7 +357,31 @@ mod tests {
             ),
             (Facts { automatic: Automatic::ReadOnly, ..over }, Why::Off(Automatic::ReadOnly), "readOnly: true"),
             (Facts { undone: true, ..over }, Why::Undone, "was undone here"),
-            (Facts { budget: large, ..facts(199_000) }, Why::Overhead, "system prompt and tools alone take 198000"),
+            (
+                Facts { budget: large, ..facts(199_000) },
+                Why::Overhead,
+                "system prompt and tools alone take 198000; no compaction can help",
+            ),
+            (
+                Facts { budget: tiny, ..facts(900) },
+                Why::Overhead,
+                "system prompt, tools and pins take 300 of a window of 900, which leaves no room for a conversation",
+            ),
+            (Facts { budget: one, ..facts(170_000) }, Why::Unattainable { instead: 170_000 }, "due over 170000"),
+            (Facts { budget: one, ..over }, Why::Due, "over the threshold of 1; a compaction is due"),
+            (Facts { matter: Matter::None, ..over }, Why::TooShort, "nothing before the newest message"),
+            (Facts { matter: Matter::None, ..facts(199_999) }, Why::TooShort, "due after its answer"),
+            (Facts { matter: Matter::None, ..facts(200_000) }, Why::Due, "is due"),
+            (Facts { images: heavy, ..facts(500) }, Why::Images, "have 15000001 bytes, over the budget of 15000000"),
+            (Facts { images: heavy, undone: true, mid_turn: false, ..over }, Why::Images, "due to leave"),
+            (Facts { images: heavy, turn: Turn::CallsOpen, ..facts(500) }, Why::CallsOpen, "tool calls have no result"),
+            (
+                Facts { images: heavy, automatic: Automatic::Disabled, ..facts(500) },
+                Why::Off(Automatic::Disabled),
+                "over the budget of 15000000, but automatic compaction is off",
+            ),
+            (Facts { images: Images { pinned: 15_000_001, ..heavy }, ..facts(500) }, Why::Below, "nothing to do"),
+            (Facts { images: Images { bytes: 15_000_000, pinned: 0 }, ..facts(500) }, Why::Below, "nothing to do"),
             (Facts { turn: Turn::CallsOpen, ..over }, Why::CallsOpen, "tool calls have no result yet"),
             (Facts { turn: Turn::Between, mid_turn: false, ..over }, Why::MidTurn, "compaction.midTurn is false"),
             (Facts { turn: Turn::Between, ..over }, Why::Due, "is due"),
@@ -269,7 +397,7 @@ mod tests {
             let decision = at_threshold(facts);
             assert_eq!(decision.why, why);
             assert!(decision.to_string().contains(says), "{decision}");
-            assert_eq!(decision.is_due(), why == Why::Due);
+            assert_eq!(decision.is_due(), matches!(why, Why::Due | Why::Images));
         }
     }
 

@@ -1,6 +1,6 @@
 //! A draft: everything that a compaction would write, measured before it is written.
 
-use super::plan::Plan;
+use super::{images, plan::Plan};
 use crate::{
     conversation::{
         context::{self, Context},
@@ -30,20 +30,23 @@ pub struct Draft {
     pub edits: Vec<ContextEdit>,
     /// Size of the resulting context with the overhead, in tokens.
     pub tokens_after: u64,
+    /// Size of its images, in bytes.
+    pub image_bytes: usize,
 }
 
 impl Draft {
     /// A draft of an extracted summary.
     #[must_use]
     pub fn extracted(plan: Plan, summary: Summary, edits: Vec<ContextEdit>) -> Self {
-        Self { plan, summary, made: Made::default(), edits, tokens_after: 0 }.measure()
+        Self { plan, summary, made: Made::default(), edits, tokens_after: 0, image_bytes: 0 }.measure()
     }
 
     fn measure(self) -> Self {
         let mut draft = self;
         let demand = draft.plan.demand;
-        draft.tokens_after =
-            demand.budget.overhead() + demand.scale.size(draft.context().tokens(demand.scale.estimator()));
+        let context = draft.context();
+        draft.tokens_after = demand.budget.overhead() + demand.scale.size(context.tokens(demand.scale.estimator()));
+        draft.image_bytes = images::bytes(&context);
         draft
     }
 
@@ -61,7 +64,8 @@ impl Draft {
         let short = short.unwrap_or_else(|| self.summary.short.clone());
         let files = self.summary.files.clone();
         let (plan, edits, before) = (self.plan.clone(), self.edits.clone(), made.clone());
-        let with = Self { plan, summary: Summary { text, short, files }, made, edits, tokens_after: 0 }.measure();
+        let summary = Summary { text, short, files };
+        let with = Self { made, ..Self::extracted(plan, summary, edits) };
         if with.tokens_after <= goal {
             return with;
         }
@@ -167,8 +171,15 @@ mod tests {
         let line = json!({"type": "message", "id": "a", "message": {"role": "user", "content": "Fix the parser."}});
         path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
         let scale = Scale::expected(Estimator::Chars, None);
-        let demand =
-            Demand { keep: 0, explicit: true, scale, budget: budget(1_000), tokens_before: 0, may_stay: u64::MAX };
+        let demand = Demand {
+            keep: 0,
+            explicit: true,
+            scale,
+            budget: budget(1_000),
+            tokens_before: 0,
+            may_stay: u64::MAX,
+            insists: true,
+        };
         let plan = plan::plan(path.clone(), demand, Arc::default()).expect("a plan");
         let summary = Summary { text: "A summary.".into(), short: String::new(), files: Default::default() };
         let draft = Draft::extracted(plan, summary, Vec::new());

@@ -35,6 +35,8 @@ pub struct Fullness {
     pub source: Source,
     /// Size of the summary in it, in tokens.
     pub summary_tokens: u64,
+    /// Size of its images, in bytes.
+    pub image_bytes: usize,
     /// The parts of the window, with the sizes of system prompt and tools.
     pub budget: Budget,
     /// Source of the window.
@@ -101,6 +103,7 @@ impl Gauge<'_> {
             context_tokens,
             source,
             summary_tokens: size(meter.summary()),
+            image_bytes: meter.image_bytes(),
             budget,
             window_source: window.source,
             scale,
@@ -117,7 +120,7 @@ impl Fullness {
     pub fn bounded(self, bound: u64) -> Self {
         let Budget { window, system, tools, pins, .. } = self.budget;
         let mut budget = Budget::of(window.min(bound), &self.compaction, system, tools).with_pins(pins);
-        if budget.hopeless() {
+        if budget.overhead() >= budget.threshold {
             budget.threshold = budget.threshold.max((budget.overhead() + budget.window) / 2);
         }
         Self { budget, ..self }

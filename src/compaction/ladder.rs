@@ -1,27 +1,33 @@
 //! The ladder: a draft that does not fit is made smaller, rung by rung, until it fits.
 //!
 //! Every rung makes another draft from the cut, the summary and the edits of the draft before. A draft that is not smaller
-//! is skipped. The last rung keeps only the newest user message and a short ledger, so a session cannot be compacted only
-//! if system prompt and tools alone leave no room.
+//! is skipped. The last rungs keep a short ledger and the entries that stay in any case: the newest user message, and calls
+//! that wait for their results. These lose their middle. A session cannot be compacted only if system prompt, tools and pins
+//! alone leave no room.
 
 use super::{
     draft::{Draft, goal},
-    plan::Plan,
+    images,
+    plan::{self, Plan},
     prune,
 };
 use crate::{
     conversation::{
-        entry::{Body, ContextEdit, Entry},
-        message::{Block, Message, ToolResult},
+        context::{self, ContextMessage, Part},
+        entry::{Body, ContextEdit, Entry, Replacement},
+        message::{self, outline::Role},
     },
     ids::EntryId,
     models::Budget,
     settings::{PruneSettings, Settings},
-    summary::extractive::{self, Summary},
+    summary::{
+        extractive::{self, Summary},
+        files::FileLists,
+    },
     text,
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// The parts of a context that is too large although nothing of it can be made smaller, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +49,10 @@ pub struct Floor {
 pub enum NoDraft {
     /// The work was cancelled.
     Cancelled,
-    /// Not even the last rung is under the threshold.
+    /// Not even the last rung fits the window.
     TooLarge(Floor),
+    /// The last rung is not smaller than the context.
+    WouldNotShrink,
 }
 
 /// Size of the ledger of the last rung, in tokens.
@@ -56,8 +64,17 @@ const OVERSIZED: u64 = 2_000;
 /// Characters that stay of an oversized result, beginning and end together: about half of that size.
 const ELIDED_CHARS: usize = 4_000;
 
-/// Number of images that stay: the newest.
+/// Least characters that stay of an entry that is never summarized.
+const LEAST_CHARS: usize = 160;
+
+/// Characters of a token of prose, at most.
+const MOST_CHARS_OF_A_TOKEN: usize = 8;
+
+/// Number of messages whose images stay: the newest.
 const KEPT_IMAGES: usize = 1;
+
+/// The least summary that is worth a compaction, in tokens: a heading and a line of fifteen words.
+const LEAST_SUMMARY: usize = 30;
 
 /// Makes the draft of a plan without a model: an extracted summary, and as much of the kept part as fits. `instructions`
 /// are the topics that a person wants to be kept above all. `stop` tells whether the work is cancelled.
@@ -76,25 +93,42 @@ pub fn extracted(
         extractive::summarize(&extractive::Request { span, instructions, cap, settings, cleaner, scale, stop })
     };
     let draft = climb(plan, &settings.prune, &summarize);
-    if stop() {
-        return Err(NoDraft::Cancelled);
-    }
-    draft.map_err(NoDraft::TooLarge)
+    if stop() { Err(NoDraft::Cancelled) } else { draft }
+}
+
+/// Whether a draft of this plan may be smaller than the context. A context that has to become smaller is measured by its
+/// draft alone.
+#[must_use]
+pub fn may_shrink(plan: &Plan) -> bool {
+    let text = "word ".repeat(LEAST_SUMMARY);
+    let smallest = Draft::extracted(
+        plan.clone(),
+        Summary { text, short: String::new(), files: FileLists::default() },
+        carried_edits(plan),
+    );
+    plan.demand.insists || smallest.tokens_after > goal(plan) || smallest.tokens_after < size_before(plan)
+}
+
+/// Size of the context before a plan, in tokens. A report that is below the estimate is one of another context, or nonsense.
+fn size_before(plan: &Plan) -> u64 {
+    let (scale, budget) = (plan.demand.scale, plan.demand.budget);
+    let estimated = context::build(plan.path(), &plan.prompts).tokens(scale.estimator());
+    plan.demand.tokens_before.max(budget.overhead() + scale.size(estimated))
 }
 
 /// Finds the first draft that fits. `summarize` gives the summary of a plan within a number of tokens.
 ///
 /// # Errors
-/// When not even the last rung is under the threshold.
-pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -> Summary) -> Result<Draft, Floor> {
-    let budget = plan.demand.budget;
-    let goal = goal(&plan);
+/// When not even the last rung fits, or the draft is not smaller than the context.
+pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -> Summary) -> Result<Draft, NoDraft> {
+    let (goal, before) = (goal(&plan), size_before(&plan));
     let cap = summary_cap(&plan);
     let mut ladder = Ladder { best: Draft::extracted(plan.clone(), summarize(&plan, cap), carried_edits(&plan)), goal };
 
+    ladder.lose_image_bytes();
     ladder.try_rung(|draft| with_edits(draft, &prune_edits(draft, prune)));
     ladder.try_rung(|draft| with_edits(draft, &elide_edits(draft)));
-    ladder.try_rung(|draft| with_edits(draft, &image_edits(draft)));
+    ladder.try_rung(|draft| with_edits(draft, &image_edits(draft, KEPT_IMAGES)));
     // The next rungs halve the tail.
     let mut keep = ladder.best.plan.kept_tokens();
     let mut tried = ladder.best.plan.clone();
@@ -112,19 +146,23 @@ pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -
             Draft::extracted(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
         });
     }
-    // The last rung keeps the newest user message and a short ledger.
+    // The next rung keeps a short ledger, and the entries that stay in any case.
     ladder.try_rung(|draft| {
         let plan = draft.plan.keeping(0);
         let summary = summarize(&plan, SHORTEST_SUMMARY);
         Draft::extracted(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
     });
-    let Draft { tokens_after, .. } = ladder.best;
-    if tokens_after > budget.threshold.max(goal) {
-        let Budget { system, tools, pins, window, .. } = budget;
-        let latest_turn = tokens_after.saturating_sub(budget.overhead() + pins);
-        return Err(Floor { system, tools, pins, latest_turn, window });
+    // The last rungs cut these entries. Another compaction is better than a request without its middle.
+    let threshold = ladder.best.plan.demand.budget.threshold;
+    ladder.goal = ladder.goal.max(threshold * 9 / 10);
+    let mut chars = longest_kept(&ladder.best).min(threshold as usize * MOST_CHARS_OF_A_TOKEN);
+    while chars > LEAST_CHARS && !ladder.fits() {
+        chars = (chars * 2 / 3).max(LEAST_CHARS);
+        ladder.try_rung(|draft| with_edits(draft, &clip_edits(draft, chars)));
     }
-    Ok(ladder.best)
+    ladder.try_rung(|draft| with_edits(draft, &image_edits(draft, 0)));
+    ladder.try_rung(|draft| with_edits(draft, &prune_all(draft)));
+    ladder.accepted(before)
 }
 
 /// Limit of a summary, in tokens: the budget's cap, and less than the part that it replaces.
@@ -152,6 +190,37 @@ impl Ladder {
         let draft = make(&self.best);
         if draft.tokens_after < self.best.tokens_after {
             self.best = draft;
+        }
+    }
+
+    /// Removes old images until their bytes are within the budget.
+    fn lose_image_bytes(&mut self) {
+        if self.best.image_bytes <= images::BUDGET {
+            return;
+        }
+        let edits = images::within(&self.best.context(), images::TARGET, &|entry| !is_pinned(&self.best, entry));
+        let draft = with_edits(&self.best, &edits);
+        if draft.image_bytes < self.best.image_bytes {
+            self.best = draft;
+        }
+    }
+
+    /// The draft in hand, if it is worth writing over a context of the size `before`.
+    fn accepted(self, before: u64) -> Result<Draft, NoDraft> {
+        let Draft { tokens_after: after, plan, .. } = &self.best;
+        let budget = plan.demand.budget;
+        let shrinks = after < &before || plan.demand.insists;
+        // Over the threshold a compaction would be due again after a smaller change.
+        let much = *after <= before - before / 20;
+        match () {
+            () if *after <= budget.threshold.max(self.goal) && shrinks => Ok(self.best),
+            () if *after <= budget.usable() && much => Ok(self.best),
+            () if before < budget.window => Err(NoDraft::WouldNotShrink),
+            () => {
+                let Budget { system, tools, pins, window, .. } = budget;
+                let latest_turn = after.saturating_sub(budget.overhead() + pins);
+                Err(NoDraft::TooLarge(Floor { system, tools, pins, latest_turn, window }))
+            }
         }
     }
 }
@@ -185,47 +254,97 @@ fn edits_of_kept(plan: &Plan, edits: &[ContextEdit]) -> Vec<ContextEdit> {
     edits.iter().filter(|edit| plan.kept().iter().any(|entry| entry.id == edit.target_id)).cloned().collect()
 }
 
-/// The kept tool results that are not pinned, newest first.
-fn results(draft: &Draft) -> impl Iterator<Item = (&Arc<Entry>, &ToolResult)> {
-    prune::results(draft.plan.kept()).filter(|(entry, _)| !draft.plan.is_pinned(entry))
+fn is_pinned(draft: &Draft, entry: &EntryId) -> bool {
+    draft.plan.path().pins().iter().any(|pin| pin.entry == *entry)
 }
 
 /// Edits that cut the results before the protected newest ones, if the gain is large enough.
 fn prune_edits(draft: &Draft, settings: &PruneSettings) -> Vec<ContextEdit> {
     let estimator = draft.plan.demand.scale.estimator();
-    let already = |entry: &Entry| draft.edits.iter().any(|edit| edit.target_id == entry.id);
-    let may = |entry: &Entry| !draft.plan.is_pinned(entry) && !already(entry);
+    let edited = edited(draft);
+    let may = |entry: &Entry| !draft.plan.is_pinned(entry) && !edited.contains(&entry.id);
     prune::prune(draft.plan.kept(), settings, estimator, &may).edits
+}
+
+/// Edits that replace every kept result with the notice of a pruning.
+fn prune_all(draft: &Draft) -> Vec<ContextEdit> {
+    let all = PruneSettings { protect_tokens: 0, minimum_savings: 0, protected_tools: Vec::new() };
+    let may = |entry: &Entry| !draft.plan.is_pinned(entry);
+    prune::prune(draft.plan.kept(), &all, draft.plan.demand.scale.estimator(), &may).edits
+}
+
+/// The entries whose content an edit replaces.
+fn edited(draft: &Draft) -> HashSet<EntryId> {
+    let on_path = draft.plan.path().iter().filter_map(|entry| match &entry.body {
+        Body::ContextEdit(edit) => Some(edit.target_id.clone()),
+        _ => None,
+    });
+    on_path.chain(draft.edits.iter().map(|edit| edit.target_id.clone())).collect()
+}
+
+/// The messages of these roles in the context of a draft that are entries and not pinned, as they stand there.
+fn shown(draft: &Draft, roles: &[Role]) -> Vec<(EntryId, ContextMessage)> {
+    let of = |message: ContextMessage| {
+        let entry = message.entry.clone().filter(|_| message.part == Part::Message)?;
+        let counts = roles.contains(&message.outline().role) && !is_pinned(draft, &entry);
+        counts.then_some((entry, message))
+    };
+    let kept: HashSet<&EntryId> = draft.plan.kept().iter().map(|entry| &entry.id).collect();
+    let context = draft.context();
+    context.messages().iter().cloned().filter_map(of).filter(|(entry, _)| kept.contains(entry)).collect()
 }
 
 /// Edits that remove the middle of oversized results.
 fn elide_edits(draft: &Draft) -> Vec<ContextEdit> {
-    let mut edits = Vec::new();
-    for (entry, result) in results(draft) {
-        let tokens = u64::from(entry.tokens(draft.plan.demand.scale.estimator()));
-        let pruned = draft.edits.iter().any(|edit| edit.target_id == entry.id);
-        if tokens <= OVERSIZED || pruned {
-            continue;
-        }
-        let whole = crate::conversation::message::text_of(&result.content);
-        let gap = format!("\n[… most of these {tokens} tokens were left out; entry {} has all of it …]\n", entry.id);
-        edits.push(prune::edit(entry, text::clip_middle(&whole, ELIDED_CHARS, &gap).into()));
-    }
-    edits
+    let estimator = draft.plan.demand.scale.estimator();
+    let oversized = |message: &ContextMessage| u64::from(message.tokens(estimator)) > OVERSIZED;
+    let results = shown(draft, &[Role::ToolResult]).into_iter().filter(|(_, message)| oversized(message));
+    results.map(|(entry, message)| clipped(draft, entry, &message, ELIDED_CHARS)).collect()
 }
 
-/// Edits that replace all images but the newest with a notice.
-fn image_edits(draft: &Draft) -> Vec<ContextEdit> {
-    let has_image = |message: &Message| message.blocks().iter().any(|block| matches!(block, Block::Image(_)));
-    let shows = |entry: &&Arc<Entry>| entry.message().is_some_and(has_image) && !draft.plan.is_pinned(entry);
-    let with_images = draft.plan.kept().iter().rev().filter(shows);
-    let without = |entry: &Arc<Entry>| -> Option<Value> {
-        let message = crate::conversation::message::value(entry.message_json()?)?;
-        let blocks = message["content"].as_array()?.iter().map(|block| match block["type"].as_str() {
-            Some("image") => json!({ "type": "text", "text": format!("[Image left out; entry {} has it]", entry.id) }),
-            _ => block.clone(),
-        });
-        Some(blocks.collect())
-    };
-    with_images.skip(KEPT_IMAGES).filter_map(|entry| Some(prune::edit(entry, without(entry)?))).collect()
+/// Edits that cut the entries which stay in any case to `chars` characters: results of calls that are open, and a message of
+/// the user that waits for its answer.
+fn clip_edits(draft: &Draft, chars: usize) -> Vec<ContextEdit> {
+    let kept = draft.plan.kept();
+    let request = plan::unanswered(kept).map(|place| &kept[place].id);
+    let messages = shown(draft, &[Role::ToolResult, Role::User]).into_iter();
+    let stay = messages.filter(|(entry, message)| message.outline().role == Role::ToolResult || Some(entry) == request);
+    let long = stay.filter(|(_, message)| longer(message, chars));
+    long.map(|(entry, message)| clipped(draft, entry, &message, chars)).collect()
+}
+
+/// Whether the texts of a message have more than `chars` characters.
+fn longer(message: &ContextMessage, chars: usize) -> bool {
+    message.message().text().chars().nth(chars).is_some()
+}
+
+/// The length of the longest entry that stays in any case, in characters.
+fn longest_kept(draft: &Draft) -> usize {
+    let messages = shown(draft, &[Role::ToolResult, Role::User]);
+    messages.iter().map(|(_, message)| message.message().text().len()).max().unwrap_or_default()
+}
+
+/// The edit that removes the middle of a message's text. Its images stay.
+fn clipped(draft: &Draft, entry: EntryId, message: &ContextMessage, chars: usize) -> ContextEdit {
+    let whole = draft.plan.kept().iter().find(|it| it.id == entry);
+    let mut text = message.message().text();
+    let mut tokens = message.tokens(draft.plan.demand.scale.estimator());
+    let place = format!("left out to save room; entry {entry} has all of it");
+    // A message that lost its middle before is cut anew.
+    if let Some(whole) = whole.filter(|_| text.contains(&place)) {
+        text = whole.message().map(message::Message::text).unwrap_or_default();
+        tokens = whole.tokens(draft.plan.demand.scale.estimator());
+    }
+    let gap =
+        format!("\n[… the middle of these {tokens} tokens was {place} (session/entry of abridged returns it) …]\n");
+    let text = text::clip_middle(&text, chars, &gap);
+    let value = message::value(&message.json()).unwrap_or_default();
+    let images = value["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "image");
+    let blocks: Vec<Value> = std::iter::once(json!({ "type": "text", "text": text })).chain(images.cloned()).collect();
+    ContextEdit { target_id: entry, replacement: Some(Replacement { content: blocks.into() }) }
+}
+
+/// Edits that replace the images of all messages but the newest `keep` with a notice.
+fn image_edits(draft: &Draft, keep: usize) -> Vec<ContextEdit> {
+    images::but_newest(&draft.context(), keep, &|entry| !is_pinned(draft, entry))
 }

@@ -2,10 +2,10 @@
 //! of the estimates by all reports. An appended entry adds to these sums. An entry that rewrites the context makes the
 //! meter compute them again.
 
-use super::calibrations::Calibrations;
+use super::{calibrations::Calibrations, images};
 use crate::{
     conversation::{
-        context,
+        context::{self, Context},
         entry::{Body, Entry},
         instructions::{Announced, Difference, Instructions},
         message::outline::Role,
@@ -27,6 +27,8 @@ pub struct Meter {
     last: Option<Arc<Entry>>,
     /// Estimated tokens of all messages of the context.
     sent: u64,
+    /// Size of the images of the context, in bytes.
+    image_bytes: usize,
     since: Since,
     /// Estimated tokens of the summary.
     summary: u64,
@@ -77,6 +79,7 @@ impl Meter {
             length: 0,
             last: None,
             sent: 0,
+            image_bytes: 0,
             since: Since::the(Anchor::None),
             summary: path.compaction().map_or(0, |place| u64::from(path[place].tokens(estimator))),
             pins: pinned(path),
@@ -102,11 +105,11 @@ impl Meter {
             };
             if Some(place) == last_rewrite {
                 basis = Basis::Whole;
-                meter.sent = context::build(&path.through(place), prompts).tokens(estimator);
+                meter.holds(&context::build(&path.through(place), prompts));
             }
         }
         if last_rewrite.is_none() && path.is_cut() {
-            meter.sent = context::build(path, prompts).tokens(estimator);
+            meter.holds(&context::build(path, prompts));
         }
         meter.stands_at(path);
         meter
@@ -129,6 +132,12 @@ impl Meter {
         self.stands_at(path);
     }
 
+    /// Takes the sizes of a context in the place of its sums.
+    fn holds(&mut self, context: &Context) {
+        self.sent = context.tokens(self.estimator);
+        self.image_bytes = images::bytes(context);
+    }
+
     fn stands_at(&mut self, path: &Path) {
         self.length = path.len();
         self.last = path.last().cloned();
@@ -137,6 +146,7 @@ impl Meter {
     /// Takes an entry that changes the context before it. The compaction in force carries the instructions.
     fn rewritten(&mut self, entry: &Entry, in_force: bool) {
         self.sent = 0;
+        self.image_bytes = 0;
         self.calibrations.interrupt();
         let compaction = entry.compaction();
         if let Some(preserved) = compaction.and_then(|compaction| compaction.preserved()) {
@@ -156,7 +166,9 @@ impl Meter {
 
     fn add(&mut self, entry: &Entry, basis: Basis) {
         self.announce(entry);
-        let tokens = if self.answers_a_failed_call(entry) { 0 } else { sent(entry, self.estimator) };
+        let failed = self.answers_a_failed_call(entry);
+        let tokens = if failed { 0 } else { sent(entry, self.estimator) };
+        self.image_bytes += if failed || tokens == 0 { 0 } else { entry.image_bytes() };
         if let Body::ModelChange { provider, model } = &entry.body {
             self.calibrations.choose(&ModelRef { provider: provider.clone(), id: model.clone() });
         }
@@ -223,6 +235,12 @@ impl Meter {
     #[must_use]
     pub fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// Size of the images of the context, in bytes.
+    #[must_use]
+    pub fn image_bytes(&self) -> usize {
+        self.image_bytes
     }
 
     /// The newest count, and the estimated tokens since then.

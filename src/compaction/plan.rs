@@ -116,6 +116,8 @@ pub struct Demand {
     /// The size up to which a context may stay whole, in tokens. Of a larger one less is kept than demanded, if there is no
     /// other cut.
     pub may_stay: u64,
+    /// Whether the compaction is made even where it makes nothing smaller: the request has instructions.
+    pub insists: bool,
 }
 
 /// The plan of a compaction. It is valid as long as the entries that it covers are unchanged.
@@ -141,6 +143,8 @@ pub enum NothingToDo {
     AlreadyCompacted,
     /// All messages are kept.
     TooShort,
+    /// The result would not be smaller.
+    WouldNotShrink,
     /// An agent asks below half of the threshold.
     BelowHalfThreshold,
 }
@@ -158,16 +162,18 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     let start = path.first_kept();
     let window = &path[start..];
     let steps: Vec<Step> = window.iter().map(|entry| step(entry, demand.scale.estimator())).collect();
-    let (mut keep, pending) = (kept_tail(&demand), pending(window));
-    let cut_at = |keep| cut(&steps, keep, pending);
+    let (mut keep, stays) = (kept_tail(&demand), stays(window, &demand));
+    let cut_at = |keep| cut(&steps, keep, stays);
     let cut = cut_at(keep);
     let pinned = Arc::new(path.pins().iter().map(|pin| pin.entry.clone()).collect());
     let mut plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), demand, prompts };
     while plan.summarized().is_empty() {
-        if !too_large || keep == 0 {
-            return Err(NothingToDo::TooShort);
+        match (too_large, keep) {
+            (true, 1..) => keep /= 2,
+            // Edits make a context small enough that has nothing to summarize.
+            (true, 0) if demand.tokens_before >= demand.budget.window => break,
+            _ => return Err(NothingToDo::TooShort),
         }
-        keep /= 2;
         plan.cut = cut_at(keep);
     }
     Ok(plan)
@@ -206,6 +212,23 @@ fn step(entry: &Arc<Entry>, estimator: Estimator) -> Step {
         _ => u64::from(entry.tokens(estimator)),
     };
     Step { kind, tokens }
+}
+
+/// The place of the first entry that stays in any case: an answer whose calls are open, or a message of the user that no
+/// model has answered. A request that names the size of the tail names that message's place, too.
+fn stays(window: &[Arc<Entry>], demand: &Demand) -> Option<usize> {
+    pending(window).or_else(|| unanswered(window).filter(|_| !demand.explicit))
+}
+
+/// The place of the newest message if it is one of the user. Failed answers behind it are none.
+#[must_use]
+pub(super) fn unanswered(window: &[Arc<Entry>]) -> Option<usize> {
+    let counts = |entry: &Entry| {
+        let failed = entry.outline().is_some_and(|outline| outline.role == Role::Assistant && outline.failed);
+        entry.in_context() && !failed
+    };
+    let newest = window.iter().rposition(|entry| counts(entry))?;
+    window[newest].is_from(Role::User).then_some(newest)
 }
 
 /// The place of the last answer if it has open calls and only results follow it.
@@ -340,7 +363,7 @@ impl Plan {
     pub fn keeping(&self, keep: u64) -> Self {
         let window = &self.path[self.start..];
         let steps: Vec<Step> = window.iter().map(|entry| step(entry, self.demand.scale.estimator())).collect();
-        let cut = cut(&steps, keep, pending(window));
+        let cut = cut(&steps, keep, stays(window, &self.demand));
         Self { cut, ..self.clone() }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{
     gauge::{Fullness, Gauge},
+    ladder,
     meter::Meter,
     plan::{self, Demand, NothingToDo, Plan},
     recovery::{self, Share},
@@ -37,6 +38,8 @@ pub struct PlanRequest {
     pub initiator: Initiator,
     /// The cause.
     pub cause: Cause,
+    /// Whether the compaction is made even where it makes nothing smaller.
+    pub insists: bool,
 }
 
 /// Cause of a compaction.
@@ -114,18 +117,23 @@ impl PlanRequest {
         if self.initiator == Initiator::Agent && too_early {
             return Err(NoPlan::NothingToDo(NothingToDo::BelowHalfThreshold));
         }
+        let budget = fullness.budget.attainable().unwrap_or(fullness.budget);
         let demand = Demand {
             keep: self.keep_recent_tokens.unwrap_or(fullness.compaction.keep_recent_tokens),
             explicit: self.keep_recent_tokens.is_some(),
             scale: fullness.scale,
-            budget: fullness.budget,
+            budget,
             tokens_before: fullness.context_tokens,
             may_stay: match self.cause {
-                Cause::Asked => fullness.budget.window,
-                Cause::Due | Cause::Rejected { .. } => fullness.budget.threshold,
+                Cause::Asked => budget.window,
+                Cause::Due | Cause::Rejected { .. } => budget.threshold,
             },
+            insists: self.insists,
         };
         let plan = plan::plan(self.path, demand, self.settings.prompts.clone()).map_err(NoPlan::NothingToDo)?;
+        if !ladder::may_shrink(&plan) {
+            return Err(NoPlan::NothingToDo(NothingToDo::WouldNotShrink));
+        }
         Ok(Planned { plan: plan.carrying(meter.calibrations().carried()), fullness })
     }
 }

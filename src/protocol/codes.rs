@@ -147,6 +147,8 @@ enum WhyNothing {
     AlreadyCompacted,
     /// Every message is within the part that is kept.
     TooShort,
+    /// The context would not be smaller.
+    WouldNotShrink,
     /// An agent asked below half of the threshold.
     BelowHalfThreshold,
 }

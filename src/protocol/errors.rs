@@ -62,6 +62,7 @@ pub enum Failure {
     #[error("{}", match .0 {
         Nothing::AlreadyCompacted => "nothing came since the last compaction",
         Nothing::TooShort => "the conversation is shorter than what is kept as it is; a smaller keepRecentTokens would compact it",
+        Nothing::WouldNotShrink => "the context would not be smaller: a summary takes as much as what it replaces; instructions make it all the same",
         Nothing::BelowHalfThreshold => "the context is less than half full, and an agent may not compact it then; a user may",
     })]
     NothingToCompact(Nothing),
@@ -103,6 +104,8 @@ pub enum Nothing {
     AlreadyCompacted,
     /// Every message is within the part that is kept.
     TooShort,
+    /// The context would not be smaller.
+    WouldNotShrink,
     /// An agent asked below half of the threshold.
     BelowHalfThreshold,
 }
@@ -114,6 +117,7 @@ impl Nothing {
         match self {
             Self::AlreadyCompacted => "already_compacted",
             Self::TooShort => "too_short",
+            Self::WouldNotShrink => "would_not_shrink",
             Self::BelowHalfThreshold => "below_half_threshold",
         }
     }
@@ -277,6 +281,7 @@ impl From<NoDraft> for Failure {
         match reason {
             NoDraft::Cancelled => Self::Cancelled,
             NoDraft::TooLarge(floor) => Self::ContextOverflow(floor),
+            NoDraft::WouldNotShrink => Self::NothingToCompact(Nothing::WouldNotShrink),
         }
     }
 }
@@ -307,6 +312,7 @@ impl From<NothingToDo> for Failure {
         Self::NothingToCompact(match nothing {
             NothingToDo::AlreadyCompacted => Nothing::AlreadyCompacted,
             NothingToDo::TooShort => Nothing::TooShort,
+            NothingToDo::WouldNotShrink => Nothing::WouldNotShrink,
             NothingToDo::BelowHalfThreshold => Nothing::BelowHalfThreshold,
         })
     }

@@ -76,6 +76,7 @@ fn plan(entries: usize) -> Plan {
         keep_recent_tokens: Some(450),
         initiator: Initiator::User,
         cause: Cause::Asked,
+        insists: false,
     };
     request.plan(&|| false).unwrap_or_else(|why| panic!("no plan: {why:?}")).plan
 }

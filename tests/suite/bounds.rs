@@ -95,8 +95,8 @@ fn a_manual_compaction_ends_after_a_number_of_requests() {
     assert_eq!(result["method"], "extractive");
     let why = result["rejected"][0]["why"].as_str().expect("a text");
     assert!(why.contains("too many requests for one summary"), "{why}");
-    // Planned are one for the history and one for the short summary.
-    assert_eq!(provider.asked().len(), 64 + 2);
+    // Planned is one for the history.
+    assert_eq!(provider.asked().len(), 1 + 12);
 }
 
 /// A server that answers every request with this head, then with `drip` every fifty milliseconds until nobody listens.

@@ -215,6 +215,7 @@ impl World {
             budget: Budget::of(32_768, &CompactionSettings::default(), 0, 0),
             tokens_before: before,
             may_stay: u64::MAX,
+            insists: true,
         };
         let Ok(plan) = plan::plan(path.clone(), demand, Arc::default()) else {
             return;
@@ -353,6 +354,7 @@ fn the_same_plan_gives_the_same_summary() {
             budget: Budget::of(32_768, &CompactionSettings::default(), 0, 0),
             tokens_before: 0,
             may_stay: u64::MAX,
+            insists: true,
         };
         let plan = plan::plan(world.path(), demand, Arc::default()).expect("long enough");
         (plan.hash(), summarize(&plan, 2_000, &Settings::default()))

@@ -22,6 +22,7 @@ mod envelope;
 mod examples;
 mod extracted;
 mod failing_disk;
+mod fits;
 mod folding;
 mod following;
 mod formats;

@@ -478,6 +478,7 @@ impl World {
             keep_recent_tokens: Some(keep),
             initiator: Initiator::User,
             cause: Cause::Asked,
+            insists: false,
         };
         let planned = request.plan(&|| false).ok()?;
         // An overhead of more than half of the window may leave no room at all.

@@ -107,11 +107,14 @@ impl Core {
         if self.maintenance_is_due()
             && let Some(staged) = self.pruning_that_suffices()
         {
-            let event = prune::event(&staged, "the context was over the threshold");
+            let event = prune::event(&staged, &staged.why);
             return Some((staged, event));
         }
         let off = |why| matches!(why, Why::Off(Automatic::Disabled | Automatic::StrategyOff));
-        if !self.maintenance_is_due() && !(self.may_maintain() && off(self.decision().why)) {
+        let decision = self.decision();
+        // A larger window takes no more bytes.
+        let over = !decision.is_about_images();
+        if !over || !self.maintenance_is_due() && !(self.may_maintain() && off(decision.why)) {
             return None;
         }
         let to = self.larger_model()?;
@@ -128,13 +131,18 @@ impl Core {
 
     /// The edits of a pruning that brings the context below the threshold.
     fn pruning_that_suffices(&mut self) -> Option<Staged> {
+        if self.decision().why == Why::Images {
+            return prune::without_old_images(&self.state, &mut self.stamps);
+        }
         let pruned = prune::pruned(&self.state, &self.state.settings().settings.prune);
         let fullness = self.state.measure();
         let left = fullness.context_tokens.saturating_sub(fullness.scale.size(pruned.tokens_saved));
-        if pruned.edits.is_empty() || left > fullness.budget.threshold {
+        let budget = fullness.budget.attainable().unwrap_or(fullness.budget);
+        if pruned.edits.is_empty() || left > budget.threshold {
             return None;
         }
-        prune::staged(&self.state, pruned, &mut self.stamps).ok()
+        let why = "the context was over the threshold".to_owned();
+        prune::staged(&self.state, pruned, &mut self.stamps).ok().map(|staged| Staged { why, ..staged })
     }
 
     /// Entries that bring the context below the threshold are on disk. The context is measured again.

@@ -81,9 +81,10 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         let stop = || stopped.requested();
         let floor = ladder::extracted(plan, settings, focus.as_deref(), &stop)?;
         let cap = floor.room_for_summary();
-        // Without room for more than a few lines a model has nothing to add.
-        let material = (asks && cap >= LEAST_SUMMARY)
-            .then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, settings, scale, &stop));
+        // Without messages, or without room for more than a few lines, a model has nothing to add.
+        let adds = cap >= LEAST_SUMMARY && !floor.plan.summarized().is_empty();
+        let material =
+            (asks && adds).then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, settings, scale, &stop));
         Ok((floor, material))
     };
     let (floor, material) = blocking(pool, floor).await?;

@@ -63,7 +63,8 @@ impl Core {
             return ticket.fail(&failure);
         }
         let initiator = params.initiator.unwrap_or(Initiator::User);
-        let request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);
+        let mut request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);
+        request.insists = params.instructions.is_some();
         let method = params.method;
         if dry_run {
             let stop = self.reads.stop.clone();
@@ -122,6 +123,7 @@ impl Core {
             keep_recent_tokens,
             initiator,
             cause,
+            insists: false,
             path,
             model,
         }

@@ -1,11 +1,15 @@
 //! `session/prune`: old tool results give way to one line each.
 
 use crate::{
-    compaction::prune::{self, Pruned},
+    compaction::{
+        images,
+        prune::{self, Pruned},
+    },
     conversation::{
         context,
         entry::{ContextEdit, Entry, Stamps},
     },
+    ids::EntryId,
     protocol::{
         SessionPrune,
         errors::Failure,
@@ -59,6 +63,23 @@ pub(in crate::session::core) fn pruned(state: &State, settings: &PruneSettings) 
     let edited = |entry: &Entry| context::is_edited(path, &entry.id);
     let may = |entry: &Entry| !edited(entry) && pins.iter().all(|pin| pin.entry != entry.id);
     prune::prune(&path[path.first_kept()..], settings, state.estimator(), &may)
+}
+
+/// The entries that bring the images of the context within their budget. None where no image can leave.
+pub(in crate::session::core) fn without_old_images(state: &State, stamps: &mut Stamps) -> Option<Staged> {
+    let (path, fullness) = (state.path(), state.measure());
+    let context = context::build(path, &state.settings().prompts);
+    let may = |entry: &EntryId| path.pins().iter().all(|pin| pin.entry != *entry);
+    let edits = images::within(&context, images::TARGET, &may);
+    if edits.is_empty() {
+        return None;
+    }
+    let staged = staged(state, Pruned { edits, tokens_saved: 0 }, stamps).ok()?;
+    let after = staged.entries.iter().fold(path.clone(), |path, entry| path.with(entry.clone()));
+    let left = context::build(&after, &state.settings().prompts).tokens(state.estimator());
+    let saved = context.tokens(state.estimator()).saturating_sub(left);
+    let why = format!("the images had {} bytes, over the budget of {}", fullness.image_bytes, images::BUDGET);
+    Some(Staged { tokens_saved: saved, why, ..staged })
 }
 
 /// The entries of a pruning.

@@ -278,6 +278,7 @@ impl Play {
             keep_recent_tokens: None,
             initiator: Initiator::User,
             cause: Cause::Asked,
+            insists: false,
         };
         let stop = Stop::default();
         let order = PlanOrder { id: operation.into(), request, method: None, stop: stop.clone() };
