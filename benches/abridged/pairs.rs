@@ -133,7 +133,8 @@ fn appends_behind_many(binary: &Path, _: &Sessions) -> Duration {
 /// Appends without a disk, far below the threshold: the cost of everything but the fsync.
 fn appends_in_memory(binary: &Path, _: &Sessions) -> Duration {
     let mut daemon = Daemon::of(binary);
-    let params = json!({"cwd": "/bench", "ephemeral": true, "contextWindow": 4_000_000});
+    let model = json!({"provider": "bench", "id": "model", "contextWindow": 4_000_000});
+    let params = json!({"cwd": "/bench", "ephemeral": true, "model": "bench/model", "settings": {"models": [model]}});
     let session = daemon.call("session/new", params)["session"]["sessionId"].clone();
     let message = json!({"role": "user", "content": "Look at the next part. ".repeat(170)});
     let messages: Vec<&Value> = std::iter::repeat_n(&message, 1_000).collect();
