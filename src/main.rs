@@ -39,7 +39,8 @@ enum Command {
         #[arg(long, env = "ABRIDGED_RECORD", value_name = "FILE")]
         record: Option<PathBuf>,
     },
-    /// See the main job done, on a bundled session: no key, no network, nothing left behind. With --model by a model.
+    /// See an agent run into the window of its model and go on: no key, no network, nothing left behind. With --model, see a
+    /// model write a summary.
     Demo {
         #[command(flatten)]
         model: ModelArguments,

@@ -88,6 +88,11 @@ impl Client {
         }
     }
 
+    /// A notification that has arrived, if there is one.
+    pub fn arrived(&mut self) -> Option<Value> {
+        self.events.pop_front()
+    }
+
     /// Ends the dialogue: the daemon ends with its stdin.
     ///
     /// # Errors

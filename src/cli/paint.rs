@@ -16,6 +16,16 @@ impl Paint {
         Self { on: std::io::stdout().is_terminal() && !unwanted }
     }
 
+    /// None.
+    pub(super) fn off() -> Self {
+        Self { on: false }
+    }
+
+    /// Whether a terminal shows them.
+    pub(super) fn is_on(&self) -> bool {
+        self.on
+    }
+
     fn with(&self, code: &str, text: &str) -> String {
         if self.on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }

@@ -4,46 +4,94 @@ use crate::support::{Home, binary, run, session_of, turns};
 use serde_json::{Value, json};
 use std::fs;
 
-#[test]
-fn the_demo_shows_the_main_job_done() {
-    let home = Home::new();
+/// The output of the demo.
+fn demo(home: &Home, more: &[&str]) -> String {
     let mut command = home.command();
-    command.arg("demo").env("TMPDIR", home.0.path());
+    command.arg("demo").args(more).env("TMPDIR", home.0.path());
     let (code, out, err) = run(command);
     assert_eq!(code, Some(0), "{out}\n{err}");
-    for part in [
-        "over the threshold",
-        "compaction_start",
-        "summarizing",
-        "compaction_end",
-        "settled",
-        "summarized",
-        "kept",
-        "## Goal",
-        "never touch anything under migrations/",
-        "byte for byte",
-    ] {
-        assert!(out.contains(part), "{part} is missing in:\n{out}");
-    }
-    assert!(!out.contains("corriere-7731") && !out.contains("a81f37c2d94e"), "secrets stay out of it");
     assert_eq!(fs::read_dir(home.0.path()).expect("a folder").count(), 0, "nothing is left behind");
+    out
 }
 
-#[test]
-fn the_raw_demo_is_a_dialogue_in_json() {
-    let home = Home::new();
-    let mut command = home.command();
-    command.args(["demo", "--json"]).env("TMPDIR", home.0.path());
-    let (code, out, _) = run(command);
-    assert_eq!(code, Some(0));
+/// The frames that the daemon sends in the demo.
+fn frames_of_the_demo(home: &Home) -> Vec<Value> {
+    let out = demo(home, &["--json"]);
     let mut directions = String::new();
+    let mut frames = Vec::new();
     for line in out.lines() {
         let (direction, frame) = line.split_once(' ').expect("a direction");
         directions.push_str(direction);
         let frame: Value = serde_json::from_str(frame).expect("JSON");
         assert_eq!(frame["jsonrpc"], "2.0");
+        frames.extend(Some(frame).filter(|_| direction == "<"));
     }
-    assert!(directions.starts_with("><><><<"), "{directions}");
+    assert!(directions.starts_with("><><"), "{directions}");
+    frames
+}
+
+/// Numbers of tokens in a line, without the time of a compaction.
+fn tokens_of(line: &str) -> Vec<u64> {
+    let line = line.split_once(" ms:").map_or(line, |(_, rest)| rest);
+    let words = line.split(|char: char| !char.is_ascii_digit() && char != ',');
+    words.filter_map(|word| word.replace(',', "").parse().ok()).collect()
+}
+
+#[test]
+fn the_demo_rescues_an_agent_on_one_screen() {
+    let home = Home::new();
+    let out = demo(&home, &[]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines.len() <= 30, "{} lines:\n{out}", lines.len());
+    for line in &lines {
+        assert!(line.chars().count() <= 80 && !line.contains('\u{1b}'), "{line}");
+    }
+    let place = |part: &str| {
+        lines.iter().position(|line| line.contains(part)).unwrap_or_else(|| panic!("{part} is missing in:\n{out}"))
+    };
+    let parts = [
+        "compaction_start   threshold",
+        "the model refuses: This model's maximum context length is 16384 tokens",
+        "recovery_start     overflow",
+        "compaction_start   overflow",
+        "recovery_end       recovered",
+        "nothing is lost",
+    ];
+    let places: Vec<usize> = parts.iter().map(|part| place(part)).collect();
+    assert!(places.is_sorted(), "{places:?} in:\n{out}");
+    assert!(!out.contains("corriere-7731") && !out.contains("a81f37c2d94e"), "secrets stay out of it");
+}
+
+#[test]
+fn the_numbers_of_the_demo_are_those_of_its_events() {
+    let home = Home::new();
+    let frames = frames_of_the_demo(&home);
+    let events: Vec<&Value> =
+        frames.iter().map(|frame| &frame["params"]["event"]).filter(|it| it.is_object()).collect();
+    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("a number, not {value}"));
+    let mut expected = Vec::new();
+    for event in &events {
+        match event["type"].as_str() {
+            Some("compaction_start") => expected.push(vec![number(&event["tokensBefore"])]),
+            Some("compaction_end") => {
+                let result = &event["result"];
+                expected.push(vec![number(&result["tokensBefore"]), number(&result["tokensAfter"])]);
+            }
+            _ => {}
+        }
+    }
+    let sizes: Vec<u64> =
+        frames.iter().filter_map(|frame| frame["result"]["usage"]["contextTokens"].as_u64()).collect();
+    let out = demo(&home, &[]);
+    let shown: Vec<Vec<u64>> =
+        out.lines().filter(|line| line.trim_start().starts_with("compaction_")).map(tokens_of).collect();
+    assert_eq!(shown, expected, "{out}");
+    let bars: Vec<&str> = out.lines().filter(|line| line.contains('▕')).collect();
+    assert!(bars.len() > 5, "{out}");
+    for bar in bars {
+        let size = *tokens_of(bar).last().unwrap_or_else(|| panic!("a size in {bar}"));
+        assert!(sizes.contains(&size), "{bar} shows a size that no answer has: {sizes:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,259 @@
+//! The screen of the demo: a bar for the context of each turn, and a line for each event, in 80 columns and 30 rows.
+
+use crate::cli::{
+    compact::{grouped, printable},
+    paint::Paint,
+};
+use serde_json::Value;
+use std::{io::Write, thread, time::Duration};
+
+/// The columns of a line.
+const COLUMNS: usize = 80;
+
+/// The columns of a turn's title.
+const TITLE: usize = 34;
+
+/// The cells of a bar.
+const CELLS: u64 = 34;
+
+/// A pause behind a line, so that a person can follow. Without a terminal there is none.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// A pause behind a change of a bar.
+const SHORT_PAUSE: Duration = Duration::from_millis(60);
+
+/// Lines and bars of the demo.
+pub(super) struct Screen<W> {
+    out: W,
+    paint: Paint,
+    /// The number of turns.
+    turns: usize,
+    /// The title of the bar.
+    title: String,
+    /// The newest bar.
+    bar: String,
+    /// Whether no line stands behind it.
+    open: bool,
+}
+
+impl<W: Write> Screen<W> {
+    pub(super) fn of(out: W, paint: Paint) -> Self {
+        Self { out, paint, turns: 0, title: String::new(), bar: String::new(), open: false }
+    }
+
+    /// The head, with the usage of the new session.
+    pub(super) fn begins(&mut self, usage: &Value) {
+        let window = grouped(&usage["contextWindow"]);
+        let head = self.paint.bold("A coding agent with a loop of its own, and abridged beside it");
+        self.line(&head);
+        self.says(&format!(
+            "The model has a window of {window} tokens. At │, {} tokens, abridged acts.",
+            grouped(&usage["thresholdTokens"])
+        ));
+        self.line("");
+    }
+
+    /// A request of the user.
+    pub(super) fn turn(&mut self, request: &str) {
+        self.ends_bar();
+        self.turns += 1;
+        let words = request.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.title = format!("{} {}", self.turns, clipped(&printable(&words), TITLE - 2));
+    }
+
+    /// The usage of the session. On a terminal the bar of the turn grows in its place.
+    pub(super) fn usage(&mut self, usage: &Value) {
+        let bar = self.bar(usage);
+        if self.bar == bar {
+            return;
+        }
+        if self.paint.is_on() {
+            self.write(&format!("\r{bar}"));
+            thread::sleep(SHORT_PAUSE);
+        }
+        (self.bar, self.open) = (bar, true);
+    }
+
+    /// The words with which the model refuses a request.
+    pub(super) fn refusal(&mut self, words: &str) {
+        for line in wrapped(&format!("the model refuses: {}", printable(words)), COLUMNS - 2) {
+            let line = self.paint.red(&format!("  {line}"));
+            self.line(&line);
+        }
+    }
+
+    /// A sentence.
+    pub(super) fn says(&mut self, text: &str) {
+        self.line(&clipped(text, COLUMNS));
+    }
+
+    /// An event, if it is one to be shown.
+    pub(super) fn event(&mut self, event: &Value) {
+        let Some(detail) = detail(event) else { return };
+        let kind = event["type"].as_str().unwrap_or_default();
+        let line = clipped(&format!("  {kind:<18} {detail}"), COLUMNS);
+        let line = match kind {
+            "compaction_end" | "recovery_end" => self.paint.green(&line),
+            _ => self.paint.yellow(&line),
+        };
+        self.line(&line);
+        match kind {
+            "recovery_end" => "  …once more".clone_into(&mut self.title),
+            "compaction_end" => "  …goes on".clone_into(&mut self.title),
+            _ => {}
+        }
+    }
+
+    /// The end of the run.
+    pub(super) fn ends(&mut self, answered: u64, refused: u64, messages: usize, kept: usize) {
+        self.line("");
+        let lost = if messages == kept { "nothing is lost" } else { "NOT ALL ARE THERE" };
+        self.says(&format!("The model answered {answered} requests and refused {refused}. The loop only asked again."));
+        self.says(&format!("{messages} messages were reported, and session/entries returns {kept}: {lost}."));
+        self.says("Next: examples/ has this loop in 60 lines of Python, TypeScript and Rust.");
+    }
+
+    /// A window with its threshold, as a line of the turn.
+    fn bar(&self, usage: &Value) -> String {
+        let number = |name: &str| usage[name].as_u64().unwrap_or(0);
+        let window = number("contextWindow").max(1);
+        let at = |tokens: u64| (tokens * CELLS / window).min(CELLS);
+        let (filled, threshold) = (at(number("contextTokens")), at(number("thresholdTokens")));
+        let cell = |cell: u64| match () {
+            () if cell == threshold => '│',
+            () if cell < filled => '█',
+            () => '░',
+        };
+        let cells: String = (0..CELLS).map(cell).collect();
+        let over = number("contextTokens") > number("thresholdTokens");
+        let cells = if over { self.paint.red(&cells) } else { self.paint.green(&cells) };
+        format!("{:<TITLE$} ▕{cells}▏ {:>7}", self.title, grouped(&usage["contextTokens"]))
+    }
+
+    fn ends_bar(&mut self) {
+        if std::mem::take(&mut self.open) {
+            let line = if self.paint.is_on() { "\n".to_owned() } else { format!("{}\n", self.bar) };
+            self.write(&line);
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.ends_bar();
+        self.write(&format!("{line}\n"));
+        if self.paint.is_on() {
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// A reader that has gone away does not stop the demo.
+    fn write(&mut self, text: &str) {
+        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+    }
+}
+
+/// The text of an event. None for an event that is not shown.
+fn detail(event: &Value) -> Option<String> {
+    let text = |name: &str| event[name].as_str().unwrap_or_default();
+    let tokens = |value: &Value| grouped(value);
+    let retry = if event["willRetry"] == true { "; the turn is tried again" } else { "" };
+    Some(match event["type"].as_str()? {
+        "recovery_start" => format!("{}, action: {}", text("reason"), text("action")),
+        "recovery_end" => format!("{}{retry}", text("outcome")),
+        "compaction_start" => format!("{}: {} tokens", text("reason"), tokens(&event["tokensBefore"])),
+        "compaction_end" if event["result"].is_object() => {
+            let (result, after) = (&event["result"], &event["result"]["tokensAfter"]);
+            let method = result["method"].as_str().unwrap_or_default();
+            let took = &event["durationMs"];
+            format!(
+                "{} in {took} ms: {} → {} tokens, {method}",
+                text("outcome"),
+                tokens(&result["tokensBefore"]),
+                tokens(after)
+            )
+        }
+        "compaction_end" => format!("{}: {}", text("outcome"), printable(text("errorMessage"))),
+        "pruned" => format!("{} tokens of old results: {}", tokens(&event["tokensSaved"]), printable(text("why"))),
+        "notice" => printable(text("title")),
+        "settled" => "nothing runs any more".to_owned(),
+        _ => return None,
+    })
+}
+
+/// A text in lines, broken between words.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
+                *line = format!("{line} {word}")
+            }
+            _ => lines.push(clipped(word, columns)),
+        }
+    }
+    lines
+}
+
+/// The beginning of a text, with a sign where more of it follows.
+fn clipped(text: &str, columns: usize) -> String {
+    match text.chars().count() <= columns {
+        true => text.to_owned(),
+        false => text.chars().take(columns - 1).chain(['…']).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// The text of a screen without a terminal.
+    fn shown(fill: impl FnOnce(&mut Screen<&mut Vec<u8>>)) -> String {
+        let mut out = Vec::new();
+        fill(&mut Screen::of(&mut out, Paint::off()));
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_bar_is_shown_with_its_last_size_and_its_threshold() {
+        let text = shown(|screen| {
+            screen.turn("Look at all of the parser, and then at everything else");
+            for tokens in [1_000, 2_500_000] {
+                screen
+                    .usage(&json!({"contextTokens": tokens, "contextWindow": 2_000_000, "thresholdTokens": 1_000_000}));
+            }
+            screen.event(&json!({"type": "usage_updated"}));
+            screen.event(&json!({"type": "settled"}));
+        });
+        let bar = format!("▕{}│{}▏", "█".repeat(17), "█".repeat(16));
+        let expected =
+            format!("1 Look at all of the parser, and … {bar} 2,500,000\n  settled            nothing runs any more\n");
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn an_event_is_one_line_with_its_numbers() {
+        let result = json!({"tokensBefore": 1_234_567, "tokensAfter": 7_654, "method": "extractive"});
+        for (event, line) in [
+            (
+                json!({"type": "recovery_start", "reason": "overflow", "action": "compact"}),
+                "recovery_start     overflow, action: compact",
+            ),
+            (
+                json!({"type": "recovery_end", "outcome": "recovered", "willRetry": true}),
+                "recovery_end       recovered; the turn is tried again",
+            ),
+            (
+                json!({"type": "compaction_end", "outcome": "completed", "durationMs": 12, "result": result}),
+                "compaction_end     completed in 12 ms: 1,234,567 → 7,654 tokens, extractive",
+            ),
+            (
+                json!({"type": "compaction_end", "outcome": "failed", "errorMessage": "no\u{1b}[2J room"}),
+                "compaction_end     failed: no[2J room",
+            ),
+        ] {
+            assert_eq!(shown(|screen| screen.event(&event)), format!("  {line}\n"));
+        }
+        let long = json!({"type": "notice", "title": "x".repeat(200)});
+        assert_eq!(shown(|screen| screen.event(&long)).trim_end().chars().count(), COLUMNS);
+    }
+}
