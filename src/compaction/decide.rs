@@ -5,7 +5,10 @@
 
 use super::{gauge::Fullness, images, plan};
 use crate::{
-    conversation::{entry::Entry, path::Path},
+    conversation::{
+        entry::{Attempts, Entry},
+        path::Path,
+    },
     models::Budget,
     settings::Switch,
 };
@@ -28,6 +31,8 @@ pub struct Facts {
     pub mid_turn: bool,
     /// An automatic compaction that did not complete.
     pub rest: Option<Rest>,
+    /// Maintenances since the last good answer or message of the user.
+    pub maintenances: u32,
     /// Whether there is anything that a summary could stand for.
     pub matter: Matter,
     /// The images of the context.
@@ -138,6 +143,9 @@ impl Rest {
     }
 }
 
+/// Most maintenances in a row without progress.
+pub const MOST_MAINTENANCES: u32 = 3;
+
 /// A reason of a decision. `Due` compacts, and `Images` removes old images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
@@ -166,6 +174,8 @@ pub enum Why {
     MidTurn,
     /// The last automatic compaction did not complete.
     Resting,
+    /// Several maintenances in a row led to no answer.
+    NoProgress,
 }
 
 /// A decision: its reason, and the facts that the reason names.
@@ -196,6 +206,7 @@ pub fn at_threshold(facts: Facts) -> Decision {
         () if turn == Turn::CallsOpen => Why::CallsOpen,
         () if turn == Turn::Between && !facts.mid_turn => Why::MidTurn,
         () if facts.rest.is_some_and(|rest| rest.holds(context_tokens, budget.threshold)) => Why::Resting,
+        () if facts.maintenances >= MOST_MAINTENANCES => Why::NoProgress,
         () => Why::Due,
     };
     Decision { why, facts }
@@ -282,6 +293,12 @@ impl fmt::Display for Decision {
                 f,
                 ", but the turn goes on and compaction.midTurn is false; a compaction is due after an answer without calls."
             ),
+            Why::NoProgress => write!(
+                f,
+                ", but {} maintenances in a row led to no answer; the next one is due after an answer or a message of the \
+                 user.",
+                self.facts.maintenances
+            ),
             Why::Resting => write!(
                 f,
                 ", but the last automatic compaction did not complete; the next one is due after a message of the user, \
@@ -310,6 +327,7 @@ impl Fullness {
                 bytes if bytes > images::BUDGET => Images { bytes, pinned: images::pinned_bytes(path) },
                 bytes => Images { bytes, pinned: 0 },
             },
+            maintenances: if over { Attempts::of(path).all() } else { 0 },
         }
     }
 }
@@ -331,6 +349,7 @@ mod tests {
             rest: None,
             matter: Matter::Some,
             images: Images::default(),
+            maintenances: 0,
         }
     }
 
@@ -382,6 +401,8 @@ mod tests {
             ),
             (Facts { images: Images { pinned: 15_000_001, ..heavy }, ..facts(500) }, Why::Below, "nothing to do"),
             (Facts { images: Images { bytes: 15_000_000, pinned: 0 }, ..facts(500) }, Why::Below, "nothing to do"),
+            (Facts { maintenances: 3, ..over }, Why::NoProgress, "3 maintenances in a row led to no answer"),
+            (Facts { maintenances: 2, ..over }, Why::Due, "is due"),
             (Facts { turn: Turn::CallsOpen, ..over }, Why::CallsOpen, "tool calls have no result yet"),
             (Facts { turn: Turn::Between, mid_turn: false, ..over }, Why::MidTurn, "compaction.midTurn is false"),
             (Facts { turn: Turn::Between, ..over }, Why::Due, "is due"),

@@ -2,7 +2,7 @@
 //!
 //! Both are functions of facts. Sizes are in tokens.
 
-use super::decide::Automatic;
+use super::decide::{Automatic, MOST_MAINTENANCES};
 use crate::{
     conversation::{entry::Attempts, message::StopReason},
     models::ModelRef,
@@ -148,8 +148,6 @@ impl Share {
 
 /// Most recoveries of requests that were too long, in a row.
 const MOST_OVERFLOWS: u32 = 2;
-/// Most maintenances in a row without progress.
-pub const MOST_MAINTENANCES: u32 = 3;
 
 /// The remedy.
 #[must_use]
