@@ -147,10 +147,12 @@ impl Held {
         self.append_with(number, json!({}));
     }
 
-    /// Sends an append of one message with these other params.
+    /// Sends an append with these params, of one message where they name none.
     pub fn append_with(&mut self, number: TicketNumber, params: Value) {
         let mut params = of_session(params);
-        params["messages"] = json!([{"role": "user", "content": "go on", "timestamp": 1}]);
+        if params["messages"].is_null() {
+            params["messages"] = json!([{"role": "user", "content": "go on", "timestamp": 1}]);
+        }
         self.send(number, Command::Append(serde_json::from_value(params).expect("params")));
     }
 

@@ -433,3 +433,217 @@ impl Core {
         self.answer_held();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        protocol::{
+            SessionContext,
+            events::{RecoveryOutcome, RecoveryReason},
+            types::Outcome,
+        },
+        session::{
+            core::{
+                Input, Over,
+                held::{Held, answer, built, draft, events, job, line, log_work, message, outcomes, plan, written},
+            },
+            effects::Effect,
+            jobs::DraftOrder,
+        },
+    };
+    use serde_json::Value;
+
+    /// An append of an answer that the provider refused.
+    fn refused(held: &mut Held, number: u64) {
+        let answer = json!({"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1,
+            "errorMessage": "context_length_exceeded"});
+        held.append_with(number, json!({"messages": [answer]}));
+    }
+
+    fn next(effects: &[Effect], number: u64) -> Value {
+        answer(effects, number).expect("an answer")["next"].clone()
+    }
+
+    /// The recoveries that started, and the outcomes of those that ended.
+    fn recoveries(effects: &[Effect]) -> (usize, Vec<RecoveryOutcome>) {
+        let starts = events(effects).filter(|event| matches!(event, Event::RecoveryStart { .. })).count();
+        let outcome = |event: &Event| match event {
+            Event::RecoveryEnd { outcome, .. } => Some(*outcome),
+            _ => None,
+        };
+        (starts, events(effects).filter_map(outcome).collect())
+    }
+
+    /// A refusal is appended and answered. The entries of its recovery are being written.
+    fn due(held: &mut Held, number: u64) -> crate::session::log_work::LogWork {
+        refused(held, number);
+        let work = log_work(held.turn()).expect("a write");
+        let effects = held.back(work);
+        assert_eq!(next(&effects, number)["reason"], "overflow");
+        log_work(effects).expect("a second write")
+    }
+
+    fn is_answered(effects: &[Effect], number: u64) -> bool {
+        effects.iter().any(|effect| matches!(effect, Effect::Answer(it, _) if *it == number))
+    }
+
+    fn wait_for_context(held: &mut Held, number: u64) -> Vec<Effect> {
+        held.call::<SessionContext>(number, json!({"wait": true}));
+        held.turn()
+    }
+
+    #[test]
+    fn a_recovery_whose_entries_cannot_be_written_has_its_start_and_its_end() {
+        let mut held = Held::new();
+        let _ = due(&mut held, 1);
+        let effects = held.lose_log();
+        assert_eq!(recoveries(&effects), (1, vec![RecoveryOutcome::Failed]));
+        assert_eq!(held.core.over(), Over::Yes);
+    }
+
+    #[test]
+    fn a_recovery_that_is_cancelled_before_its_start_has_its_start_and_its_end() {
+        let mut held = Held::new();
+        let work = due(&mut held, 1);
+        let cancelled = held.cancel(2);
+        let named = answer(&cancelled, 2).expect("an answer");
+        assert_eq!(named["cancelled"][0]["kind"], "recovery");
+        let again = held.cancel(3);
+        assert_eq!(answer(&again, 3).expect("an answer")["cancelled"], json!([]), "it is named once");
+        assert_eq!(recoveries(&held.back(work)), (1, vec![RecoveryOutcome::Cancelled]));
+        assert!(!held.turn().iter().any(|effect| matches!(effect, Effect::Start(_))));
+    }
+
+    #[test]
+    fn the_end_of_a_session_cancels_a_recovery_before_its_start() {
+        let mut held = Held::new();
+        let work = due(&mut held, 1);
+        held.feed(Input::Stop);
+        assert_eq!(recoveries(&held.back(work)), (1, vec![RecoveryOutcome::Cancelled]));
+        assert_eq!(held.core.over(), Over::Yes);
+    }
+
+    #[test]
+    fn the_entries_of_a_recovery_are_written_behind_those_of_another_program() {
+        let mut held = Held::new();
+        let work = due(&mut held, 1);
+        let leaf = held.core.state().path().last().expect("a leaf").id.clone();
+        held.disk.append_as_another(&message("other", Some(leaf.as_str()))).expect("an entry");
+        let effects = held.back(work);
+        let again = log_work(effects).expect("another write");
+        assert!(written(Some(&again)).iter().any(|kind| kind == "context_edit"));
+        assert_eq!(recoveries(&held.back(again)), (1, Vec::new()));
+    }
+
+    /// The plan of a compaction that runs is made, then its draft.
+    fn drafted(held: &mut Held, effects: Vec<Effect>) -> DraftOrder {
+        let Job::Plan(order) = job(effects) else { unreachable!("a plan is made first") };
+        let id = order.id.clone();
+        let Job::Draft(order) = job(held.feed(Input::Planned(id, Ok(plan(order))))) else { unreachable!("a draft") };
+        order
+    }
+
+    #[test]
+    fn a_cancel_ends_the_compaction_before_its_recovery() {
+        let mut held = Held::new();
+        let work = due(&mut held, 1);
+        let effects = held.back(work);
+        drafted(&mut held, effects);
+        let cancelled = held.cancel(2);
+        assert_eq!(answer(&cancelled, 2).expect("an answer")["cancelled"].as_array().map(Vec::len), Some(1));
+        let ends: Vec<&str> = events(&cancelled).map(Event::kind).collect();
+        assert_eq!(ends, ["compaction_end", "recovery_end", "status_changed", "settled"]);
+        assert!(is_answered(&wait_for_context(&mut held, 3), 3));
+    }
+
+    #[test]
+    fn contexts_wait_for_a_recovery_and_are_answered_behind_it() {
+        let mut held = Held::new();
+        let work = due(&mut held, 1);
+        let effects = held.back(work);
+        let order = drafted(&mut held, effects);
+        assert!(!is_answered(&wait_for_context(&mut held, 2), 2));
+        held.call::<SessionContext>(3, json!({}));
+        assert!(is_answered(&held.turn(), 3), "as the session stands");
+        held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        let work = log_work(held.turn()).expect("a write");
+        let effects = held.back(work);
+        assert_eq!(outcomes(&effects), [Outcome::Completed]);
+        assert_eq!(recoveries(&effects).1, [RecoveryOutcome::Recovered]);
+        assert!(is_answered(&effects, 2));
+    }
+
+    #[test]
+    fn a_refusal_during_a_compaction_is_decided_about_behind_it() {
+        for smaller in [true, false] {
+            let mut held = Held::new();
+            let order = held.begin_draft(1);
+            refused(&mut held, 2);
+            let work = log_work(held.turn()).expect("a write");
+            let effects = held.back(work);
+            assert_eq!(next(&effects, 2)["operationId"], json!(order.id), "next names the compaction that runs");
+            let effects = match smaller {
+                true => {
+                    held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+                    let work = log_work(held.turn()).expect("a write");
+                    held.back(work)
+                }
+                false => held.feed(Input::Drafted(order.id, Err(Failure::Internal("it failed".to_owned())))),
+            };
+            assert_eq!(outcomes(&effects).len(), 1);
+            let work = log_work(held.turn()).expect("the answer leaves the context");
+            let kinds = written(Some(&work));
+            assert!(kinds.contains(&"context_edit".to_owned()), "{kinds:?}");
+            let effects = held.back(work);
+            assert_eq!(recoveries(&effects).0, usize::from(!smaller));
+        }
+    }
+
+    #[test]
+    fn a_refusal_behind_a_compaction_of_another_program_waits_for_the_index() {
+        let fields = json!({"summary": "A parser was mended.", "firstKeptEntryId": "e10", "tokensBefore": 100});
+        let mut lines = crate::session::core::held::messages();
+        lines.push(line("c1", Some("e39"), "compaction", fields));
+        let mut held = Held::of(&lines, 0);
+        refused(&mut held, 1);
+        let work = log_work(held.turn()).expect("a write");
+        let effects = held.back(work);
+        assert_eq!(next(&effects, 1), json!({"type": "none"}));
+        assert!(!is_answered(&wait_for_context(&mut held, 2), 2), "the context waits");
+        let rest = held.feed(built(job(effects)));
+        let work = log_work(rest).or_else(|| log_work(held.turn())).expect("the rest of the index, or the entries");
+        let effects = held.back(work);
+        let started = match recoveries(&effects).0 {
+            0 => {
+                let work = log_work(held.turn()).expect("the entries of the recovery");
+                recoveries(&held.back(work)).0
+            }
+            started => started,
+        };
+        assert_eq!(started, 1);
+    }
+
+    #[test]
+    fn appends_behind_a_failed_answer_are_another_write() {
+        let mut held = Held::new();
+        refused(&mut held, 1);
+        held.append(2);
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(written(Some(&work)), ["message"]);
+        assert_eq!(next(&held.back(work), 1)["reason"], "overflow");
+    }
+
+    #[test]
+    fn a_lock_that_names_a_recovery_is_settled_as_failed() {
+        let kind = OperationKind::Recovery(Recovery {
+            reason: RecoveryReason::Incomplete,
+            removed: None,
+            action: crate::protocol::events::RecoveryAction::Compact,
+        });
+        use crate::session::operations::Kind;
+        let read = OperationKind::read(kind.name(), &kind.cause()).expect("a kind");
+        assert_eq!(read.reason(), Reason::Incomplete);
+        assert!(matches!(read, OperationKind::Recovery(_)));
+    }
+}
