@@ -57,10 +57,12 @@ impl Draft {
         self.plan.demand.budget.summary_cap().min(self.plan.demand.scale.text(&self.summary.text) + slack)
     }
 
-    /// The draft with another summary. Where that would not fit the summary stays, and `made` says why.
+    /// The draft with another summary. Where that would not fit, or not be smaller than the context before, the summary
+    /// stays, and `made` says why.
     #[must_use]
     pub fn with_summary(self, text: String, short: Option<String>, made: Made) -> Self {
-        let goal = goal(&self.plan).max(self.tokens_after);
+        let smaller = if self.plan.demand.insists { u64::MAX } else { size_before(&self.plan).saturating_sub(1) };
+        let goal = goal(&self.plan).min(smaller).max(self.tokens_after);
         let short = short.unwrap_or_else(|| self.summary.short.clone());
         let files = self.summary.files.clone();
         let (plan, edits, before) = (self.plan.clone(), self.edits.clone(), made.clone());
@@ -146,6 +148,13 @@ impl Draft {
     }
 }
 
+/// Size of the context before a plan, in tokens. A report that is below the estimate is one of another context, or nonsense.
+pub(super) fn size_before(plan: &Plan) -> u64 {
+    let (scale, budget) = (plan.demand.scale, plan.demand.budget);
+    let estimated = context::build(plan.path(), &plan.prompts).tokens(scale.estimator());
+    plan.demand.tokens_before.max(budget.overhead() + scale.size(estimated))
+}
+
 /// Limit of the resulting context, in tokens. A tail of a requested size is cut only where the threshold demands it.
 pub(super) fn goal(plan: &Plan) -> u64 {
     let budget = plan.demand.budget;
@@ -158,11 +167,42 @@ mod tests {
     use crate::{
         compaction::plan::{self, Demand},
         conversation::tokens::{Estimator, Scale},
+        models::ModelRef,
         settings::CompactionSettings,
     };
 
     fn budget(overhead: u64) -> Budget {
         Budget::of(200_000, &CompactionSettings::default(), overhead, 0)
+    }
+
+    #[test]
+    fn a_summary_that_makes_the_context_larger_is_not_taken() {
+        let mut path = Path::default();
+        for (id, words) in [("a", 400), ("b", 10)] {
+            let message = json!({"role": "user", "content": "word ".repeat(words)});
+            let line = json!({"type": "message", "id": id, "message": message});
+            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
+        }
+        let scale = Scale::expected(Estimator::Chars, None);
+        let draft = |insists: bool| {
+            let demand = Demand {
+                keep: 1,
+                explicit: true,
+                scale,
+                budget: budget(0),
+                tokens_before: 0,
+                may_stay: u64::MAX,
+                insists,
+            };
+            let plan = plan::plan(path.clone(), demand, Arc::default()).expect("a plan");
+            let summary = Summary { text: "A summary.".into(), short: String::new(), files: Default::default() };
+            Draft::extracted(plan, summary, Vec::new())
+        };
+        let made = || Made { by: ModelRef::parse("some/model"), rejected: Vec::new() };
+        for (insists, words, taken) in [(false, 50, true), (false, 2_000, false), (true, 2_000, true)] {
+            let with = draft(insists).with_summary("word ".repeat(words), None, made());
+            assert_eq!((with.made.by.is_some(), with.made.rejected.is_empty()), (taken, taken), "{words} words");
+        }
     }
 
     #[test]

@@ -6,14 +6,14 @@
 //! alone leave no room.
 
 use super::{
-    draft::{Draft, goal},
+    draft::{Draft, goal, size_before},
     images,
     plan::{self, Plan},
     prune,
 };
 use crate::{
     conversation::{
-        context::{self, ContextMessage, Part},
+        context::{ContextMessage, Part},
         entry::{Body, ContextEdit, Entry, Replacement},
         message::{self, outline::Role},
     },
@@ -107,13 +107,6 @@ pub fn may_shrink(plan: &Plan) -> bool {
         carried_edits(plan),
     );
     plan.demand.insists || smallest.tokens_after > goal(plan) || smallest.tokens_after < size_before(plan)
-}
-
-/// Size of the context before a plan, in tokens. A report that is below the estimate is one of another context, or nonsense.
-fn size_before(plan: &Plan) -> u64 {
-    let (scale, budget) = (plan.demand.scale, plan.demand.budget);
-    let estimated = context::build(plan.path(), &plan.prompts).tokens(scale.estimator());
-    plan.demand.tokens_before.max(budget.overhead() + scale.size(estimated))
 }
 
 /// Finds the first draft that fits. `summarize` gives the summary of a plan within a number of tokens.

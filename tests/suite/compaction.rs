@@ -278,6 +278,27 @@ fn a_second_compaction_takes_up_where_the_first_left_off() {
 }
 
 #[test]
+fn a_compaction_that_would_make_nothing_smaller_is_refused_unless_instructions_ask_for_it() {
+    let mut daemon = Daemon::start();
+    let lines = [user("Fix the parser."), assistant("Done."), user("Thanks."), assistant("Welcome.")];
+    let path = session_of(&daemon.home, "small", &lines);
+    let session = daemon.load(&path);
+    let bytes = fs::read(&path).expect("a file");
+    for dry_run in [true, false] {
+        let ask = json!({"sessionId": session, "keepRecentTokens": 1, "dryRun": dry_run, "wait": true});
+        let error = daemon.err("session/compact", ask);
+        assert_eq!((&error["code"], &error["data"]["reason"]), (&json!(-32005), &json!("would_not_shrink")));
+    }
+    assert_eq!(fs::read(&path).expect("a file"), bytes);
+    let mut ask =
+        json!({"sessionId": session, "keepRecentTokens": 1, "instructions": "Keep the parser.", "dryRun": true});
+    assert!(daemon.ok("session/compact", ask.clone())["preparation"].is_object());
+    ask["dryRun"] = false.into();
+    ask["wait"] = true.into();
+    assert_eq!(daemon.ok("session/compact", ask)["outcome"], "completed");
+}
+
+#[test]
 fn nothing_to_do_is_said_before_anything_is_touched() {
     let mut daemon = Daemon::start();
     let path = session_of(&daemon.home, "short", &turns(1));
