@@ -18,6 +18,7 @@ mod edit;
 #[cfg(test)]
 pub(super) mod held;
 mod idle;
+mod learning;
 mod load;
 pub mod queue;
 mod recovering;

@@ -4,8 +4,11 @@
 mod host;
 mod wire;
 
-use crate::{provider::Format, support::at_once};
-use host::{Fault, Run, Told, TurnEnd};
+use crate::{
+    provider::{Format, Refusal},
+    support::at_once,
+};
+use host::{Fault, Run, Stated, Told, TurnEnd};
 
 /// Runs hosts, and checks each of them.
 fn all(runs: impl IntoIterator<Item = Run>) -> Vec<(Run, Told)> {
@@ -54,6 +57,65 @@ fn the_model_of_the_host_writes_the_summaries() {
     let runs =
         Format::ALL.map(|format| Run { summarizer: true, window: 32_000, largest_result: 6_000, ..Run::of(format, 3) });
     each_is_answered(&all(runs));
+}
+
+#[test]
+fn an_overflow_with_numbers_teaches_the_window() {
+    let runs = Format::ALL.into_iter().flat_map(|format| {
+        [Stated::Larger(150), Stated::No].map(|stated| Run { turns: 50, stated, ..Run::of(format, 5) })
+    });
+    each_is_answered(&all(runs));
+}
+
+#[test]
+fn an_overflow_without_numbers_bounds_a_window_that_nobody_stated() {
+    let runs = Format::ALL.map(|format| Run {
+        turns: 100,
+        stated: Stated::No,
+        refusal: Refusal::Words,
+        chars_per_token: 3.2,
+        ..Run::of(format, 6)
+    });
+    let told = all(runs);
+    each_is_answered(&told);
+    assert!(told.iter().all(|(_, facts)| facts.recoveries > 0), "{told:#?}");
+}
+
+#[test]
+fn an_overflow_that_states_another_window_is_recovered_from() {
+    let run = |format| Run { turns: 60, window: 28_000, stated: Stated::No, ..Run::of(format, 7) };
+    let told = all(Format::ALL.map(|format| Run { refusal: Refusal::States(34_000), ..run(format) }));
+    each_is_answered(&told);
+    assert!(told.iter().all(|(_, facts)| facts.recoveries > 0), "{told:#?}");
+}
+
+#[test]
+fn an_answer_that_is_cut_off_is_asked_for_again() {
+    let faults = vec![Fault::LengthText(3), Fault::LengthCall(5), Fault::LengthNothing(5)];
+    let told = all(Format::ALL.map(|format| Run { faults: faults.clone(), ..Run::of(format, 8) }));
+    for (run, facts) in &told {
+        let ended: usize = [TurnEnd::Answered, TurnEnd::Cut].iter().filter_map(|end| facts.ends.get(end)).sum();
+        assert!(ended == run.turns && facts.recoveries > 0, "{run:#?}\n{facts:#?}");
+    }
+}
+
+#[test]
+fn all_faults_at_once_leave_no_turn_open() {
+    let faults = vec![
+        Fault::TokensPerMinute(3),
+        Fault::Broken(3),
+        Fault::LengthText(3),
+        Fault::LengthCall(3),
+        Fault::LengthNothing(3),
+    ];
+    let runs = Format::ALL.map(|format| {
+        let run = Run { faults: faults.clone(), summarizer: true, stated: Stated::No, ..Run::of(format, 9) };
+        Run { window: 32_000, largest_result: 8_000, ..run }
+    });
+    for (run, facts) in &all(runs) {
+        let ended: usize = [TurnEnd::Answered, TurnEnd::Cut].iter().filter_map(|end| facts.ends.get(end)).sum();
+        assert_eq!(ended, run.turns, "{run:#?}\n{facts:#?}");
+    }
 }
 
 #[test]

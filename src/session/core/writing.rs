@@ -9,16 +9,9 @@ use crate::{
     ids::OperationId,
     log::{Access, Appended, Placed, error::StoreError},
     protocol::{errors::Failure, events::Event, types::AppendAnswer},
-    provider::overflow::{self, Meaning, Overflow},
     session::{
-        core::{
-            Append, Core, LogState, Write,
-            background::IndexBuild,
-            commands::{append, entries},
-            due::Due,
-            work::Work,
-        },
-        effects::{Effect, Ticket},
+        core::{Append, Core, LogState, Write, background::IndexBuild, commands::entries, due::Due, work::Work},
+        effects::Ticket,
         fault::{Fault, planted},
         jobs::{IndexBuilt, defect},
         log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork, placed},
@@ -322,25 +315,6 @@ impl Core {
         }
     }
 
-    /// The error of a failed answer may state the model's window.
-    fn learn_from(&mut self, entries: &[Arc<Entry>]) {
-        if !self.state.settings().settings.tokens.learn_window {
-            return;
-        }
-        for entry in entries.iter().filter(|entry| entry.outline().is_some_and(|outline| outline.failed)) {
-            let Some(failed) = append::failed_answer(entry) else { continue };
-            let Meaning::Overflow(Overflow { limit: Some(window), .. }) = overflow::meaning(None, &failed.error) else {
-                continue;
-            };
-            let model = failed.model.or_else(|| self.state.model(self.state.path()));
-            if let Some(model) = model
-                && self.state.learned.learn(&model, window)
-            {
-                self.effects.push(Effect::Learn(model, window));
-            }
-        }
-    }
-
     /// Reads the entries that a command needs. The command is handled again behind the read, before all others.
     pub(super) fn fetch(&mut self, fetch: Fetch, command: Command, ticket: Ticket) {
         self.log_out(LogWork::Fetch(fetch), |log| LogState::Fetching(log, command, ticket));
@@ -419,6 +393,7 @@ mod tests {
                 Input, Over,
                 held::{Held, answer, cost, draft, job, line, log_work, message, messages, outcomes, written},
             },
+            effects::Effect,
             jobs::Job,
             state::SessionData,
         },
