@@ -656,7 +656,7 @@ export interface AppendAnswer {
   next: Next;
 }
 
-/** Maintenance that follows an append. */
+/** Maintenance that follows an append, or a change of the model. */
 export type Next =
   /** No maintenance. */
   | {

@@ -67,6 +67,7 @@ impl Named {
         set.api = api.or(set.api);
         settings.models.insert(0, set);
         let candidate = Situation {
+            former: None,
             settings: &settings,
             session: None,
             client_runs_models: false,

@@ -108,8 +108,14 @@ fn look(sourced: &Sourced, windows: &Windows) -> Vec<(Model, Option<Candidate>)>
             listed.extend(catalog(sourced, &window, Some(model)).pop());
         }
     }
-    let situation =
-        Situation { settings, session: None, client_runs_models: false, is_set: &keys::is_set, learned: &window };
+    let situation = Situation {
+        settings,
+        session: None,
+        former: None,
+        client_runs_models: false,
+        is_set: &keys::is_set,
+        learned: &window,
+    };
     let looked_at = listed.into_iter().map(|listed| {
         let model = listed.model();
         let (asking, candidate) = match situation.candidate(&model) {

@@ -1,5 +1,5 @@
-//! Models that may write a summary, in order: the models that are named for it, then the session's own, then the one with the
-//! largest window. Pure: what is set in the environment, and whether the client runs models, is told.
+//! Models that may write a summary, in order: the models that are named for it, then the session's own, then the one before
+//! it, then the one with the largest window. Pure: what is set in the environment, and whether the client runs models, is told.
 
 use super::{ModelRef, known, output_limit, reasoning, window};
 use crate::{
@@ -46,6 +46,8 @@ pub struct Situation<'a> {
     pub settings: &'a Settings,
     /// The session's model.
     pub session: Option<&'a ModelRef>,
+    /// The model before the session's, behind a change of the model.
+    pub former: Option<&'a ModelRef>,
     /// Whether the client runs models.
     pub client_runs_models: bool,
     /// Whether an environment variable is set.
@@ -86,6 +88,12 @@ pub fn candidates(situation: &Situation<'_>) -> Vec<Result<Candidate, Unfit>> {
         found.extend(situation.resolve(model, Named::BySession));
         seen.push(model.clone());
     }
+    if let Some(former) = situation.former.filter(|former| !seen.contains(former))
+        && let Some(Ok(candidate)) = situation.resolve(former, Named::BySession)
+    {
+        found.push(Ok(candidate));
+        seen.push(former.clone());
+    }
     let configured = settings.models.iter().map(|it| ModelRef { provider: it.provider.clone(), id: it.id.clone() });
     let others = configured.filter(|model| !seen.contains(model));
     let able = others.filter_map(|model| situation.resolve(&model, Named::BySession)?.ok());
@@ -93,6 +101,26 @@ pub fn candidates(situation: &Situation<'_>) -> Vec<Result<Candidate, Unfit>> {
     let largest = able.reduce(|one, other| if other.window > one.window { other } else { one });
     found.extend(largest.map(Ok));
     found
+}
+
+/// Puts the model before the session's in front of the session's, if it takes fewer requests. A smaller window may not hold
+/// the messages that are summarized.
+pub fn prefer_former(
+    candidates: &mut [Result<Candidate, Unfit>],
+    session: &ModelRef,
+    former: &ModelRef,
+    requests: impl Fn(&Candidate) -> usize,
+) {
+    let place = |model: &ModelRef| candidates.iter().position(|it| it.as_ref().is_ok_and(|it| it.model == *model));
+    let (Some(present), Some(past)) = (place(session), place(former)) else { return };
+    if present >= past {
+        return;
+    }
+    if let (Ok(one), Ok(other)) = (&candidates[present], &candidates[past])
+        && requests(other) < requests(one)
+    {
+        candidates[present..=past].rotate_right(1);
+    }
 }
 
 impl Situation<'_> {
@@ -189,6 +217,7 @@ mod tests {
         let situation = Situation {
             settings: &settings,
             session: session.as_ref(),
+            former: None,
             client_runs_models: client,
             is_set: &|name| variables.contains(&name),
             learned: &|_| None,
@@ -218,6 +247,31 @@ mod tests {
             .map(|it| it.split([' ', ':']).next().expect("a word").to_owned())
             .collect();
         assert_eq!(names, ["local/b", "nonsense", "local/a", "local/c"]);
+    }
+
+    #[test]
+    fn the_model_before_the_sessions_goes_first_where_it_takes_fewer_requests() {
+        let settings = json!({
+            "compaction": {"models": ["local/named"]},
+            "models": [local("named", 1_000), local("small", 4_000), local("former", 9_000), local("huge", 90_000)],
+        });
+        let settings: Settings = serde_json::from_value(settings).expect("settings");
+        let [small, former] = ["local/small", "local/former"].map(|name| ModelRef::parse(name).expect("a model"));
+        let order = |requests: &dyn Fn(&Candidate) -> usize| {
+            let situation = Situation {
+                settings: &settings,
+                session: Some(&small),
+                former: Some(&former),
+                client_runs_models: false,
+                is_set: &|_| false,
+                learned: &|_| None,
+            };
+            let mut found = candidates(&situation);
+            prefer_former(&mut found, &small, &former, requests);
+            found.into_iter().filter_map(|it| it.ok().map(|it| it.model.id)).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&|it| if it.window < 9_000 { 3 } else { 2 }), ["named", "former", "small", "huge"]);
+        assert_eq!(order(&|_| 2), ["named", "small", "former", "huge"]);
     }
 
     #[test]

@@ -466,11 +466,12 @@ pub struct AppendAnswer {
     pub next: Next,
 }
 
-/// Maintenance that follows an append.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+/// Maintenance that follows an append, or a change of the model.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Next {
     /// No maintenance.
+    #[default]
     None,
     /// A maintenance operation. Its events follow.
     Maintenance {

@@ -24,6 +24,7 @@ pub mod queue;
 mod recovering;
 pub mod relayer;
 mod result;
+mod switching;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -39,7 +40,7 @@ use super::{
 };
 use crate::{
     ask::access::ModelAccess,
-    compaction::{decide::Rest, draft::Draft},
+    compaction::draft::Draft,
     conversation::entry::{Entry, Stamps},
     ids::{OperationId, SessionId},
     log::{Access, Unfinished, sealed::Blocking},
@@ -56,6 +57,7 @@ use crate::{
         costs::{CostEntries, Costs},
         counting::Counting,
         due::DueRecovery,
+        due::Upkeep,
         edit::Edit,
         idle::Idle,
         queue::Queue,
@@ -125,7 +127,7 @@ enum LogState {
     /// It is here, and work may be given to it.
     Ready(LogFacts),
     /// It is here. The answers of a write wait until its entries are counted, because a compaction seems to be due.
-    Counting(LogFacts, Vec<Append>),
+    Counting(LogFacts, Unanswered),
     /// It is out with a write.
     Writing(LogFacts, Write),
     /// It is out with a read.
@@ -160,6 +162,12 @@ enum Write {
         staged: edit::Staged,
         ticket: Ticket,
     },
+}
+
+/// Requests whose entries are on disk.
+enum Unanswered {
+    Appends(Vec<Append>),
+    Edit { edit: Box<dyn Edit>, staged: edit::Staged, ticket: Ticket },
 }
 
 /// An append that is being written.
@@ -241,8 +249,7 @@ pub struct Core {
     changes: FileChanges,
     idle: Idle,
     counting: Counting,
-    /// An automatic compaction that did not complete.
-    rest: Option<Rest>,
+    upkeep: Upkeep,
     recoveries: Recoveries,
     ending: Ending,
     /// The usage that was sent last.
@@ -258,6 +265,7 @@ enum Unit {
     Commit,
     WriteCosts,
     Recover,
+    Switch,
     CatchUp,
     Command,
 }
@@ -284,7 +292,7 @@ impl Core {
             changes: FileChanges::default(),
             idle: Idle::new(at.now),
             counting: Counting::default(),
-            rest: None,
+            upkeep: Upkeep::default(),
             recoveries: Recoveries::default(),
             ending: Ending::No,
             stamps: Stamps::seeded(seed, at.wall),
@@ -422,6 +430,7 @@ impl Core {
             && self.queue.is_empty()
             && self.held.is_empty()
             && !self.has_reported()
+            && self.upkeep.switched.is_none()
             && self.index.commands.is_empty()
             && self.all_noted()
     }
@@ -449,6 +458,7 @@ impl Core {
             Work::Drafted(..) => return Some(Unit::Commit),
             Work::None if !self.all_noted() => return Some(Unit::WriteCosts),
             Work::None if self.may_decide_reported() => return Some(Unit::Recover),
+            Work::None if self.may_decide_switch() => return Some(Unit::Switch),
             _ if matches!(self.ending, Ending::Now(_)) => return None,
             _ => {}
         }
@@ -473,6 +483,7 @@ impl Core {
                 self.write(Write::Costs(costs));
             }
             Some(Unit::Recover) => self.decide_reported(),
+            Some(Unit::Switch) => self.decide_switch(),
             Some(Unit::CatchUp) => self.catch_up(),
             Some(Unit::Command) => {
                 if let Some((command, ticket)) = self.queue.next() {

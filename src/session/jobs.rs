@@ -15,7 +15,7 @@ use crate::{
         request::{PlanRequest, Planned},
     },
     conversation::entry::Entry,
-    ids::OperationId,
+    ids::{ModelRef, OperationId},
     log::{
         error::StoreError,
         history::library::{Indexed, Indexing},
@@ -68,6 +68,8 @@ pub struct PlanOrder {
     pub request: PlanRequest,
     /// The method that the client asks for.
     pub method: Option<CompactMethod>,
+    /// The model before the session's. It may write the summary, if it needs fewer requests.
+    pub former: Option<ModelRef>,
     /// Cancels the job.
     pub stop: Stop,
 }
@@ -114,10 +116,15 @@ pub fn index(work: Indexing, stop: &Stop, blocking: &Blocking) -> IndexBuilt {
 /// # Errors
 /// When there is nothing to compact, no model can be asked though one has to be, or the job is cancelled.
 pub fn plan(order: PlanOrder, access: &ModelAccess) -> Result<PlanMade, Failure> {
-    let PlanOrder { request, method, stop, .. } = order;
+    let PlanOrder { request, method, former, stop, .. } = order;
     guarded(|| {
-        let candidates = candidates(&request, method, access)?;
+        let mut candidates = candidates(&request, method, former.as_ref(), access)?;
+        let (settings, model) = (request.settings.clone(), request.model.clone());
         let planned = request.plan(&|| stop.requested())?;
+        if let (Some(model), Some(former)) = (&model, &former) {
+            let requests = |candidate: &Candidate| draft::requests(&planned.plan, candidate, &settings);
+            candidates::prefer_former(&mut candidates, model, former, requests);
+        }
         Ok(PlanMade { planned, candidates })
     })
 }
@@ -134,7 +141,7 @@ pub fn dry_run(
 ) -> Result<CompactAnswer, Failure> {
     guarded(|| {
         let settings = request.settings.clone();
-        let candidates = candidates(&request, method, access)?;
+        let candidates = candidates(&request, method, None, access)?;
         let planned = request.plan(&|| stop.requested())?;
         let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
         let requests = summarizer.map(|it| draft::requests(&planned.plan, it, &settings));
@@ -149,6 +156,7 @@ pub fn dry_run(
 fn candidates(
     request: &PlanRequest,
     method: Option<CompactMethod>,
+    former: Option<&ModelRef>,
     access: &ModelAccess,
 ) -> Result<Vec<Result<Candidate, Unfit>>, Failure> {
     if method == Some(CompactMethod::Extractive) {
@@ -157,6 +165,7 @@ fn candidates(
     let candidates = candidates::candidates(&Situation {
         settings: &request.settings.settings,
         session: request.model.as_ref(),
+        former,
         client_runs_models: access.client_runs_models(),
         is_set: &keys::is_set,
         learned: &|model| access.windows.window(model),

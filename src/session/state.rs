@@ -135,6 +135,15 @@ enum Tokenizer {
     Counted,
 }
 
+/// The model of a session and the size of its window, in tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelInForce {
+    /// The model.
+    pub model: Option<ModelRef>,
+    /// The window.
+    pub window: u64,
+}
+
 /// The state of a session.
 pub struct State {
     /// Id.
@@ -488,6 +497,15 @@ impl State {
     #[must_use]
     pub fn model(&self, path: &Path) -> Option<ModelRef> {
         model_of(&self.sourced.settings, path, self.client.chosen.as_ref(), || self.model_in_header())
+    }
+
+    /// Model of the session, with its window.
+    #[must_use]
+    pub fn model_in_force(&self) -> ModelInForce {
+        let model = self.model(self.path());
+        let learned = model.as_ref().and_then(|model| self.learned.window(model));
+        let window = models::window(&self.sourced.settings, learned, model.as_ref()).tokens;
+        ModelInForce { model, window }
     }
 
     /// Fullness of the context. The cost depends on the entries since the last call.

@@ -61,5 +61,6 @@ mod subscribing;
 mod summarizing;
 mod support;
 mod switches;
+mod switching;
 mod transcripts;
 mod wire;

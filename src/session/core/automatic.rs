@@ -2,7 +2,7 @@
 //! complete.
 
 use super::{
-    Append, Core, Ending, LogState, WaitsFor, Write,
+    Append, Core, Ending, LogState, Unanswered, WaitsFor, Write,
     commands::{configure::model_fields, prune},
     due::{Due, DueCompaction},
     edit::Staged,
@@ -36,7 +36,7 @@ impl Core {
 
     /// The decision at the leaf.
     pub(super) fn decision(&self) -> Decision {
-        let facts = self.state.measure().facts(self.state.path(), self.rest);
+        let facts = self.state.measure().facts(self.state.path(), self.upkeep.rest);
         match self.writable() {
             Ok(()) => at_threshold(facts),
             Err(_) => at_threshold(Facts { automatic: Automatic::ReadOnly, ..facts }),
@@ -63,15 +63,19 @@ impl Core {
         self.counting.runs() && self.maintenance_is_due()
     }
 
-    /// Continues with the appends that waited for counts. Returns whether there were any.
-    pub(super) fn appends_were_counted(&mut self) -> bool {
+    /// Continues with the requests that waited for counts. Returns whether there were any.
+    pub(super) fn unanswered_were_counted(&mut self) -> bool {
         if self.counting.runs() {
             return false;
         }
         let facts = *self.log_facts();
         match std::mem::replace(&mut self.log, LogState::Ready(facts)) {
-            LogState::Counting(_, appends) => {
+            LogState::Counting(_, Unanswered::Appends(appends)) => {
                 self.answer_appends(appends);
+                true
+            }
+            LogState::Counting(_, Unanswered::Edit { edit, staged, ticket }) => {
+                self.answer_edit(&*edit, staged, ticket);
                 true
             }
             other => {
@@ -85,7 +89,7 @@ impl Core {
     pub(super) fn due_after(&mut self, appends: &[Append]) -> Option<Due> {
         let mut entries = appends.iter().flat_map(|append| &append.staged.entries);
         if entries.any(|entry| entry.is_from(Role::User)) {
-            self.rest = None;
+            self.upkeep.rest = None;
         }
         let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
         let asked = || if in_batch { Asked::Unasked } else { Asked::Introduced };
@@ -98,7 +102,8 @@ impl Core {
         if !self.maintenance_is_due() {
             return None;
         }
-        Some(Due::Compaction(DueCompaction { id: self.stamps.operation(), reason: Reason::Threshold, asked: asked() }))
+        let id = self.stamps.operation();
+        Some(Due::Compaction(DueCompaction { id, reason: Reason::Threshold, asked: asked(), former: None }))
     }
 
     /// Entries that bring the context below the threshold without a compaction: old tool results are cut, or a larger model
@@ -130,7 +135,7 @@ impl Core {
     }
 
     /// The edits of a pruning that brings the context below the threshold.
-    fn pruning_that_suffices(&mut self) -> Option<Staged> {
+    pub(super) fn pruning_that_suffices(&mut self) -> Option<Staged> {
         if self.decision().why == Why::Images {
             return prune::without_old_images(&self.state, &mut self.stamps);
         }
@@ -173,6 +178,16 @@ impl Core {
         Next::Maintenance { operation_id, reason, will_retry, will_continue: false }
     }
 
+    /// Starts the maintenance that is due.
+    pub(super) fn start_due(&mut self, due: Option<Due>) {
+        match due {
+            Some(Due::Recovery(due)) => self.write_recovery(due),
+            Some(Due::Compaction(due)) => self.start_automatic(due),
+            Some(Due::Relief(staged, event)) => self.write(Write::Relief(staged, event)),
+            None => {}
+        }
+    }
+
     /// Starts the maintenance that is due, for a request that waits for it.
     pub(super) fn maintain(&mut self) -> WaitsFor {
         match self.relief() {
@@ -190,7 +205,7 @@ impl Core {
     /// Starts a compaction that no answer has named.
     pub(super) fn start_unasked(&mut self) {
         let id = self.stamps.operation();
-        self.start_automatic(DueCompaction { id, reason: Reason::Threshold, asked: Asked::Unasked });
+        self.start_automatic(DueCompaction { id, reason: Reason::Threshold, asked: Asked::Unasked, former: None });
     }
 
     /// Starts a compaction.
@@ -198,31 +213,31 @@ impl Core {
         if planted(Fault::NextNotStarted) {
             return;
         }
-        let DueCompaction { id, reason, asked } = due;
+        let DueCompaction { id, reason, asked, former } = due;
         let kind = OperationKind::Compaction(reason);
         let stop = Stop::default();
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);
         let request = self.plan_request(None, Initiator::User, Cause::Due);
-        self.start(Job::Plan(PlanOrder { id, request, method: None, stop }));
+        self.start(Job::Plan(PlanOrder { id, request, method: None, former, stop }));
         self.work = Work::Preparing(operation);
     }
 
     /// Whether an automatic compaction that did not complete lets no other one start.
     pub(super) fn rests(&self) -> bool {
         let fullness = self.state.measure();
-        self.rest.is_some_and(|rest| rest.holds(fullness.context_tokens, fullness.budget.threshold))
+        self.upkeep.rest.is_some_and(|rest| rest.holds(fullness.context_tokens, fullness.budget.threshold))
     }
 
     /// Records the end of a compaction: an automatic one that did not complete is not repeated immediately.
     pub(super) fn rests_after(&mut self, kind: &OperationKind, end: &End<Product>) {
-        self.rest = match end {
+        self.upkeep.rest = match end {
             End::Completed(_) => None,
             _ if kind.is_automatic() => {
                 let fullness = self.state.measure();
                 Some(Rest { context_tokens: fullness.context_tokens, threshold: fullness.budget.threshold })
             }
-            _ => self.rest,
+            _ => self.upkeep.rest,
         };
     }
 }

@@ -35,7 +35,7 @@ impl Core {
         if let Counting::Running(done) = std::mem::take(&mut self.counting) {
             self.count_except(&done);
         }
-        let answered = self.appends_were_counted();
+        let answered = self.unanswered_were_counted();
         if self.work.is_none() {
             if !answered {
                 self.send_usage(self.state.usage());

@@ -2,11 +2,26 @@
 
 use super::edit::Staged;
 use crate::{
-    compaction::recovery::Remedy,
+    compaction::{decide::Rest, recovery::Remedy},
     ids::{EntryId, ModelRef, OperationId},
     protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
     session::{effects::Ticket, operations::Asked, stop::Stop},
 };
+
+/// The facts about automatic maintenance that no entry stores.
+#[derive(Default)]
+pub(super) struct Upkeep {
+    /// An automatic compaction that did not complete.
+    pub rest: Option<Rest>,
+    /// A change of the model that is not decided about.
+    pub switched: Option<Switched>,
+}
+
+/// A change of the model, or of its window.
+pub(super) struct Switched {
+    /// The model before, if it is another one.
+    pub former: Option<ModelRef>,
+}
 
 /// Maintenance that is due.
 pub(super) enum Due {
@@ -24,6 +39,8 @@ pub(super) struct DueCompaction {
     pub reason: Reason,
     /// Whether an answer outside of a batch names the id before its start event does.
     pub asked: Asked<Ticket>,
+    /// The model before the session's, behind a change of the model. It may write the summary.
+    pub former: Option<ModelRef>,
 }
 
 /// A recovery that is due.

@@ -8,8 +8,18 @@ use crate::{
         undo::Undoing,
     },
     ids::EntryId,
-    protocol::{Method, errors::Failure, events::Event, types::EntryIdAnswer},
-    session::{core::Core, effects::Answer, log_work::Fetch, state::State},
+    protocol::{
+        Method,
+        errors::Failure,
+        events::Event,
+        types::{EntryIdAnswer, Next},
+    },
+    session::{
+        core::Core,
+        effects::Answer,
+        log_work::Fetch,
+        state::{ModelInForce, State},
+    },
 };
 use serde_json::Value;
 use std::sync::Arc;
@@ -97,6 +107,10 @@ pub struct Staged {
     pub why: String,
     /// An undo: its entries behind the marker need the path without the compaction, which the writer reads.
     pub undoing: Option<Box<Undoing>>,
+    /// The model and its window before entries that may change them.
+    pub before: Option<ModelInForce>,
+    /// The maintenance that follows.
+    pub next: Next,
 }
 
 /// The reason why a request has no entries.

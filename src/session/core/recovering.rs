@@ -135,7 +135,8 @@ impl Core {
             Verdict::OverWindow => {
                 let on = self.state.measure().compaction.switch() == Switch::On;
                 (on && !self.rests() && self.may_maintain()).then(|| {
-                    Due::Compaction(DueCompaction { id: self.stamps.operation(), reason: Reason::Overflow, asked })
+                    let id = self.stamps.operation();
+                    Due::Compaction(DueCompaction { id, reason: Reason::Overflow, asked, former: None })
                 })
             }
             Verdict::Unusable(trouble) if self.may_maintain() => {
@@ -306,7 +307,7 @@ impl Core {
         let opening = self.opening(kind, place, Asked::Introduced, self.state.usage(), stop.clone());
         let compaction = self.start_operation(opening);
         let request = self.plan_request(None, Initiator::User, Cause::Rejected { share, stated });
-        self.start(Job::Plan(PlanOrder { id: compaction.id.clone(), request, method: None, stop }));
+        self.start(Job::Plan(PlanOrder { id: compaction.id.clone(), request, method: None, former: None, stop }));
         self.work = Work::Preparing(compaction);
         self.recoveries.running = Some(recovery);
     }

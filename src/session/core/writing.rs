@@ -10,7 +10,7 @@ use crate::{
     log::{Access, Appended, Placed, error::StoreError},
     protocol::{errors::Failure, events::Event, types::AppendAnswer},
     session::{
-        core::{Append, Core, LogState, Write, background::IndexBuild, commands::entries, due::Due, work::Work},
+        core::{Append, Core, LogState, Unanswered, Write, background::IndexBuild, commands::entries, work::Work},
         effects::Ticket,
         fault::{Fault, planted},
         jobs::{IndexBuilt, defect},
@@ -203,7 +203,7 @@ impl Core {
             Write::Relief(staged, event) => self.relieved(&staged, event),
             Write::Recovery { staged, due } => self.recover(due, Ok(staged)),
             Write::Removal(staged) => self.removed(&staged),
-            Write::Edit { edit, staged, ticket } => self.edited(&*edit, staged, ticket),
+            Write::Edit { edit, staged, ticket } => self.edited(edit, staged, ticket),
         }
     }
 
@@ -274,7 +274,7 @@ impl Core {
         if self.seems_due()
             && let LogState::Ready(facts) = self.log
         {
-            self.log = LogState::Counting(facts, appends);
+            self.log = LogState::Counting(facts, Unanswered::Appends(appends));
             return;
         }
         self.answer_appends(appends);
@@ -307,12 +307,7 @@ impl Core {
         if let Some(newest) = newest {
             self.tell_if_shortened(&newest);
         }
-        match due {
-            Some(Due::Recovery(due)) => self.write_recovery(due),
-            Some(Due::Compaction(due)) => self.start_automatic(due),
-            Some(Due::Relief(staged, event)) => self.write(Write::Relief(staged, event)),
-            None => {}
-        }
+        self.start_due(due);
     }
 
     /// Reads the entries that a command needs. The command is handled again behind the read, before all others.
@@ -340,7 +335,7 @@ impl Core {
             return ticket.fail(&failure);
         }
         match edit.stage(&self.state, &mut self.stamps) {
-            Ok(staged) if staged.entries.is_empty() => self.edited(&*edit, staged, ticket),
+            Ok(staged) if staged.entries.is_empty() => self.edited(edit, staged, ticket),
             Ok(staged) => self.write(Write::Edit { edit, staged, ticket }),
             Err(edit::NotStaged::NeedsIndex) => self.await_index(Command::Edit(edit), ticket),
             Err(edit::NotStaged::NeedsEntries(fetch)) => self.fetch(fetch, Command::Edit(edit), ticket),
@@ -348,15 +343,30 @@ impl Core {
         }
     }
 
-    /// Answers a request whose entries are on disk, and sends its events.
-    fn edited(&mut self, edit: &dyn Edit, staged: edit::Staged, ticket: Ticket) {
+    /// The entries of a request are on disk. Where a compaction seems to be due, the answer waits for counts.
+    fn edited(&mut self, edit: Box<dyn Edit>, staged: edit::Staged, ticket: Ticket) {
         if staged.stores_model() {
             self.state.stored_model();
         }
         if staged.stores_data() {
             self.state.stored_data();
         }
+        self.note_switch(&staged);
         self.count();
+        if self.upkeep.switched.is_some()
+            && self.seems_too_large()
+            && let LogState::Ready(facts) = self.log
+        {
+            self.log = LogState::Counting(facts, Unanswered::Edit { edit, staged, ticket });
+            return;
+        }
+        self.answer_edit(&*edit, staged, ticket);
+    }
+
+    /// Answers a request whose entries are on disk, sends its events, and starts the maintenance that is due.
+    pub(super) fn answer_edit(&mut self, edit: &dyn Edit, mut staged: edit::Staged, ticket: Ticket) {
+        let due = self.due_after_edit(ticket.in_batch());
+        staged.next = self.next(due.as_ref());
         match edit.answer(self, &staged) {
             _ if planted(Fault::NeverAnswered) => std::mem::forget(ticket),
             answer => ticket.answer(answer),
@@ -370,6 +380,7 @@ impl Core {
             self.emit(About::default(), event);
         }
         self.send_usage(self.state.usage());
+        self.start_due(due);
     }
 
     pub(super) fn announce(&self, entry: &Entry, operation: Option<OperationId>) {

@@ -32,6 +32,7 @@ impl Core {
             unstarted.extend(self.take_waiting_compactions());
         }
         let due = self.cancel_due_recovery(which);
+        self.forget_switch(which);
         let before = self.cancelled.iter().filter(|request| which.is_none_or(|which| *which == request.id));
         let named =
             |request: &Request| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
@@ -46,6 +47,7 @@ impl Core {
         let cancelling = self.operations.cancel(which);
         self.end_cancelled(cancelling);
         self.cancel_due_recovery(which);
+        self.forget_switch(which);
         let unstarted = self.work.take_unstarted(which);
         self.end_unstarted(unstarted);
     }

@@ -73,7 +73,7 @@ impl Core {
             return self.spawn_outside(ticket, read);
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
-        self.start(Job::Plan(PlanOrder { id: id.clone(), request, method, stop: stop.clone() }));
+        self.start(Job::Plan(PlanOrder { id: id.clone(), request, method, former: None, stop: stop.clone() }));
         self.work = Work::Planning(Request { id, kind: BY_CLIENT, params, ticket, stop });
     }
 

@@ -6,7 +6,8 @@ use crate::{
     protocol::{
         SessionConfigure,
         errors::Failure,
-        types::{ConfigureAnswer, ConfigureParams, Next},
+        events::{Event, ModelChange},
+        types::{ConfigureAnswer, ConfigureParams},
     },
     session::{
         core::{
@@ -21,6 +22,9 @@ use serde_json::Value;
 impl EditMethod for SessionConfigure {
     fn stage(state: &State, params: &ConfigureParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
         let mut staged = Staged::default();
+        if params.model.is_some() {
+            staged.before = Some(state.model_in_force());
+        }
         if let Some(model) = &params.model {
             let Some(model) = model else {
                 let what = "a model cannot be taken away, only another one chosen";
@@ -48,8 +52,14 @@ impl EditMethod for SessionConfigure {
         Ok(staged)
     }
 
-    fn answer(core: &Core, _: &Staged) -> Result<ConfigureAnswer, Failure> {
-        Ok(ConfigureAnswer { session: core.state.info(core.status()), next: Next::None })
+    fn answer(core: &Core, staged: &Staged) -> Result<ConfigureAnswer, Failure> {
+        Ok(ConfigureAnswer { session: core.state.info(core.status()), next: staged.next.clone() })
+    }
+
+    fn event(state: &State, staged: &Staged) -> Option<Event> {
+        let from = staged.before.as_ref()?.model.clone();
+        let to = state.model(state.path()).filter(|to| from.as_ref() != Some(to))?;
+        Some(Event::ModelChanged { from, to, reason: ModelChange::User })
     }
 }
 

@@ -281,7 +281,7 @@ impl Play {
             insists: false,
         };
         let stop = Stop::default();
-        let order = PlanOrder { id: operation.into(), request, method: None, stop: stop.clone() };
+        let order = PlanOrder { id: operation.into(), request, method: None, former: None, stop: stop.clone() };
         self.effect(Effect::Start(Box::new(Job::Plan(order))))?;
         Ok(stop)
     }

@@ -1,0 +1,288 @@
+//! A change of the model, or of its window, by the client: the conversation is compacted until it fits the new one.
+//!
+//! The change is stored at once. While the conversation is being compacted, requests for a context to send wait.
+
+use super::{
+    Core, Ending,
+    commands::prune,
+    due::{Due, DueCompaction, Switched},
+    edit::Staged,
+};
+use crate::{
+    compaction::decide::{Decision, Facts, at_threshold},
+    ids::OperationId,
+    protocol::events::Reason,
+    session::{effects::Ticket, kind::OperationKind, operations::Asked},
+};
+
+impl Core {
+    /// Notes a change of the model or of its window by entries that are on disk.
+    pub(super) fn note_switch(&mut self, staged: &Staged) {
+        let Some(before) = &staged.before else { return };
+        let now = self.state.model_in_force();
+        if *before != now {
+            let former = before.model.clone().filter(|_| before.model != now.model);
+            self.upkeep.switched = Some(Switched { former });
+            self.upkeep.rest = None;
+        }
+    }
+
+    /// Whether the context is too large for the new model by an estimate, while entries are being counted.
+    pub(super) fn seems_too_large(&self) -> bool {
+        self.counting.runs() && self.may_maintain() && self.decision_behind_switch().is_due()
+    }
+
+    /// The maintenance that is due behind an edit. Where other work runs, the change is decided about behind it.
+    pub(super) fn due_after_edit(&mut self, in_batch: bool) -> Option<Due> {
+        if !self.may_maintain() {
+            return None;
+        }
+        self.due_behind_switch(if in_batch { Asked::Unasked } else { Asked::Introduced })
+    }
+
+    fn due_behind_switch(&mut self, asked: Asked<Ticket>) -> Option<Due> {
+        let Switched { former } = self.upkeep.switched.take()?;
+        if !self.decision_behind_switch().is_due() {
+            return None;
+        }
+        if let Some(staged) = self.pruning_that_suffices() {
+            let event = prune::event(&staged, &staged.why);
+            return Some(Due::Relief(staged, event));
+        }
+        let id = self.stamps.operation();
+        Some(Due::Compaction(DueCompaction { id, reason: Reason::ModelSwitch, asked, former }))
+    }
+
+    /// The decision at the leaf behind a change of the model. An undone compaction, and a turn that goes on, hold back only
+    /// the threshold.
+    fn decision_behind_switch(&self) -> Decision {
+        let facts = self.state.measure().facts(self.state.path(), None);
+        at_threshold(Facts { undone: false, mid_turn: true, ..facts })
+    }
+
+    /// Whether a change of the model can be decided about.
+    pub(super) fn may_decide_switch(&self) -> bool {
+        let waits_for_past = self.lacks_past() && matches!(self.ending, Ending::No);
+        self.upkeep.switched.is_some() && self.work.is_none() && self.cancelled.is_empty() && !waits_for_past
+    }
+
+    /// Decides about a change of the model that came while other work ran.
+    pub(super) fn decide_switch(&mut self) {
+        let due = if self.may_maintain() { self.due_behind_switch(Asked::Unasked) } else { None };
+        self.upkeep.switched = None;
+        match due {
+            Some(due) => self.start_due(Some(due)),
+            None => self.answer_held(),
+        }
+    }
+
+    /// Whether requests for a context to send wait until the conversation fits the new model.
+    pub(super) fn switches(&self) -> bool {
+        let runs = OperationKind::Compaction(Reason::ModelSwitch);
+        self.upkeep.switched.is_some() || self.work.operation().is_some_and(|it| it.is_open() && it.kind == runs)
+    }
+
+    /// Forgets a change of the model that is not decided about, if a cancel ends all work.
+    pub(super) fn forget_switch(&mut self, which: Option<&OperationId>) {
+        if which.is_none() {
+            self.upkeep.switched = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        protocol::{
+            SessionConfigure, SessionContext,
+            events::{Event, ModelChange, Reason},
+            types::Outcome,
+        },
+        session::{
+            core::{
+                Input,
+                held::{Held, answer, answered, draft, events, job, line, log_work, messages, outcomes, plan},
+            },
+            effects::Effect,
+            jobs::{Job, PlanOrder},
+        },
+        settings::{Layers, layers::Source},
+    };
+    use serde_json::{Value, json};
+
+    /// A session of these lines with the models `p/large`, `p/small` and `p/tiny`.
+    fn session(lines: &[String], compaction: &Value, estimator: &str) -> Held {
+        let mut held = Held::of(lines, u64::MAX);
+        let model = |id: &str, window: u64| json!({"provider": "p", "id": id, "contextWindow": window});
+        let settings = json!({
+            "tokens": {"estimator": estimator},
+            "compaction": compaction,
+            "defaultModel": "p/large",
+            "models": [model("large", 100_000), model("small", 4_000), model("tiny", 3_000)],
+        });
+        held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+        held
+    }
+
+    /// Sends a change of the model, and returns the effects behind its write.
+    fn switch(held: &mut Held, number: u64, model: &str) -> Vec<Effect> {
+        held.edit::<SessionConfigure>(number, json!({ "model": model }));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work)
+    }
+
+    fn started(effects: &[Effect]) -> Vec<Reason> {
+        let start = |event: &Event| match event {
+            Event::CompactionStart { reason, .. } => Some(*reason),
+            _ => None,
+        };
+        events(effects).filter_map(start).collect()
+    }
+
+    fn order(effects: Vec<Effect>) -> PlanOrder {
+        let Job::Plan(order) = job(effects) else { unreachable!("a compaction is planned first") };
+        order
+    }
+
+    /// Asks for a context to send.
+    fn ask(held: &mut Held, number: u64) -> Vec<Effect> {
+        held.call::<SessionContext>(number, json!({"format": "messages", "wait": true}));
+        held.turn()
+    }
+
+    #[test]
+    fn a_model_with_a_smaller_window_starts_a_compaction_that_its_answer_names() {
+        let mut held = session(&messages(), &json!({}), "chars");
+        let effects = switch(&mut held, 1, "p/small");
+        let configured = answer(&effects, 1).expect("an answer");
+        assert_eq!(
+            (&configured["next"]["reason"], &configured["next"]["willRetry"]),
+            (&json!("model_switch"), &json!(false))
+        );
+        assert_eq!(configured["session"]["model"]["id"], "small");
+        let kinds: Vec<&str> = events(&effects).map(Event::kind).collect();
+        assert_eq!(
+            kinds,
+            ["entry_appended", "model_changed", "usage_updated", "status_changed", "compaction_start"],
+            "behind the answer"
+        );
+        let before = effects.iter().take_while(|effect| !matches!(effect, Effect::Emit(..)));
+        assert!(
+            before.into_iter().any(|effect| matches!(effect, Effect::Answer(1, _))),
+            "the answer precedes all events"
+        );
+        let changed = events(&effects).find_map(|event| match event {
+            Event::ModelChanged { from, to, reason } => Some((from.clone().map(|it| it.id), to.id.clone(), *reason)),
+            _ => None,
+        });
+        assert_eq!(changed, Some((Some("large".to_owned()), "small".to_owned(), ModelChange::User)));
+        assert_eq!(started(&effects), [Reason::ModelSwitch]);
+        let order = order(effects);
+        assert_eq!(order.id.as_str(), configured["next"]["operationId"].as_str().expect("an id"));
+        assert_eq!(order.former.map(|former| former.id).as_deref(), Some("large"));
+    }
+
+    #[test]
+    fn a_model_that_holds_the_conversation_starts_nothing() {
+        let mut held = session(&messages(), &json!({}), "chars");
+        for (number, model, changes) in [(1, "p/large", 0), (2, "p/large", 0)] {
+            let effects = switch(&mut held, number, model);
+            assert_eq!(answer(&effects, number).expect("an answer")["next"]["type"], "none");
+            let changed = events(&effects).filter(|event| matches!(event, Event::ModelChanged { .. })).count();
+            assert_eq!((changed, started(&effects).len()), (changes, 0));
+        }
+    }
+
+    #[test]
+    fn a_context_waits_until_the_conversation_fits_the_new_model() {
+        let mut held = session(&messages(), &json!({}), "chars");
+        let order = order(switch(&mut held, 1, "p/small"));
+        assert_eq!(answered(&ask(&mut held, 2)), [0; 0], "it is held");
+        let id = order.id.clone();
+        let Job::Draft(order) = job(held.feed(Input::Planned(id, Ok(plan(order))))) else {
+            unreachable!("a plan leads to a draft")
+        };
+        held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        let work = log_work(held.turn()).expect("a write");
+        let effects = held.back(work);
+        assert_eq!(outcomes(&effects), [Outcome::Completed]);
+        let context = answer(&effects, 2);
+        assert!(context.is_none_or(|context| context.is_object()), "it is answered in pieces");
+        assert_eq!(answered(&effects), [2]);
+    }
+
+    #[test]
+    fn a_context_that_waits_for_a_compaction_that_fails_is_refused() {
+        let mut held = session(&messages(), &json!({}), "chars");
+        switch(&mut held, 1, "p/tiny");
+        ask(&mut held, 2);
+        let cancelled = held.cancel(3);
+        assert_eq!(outcomes(&cancelled), [Outcome::Cancelled]);
+        assert_eq!(answer(&cancelled, 2), Some(json!("context_overflow")));
+        assert_eq!(answer(&ask(&mut held, 4), 4), Some(json!("context_overflow")), "no other one starts");
+        let again = switch(&mut held, 5, "p/small");
+        assert_eq!(started(&again), [Reason::ModelSwitch], "another model is another beginning");
+    }
+
+    #[test]
+    fn without_automatic_compaction_nothing_starts_and_contexts_are_refused() {
+        let mut held = session(&messages(), &json!({"enabled": false}), "chars");
+        let effects = switch(&mut held, 1, "p/small");
+        assert_eq!(answer(&effects, 1).expect("an answer")["next"]["type"], "none");
+        assert_eq!(started(&effects), []);
+        assert_eq!(answer(&ask(&mut held, 2), 2), Some(json!("context_overflow")));
+    }
+
+    #[test]
+    fn open_calls_wait_for_their_results() {
+        let call = json!([{"type": "toolCall", "id": "c", "name": "bash", "arguments": {}}]);
+        let call = json!({"message": {"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1}});
+        let mut lines = messages();
+        lines.push(line("call", Some("e39"), "message", call));
+        let mut held = session(&lines, &json!({"midTurn": true}), "chars");
+        let effects = switch(&mut held, 1, "p/small");
+        assert_eq!(started(&effects), []);
+        assert_eq!(answer(&ask(&mut held, 2), 2), Some(json!("context_overflow")));
+        held.append(3);
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(started(&held.back(work)), [Reason::Threshold]);
+    }
+
+    #[test]
+    fn a_change_while_a_compaction_runs_is_decided_about_behind_it() {
+        let mut held = session(&messages(), &json!({}), "chars");
+        let order = held.begin_draft(1);
+        let effects = switch(&mut held, 2, "p/small");
+        let next = &answer(&effects, 2).expect("an answer")["next"];
+        assert_eq!((&next["reason"], &next["operationId"]), (&json!("manual"), &json!(order.id)));
+        assert_eq!(answered(&ask(&mut held, 3)), [0; 0]);
+        let id = order.id.clone();
+        let failed = held.feed(Input::Drafted(id, Err(crate::protocol::errors::Failure::Cancelled)));
+        assert_eq!(outcomes(&failed), [Outcome::Cancelled]);
+        assert_eq!(answered(&failed), [1], "the context still waits");
+        let behind = held.turn();
+        assert_eq!(started(&behind), [Reason::ModelSwitch]);
+        assert_eq!(answer(&held.cancel(4), 3), Some(json!("context_overflow")));
+    }
+
+    #[test]
+    fn a_cancel_of_all_work_forgets_a_change_that_waits() {
+        let mut held = session(&messages(), &json!({}), "chars");
+        held.begin_draft(1);
+        switch(&mut held, 2, "p/small");
+        ask(&mut held, 3);
+        let cancelled = held.cancel(4);
+        assert_eq!(outcomes(&cancelled), [Outcome::Cancelled]);
+        assert!(answered(&cancelled).contains(&3));
+        assert!(!held.core.is_due());
+    }
+
+    #[test]
+    fn a_change_that_seems_too_large_waits_for_counts() {
+        let mut held = session(&messages(), &json!({"thresholdTokens": 2_000}), "auto");
+        assert_eq!(answered(&switch(&mut held, 1, "p/small")), [0; 0]);
+        held.at.tokenizer = true;
+        let effects = held.feed(Input::Counted);
+        assert_eq!(answer(&effects, 1).expect("an answer")["next"]["reason"], "model_switch");
+    }
+}

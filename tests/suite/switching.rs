@@ -1,0 +1,144 @@
+//! Changes of the model and of its limits by `session/configure`, for a host that asks for contexts to send.
+
+use crate::support::{Daemon, Home, assistant, calls, result, text_of, user};
+use serde_json::{Value, json};
+
+fn model(id: &str, window: u64) -> Value {
+    json!({"provider": "p", "id": id, "contextWindow": window})
+}
+
+/// A session with the models `p/large` and `p/small` and a history of 20,000 tokens by characters.
+fn session(daemon: &mut Daemon, compaction: &Value) -> String {
+    let settings = json!({
+        "tokens": {"estimator": "chars"},
+        "models": [model("large", 100_000), model("small", 16_000)],
+        "compaction": compaction,
+    });
+    let created = daemon.ok("session/new", json!({"cwd": "/project", "model": "p/large", "settings": settings}));
+    let session = created["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let history =
+        [user(&text_of(10_000, "one")), assistant("Read."), user(&text_of(10_000, "two")), assistant("Read, too.")];
+    assert_eq!(append(daemon, &session, &history)["next"]["type"], "none");
+    session
+}
+
+fn append(daemon: &mut Daemon, session: &str, messages: &[Value]) -> Value {
+    daemon.ok("session/append", json!({"sessionId": session, "messages": messages}))
+}
+
+fn configure(daemon: &mut Daemon, session: &str, mut params: Value) -> Value {
+    params["sessionId"] = session.into();
+    daemon.ok("session/configure", params)
+}
+
+fn context(session: &str) -> Value {
+    json!({"sessionId": session, "wait": true})
+}
+
+/// The events since `from` in their order, without those that may be left out.
+fn events(daemon: &Daemon, from: usize) -> Vec<(String, Value)> {
+    let sent = daemon.events[from..].iter().map(|frame| {
+        let kind = frame["params"]["event"]["type"].as_str().expect("a type").to_owned();
+        (kind, frame["params"].clone())
+    });
+    sent.filter(|(kind, _)| !["compaction_progress", "summary_chunk", "usage_updated"].contains(&kind.as_str()))
+        .collect()
+}
+
+fn names(events: &[(String, Value)]) -> Vec<&str> {
+    let mut names: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
+    // Several entries are announced one after the other.
+    names.dedup();
+    names
+}
+
+fn event<'a>(events: &'a [(String, Value)], kind: &str) -> &'a Value {
+    let found = events.iter().find(|(it, _)| it == kind);
+    &found.unwrap_or_else(|| panic!("no {kind} in {:?}", names(events))).1["event"]
+}
+
+#[test]
+fn a_smaller_model_is_given_a_conversation_that_it_holds() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, &json!({}));
+    daemon.ok("session/status", json!({"sessionId": session}));
+    let from = daemon.events.len();
+    let configured = configure(&mut daemon, &session, json!({"model": "p/small"}));
+    assert_eq!(daemon.events.len(), from, "the answer precedes all events");
+    let id = &configured["next"]["operationId"];
+    let next = json!({"type": "maintenance", "operationId": id, "reason": "model_switch", "willRetry": false,
+        "willContinue": false});
+    assert_eq!(configured["next"], next);
+    let held = daemon.ok("session/context", context(&session));
+    let events = events(&daemon, from);
+    assert_eq!(
+        names(&events),
+        [
+            "entry_appended",
+            "model_changed",
+            "status_changed",
+            "compaction_start",
+            "entry_appended",
+            "compaction_end",
+            "status_changed",
+            "settled"
+        ]
+    );
+    let changed = json!({"type": "model_changed", "from": {"provider": "p", "id": "large"},
+        "to": {"provider": "p", "id": "small"}, "reason": "user"});
+    assert_eq!(*event(&events, "model_changed"), changed);
+    let (start, end) = (event(&events, "compaction_start"), event(&events, "compaction_end"));
+    assert_eq!((&start["reason"], &start["contextWindow"]), (&json!("model_switch"), &json!(16_000)));
+    assert_eq!((&end["reason"], &end["outcome"]), (&json!("model_switch"), &json!("completed")));
+    assert_eq!(held["model"]["id"], "small");
+    let usage = &held["usage"];
+    assert!(usage["contextTokens"].as_u64() <= usage["thresholdTokens"].as_u64(), "{usage:#}");
+    // The way back needs no compaction.
+    assert_eq!(configure(&mut daemon, &session, json!({"model": "p/large"}))["next"]["type"], "none");
+}
+
+#[test]
+fn every_switch_turns_the_compaction_behind_a_change_of_the_model_off() {
+    for compaction in [json!({"enabled": false}), json!({"strategy": "off"})] {
+        let mut daemon = Daemon::start();
+        let session = session(&mut daemon, &compaction);
+        let configured = configure(&mut daemon, &session, json!({"model": "p/small"}));
+        assert_eq!(configured["next"]["type"], "none");
+        let refused = daemon.err("session/context", context(&session));
+        assert_eq!(refused["data"]["code"], "context_overflow");
+        assert!(refused["message"].as_str().expect("a text").contains("automatic compaction is off"), "{refused:#}");
+        assert!(!daemon.kinds().contains(&"compaction_start".to_owned()));
+        // The larger model takes it as it is.
+        configure(&mut daemon, &session, json!({"model": "p/large"}));
+        daemon.ok("session/context", context(&session));
+    }
+}
+
+#[test]
+fn a_change_in_the_middle_of_a_batch_is_followed_by_a_compaction_behind_it() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, &json!({}));
+    append(&mut daemon, &session, &[user("Read it."), calls(&["a"])]);
+    let configured = configure(&mut daemon, &session, json!({"model": "p/small"}));
+    assert_eq!(configured["next"]["type"], "none");
+    let refused = daemon.err("session/context", context(&session));
+    assert_eq!(refused["data"]["code"], "context_overflow");
+    assert!(refused["message"].as_str().expect("a text").contains("tool calls have no result yet"), "{refused:#}");
+    assert_eq!(append(&mut daemon, &session, &[result("a", "short")])["next"]["reason"], "threshold");
+    let context = daemon.ok("session/context", context(&session));
+    assert!(context["messages"].to_string().contains("short"), "the batch is kept whole");
+}
+
+#[test]
+fn a_restart_behind_a_change_of_the_model_goes_on_with_it() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, &json!({}));
+    configure(&mut daemon, &session, json!({"model": "p/small"}));
+    daemon.kill();
+    let mut daemon = Daemon::at(std::mem::replace(&mut daemon.home, Home::new()));
+    let loaded = daemon.ok("session/load", json!({"sessionId": session}));
+    assert_eq!(loaded["session"]["model"]["id"], "small");
+    let context = daemon.ok("session/context", context(&session));
+    let usage = &context["usage"];
+    assert!(usage["contextTokens"].as_u64() <= usage["contextWindow"].as_u64(), "{usage:#}");
+}
