@@ -314,12 +314,15 @@ impl Fullness {
     pub fn facts(&self, path: &Path, rest: Option<Rest>) -> Facts {
         // Below the threshold nothing else decides, and the path is not searched.
         let over = self.context_tokens > self.budget.threshold || self.image_bytes > images::BUDGET;
+        let turn = if over { Turn::at_leaf(path) } else { Turn::Whole };
+        // Open calls decide before them, and a long batch has many results to search.
+        let maintenances = if over && turn != Turn::CallsOpen { Attempts::of(path).all() } else { 0 };
         Facts {
             context_tokens: self.context_tokens,
             budget: self.budget,
             automatic: self.compaction.switch().into(),
             undone: over && path.has_undo(),
-            turn: if over { Turn::at_leaf(path) } else { Turn::Whole },
+            turn,
             mid_turn: self.compaction.mid_turn,
             rest,
             matter: if over { Matter::on(path) } else { Matter::Some },
@@ -327,7 +330,7 @@ impl Fullness {
                 bytes if bytes > images::BUDGET => Images { bytes, pinned: images::pinned_bytes(path) },
                 bytes => Images { bytes, pinned: 0 },
             },
-            maintenances: if over { Attempts::of(path).all() } else { 0 },
+            maintenances,
         }
     }
 }
