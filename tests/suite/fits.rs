@@ -286,21 +286,26 @@ fn one_result_of_five_megabytes_fits_every_window() {
 
 #[test]
 fn open_calls_stay_with_their_results_cut() {
-    let results: Vec<usize> = vec![400_000; 12];
-    let path = session(&[Part::User(3_000), Part::Answer { text: 100, results, open: 3 }]);
-    for window in [8_192, 200_000] {
-        let draft = fits(&path, window, 30);
+    let said = |size: usize, window: u64, percent: u64| -> String {
+        let path = session(&[Part::User(3_000), Part::Answer { text: 100, results: vec![size; 12], open: 3 }]);
+        let draft = fits(&path, window, percent);
         let context = context::build(&written(&path, &draft), &Prompts::default());
-        let said: String = context.messages().iter().map(|message| message.json().into_owned()).collect();
+        context.messages().iter().map(|message| message.json().into_owned()).collect()
+    };
+    for (size, window, percent) in [(400_000, 8_192, 30), (400_000, 200_000, 30), (10_000, 8_192, 0)] {
+        let said = said(size, window, percent);
         for at in 0..15 {
             assert!(said.contains(&format!("call_1_{at}")), "call {at} in a window of {window}");
         }
+        // Too small for a pruning, and beginning and end of each have room.
+        let only_cut = said.contains("has all of it") && !said.contains("[Output truncated");
+        assert_eq!(only_cut, size == 10_000, "{size} in {window} with {percent} %");
     }
 }
 
 #[test]
 fn a_session_of_nothing_but_images_fits() {
-    let shown: Vec<Part> = (0..40).map(|_| Part::Shown(vec![1_000_000])).collect();
+    let shown: Vec<Part> = (0..40).map(|_| Part::Shown(vec![2_000_000])).collect();
     let path = session(&shown);
     for window in [8_192, 200_000] {
         let draft = fits(&path, window, 0);
