@@ -118,8 +118,8 @@ impl Core {
         let off = |why| matches!(why, Why::Off(Automatic::Disabled | Automatic::StrategyOff));
         let decision = self.decision();
         // A larger window takes no more bytes.
-        let over = !decision.is_about_images();
-        if !over || !self.maintenance_is_due() && !(self.may_maintain() && off(decision.why)) {
+        let helps = self.maintenance_is_due() || self.may_maintain() && off(decision.why);
+        if decision.is_about_images() || !helps {
             return None;
         }
         let to = self.larger_model()?;
