@@ -175,19 +175,21 @@ impl Meter {
         if let Some(model) = entry.outline().and_then(|outline| outline.model.as_ref()) {
             self.calibrations.choose(model);
         }
-        let Some(usage) = entry.outline().and_then(|outline| outline.measured()) else {
-            self.sent += tokens;
-            self.since.messages += tokens;
-            return;
-        };
-        let prompt = usage.prompt_tokens();
-        let (estimated, reported) = match prompt {
-            0 => (self.sent + tokens, usage.context_tokens()),
-            prompt => (self.sent, prompt),
-        };
-        self.calibrations.report(estimated, reported, basis);
+        let usage = entry.outline().and_then(|outline| outline.measured());
+        let report = usage.and_then(|usage| match usage.prompt_tokens() {
+            // Without an input only a total says how large the context is; the output alone does not.
+            0 if usage.total > usage.output => Some((self.sent + tokens, usage.total, usage.total)),
+            0 => None,
+            prompt => Some((self.sent, prompt, usage.context_tokens())),
+        });
         self.sent += tokens;
-        self.since = Since::the(Anchor::Report(usage.context_tokens()));
+        match report.filter(|(estimated, reported, _)| can_be_true(*reported, *estimated)) {
+            Some((estimated, reported, context)) => {
+                self.calibrations.report(estimated, reported, basis);
+                self.since = Since::the(Anchor::Report(context));
+            }
+            None => self.since.messages += tokens,
+        }
     }
 
     /// Takes the calls of an answer. Returns whether an entry is the result of a call of a failed answer.
@@ -262,6 +264,17 @@ impl Meter {
     }
 }
 
+/// Whether a report can be the size of a request whose messages have this plain estimate. A smaller one leaves out a part of
+/// the request, as a server that cuts prompts does, or a host that passes on the count of the newest message. A larger one
+/// is larger than any window.
+fn can_be_true(reported: u64, estimated: u64) -> bool {
+    /// Below this the overhead of messages weighs more than any estimate knows.
+    const SMALLEST_ESTIMATE: u64 = 2_000;
+    const LARGEST_WINDOW: u64 = 20_000_000;
+    let too_small = estimated >= SMALLEST_ESTIMATE && reported.saturating_mul(100) < estimated.saturating_mul(60);
+    !too_small && reported <= LARGEST_WINDOW
+}
+
 /// Estimated tokens that a single entry adds to the context.
 #[must_use]
 pub fn sent(entry: &Entry, estimator: Estimator) -> u64 {
@@ -322,6 +335,22 @@ mod tests {
         let meter = Meter::of(&path(&lines), &Prompts::default(), Estimator::Chars);
         let fit = meter.calibrations().fit(Expected { factor: 1.0, announced: 0, most: 50_000.0 });
         assert!((fit.factor - 1.0).abs() < 0.02, "{fit:?}");
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_true_is_no_size_of_the_context() {
+        for (messages, reported, believed) in [
+            (10_000, 6_100, true),
+            (10_000, 5_900, false),
+            (1_900, 100, true),
+            (10_000, 20_000_000, true),
+            (10_000, 20_000_001, false),
+        ] {
+            let meter = Meter::of(&path(&[user(messages), report(reported)]), &Prompts::default(), Estimator::Chars);
+            let anchor = if believed { Anchor::Report(reported + 1) } else { Anchor::None };
+            assert_eq!(meter.since().anchor, anchor, "{reported}");
+            assert_eq!(meter.calibrations().is_empty(), !believed, "{reported}");
+        }
     }
 
     #[test]

@@ -52,6 +52,7 @@ mod reading_order;
 mod recorded;
 mod recovering;
 mod redaction;
+mod reported;
 mod schema;
 mod security;
 mod settings;
