@@ -249,6 +249,10 @@ export interface NewParams {
   ephemeral?: boolean | null;
   /** Settings of this session. */
   settings?: AnyObject | null;
+  /** Size of the window of the session's model, in tokens, in place of that in `models`. */
+  contextWindow?: number | null;
+  /** The longest answer of the session's model, in tokens. */
+  maxOutputTokens?: number | null;
 }
 
 /** A provider's model; also as `"provider/id"`. */
@@ -397,6 +401,10 @@ export interface LoadParams {
   tools?: unknown[] | null;
   /** Settings of this session. */
   settings?: AnyObject | null;
+  /** Size of the window of the session's model, in tokens, in place of that in `models`. */
+  contextWindow?: number | null;
+  /** The longest answer of the session's model, in tokens. */
+  maxOutputTokens?: number | null;
 }
 
 /** Result of `session/load`. */
@@ -1291,6 +1299,14 @@ export interface ConfigureParams {
   tools?: unknown[] | null;
   /** Title of the session. */
   title?: string | null;
+  /**
+   * Size of the window of the session's model, in tokens, in place of that in `models`; null clears it. It belongs to
+   * the
+   * model: another model has its own.
+   */
+  contextWindow?: number | null;
+  /** The longest answer of the session's model, in tokens; null clears it. */
+  maxOutputTokens?: number | null;
 }
 
 /** Result of `session/configure`. */

@@ -58,11 +58,12 @@ impl SaidBy {
     }
 }
 
-/// The window of a model: configured, else learned from its provider, else known, else the default. What was learned
+/// The window of a model: stated by the client or configured, else learned from its provider, else known, else the default. What was learned
 /// limits a larger setting: a server may serve a smaller window than it was set up for.
 #[must_use]
 pub fn window(settings: &Settings, learned: Option<u64>, model: Option<&ModelRef>) -> Window {
-    let set = model.and_then(|model| settings.model(model)).and_then(|model| model.context_window);
+    let stated = settings.stated.window(model);
+    let set = stated.or_else(|| model.and_then(|model| settings.model(model))?.context_window);
     let known = || model.and_then(|model| known::known(&model.provider, &model.id));
     let (tokens, source) = match (set, learned) {
         (Some(set), Some(learned)) if learned < set => (learned, SaidBy::Learned),
@@ -76,11 +77,12 @@ pub fn window(settings: &Settings, learned: Option<u64>, model: Option<&ModelRef
     Window { tokens, source }
 }
 
-/// The most a model answers: configured, else known; nothing where nobody said.
+/// The most a model answers: stated by the client or configured, else known; nothing where nobody said.
 #[must_use]
-pub fn output_limit(settings: &Settings, model: &ModelRef) -> Option<Limit> {
-    let set = settings.model(model).and_then(|model| model.max_output_tokens);
-    let known = || known::known(&model.provider, &model.id)?.output;
+pub fn output_limit(settings: &Settings, model: Option<&ModelRef>) -> Option<Limit> {
+    let stated = settings.stated.output(model);
+    let set = stated.or_else(|| settings.model(model?)?.max_output_tokens);
+    let known = || model.and_then(|model| known::known(&model.provider, &model.id))?.output;
     let set = set.map(|tokens| Limit { tokens, source: SaidBy::Setting });
     set.or_else(|| known().map(|tokens| Limit { tokens, source: SaidBy::Catalog }))
 }
@@ -260,7 +262,7 @@ mod tests {
 
         let limits = |name: &str| {
             let model = ModelRef::parse(name).expect("a name");
-            let limit = output_limit(&settings, &model).map(|limit| (limit.tokens, limit.source.name()));
+            let limit = output_limit(&settings, Some(&model)).map(|limit| (limit.tokens, limit.source.name()));
             (limit, reasoning(&settings, &model))
         };
         assert_eq!(limits("anthropic/claude-opus-4-5"), (Some((9, "setting")), Some(false)));

@@ -4,6 +4,7 @@
 //! effects. `commands` has the handlers of the methods.
 
 pub mod core;
+mod data;
 pub mod effects;
 pub mod fault;
 pub mod handle;

@@ -4,6 +4,7 @@
 pub mod checked;
 pub mod files;
 pub mod layers;
+pub mod limits;
 pub mod patch;
 pub mod problem;
 pub mod prompt_files;
@@ -15,6 +16,7 @@ mod typed;
 
 pub use crate::secret::Secret;
 pub use layers::{Layers, Source, Sourced};
+pub use limits::{Limits, TokenLimit};
 pub use problem::{Flaw, Problem, Subject};
 
 use crate::{conversation::tokens::Estimator, ids::ModelRef, provider::Api};
@@ -52,6 +54,9 @@ pub struct Settings {
     pub tokens: TokenSettings,
     /// Folders whose project settings are trusted.
     pub trusted_projects: Vec<String>,
+    /// The limits that a client states for the model of the session. No file of settings has them.
+    #[serde(skip)]
+    pub stated: Limits,
 }
 
 /// One model.

@@ -139,7 +139,7 @@ impl Situation<'_> {
         Ok(Candidate {
             model: model.clone(),
             window: window.tokens,
-            output: output_limit(self.settings, model).map(|limit| limit.tokens),
+            output: output_limit(self.settings, Some(model)).map(|limit| limit.tokens),
             thinks: reasoning(self.settings, model).unwrap_or(false),
             way,
         })

@@ -107,13 +107,17 @@ pub fn catalog(
         let nothing = ModelSettings::default();
         let set = settings.model(&model).unwrap_or(&nothing);
         let window = window(settings, learned(&model), Some(&model));
-        let output = output_limit(settings, &model);
+        let output = output_limit(settings, Some(&model));
+        let stated =
+            |limit: Option<u64>, by: KnownBy| if limit.is_some() && by == source { KnownBy::Session } else { by };
+        let window_by = stated(settings.stated.window(Some(&model)), by(window.source));
+        let output_by = |said_by| stated(settings.stated.output(Some(&model)), by(said_by));
         ListedModel {
             api: set.api,
             base_url: set.base_url.as_deref().map(without_credentials),
             api_key_env: set.api_key_env.clone(),
-            context_window: Known { value: window.tokens, source: by(window.source) },
-            max_output_tokens: output.map(|limit| Known { value: limit.tokens, source: by(limit.source) }),
+            context_window: Known { value: window.tokens, source: window_by },
+            max_output_tokens: output.map(|limit| Known { value: limit.tokens, source: output_by(limit.source) }),
             promote_to: set.promote_to.clone(),
             default: default.as_ref() == Some(&model),
             provider: model.provider,

@@ -17,6 +17,7 @@ use crate::{
     compaction::gauge::{Fullness, Source},
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
+    settings::TokenLimit,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -135,6 +136,12 @@ pub struct NewParams {
     /// Settings of this session.
     #[serde(default)]
     pub settings: Option<Object>,
+    /// Size of the window of the session's model, in tokens, in place of that in `models`.
+    #[serde(default)]
+    pub context_window: Option<TokenLimit>,
+    /// The longest answer of the session's model, in tokens.
+    #[serde(default)]
+    pub max_output_tokens: Option<TokenLimit>,
 }
 
 /// Params of `session/load`: one of `sessionId` and `path`.
@@ -155,6 +162,10 @@ pub struct LoadParams {
     pub tools: Option<Vec<Value>>,
     /// Settings of this session.
     pub settings: Option<Object>,
+    /// Size of the window of the session's model, in tokens, in place of that in `models`.
+    pub context_window: Option<TokenLimit>,
+    /// The longest answer of the session's model, in tokens.
+    pub max_output_tokens: Option<TokenLimit>,
 }
 
 /// Result of methods that return one session.

@@ -4,7 +4,7 @@
 
 use super::{
     core::commands::configure::model_fields,
-    state::{ModelChoice, SessionData, State},
+    state::{ModelChoice, SessionData, State, chosen_or_default},
 };
 use crate::{
     conversation::entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
@@ -85,17 +85,19 @@ pub fn new(
         title: params.title.clone(),
         rest: params.title.iter().map(|_| ("titleSource".to_owned(), Value::from("user"))).collect(),
     };
-    let data = SessionData {
+    let mut data = SessionData {
         system_prompt: params.system_prompt,
         tools: params.tools,
         settings: params.settings.map(|object| Value::Object(object.0)),
+        limits: SessionData::stated(params.context_window, params.max_output_tokens),
     };
+    // Checked before the write: invalid settings leave no file behind.
+    let sourced = layers.with_session(data.settings.as_ref()).map_err(Failure::invalid_settings)?;
+    data.hold_for(|| chosen_or_default(&sourced.settings, params.model.clone()));
     let (title, thinking) = (params.title.as_deref(), params.thinking_level.as_deref());
     let lines = first_entries(&data, title, params.model.as_ref(), thinking, &mut stamps);
     let entries = lines.iter().map(|line| Entry::parse(line.as_str().into()).map(Arc::new));
     let entries = entries.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Internal(error.to_string()))?;
-    // Checked before the write: invalid settings leave no file behind.
-    layers.with_session(data.settings.as_ref()).map_err(Failure::invalid_settings)?;
     let (log, history, file) = if params.ephemeral == Some(true) {
         (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(entries), None)
     } else {

@@ -1,6 +1,8 @@
 //! State of a session apart from its operations: entries, settings, model, instructions, and the values that follow
 //! from them.
 
+pub use super::data::SessionData;
+
 use super::log_work::Fetched;
 use crate::{
     ask::access::ModelAccess,
@@ -10,7 +12,7 @@ use crate::{
     },
     conversation::{
         entry::Header,
-        instructions::{Given, Instructions},
+        instructions::Instructions,
         path::{Path, Revision},
         tokens::Estimator,
     },
@@ -20,10 +22,10 @@ use crate::{
     prompts::Prompts,
     protocol::{
         errors::Failure,
-        types::{self, LoadParams, SessionInfo, Status, Usage},
+        types::{self, SessionInfo, Status, Usage},
     },
     settings::{
-        Flaw, Layers, Problem, Settings, Sourced,
+        Flaw, Layers, Limits, Problem, Settings, Sourced,
         checked::{Checked, check, tighten},
         trust::{Trust, allowed},
     },
@@ -35,56 +37,6 @@ use std::{
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
-
-/// Data that an `abridged.session` entry stores.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct SessionData {
-    /// System prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system_prompt: Option<String>,
-    /// Tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<Value>>,
-    /// Settings of the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub settings: Option<Value>,
-}
-
-impl SessionData {
-    /// Data that a client gives at `session/load`.
-    #[must_use]
-    pub fn given(params: &LoadParams) -> Self {
-        Self {
-            system_prompt: params.system_prompt.clone(),
-            tools: params.tools.clone(),
-            settings: params.settings.clone().map(|object| Value::Object(object.0)),
-        }
-    }
-
-    /// Whether every field is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.system_prompt.is_none() && self.tools.is_none() && self.settings.is_none()
-    }
-
-    /// These data over older ones.
-    #[must_use]
-    pub fn over(self, before: Self) -> Self {
-        Self {
-            system_prompt: self.system_prompt.or(before.system_prompt),
-            tools: self.tools.or(before.tools),
-            settings: self.settings.or(before.settings),
-        }
-    }
-
-    /// System prompt and tools, where the path declares none.
-    #[must_use]
-    pub fn instructions(&self, path: &Path) -> Instructions {
-        let given = Given { system_prompt: self.system_prompt.clone(), tools: self.tools.clone() };
-        Instructions::new(given, &path.system_prompt())
-    }
-}
 
 /// Values that a session is opened with, beside its file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -218,13 +170,16 @@ impl State {
         file: Option<PathBuf>,
         title: Option<String>,
         history: History,
-        given: SessionData,
+        mut given: SessionData,
         model: Option<ModelRef>,
         layers: &Layers,
         trust: Trust,
     ) -> Result<Self, Problem> {
-        let data = Arc::new(given.clone().over(stored(history.path(), trust)));
-        let sourced = Arc::new(layers.with_session(data.settings.as_ref())?);
+        let stored = stored(history.path(), trust);
+        let settings = given.clone().over(stored.clone()).in_force(layers)?.settings;
+        given.hold_for(|| model_of(&settings, history.path(), model.as_ref(), || model_in(&header)));
+        let data = Arc::new(given.clone().over(stored));
+        let sourced = Arc::new(data.in_force(layers)?);
         Ok(Self {
             layers: layers.clone(),
             id: header.id.clone(),
@@ -253,10 +208,13 @@ impl State {
     ///
     /// # Errors
     /// When the settings are invalid. Nothing changes then.
-    pub fn give(&mut self, given: SessionData, model: Option<ModelRef>) -> Result<(), Failure> {
+    pub fn give(&mut self, mut given: SessionData, model: Option<ModelRef>) -> Result<(), Failure> {
+        let settings = given.clone().in_force(&self.layers).map_err(Failure::invalid_settings)?.settings;
+        let chosen = model.as_ref().or(self.client.chosen.as_ref());
+        given.hold_for(|| model_of(&settings, self.path(), chosen, || self.model_in_header()));
         let given = given.over(self.given.clone());
         let data = Arc::new(given.clone().over(stored(self.path(), self.trust)));
-        self.sourced = Arc::new(self.layers.with_session(data.settings.as_ref()).map_err(Failure::invalid_settings)?);
+        self.sourced = Arc::new(data.in_force(&self.layers).map_err(Failure::invalid_settings)?);
         (self.given, self.data) = (given, data);
         self.instructions = Arc::new(self.data.instructions(self.path()));
         self.forget_sums();
@@ -271,8 +229,8 @@ impl State {
             // The client stored these settings; a later load of the file cannot know that and takes only some of them.
             // The system prompt and the tools belong to the branch that they were stored on.
             Trust::Untrusted => {
-                let settings = stored(self.history.path(), Trust::Trusted).settings;
-                SessionData { settings, ..SessionData::default() }
+                let SessionData { settings, limits, .. } = stored(self.history.path(), Trust::Trusted);
+                SessionData { settings, limits, ..SessionData::default() }
             }
         };
         self.read_data();
@@ -338,10 +296,10 @@ impl State {
         let before = std::mem::replace(&mut self.data, data);
         self.instructions = Arc::new(self.data.instructions(self.path()));
         self.forget_sums();
-        if before.settings == self.data.settings {
+        if before.settings == self.data.settings && before.limits == self.data.limits {
             return;
         }
-        match self.layers.with_session(self.data.settings.as_ref()) {
+        match self.data.in_force(&self.layers) {
             Ok(sourced) => self.sourced = Arc::new(sourced),
             Err(problem) => tracing::warn!(%problem, "the settings stored with the session are not used"),
         }
@@ -440,7 +398,7 @@ impl State {
         if layers == self.layers {
             return Ok(None);
         }
-        let sourced = layers.with_session(self.data.settings.as_ref())?;
+        let sourced = self.data.in_force(&layers)?;
         self.layers = layers;
         let before = std::mem::replace(&mut self.sourced, Arc::new(sourced));
         // Prompts are not sent. The next summaries use them.
@@ -489,8 +447,13 @@ impl State {
     }
 
     fn model_in_header(&self) -> Option<ModelRef> {
-        let text = |key: &str| self.text_in_header(key).map(str::to_owned);
-        Some(ModelRef { provider: text("provider")?, id: text("modelId")? })
+        model_in(&self.header)
+    }
+
+    /// Model of the session, if this one is chosen.
+    #[must_use]
+    pub fn model_with(&self, chosen: &ModelRef) -> Option<ModelRef> {
+        chosen_or_default(&self.sourced.settings, Some(chosen.clone()))
     }
 
     /// Model of a path.
@@ -615,8 +578,7 @@ impl View {
             let room = window.saturating_sub(usage.context_tokens);
             (room - (window / 100).min(room / 2)).max(1)
         });
-        let limit =
-            model.and_then(|model| models::output_limit(self.settings(), model)).map(|limit| limit.tokens.max(1));
+        let limit = models::output_limit(self.settings(), model).map(|limit| limit.tokens.max(1));
         match (limit, room) {
             (Some(limit), Some(room)) => Some(limit.min(room)),
             (limit, room) => limit.or(room),
@@ -663,7 +625,18 @@ fn model_of(
     chosen: Option<&ModelRef>,
     in_header: impl FnOnce() -> Option<ModelRef>,
 ) -> Option<ModelRef> {
-    let own = chosen.cloned().or_else(|| path.model()).or_else(in_header);
+    chosen_or_default(settings, chosen.cloned().or_else(|| path.model()).or_else(in_header))
+}
+
+/// The model that a header names.
+fn model_in(header: &Header) -> Option<ModelRef> {
+    let text = |key: &str| Some(header.rest.get(key)?.as_str()?.to_owned());
+    Some(ModelRef { provider: text("provider")?, id: text("modelId")? })
+}
+
+/// A chosen model if it is configured, else the default.
+#[must_use]
+pub fn chosen_or_default(settings: &Settings, own: Option<ModelRef>) -> Option<ModelRef> {
     let default = settings.default_model.as_deref().and_then(ModelRef::parse);
     match own {
         Some(own) if settings.model(&own).is_some() || default.is_none() => Some(own),
@@ -708,5 +681,8 @@ fn stored(path: &Path, trust: Trust) -> SessionData {
     let mut data: SessionData =
         path.session_data().and_then(|value| SessionData::deserialize(value).ok()).unwrap_or_default();
     data.settings = data.settings.map(|settings| usable(&settings, trust).0);
+    if trust == Trust::Untrusted {
+        data.limits = data.limits.map(Limits::of_others);
+    }
     data
 }

@@ -142,3 +142,84 @@ fn a_restart_behind_a_change_of_the_model_goes_on_with_it() {
     let usage = &context["usage"];
     assert!(usage["contextTokens"].as_u64() <= usage["contextWindow"].as_u64(), "{usage:#}");
 }
+
+#[test]
+fn a_client_states_the_limits_of_its_model() {
+    let mut daemon = Daemon::start();
+    let created =
+        daemon.ok("session/new", json!({"cwd": "/p", "model": "p/m", "contextWindow": 9_000, "maxOutputTokens": 700}));
+    let session = created["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let usage = &created["session"]["usage"];
+    assert_eq!((&usage["contextWindow"], &usage["windowSource"]), (&json!(9_000), &json!("setting")));
+    append(&mut daemon, &session, &[user("Go on.")]);
+    let output = |daemon: &mut Daemon| daemon.ok("session/context", context(&session))["maxOutputTokens"].clone();
+    assert_eq!(output(&mut daemon), 700);
+    let listed = daemon.ok("models/list", json!({"sessionId": session}));
+    assert_eq!(listed["models"][0]["contextWindow"], json!({"value": 9_000, "source": "session"}), "{listed:#}");
+    // They belong to the model.
+    let window = |answer: &Value| answer["session"]["usage"]["contextWindow"].clone();
+    assert_eq!(window(&configure(&mut daemon, &session, json!({"model": "p/other"}))), 128_000);
+    assert_eq!(window(&configure(&mut daemon, &session, json!({"model": "p/m"}))), 9_000);
+    assert_eq!(window(&configure(&mut daemon, &session, json!({"contextWindow": 8_000}))), 8_000);
+    assert_eq!(output(&mut daemon), 700, "the other limit stays");
+    // They are stored with the session.
+    daemon.kill();
+    let mut daemon = Daemon::at(std::mem::replace(&mut daemon.home, Home::new()));
+    assert_eq!(window(&daemon.ok("session/load", json!({"sessionId": session}))), 8_000);
+    assert_eq!(output(&mut daemon), 700);
+    let given = daemon.ok("session/load", json!({"sessionId": session, "contextWindow": 7_000}));
+    assert_eq!(window(&given), 7_000);
+    assert_eq!(output(&mut daemon), 700);
+    // Null clears them.
+    let cleared = configure(&mut daemon, &session, json!({"contextWindow": null, "maxOutputTokens": null}));
+    assert_eq!(window(&cleared), 128_000);
+    assert_eq!(cleared["session"]["usage"]["windowSource"], "default");
+    assert_ne!(output(&mut daemon), 700);
+}
+
+#[test]
+fn a_session_without_a_model_has_limits_too() {
+    let mut daemon = Daemon::start();
+    let created = daemon.ok("session/new", json!({"cwd": "/p", "contextWindow": 9_000}));
+    let session = created["session"]["sessionId"].as_str().expect("an id").to_owned();
+    assert_eq!(created["session"]["usage"]["contextWindow"], 9_000);
+    let configured = configure(&mut daemon, &session, json!({"contextWindow": 6_000}));
+    assert_eq!(configured["session"]["usage"]["contextWindow"], 6_000);
+}
+
+#[test]
+fn a_smaller_window_is_a_change_of_the_model() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, &json!({}));
+    let from = daemon.events.len();
+    let configured = configure(&mut daemon, &session, json!({"contextWindow": 16_000}));
+    assert_eq!(configured["next"]["reason"], "model_switch");
+    let held = daemon.ok("session/context", context(&session));
+    assert!(held["usage"]["contextTokens"].as_u64() <= Some(13_600), "{held:#}");
+    assert_eq!(held["usage"]["contextWindow"], 16_000);
+    let events = events(&daemon, from);
+    assert!(!names(&events).contains(&"model_changed"), "the model is the same");
+    assert_eq!(event(&events, "compaction_end")["outcome"], "completed");
+}
+
+#[test]
+fn limits_that_are_none_are_refused() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, &json!({}));
+    for limit in [json!(0), json!(-1), json!(1.5), json!(1_000_000_001), json!("many")] {
+        for key in ["contextWindow", "maxOutputTokens"] {
+            for (method, mut params) in [
+                ("session/configure", json!({"sessionId": session})),
+                ("session/new", json!({"cwd": "/p"})),
+                ("session/load", json!({"sessionId": session})),
+            ] {
+                params[key] = limit.clone();
+                let refused = daemon.err(method, params);
+                assert_eq!(
+                    (&refused["data"]["code"], &refused["data"]["path"]),
+                    (&json!("invalid_params"), &json!(key))
+                );
+            }
+        }
+    }
+}

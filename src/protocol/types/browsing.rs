@@ -3,6 +3,7 @@
 use crate::{
     ids::{EntryId, SessionId},
     models::ModelRef,
+    settings::TokenLimit,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -39,6 +40,15 @@ pub struct ConfigureParams {
     #[serde(default, deserialize_with = "said")]
     #[schemars(with = "Option<String>")]
     pub title: Option<Option<String>>,
+    /// Size of the window of the session's model, in tokens, in place of that in `models`; null clears it. It belongs to the
+    /// model: another model has its own.
+    #[serde(default, deserialize_with = "said")]
+    #[schemars(with = "Option<TokenLimit>")]
+    pub context_window: Option<Option<TokenLimit>>,
+    /// The longest answer of the session's model, in tokens; null clears it.
+    #[serde(default, deserialize_with = "said")]
+    #[schemars(with = "Option<TokenLimit>")]
+    pub max_output_tokens: Option<Option<TokenLimit>>,
 }
 
 /// Result of `session/configure`.

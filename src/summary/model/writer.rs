@@ -424,7 +424,8 @@ impl Writer<'_> {
     fn shrinks(&self, summarizer: &Summarizer<'_>, before: u64, clue: Clue, estimate: u64) -> bool {
         let settings = &self.job.settings.settings;
         let model = &summarizer.candidate.model;
-        let is_set = settings.model(model).is_some_and(|model| model.context_window.is_some());
+        let configured = settings.model(model).and_then(|model| model.context_window);
+        let is_set = settings.stated.window(Some(model)).or(configured).is_some();
         let lesson = match clue {
             Clue::Stated(window) => Some(window),
             // The window in the settings is more certain than a guess.

@@ -16,13 +16,14 @@ use crate::{
         },
         state::State,
     },
+    settings::Limits,
 };
 use serde_json::Value;
 
 impl EditMethod for SessionConfigure {
     fn stage(state: &State, params: &ConfigureParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
         let mut staged = Staged::default();
-        if params.model.is_some() {
+        if params.model.is_some() || params.context_window.is_some() {
             staged.before = Some(state.model_in_force());
         }
         if let Some(model) = &params.model {
@@ -39,13 +40,17 @@ impl EditMethod for SessionConfigure {
         if let Some(title) = &params.title {
             staged.add(state, stamps, "session_info", &[("name", title.as_deref().unwrap_or_default().into())])?;
         }
-        if params.system_prompt.is_some() || params.tools.is_some() {
+        let limits = params.context_window.is_some() || params.max_output_tokens.is_some();
+        if params.system_prompt.is_some() || params.tools.is_some() || limits {
             let mut data = state.data().clone();
             if let Some(prompt) = &params.system_prompt {
                 data.system_prompt.clone_from(prompt);
             }
             if let Some(tools) = &params.tools {
                 data.tools.clone_from(tools);
+            }
+            if limits {
+                data.limits = limits_of(state, params);
             }
             staged.add_custom(state, stamps, "session", serde_json::to_value(data).unwrap_or_default())?;
         }
@@ -61,6 +66,23 @@ impl EditMethod for SessionConfigure {
         let to = state.model(state.path()).filter(|to| from.as_ref() != Some(to))?;
         Some(Event::ModelChanged { from, to, reason: ModelChange::User })
     }
+}
+
+/// The limits of the model that the session has from here on.
+fn limits_of(state: &State, params: &ConfigureParams) -> Option<Limits> {
+    let model = match &params.model {
+        Some(Some(model)) => state.model_with(model),
+        _ => state.model(state.path()),
+    };
+    let before = state.data().limits.clone().filter(|limits| limits.model == model);
+    let mut limits = before.unwrap_or(Limits { model, ..Limits::default() });
+    if let Some(window) = params.context_window {
+        limits.context_window = window;
+    }
+    if let Some(output) = params.max_output_tokens {
+        limits.max_output_tokens = output;
+    }
+    Some(limits).filter(|limits| !limits.is_empty())
 }
 
 /// Fields of a `model_change`: pi has provider and model in two fields, oh-my-pi in one.

@@ -54,7 +54,7 @@ fn request(
     turns: Vec<Turn>,
     usage: &Usage,
 ) -> Request {
-    let limit = models::output_limit(view.settings(), model).and_then(|_| view.max_output(usage, Some(model)));
+    let limit = models::output_limit(view.settings(), Some(model)).and_then(|_| view.max_output(usage, Some(model)));
     Request {
         model: models::dialects::model(&model.id),
         system: view.instructions().system_prompt().map(str::to_owned),

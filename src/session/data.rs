@@ -1,0 +1,98 @@
+//! Data of a session that one entry stores: system prompt, tools, settings, limits of the model.
+
+use crate::{
+    conversation::{
+        instructions::{Given, Instructions},
+        path::Path,
+    },
+    models::ModelRef,
+    protocol::types::LoadParams,
+    settings::{Layers, Limits, Problem, Sourced, TokenLimit},
+};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// Data that an `abridged.session` entry stores.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SessionData {
+    /// System prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<Value>>,
+    /// Settings of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Value>,
+    /// Limits of the session's model.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "valid")]
+    pub limits: Option<Limits>,
+}
+
+/// Invalid limits in a file are none, and the other data stay.
+fn valid<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Limits>, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(reader)?).ok())
+}
+
+impl SessionData {
+    /// Data that a client gives at `session/load`.
+    #[must_use]
+    pub fn given(params: &LoadParams) -> Self {
+        Self {
+            system_prompt: params.system_prompt.clone(),
+            tools: params.tools.clone(),
+            settings: params.settings.clone().map(|object| Value::Object(object.0)),
+            limits: Self::stated(params.context_window, params.max_output_tokens),
+        }
+    }
+
+    /// Limits as a client states them at the opening. The model is still to be said.
+    #[must_use]
+    pub fn stated(context_window: Option<TokenLimit>, max_output_tokens: Option<TokenLimit>) -> Option<Limits> {
+        Some(Limits { model: None, context_window, max_output_tokens }).filter(|limits| !limits.is_empty())
+    }
+
+    /// Limits without a model hold for this one from here on.
+    pub fn hold_for(&mut self, model: impl FnOnce() -> Option<ModelRef>) {
+        if let Some(limits) = &mut self.limits
+            && limits.model.is_none()
+        {
+            limits.model = model();
+        }
+    }
+
+    /// The settings in force with these data.
+    pub(super) fn in_force(&self, layers: &Layers) -> Result<Sourced, Problem> {
+        let mut sourced = layers.with_session(self.settings.as_ref())?;
+        sourced.settings.stated = self.limits.clone().unwrap_or_default();
+        Ok(sourced)
+    }
+
+    /// Whether every field is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.system_prompt.is_none() && self.tools.is_none() && self.settings.is_none() && self.limits.is_none()
+    }
+
+    /// These data over older ones.
+    #[must_use]
+    pub fn over(self, before: Self) -> Self {
+        Self {
+            system_prompt: self.system_prompt.or(before.system_prompt),
+            tools: self.tools.or(before.tools),
+            settings: self.settings.or(before.settings),
+            limits: match (self.limits, before.limits) {
+                (Some(limits), Some(before)) => Some(limits.over(before)),
+                (limits, before) => limits.or(before),
+            },
+        }
+    }
+
+    /// System prompt and tools, where the path declares none.
+    #[must_use]
+    pub fn instructions(&self, path: &Path) -> Instructions {
+        let given = Given { system_prompt: self.system_prompt.clone(), tools: self.tools.clone() };
+        Instructions::new(given, &path.system_prompt())
+    }
+}
