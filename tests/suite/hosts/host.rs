@@ -1,7 +1,5 @@
 //! A host with its own loop, and the provider that it asks.
 
-#![allow(dead_code, reason = "a provider has more faults than one run needs")]
-
 use super::wire::{self, Connection, Ended};
 use crate::{
     provider::{Asked, Format, Provider, Refusal, Step, Stop, Trouble},
