@@ -10,6 +10,7 @@ pub mod patterns;
 pub mod windows;
 
 use crate::settings::{CompactionSettings, Settings};
+use learned::Taught;
 
 /// The window of a model nobody knows, in tokens: the smallest among current models that agents use.
 const DEFAULT_WINDOW: u64 = 128_000;
@@ -58,10 +59,12 @@ impl SaidBy {
     }
 }
 
-/// The window of a model: stated by the client or configured, else learned from its provider, else known, else the default. What was learned
-/// limits a larger setting: a server may serve a smaller window than it was set up for.
+/// The window of a model: stated by the client or configured, else learned from its provider, else known, else the default.
+/// What was learned limits a larger setting: a server may serve a smaller window than it was set up for. A window that is
+/// only seen from a cut prompt limits no setting.
 #[must_use]
-pub fn window(settings: &Settings, learned: Option<u64>, model: Option<&ModelRef>) -> Window {
+pub fn window(settings: &Settings, learned: impl Into<Taught>, model: Option<&ModelRef>) -> Window {
+    let Taught { stated: learned, seen } = learned.into();
     let stated = settings.stated.window(model);
     let set = stated.or_else(|| model.and_then(|model| settings.model(model))?.context_window);
     let known = || model.and_then(|model| known::known(&model.provider, &model.id));
@@ -74,7 +77,10 @@ pub fn window(settings: &Settings, learned: Option<u64>, model: Option<&ModelRef
             None => (DEFAULT_WINDOW, SaidBy::Default),
         },
     };
-    Window { tokens, source }
+    match seen {
+        Some(seen) if source != SaidBy::Setting && seen < tokens => Window { tokens: seen, source: SaidBy::Learned },
+        _ => Window { tokens, source },
+    }
 }
 
 /// The most a model answers: stated by the client or configured, else known; nothing where nobody said.
@@ -259,6 +265,14 @@ mod tests {
         assert_eq!(of("p/m", None), (128_000, "default"));
         assert_eq!(of("p/m", Some(4_096)), (4_096, "learned"));
         assert_eq!(of("", None), (128_000, "default"), "no model at all");
+        let seen = |name: &str| {
+            let taught = Taught { stated: None, seen: Some(4_096) };
+            let window = window(&settings, taught, ModelRef::parse(name).as_ref());
+            (window.tokens, window.source.name())
+        };
+        assert_eq!(seen("anthropic/claude-opus-4-5"), (100_000, "setting"));
+        assert_eq!(seen("anthropic/claude-haiku-4-5"), (4_096, "learned"));
+        assert_eq!(seen("p/m"), (4_096, "learned"));
 
         let limits = |name: &str| {
             let model = ModelRef::parse(name).expect("a name");

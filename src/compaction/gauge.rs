@@ -10,7 +10,7 @@ use crate::{
         instructions::Instructions,
         tokens::{Scale, calibration::Fit},
     },
-    models::{self, Budget, ModelRef, SaidBy},
+    models::{self, Budget, ModelRef, SaidBy, learned::Taught},
     settings::{CompactionSettings, Settings, Switch},
 };
 
@@ -20,8 +20,8 @@ pub struct Gauge<'a> {
     pub settings: &'a Settings,
     /// The model of the context.
     pub model: Option<&'a ModelRef>,
-    /// The window that the provider reported, in tokens.
-    pub learned: Option<u64>,
+    /// The windows that its provider taught.
+    pub learned: Taught,
     /// The system prompt and the tools.
     pub instructions: &'a Instructions,
 }

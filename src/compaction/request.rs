@@ -13,7 +13,7 @@ use crate::{
         path::Path,
         tokens::{self, Estimator},
     },
-    models::ModelRef,
+    models::{ModelRef, learned::Taught},
     settings::Sourced,
 };
 use schemars::JsonSchema;
@@ -28,8 +28,8 @@ pub struct PlanRequest {
     pub settings: Arc<Sourced>,
     /// The model.
     pub model: Option<ModelRef>,
-    /// The window that the provider reported, in tokens.
-    pub learned: Option<u64>,
+    /// The windows that its provider taught.
+    pub learned: Taught,
     /// The system prompt and the tools.
     pub instructions: Arc<Instructions>,
     /// Size of the kept tail, in tokens, if the request names one.

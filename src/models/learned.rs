@@ -6,35 +6,78 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// The windows that were learned. Cheap to clone. A clone stays as it is.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Learned(Arc<BTreeMap<String, u64>>);
+pub struct Learned {
+    stated: Arc<BTreeMap<String, u64>>,
+    /// The window of a model that cuts prompts without an error. A session knows it for itself.
+    seen: Option<(ModelRef, u64)>,
+}
+
+/// The windows of one model that were learned, in tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Taught {
+    /// The window that the provider states.
+    pub stated: Option<u64>,
+    /// The window that a cut prompt shows.
+    pub seen: Option<u64>,
+}
+
+impl From<Option<u64>> for Taught {
+    fn from(stated: Option<u64>) -> Self {
+        Self { stated, seen: None }
+    }
+}
 
 impl Learned {
     /// The windows that were learned before.
     #[must_use]
     pub fn of(mut windows: BTreeMap<String, u64>) -> Self {
         windows.retain(|_, window| plausible(*window));
-        Self(Arc::new(windows))
+        Self { stated: Arc::new(windows), seen: None }
     }
 
-    /// The window of a model, in tokens.
+    /// The window of a model as its provider states it, in tokens.
     #[must_use]
     pub fn window(&self, model: &ModelRef) -> Option<u64> {
-        self.0.get(&model.to_string()).copied()
+        self.stated.get(&model.to_string()).copied()
+    }
+
+    /// The windows of a model.
+    #[must_use]
+    pub fn taught(&self, model: &ModelRef) -> Taught {
+        let seen = self.seen.as_ref().filter(|(of, _)| of == model).map(|(_, window)| *window);
+        Taught { stated: self.window(model), seen }
     }
 
     /// Learns a window. Returns true if it is new. A number that can be no window is ignored.
     pub fn learn(&mut self, model: &ModelRef, window: u64) -> bool {
         let new = plausible(window) && self.window(model) != Some(window);
         if new {
-            Arc::make_mut(&mut self.0).insert(model.to_string(), window);
+            Arc::make_mut(&mut self.stated).insert(model.to_string(), window);
         }
         new
     }
 
-    /// All of them, by `"provider/id"`.
+    /// Learns the window of a model from a prompt that it cut.
+    pub fn see(&mut self, model: &ModelRef, window: u64) {
+        if plausible(window) {
+            self.seen = Some((model.clone(), window));
+        }
+    }
+
+    /// Forgets the window that a cut prompt showed, where the model reports a longer prompt.
+    pub fn disprove(&mut self, model: &ModelRef, reported: u64) {
+        self.seen.take_if(|(of, window)| of == model && reported > *window);
+    }
+
+    /// Takes the windows that other sessions learned.
+    pub fn update(&mut self, learned: Self) {
+        self.stated = learned.stated;
+    }
+
+    /// All that providers state, by `"provider/id"`.
     #[must_use]
     pub fn all(&self) -> &BTreeMap<String, u64> {
-        &self.0
+        &self.stated
     }
 }
 
@@ -42,4 +85,27 @@ impl Learned {
 /// word of one server.
 fn plausible(window: u64) -> bool {
     (1_024..=20_000_000).contains(&window)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_was_seen_belongs_to_one_model_and_can_be_disproved() {
+        let model = |name| ModelRef::parse(name).expect("a name");
+        let mut learned = Learned::default();
+        learned.see(&model("p/m"), 4_096);
+        assert_eq!(learned.taught(&model("p/m")), Taught { stated: None, seen: Some(4_096) });
+        assert_eq!(learned.taught(&model("p/other")), Taught::default());
+        learned.update(Learned::of([("p/m".to_owned(), 8_192)].into()));
+        assert_eq!(learned.taught(&model("p/m")), Taught { stated: Some(8_192), seen: Some(4_096) });
+        learned.disprove(&model("p/other"), 5_000);
+        learned.disprove(&model("p/m"), 4_096);
+        assert_eq!(learned.taught(&model("p/m")).seen, Some(4_096));
+        learned.disprove(&model("p/m"), 4_097);
+        assert_eq!(learned.taught(&model("p/m")).seen, None);
+        learned.see(&model("p/m"), 20);
+        assert_eq!(learned.taught(&model("p/m")).seen, None, "no window is that small");
+    }
 }

@@ -331,7 +331,7 @@ impl Core {
             Input::Cancel(which, ticket) => self.cancel(which.as_ref(), ticket),
             Input::RequestCancelled(request) => self.request_cancelled(request),
             Input::Layers(layers) => self.relayer(layers),
-            Input::Windows(learned) => self.state.learned = learned,
+            Input::Windows(learned) => self.state.learned.update(learned),
             Input::FileTouched => self.changes.pending = true,
             Input::Finish => {
                 if matches!(self.ending, Ending::No) {

@@ -474,6 +474,11 @@ impl State {
     /// Fullness of the context. The cost depends on the entries since the last call.
     #[must_use]
     pub fn measure(&self) -> Fullness {
+        self.with_meter(|meter| self.measure_with(meter))
+    }
+
+    /// Reads the sums of the path as it is now.
+    fn with_meter<R>(&self, read: impl FnOnce(&Meter) -> R) -> R {
         let path = self.path();
         let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
         let (prompts, estimator) = (&self.sourced.prompts, self.estimator());
@@ -481,7 +486,14 @@ impl State {
             Some(meter) => meter.follow(path, prompts, estimator),
             None => *meter = Some(Meter::of(path, prompts, estimator)),
         }
-        self.measure_with(meter.as_ref().expect("it was made above"))
+        read(meter.as_ref().expect("it was made above"))
+    }
+
+    /// Estimated tokens of a request with the context at the leaf, without any factor.
+    #[must_use]
+    pub fn plain_request(&self) -> u64 {
+        let (system, tools) = self.instructions.tokens(self.estimator());
+        self.with_meter(Meter::sent) + system + tools
     }
 
     /// Sums of the path by an estimator. With `Tiktoken` this counts the uncounted entries.
@@ -650,7 +662,7 @@ fn gauge<'a>(
     learned: &Learned,
     model: Option<&'a ModelRef>,
 ) -> Gauge<'a> {
-    let learned = model.and_then(|model| learned.window(model));
+    let learned = model.map(|model| learned.taught(model)).unwrap_or_default();
     Gauge { settings, model, learned, instructions }
 }
 

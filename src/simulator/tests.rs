@@ -71,7 +71,7 @@ fn plan(entries: usize) -> Plan {
         path: path(entries),
         settings: settings(),
         model: None,
-        learned: None,
+        learned: None.into(),
         instructions: Arc::default(),
         keep_recent_tokens: Some(450),
         initiator: Initiator::User,

@@ -126,7 +126,7 @@ fn request(path: &Path, window: u64, overhead: u64, cause: Cause) -> PlanRequest
         path: path.clone(),
         settings: Arc::new(layers.sourced()),
         model: Some(abridged::models::ModelRef { provider: "openai".into(), id: "m".into() }),
-        learned: None,
+        learned: None.into(),
         instructions: Arc::new(instructions(prompt)),
         keep_recent_tokens: None,
         initiator: Initiator::User,
@@ -179,7 +179,7 @@ fn check(path: &Path, window: u64, overhead: u64, cause: Cause) -> Result<(), Te
         let gauge = abridged::compaction::gauge::Gauge {
             settings,
             model: before.model.as_ref(),
-            learned: None,
+            learned: None.into(),
             instructions: &before.instructions,
         };
         let fullness = gauge.measure(&meter);

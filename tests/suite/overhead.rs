@@ -353,7 +353,7 @@ impl World {
         Gauge {
             settings: &self.settings.settings,
             model: Some(&self.model),
-            learned: None,
+            learned: None.into(),
             instructions: &self.instructions,
         }
     }
@@ -473,7 +473,7 @@ impl World {
             path: self.path.clone(),
             settings: self.settings.clone(),
             model: Some(self.model.clone()),
-            learned: None,
+            learned: None.into(),
             instructions: self.instructions.clone(),
             keep_recent_tokens: Some(keep),
             initiator: Initiator::User,

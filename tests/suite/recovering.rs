@@ -397,6 +397,42 @@ fn a_whole_answer_over_the_window_stays_and_is_compacted() {
 }
 
 #[test]
+fn a_prompt_that_the_provider_cut_is_an_overflow_and_teaches_its_window() {
+    for learns in [true, false] {
+        let mut daemon = Daemon::start();
+        let mut settings = settings(&[]);
+        settings["tokens"]["learnWindow"] = json!(learns);
+        let session = session_with(&mut daemon, &settings);
+        append(&mut daemon, &session, &history(14_000));
+        let mut answer = assistant("I have seen the end alone.");
+        answer["usage"] = json!({"input": 4_096, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 4_106});
+        let next = append(&mut daemon, &session, &[answer])["next"].clone();
+        if !learns {
+            assert_eq!(next, json!({"type": "none"}));
+            continue;
+        }
+        assert_eq!((&next["reason"], &next["willRetry"]), (&json!("overflow"), &json!(true)));
+        let context = context(&mut daemon, &session);
+        let usage = &context["usage"];
+        assert_eq!((&usage["contextWindow"], &usage["windowSource"]), (&json!(4_096), &json!("learned")));
+        assert!(usage["contextTokens"].as_u64() < Some(4_096), "{usage:#}");
+        assert!(!context["messages"].to_string().contains("the end alone"));
+        // A longer prompt that is reported shows that the window is larger.
+        append(&mut daemon, &session, &[user(&text_of(1_000, "more"))]);
+        let mut answer = assistant("All of it.");
+        answer["usage"] = json!({"input": 5_000, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 5_010});
+        append(&mut daemon, &session, &[answer]);
+        let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+        assert_eq!(usage["windowSource"], "default");
+        // A report without the cached part is no cut prompt.
+        append(&mut daemon, &session, &[user(&text_of(6_000, "even_more"))]);
+        let mut answer = assistant("Read.");
+        answer["usage"] = json!({"input": 2_500, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2_510});
+        assert_eq!(append(&mut daemon, &session, &[answer])["next"], json!({"type": "none"}));
+    }
+}
+
+#[test]
 fn a_recovery_can_be_cancelled() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 40_000);

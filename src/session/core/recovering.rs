@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     compaction::{
+        meter,
         recovery::{self, AnswerError, Facts, Remedy, Room, Share, Trouble, Verdict},
         request::Cause,
     },
@@ -97,7 +98,7 @@ impl Core {
         let usage = outline.usage.unwrap_or_default();
         let judged = |verdict, stated| Some(Judged { answer: answer.clone(), verdict, stated });
         let model = outline.model.clone().or_else(|| self.state.model(self.state.path()));
-        let learned = model.as_ref().and_then(|model| self.state.learned.window(model));
+        let learned = model.as_ref().map(|model| self.state.learned.taught(model)).unwrap_or_default();
         let window = models::window(&self.state.settings().settings, learned, model.as_ref());
         let room = Room { window: window.tokens, assumed: window.source == SaidBy::Default };
         let answer_of = |stop, error, has_text| recovery::Answer {
@@ -109,6 +110,9 @@ impl Core {
             output: usage.output,
             context_tokens: self.state.measure().context_tokens,
         };
+        if let Some(cut) = self.cut_prompt(answer, usage.prompt_tokens()).filter(|_| !outline.failed) {
+            return judged(Verdict::Unusable(Trouble::TooLong), Some(cut));
+        }
         // The body of an answer that came through is not read.
         if !outline.failed && !outline.cut_off {
             return judged(answer_of(StopReason::Other, AnswerError::None, true).verdict(room), None);
@@ -125,6 +129,20 @@ impl Core {
         let text = |block: &Block| matches!(block, Block::Text(text) if !text.trim().is_empty());
         let has_text = message.content.iter().any(text);
         judged(answer_of(message.stop, error, has_text).verdict(room), stated)
+    }
+
+    /// The window that a provider shows that cut the prompt of an answer without an error, and the size of the prompt, in
+    /// tokens. A model that reported a longer prompt before has a larger window: then a part of the report is missing.
+    fn cut_prompt(&self, answer: &Entry, reported: u64) -> Option<(u64, u64)> {
+        let sent = self.state.plain_request().saturating_sub(meter::sent(answer, self.state.estimator()));
+        let window = overflow::truncated(reported, sent)?;
+        let model = |entry: &Entry| entry.outline().and_then(|outline| outline.model.clone());
+        let longer = |entry: &Arc<Entry>| {
+            let usage = entry.outline().and_then(|outline| outline.measured());
+            usage.is_some_and(|usage| usage.prompt_tokens() > reported) && model(entry) == model(answer)
+        };
+        let misreported = self.state.path().iter().any(longer);
+        (!misreported && self.state.settings().settings.tokens.learn_window).then_some((window, sent))
     }
 
     /// The maintenance that the answer at the end of these appends needs.
@@ -174,6 +192,12 @@ impl Core {
             Trouble::TooLong => RecoveryReason::Overflow,
             Trouble::WindowFull | Trouble::CutOff => RecoveryReason::Incomplete,
         };
+        if let (Some(outline), Some((window, _))) = (judged.answer.outline(), judged.stated)
+            && !outline.failed
+            && let Some(model) = outline.model.clone().or_else(|| self.state.model(self.state.path()))
+        {
+            self.state.learned.see(&model, window);
+        }
         let given = self.recoveries.given.as_ref();
         let stale = given.is_some_and(|given| *given != self.given_now());
         if stale {

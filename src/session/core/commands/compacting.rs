@@ -118,7 +118,7 @@ impl Core {
         let model = self.state.model(&path);
         PlanRequest {
             settings: self.state.settings().clone(),
-            learned: model.as_ref().and_then(|model| self.state.learned.window(model)),
+            learned: model.as_ref().map(|model| self.state.learned.taught(model)).unwrap_or_default(),
             instructions: self.state.instructions().clone(),
             keep_recent_tokens,
             initiator,

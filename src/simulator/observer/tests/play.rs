@@ -273,7 +273,7 @@ impl Play {
             path: Path::of(entries),
             settings: state.settings().clone(),
             model: None,
-            learned: None,
+            learned: None.into(),
             instructions: state.instructions().clone(),
             keep_recent_tokens: None,
             initiator: Initiator::User,
