@@ -299,7 +299,12 @@ impl Operations {
     /// An append was answered: its `next` names the operation that runs, or one that starts behind it.
     pub fn named_next(&mut self, asked: &Asked, result: &Value) -> Verdict {
         let last = asked.params["messages"].as_array().and_then(|messages| messages.last());
-        let ends_badly = last.is_some_and(|last| last["stopReason"] == "error" || last["stopReason"] == "length");
+        // An answer that is whole may report a prompt that the provider cut. Below 512 tokens nothing is taken for cut.
+        let ends_badly = last.is_some_and(|last| {
+            let reported = ["input", "cacheRead", "cacheWrite"].iter().filter_map(|part| last["usage"][part].as_u64());
+            let may_be_cut = reported.fold(0, u64::saturating_add) >= 512;
+            last["stopReason"] == "error" || last["stopReason"] == "length" || may_be_cut
+        });
         let next = &result["next"];
         let Some(id) = next["operationId"].as_str().map(OperationId::from) else {
             self.reported = if ends_badly { TURNS } else { self.reported };
