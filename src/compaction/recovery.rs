@@ -71,6 +71,12 @@ pub enum Trouble {
     CutOff,
 }
 
+/// The part of a window that input and output fill when an answer ends at the window, in percent. `maxOutputTokens` leaves a
+/// hundredth free, and another one is for the estimate of the input.
+const FULL: u64 = 98;
+/// No window is larger, in tokens. A larger report is no size.
+const LARGEST_INPUT: u64 = 20_000_000;
+
 impl Answer {
     /// The state of the turn after the answer.
     #[must_use]
@@ -78,7 +84,7 @@ impl Answer {
         let Room { window, assumed } = room;
         let input = if self.input > 0 { self.input } else { self.context_tokens.saturating_sub(self.output) };
         let fills = |tokens: u64, percent: u64| tokens.saturating_mul(100) >= window.saturating_mul(percent);
-        let known = !assumed && self.input > 0;
+        let known = !assumed && (1..=LARGEST_INPUT).contains(&self.input);
         match (self.stop, self.error) {
             (StopReason::Error, AnswerError::TooManyTokens) => Verdict::Unusable(Trouble::TooLong),
             (StopReason::Error, AnswerError::TooManyBytes) if fills(self.context_tokens, 90) => {
@@ -89,7 +95,7 @@ impl Answer {
                 () if self.output == 0 && !self.has_text && self.input > 0 && fills(self.input, 99) => {
                     Verdict::Unusable(Trouble::TooLong)
                 }
-                () if fills(input.saturating_add(self.output), 99) => Verdict::Unusable(Trouble::WindowFull),
+                () if fills(input.saturating_add(self.output), FULL) => Verdict::Unusable(Trouble::WindowFull),
                 () if self.has_text && !self.has_calls => Verdict::Shortened,
                 () => Verdict::Unusable(Trouble::CutOff),
             },
@@ -220,10 +226,10 @@ mod tests {
         assert_eq!(length.verdict(ROOM), Verdict::Shortened);
         assert_eq!(Answer { has_text: false, ..length }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
         assert_eq!(Answer { has_calls: true, ..length }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
-        let full = Answer { input: 60_000, output: 39_000, ..length };
+        let full = Answer { input: 60_000, output: 38_000, ..length };
         assert_eq!(full.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull));
-        assert_eq!(Answer { output: 38_999, ..full }.verdict(ROOM), Verdict::Shortened);
-        let unreported = Answer { input: 0, output: 0, context_tokens: 99_000, ..length };
+        assert_eq!(Answer { output: 37_999, ..full }.verdict(ROOM), Verdict::Shortened);
+        let unreported = Answer { input: 0, output: 0, context_tokens: 98_000, ..length };
         assert_eq!(unreported.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull));
         let empty = Answer { has_text: false, input: 99_000, output: 0, ..length };
         assert_eq!(empty.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
@@ -235,7 +241,11 @@ mod tests {
         assert_eq!(over.verdict(ROOM), Verdict::OverWindow);
         assert_eq!(over.verdict(Room { assumed: true, ..ROOM }), Verdict::Usable);
         assert_eq!(Answer { input: 100_000, ..over }.verdict(ROOM), Verdict::Usable);
-        assert_eq!(Answer { input: u64::MAX, output: u64::MAX, ..over }.verdict(ROOM), Verdict::OverWindow);
+        assert_eq!(
+            Answer { input: 20_000_001, output: u64::MAX, ..over }.verdict(ROOM),
+            Verdict::Usable,
+            "no window is so large"
+        );
     }
 
     fn facts(trouble: Trouble) -> Facts {
