@@ -240,8 +240,7 @@ fn the_client_of_the_readme_runs_models() {
             &format!("{}        elif \"method\" in frame:\n", block("```python model").trim_start_matches('\n')),
         )
         .replace("protocolVersion=1", "protocolVersion=1, capabilities={'llm': {}}")
-        .replace("cwd=\"/tmp\"", "cwd=\"/tmp\", model=\"editor/writer\"")
-        .replace("\"Rotterdam.\"", "\"Rotterdam. \" * 500");
+        .replace("cwd=\"/tmp\"", "cwd=\"/tmp\", model=\"editor/writer\"");
     let home = Home::new();
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_abridged")).parent().expect("a folder");
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());
