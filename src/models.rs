@@ -60,7 +60,7 @@ impl SaidBy {
 }
 
 /// The window of a model: stated by the client or configured, else learned from its provider, else known, else the default.
-/// What was learned limits a larger setting: a server may serve a smaller window than it was set up for. A window that is
+/// A learned window limits a larger setting: a server may serve a smaller window than it was set up for. A window that is
 /// only seen from a cut prompt limits no setting.
 #[must_use]
 pub fn window(settings: &Settings, learned: impl Into<Taught>, model: Option<&ModelRef>) -> Window {
