@@ -31,8 +31,17 @@ impl Attempts {
     /// The attempts at the leaf of a path. A compaction carries those before it.
     #[must_use]
     pub fn of(path: &Path) -> Self {
+        Self::counted(path, Vec::new())
+    }
+
+    /// The attempts before an answer that is about to leave the context. It is no progress.
+    #[must_use]
+    pub fn before(path: &Path, answer: &EntryId) -> Self {
+        Self::counted(path, vec![answer])
+    }
+
+    fn counted<'a>(path: &'a Path, mut removed: Vec<&'a EntryId>) -> Self {
         let mut attempts = Self::default();
-        let mut removed: Vec<&EntryId> = Vec::new();
         for (place, entry) in path.iter().enumerate().rev() {
             match &entry.body {
                 Body::ResetBoundary => break,
@@ -90,6 +99,10 @@ mod tests {
     use std::sync::Arc;
 
     fn attempts(lines: &[Value]) -> Attempts {
+        Attempts::of(&path(lines))
+    }
+
+    fn path(lines: &[Value]) -> Path {
         let mut parent = Value::Null;
         let entries = lines.iter().enumerate().map(|(at, line)| {
             let mut line = line.clone();
@@ -99,7 +112,7 @@ mod tests {
             line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
             Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
         });
-        Attempts::of(&Path::of(&entries.collect::<Vec<_>>()))
+        Path::of(&entries.collect::<Vec<_>>())
     }
 
     fn user() -> Value {
@@ -140,6 +153,14 @@ mod tests {
             let found = attempts(&lines);
             assert_eq!((found.overflow, found.incomplete, found.compactions), expected, "{lines:?}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_is_about_to_be_removed_is_no_progress() {
+        let path = path(&[user(), attempt("incomplete"), answer("length")]);
+        assert!(Attempts::of(&path).is_none());
+        assert_eq!(Attempts::before(&path, &"e2".into()).incomplete, 1);
+        assert!(Attempts::before(&path, &"e1".into()).is_none());
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The batch of tool calls at the end of a path. It is kept while the path grows, so a session with a long batch does not
 //! read all of its results for each of them.
 
-use super::{entry::Entry, message::outline::Role};
-use crate::ids::CallId;
+use super::{
+    entry::{Body, Entry},
+    message::outline::Role,
+};
+use crate::ids::{CallId, EntryId};
 use std::{collections::HashSet, sync::Arc};
 
 /// The calls of the newest answer, and the results behind it.
@@ -10,6 +13,8 @@ use std::{collections::HashSet, sync::Arc};
 pub struct Batch {
     open: HashSet<CallId>,
     has_results: bool,
+    /// The newest answer.
+    answer: Option<EntryId>,
 }
 
 impl Batch {
@@ -25,6 +30,13 @@ impl Batch {
 
     /// Goes on with an entry. A message that is no result closes the calls before it.
     pub fn push(&mut self, entry: &Entry) {
+        if let Body::ContextEdit(edit) = &entry.body
+            && edit.replacement.is_none()
+            && self.answer.as_ref() == Some(&edit.target_id)
+        {
+            // The calls leave the context with their answer.
+            *self = Self::default();
+        }
         if !entry.in_context() {
             return;
         }
@@ -38,6 +50,7 @@ impl Batch {
             Some(outline) if outline.role == Role::Assistant && !outline.failed => {
                 self.open = outline.calls.iter().map(|call| call.id.clone()).collect();
                 self.has_results = false;
+                self.answer = Some(entry.id.clone());
             }
             _ => *self = Self::default(),
         }
@@ -53,5 +66,37 @@ impl Batch {
     #[must_use]
     pub fn has_results(&self) -> bool {
         self.has_results
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn batch(lines: &[Value]) -> Batch {
+        let entry = |(at, line): (usize, &Value)| {
+            let mut line = line.clone();
+            (line["id"], line["timestamp"]) = (format!("e{at}").into(), "2026-01-01T00:00:00.000Z".into());
+            Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
+        };
+        Batch::at_end_of(&lines.iter().enumerate().map(entry).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_calls_of_an_answer_leave_with_it() {
+        let user = json!({"type": "message", "message": {"role": "user", "content": "go", "timestamp": 1}});
+        let call = json!({"type": "toolCall", "id": "c", "name": "read", "arguments": {}});
+        let message = json!({"role": "assistant", "content": [call], "stopReason": "length", "timestamp": 1});
+        let answer = json!({"type": "message", "message": message});
+        let edit = |target: &str, replacement: Value| json!({"type": "context_edit", "targetId": target, "replacement": replacement});
+        for (behind, is_open) in [
+            (edit("e1", Value::Null), false),
+            (edit("e0", Value::Null), true),
+            (edit("e1", json!({"content": "x"})), true),
+        ] {
+            let found = batch(&[user.clone(), answer.clone(), behind.clone()]);
+            assert_eq!(found.is_open(), is_open, "{behind}");
+        }
     }
 }
