@@ -87,6 +87,26 @@ pub enum Fault {
     JobOfUnstarted,
     /// A compaction with `expectedLeafId` begins in any case.
     StaleCompacted,
+    /// A recovery leaves its answer in the context.
+    AnswerStays,
+    /// A recovery knows of no attempt before it.
+    AttemptsForgotten,
+    /// A failure is recovered from although it is older than a compaction.
+    StaleForgotten,
+    /// A recovery compacts although automatic maintenance is off.
+    OffForgotten,
+    /// A larger model is chosen for any client.
+    SwitchAssumed,
+    /// A context is answered right behind a failed recovery.
+    FailureForgotten,
+    /// A recovery that changes nothing recovers also where the context is over the window.
+    RoomAssumed,
+    /// A rate limit is recovered from.
+    RateLimitRecovered,
+    /// A compaction that did not complete is repeated at once.
+    RestForgotten,
+    /// The end of a recovery does not say that the turn is to be repeated.
+    RetryNotSaid,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

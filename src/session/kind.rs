@@ -1,7 +1,10 @@
 //! The kinds of operations that a session runs. A new kind is a variant here and an arm in each method: its events, its
 //! status, its place in the lock and its end after a crash follow from them.
 
-use super::operations::{End, Ended, Kind, Standing};
+use super::{
+    fault::{Fault, planted},
+    operations::{End, Ended, Kind, Standing},
+};
 use crate::{
     ids::{EntryId, OperationId},
     protocol::{
@@ -128,7 +131,7 @@ impl OperationKind {
         let failure = end.failure().or(skipped.as_ref());
         Event::RecoveryEnd {
             outcome,
-            will_retry: outcome == RecoveryOutcome::Recovered,
+            will_retry: outcome == RecoveryOutcome::Recovered && !planted(Fault::RetryNotSaid),
             error: failure.map(Failure::data),
             error_message: failure.map(|failure| self.failed(&failure.to_string())),
         }

@@ -233,6 +233,7 @@ impl Core {
     pub(super) fn rests_after(&mut self, kind: &OperationKind, end: &End<Product>) {
         self.upkeep.rest = match end {
             End::Completed(_) => None,
+            _ if planted(Fault::RestForgotten) => None,
             _ if kind.is_automatic() => {
                 let fullness = self.state.measure();
                 Some(Rest { context_tokens: fullness.context_tokens, threshold: fullness.budget.threshold })

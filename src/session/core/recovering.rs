@@ -4,14 +4,15 @@
 //! its compaction, and both have one id.
 
 use super::{
-    Append, Core, Ending, LogState, Write,
-    commands::{append, configure},
+    Append, Core, Ending, LogState, WaitsFor, Write,
+    commands::{append, configure, context::too_large},
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
     work::Work,
 };
 use crate::{
     compaction::{
+        decide::Automatic,
         meter,
         recovery::{self, AnswerError, Facts, Remedy, Room, Share, Trouble, Verdict},
         request::Cause,
@@ -31,6 +32,7 @@ use crate::{
     provider::overflow::{self, Meaning, Overflow},
     session::{
         effects::Ticket,
+        fault::{Fault, planted},
         jobs::{Job, PlanOrder},
         kind::{OperationKind, Product, RECOVERY, Recovery},
         operation::Operation,
@@ -123,6 +125,7 @@ impl Core {
             Some(Meaning::Overflow(Overflow { limit, requested })) => {
                 (AnswerError::TooManyTokens, limit.zip(requested))
             }
+            Some(Meaning::Throttled) if planted(Fault::RateLimitRecovered) => (AnswerError::TooManyTokens, None),
             Some(Meaning::PayloadTooLarge) => (AnswerError::TooManyBytes, None),
             _ => (AnswerError::None, None),
         };
@@ -206,10 +209,16 @@ impl Core {
         }
         let facts = Facts {
             trouble,
-            automatic: self.state.measure().compaction.switch().into(),
-            stale,
+            automatic: match planted(Fault::OffForgotten) {
+                true => Automatic::On,
+                false => self.state.measure().compaction.switch().into(),
+            },
+            stale: stale && !planted(Fault::StaleForgotten),
             larger: self.larger_model(),
-            attempts: Attempts::of(self.state.path()),
+            attempts: match planted(Fault::AttemptsForgotten) {
+                true => Attempts::default(),
+                false => Attempts::before(self.state.path(), &judged.answer.id),
+            },
         };
         match recovery::remedy(facts) {
             Remedy::None => None,
@@ -230,7 +239,8 @@ impl Core {
     /// a context names and the context is below its threshold.
     pub(super) fn larger_model(&self) -> Option<ModelRef> {
         let settings = &self.state.settings().settings;
-        if !settings.context_promotion.enabled || !self.state.client_switches_models() {
+        if !settings.context_promotion.enabled || !self.state.client_switches_models() && !planted(Fault::SwitchAssumed)
+        {
             return None;
         }
         let model = self.state.model(self.state.path())?;
@@ -264,7 +274,8 @@ impl Core {
 
     /// The entries of a recovery: the answer leaves the context, the attempt is recorded, the model changes.
     fn entries_of(&mut self, due: &DueRecovery) -> Result<Staged, Failure> {
-        let mut staged = self.removal(&due.removed)?;
+        let keeps = planted(Fault::AnswerStays) && due.is_attempt();
+        let mut staged = if keeps { Staged::default() } else { self.removal(&due.removed)? };
         let (state, stamps) = (&self.state, &mut self.stamps);
         if due.is_attempt() {
             let reason = match due.reason {
@@ -311,11 +322,23 @@ impl Core {
             (Ok(_), Remedy::Promote(to)) => {
                 choices.iter().for_each(|entry| self.announce(entry, Some(operation.id.clone())));
                 operation.emit(Event::ModelChanged { from: model, to, reason: ModelChange::Promotion });
-                End::Completed(Product::Recovered)
+                self.with_room()
             }
-            (Ok(_), Remedy::Retry | Remedy::None) => End::Completed(Product::Recovered),
+            (Ok(_), Remedy::Retry | Remedy::None) => self.with_room(),
         };
         self.end_recovery(operation, end, Vec::new());
+    }
+
+    /// The end of a recovery that leaves the context as it is. It fails where no request with this context fits the window
+    /// and no maintenance makes the context smaller.
+    fn with_room(&self) -> End<Product> {
+        let decision = self.decision();
+        match too_large(&self.state.measure()) {
+            Some(floor) if !decision.is_due() && !planted(Fault::RoomAssumed) => {
+                End::Failed(Failure::OverWindow { floor, why: decision.to_string() })
+            }
+            _ => End::Completed(Product::Recovered),
+        }
     }
 
     /// Starts the compaction of a recovery.
@@ -358,6 +381,11 @@ impl Core {
             End::Skipped(nothing) => Some(Failure::NothingToCompact(*nothing).to_string()),
         };
         let leaf = self.state.visible_leaf();
+        if matches!(end, End::Completed(_)) {
+            // Messages that came meanwhile may be over the window again.
+            self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Decision);
+        }
+        let why = why.filter(|_| !planted(Fault::FailureForgotten));
         self.recoveries.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why) });
         recovery.finish(end, &self.sent_usage, notices);
         self.record_running();

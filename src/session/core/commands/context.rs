@@ -53,7 +53,7 @@ fn must_fit(params: &ContextParams) -> bool {
 }
 
 /// The parts of a context that is larger than its window, where somebody said how large that is.
-fn too_large(fullness: &Fullness) -> Option<Floor> {
+pub(in crate::session::core) fn too_large(fullness: &Fullness) -> Option<Floor> {
     let over = fullness.context_tokens > fullness.budget.window && fullness.window_source != SaidBy::Default;
     over.then(|| fullness.floor())
 }
