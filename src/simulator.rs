@@ -6,6 +6,7 @@
 pub mod action;
 pub mod client;
 pub mod found;
+mod hosts;
 pub mod models;
 pub mod observer;
 pub mod pool;

@@ -41,6 +41,10 @@ pub struct Setup {
     pub way: Way,
     /// Answers of the models.
     pub script: Script,
+    /// Whether the settings name a larger model for the session's.
+    pub promotes: bool,
+    /// Whether the client asks the model that a context names.
+    pub switches: bool,
 }
 
 impl Default for Setup {
@@ -56,6 +60,8 @@ impl Default for Setup {
             models: 1,
             way: Way::Provider,
             script: Script::default(),
+            promotes: false,
+            switches: false,
         }
     }
 }
@@ -216,6 +222,14 @@ pub enum Tuning {
     NoModels,
     /// An invalid value. Only `settings/set` sends it.
     Invalid,
+    /// `compaction.strategy: "off"`.
+    StrategyOff,
+    /// `compaction.midTurn: false`.
+    NoMidTurn,
+    /// `contextPromotion.enabled: false`.
+    NoPromotion,
+    /// `tokens.learnWindow: false`.
+    NoLearning,
 }
 
 /// Writing by another program.
@@ -434,6 +448,28 @@ pub enum Said {
     Thinking(u32, Reported),
     /// An invalid message.
     Invalid(u32),
+    /// The answer of a provider that counts the context that was given last.
+    Provided(Provider),
+    /// An answer that was cut off inside a call.
+    CutCall(Reported),
+    /// An answer that was cut off before its first word.
+    CutEmpty(Reported),
+    /// An answer of another model.
+    OfAnother(u32, Reported),
+    /// A user message with so many images and no text.
+    Images(u32),
+}
+
+/// A provider that enforces its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub struct Provider {
+    /// Its window, in tokens.
+    pub window: u64,
+    /// Its count, in percent of that of the session.
+    pub percent: u32,
+    /// The window that its refusal states. None if it states none.
+    pub states: Option<u64>,
 }
 
 /// Usage that an answer reports.
@@ -452,6 +488,10 @@ pub enum Reported {
     Absurd,
     /// Negative numbers, which are invalid.
     Negative,
+    /// An input of so many percent of the window.
+    Percent(u32),
+    /// 10^15 tokens.
+    Huge,
 }
 
 /// Error of a failed answer.
@@ -466,4 +506,10 @@ pub enum Error {
     Throttled,
     /// An error of the network.
     Broken,
+    /// Rate limit of tokens.
+    ThrottledTokens,
+    /// Too many bytes.
+    TooManyBytes,
+    /// A text that no provider sends.
+    Unknown,
 }

@@ -5,6 +5,7 @@ use super::{
         Action, Compacting, Configured, Counts, Error, Format, Indexed, Method, OtherWrite, Pinned, Reported, Request,
         Rights, Said, Scenario, Setup, Tuning, Unsynced, Way, Which, WhichOperation,
     },
+    hosts::Host,
     script::Script,
     setup, situations,
 };
@@ -25,12 +26,22 @@ pub enum Profile {
     TwoWriters,
     /// A host on a computer that is killed and whose disk fails.
     Failing,
+    /// A host with a loop of turns against a provider that enforces its window.
+    Looping,
 }
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 6] =
-        [Self::Calm, Self::Chatty, Self::Hostile, Self::Cancelling, Self::TwoWriters, Self::Failing];
+    pub const ALL: [Self; 8] = [
+        Self::Calm,
+        Self::Chatty,
+        Self::Hostile,
+        Self::Cancelling,
+        Self::TwoWriters,
+        Self::Failing,
+        Self::Looping,
+        Self::Looping,
+    ];
 }
 
 /// The scenario of a seed.
@@ -48,6 +59,7 @@ pub fn scenario_of(seed: u64, profile: Profile, random: &mut SplitMix64) -> Scen
     let mut client = Client { random: random.fork(), profile, size: 0, window: setup.window };
     let length = 20 + random.below(80);
     let mut actions = Vec::new();
+    client.overhead(&mut actions);
     while (actions.len() as u64) < length {
         client.acts(&mut actions);
     }
@@ -57,7 +69,12 @@ pub fn scenario_of(seed: u64, profile: Profile, random: &mut SplitMix64) -> Scen
 }
 
 fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
-    let window = 600 << random.below(5);
+    let window = match random.below(10) {
+        0..6 => 600 << random.below(5),
+        6..8 => 4_000 << random.below(4),
+        8 => 128_000,
+        _ => 1_000_000 << random.below(2),
+    };
     let models = u32::try_from(random.below(4)).unwrap_or(0);
     let names: Vec<String> = (0..models).map(setup::model).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -79,10 +96,12 @@ fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
         indexed: if random.below(2) == 0 { Indexed::AtOnce } else { Indexed::Later },
         counts: if random.below(4) == 0 { Counts::Tokenizer } else { Counts::Chars },
         window,
-        keep_recent: random.below(window / 2),
+        keep_recent: random.below((window / 2).min(20_000)),
         models,
         way: if random.below(3) == 0 { Way::Client } else { Way::Provider },
         script,
+        promotes: random.below(3) == 0,
+        switches: random.below(2) == 0,
     }
 }
 
@@ -112,10 +131,32 @@ impl Client {
         self.chance(percent).then(|| make(self))
     }
 
+    /// A system prompt that takes up to 95 % of a window.
+    fn overhead(&mut self, actions: &mut Vec<Action>) {
+        if self.window > 64_000 || !self.chance(15) {
+            return;
+        }
+        let percent = [50, 70, 84, 90, 95][self.few(5) as usize];
+        let chars = u32::try_from(self.window * 4 * percent / 100).unwrap_or(0);
+        actions.push(Action::Send(Request::Configure(Configured::Prompt(Some(chars))), Sent::Alone));
+    }
+
     /// Adds the next actions.
     fn acts(&mut self, actions: &mut Vec<Action>) {
+        let turns = if self.profile == Profile::Looping { 60 } else { 4 };
+        if self.chance(turns) {
+            let mut host = Host::drawn(&mut self.random, self.window);
+            let turn = host.turn();
+            return actions.extend(turn);
+        }
+        if self.profile == Profile::Looping && self.random.below(2_000) == 0 {
+            let count = self.below(300);
+            let turns = Host::drawn(&mut self.random, self.window).turns(count);
+            return actions.extend(turns);
+        }
         let (others, faults, cancels, wrong) = match self.profile {
             Profile::Calm => (1, 0, 2, 0),
+            Profile::Looping => (1, 4, 4, 1),
             Profile::Chatty => (2, 1, 5, 2),
             Profile::Hostile => (4, 2, 10, 30),
             Profile::Cancelling => (1, 1, 35, 3),
@@ -145,7 +186,7 @@ impl Client {
 
     fn pause(&mut self, actions: &mut Vec<Action>) {
         let hurry = match self.profile {
-            Profile::Calm => 10,
+            Profile::Calm | Profile::Looping => 10,
             Profile::TwoWriters | Profile::Failing => 40,
             Profile::Chatty | Profile::Hostile | Profile::Cancelling => 60,
         };
@@ -201,7 +242,11 @@ impl Client {
     }
 
     fn tuning(&mut self) -> Tuning {
-        match self.below(7) {
+        match self.below(11) {
+            7 => Tuning::StrategyOff,
+            8 => Tuning::NoMidTurn,
+            9 => Tuning::NoPromotion,
+            10 => Tuning::NoLearning,
             0 => Tuning::None,
             1 | 2 => Tuning::KeepRecent(self.below(2_000)),
             3 => Tuning::Window(500 + self.below(30_000)),
@@ -381,7 +426,11 @@ impl Client {
     }
 
     fn said(&mut self) -> Said {
-        match self.below(40) {
+        match self.below(44) {
+            40 => Said::CutCall(self.reported()),
+            41 => Said::CutEmpty(self.reported()),
+            42 => Said::OfAnother(self.chars(), self.reported()),
+            43 => Said::Images(1 + self.few(3)),
             0..10 => Said::User(self.chars()),
             10..18 => Said::Answer(self.chars(), self.reported()),
             18 => Said::CutOff(self.chars(), self.reported()),
@@ -404,7 +453,10 @@ impl Client {
     fn reported(&mut self) -> Reported {
         let lies = if self.profile == Profile::Hostile { 40 } else { 8 };
         if self.chance(lies) {
-            return match self.below(6) {
+            return match self.below(9) {
+                6 => Reported::Huge,
+                7 => Reported::Percent(99),
+                8 => Reported::Percent(1 + self.few(120)),
                 0 => Reported::Zero,
                 1 => Reported::Absurd,
                 2 => Reported::Total(self.below(100_000)),
@@ -418,7 +470,10 @@ impl Client {
     }
 
     fn error(&mut self) -> Error {
-        match self.below(4) {
+        match self.below(7) {
+            4 => Error::ThrottledTokens,
+            5 => Error::TooManyBytes,
+            6 => Error::Unknown,
             0 => Error::Overflow,
             1 => Error::OverflowOf(1_000 + self.below(2 * self.window)),
             2 => Error::Throttled,

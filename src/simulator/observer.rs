@@ -7,6 +7,7 @@ mod cancels;
 mod contexts;
 mod file;
 mod operations;
+mod recoveries;
 mod requests;
 mod status;
 mod turns;
@@ -33,6 +34,7 @@ use cancels::Cancels;
 use contexts::Contexts;
 use file::File;
 use operations::Operations;
+use recoveries::Recoveries;
 use requests::{Asked, Requests};
 use serde_json::Value;
 use status::StatusLine;
@@ -146,6 +148,30 @@ pub enum Rule {
     UsageSurvives,
     /// Every message is kept or covered, and the newest message of the user is in the context.
     NoMessageLost,
+    /// A removed answer is in no later context.
+    RemovedStaysOut,
+    /// A recovery starts behind the edit that removes its answer.
+    RecoveryFollowsEdit,
+    /// A recovery answers a request that was too long, or an answer that was cut off.
+    RecoveryWasNeeded,
+    /// The start and the end of a recovery agree with each other and with its compaction.
+    RecoveryAgrees,
+    /// Two overflows and three recoveries in a row are the most without progress, over crashes.
+    AttemptsAreBounded,
+    /// The compaction of a recovery leaves less than was rejected, and at the second attempt at most 70 % of it.
+    AttemptShrinks,
+    /// A context right behind a recovery is not refused.
+    RecoveredFits,
+    /// A context right behind a failed recovery is refused.
+    FailedRefuses,
+    /// With automatic maintenance off no automatic compaction starts.
+    OffIsOff,
+    /// A larger model has a larger, known window, and the client asks the model that a context names.
+    PromotionFits,
+    /// A failure that is older than a compaction or another model compacts nothing.
+    StaleCompactsNothing,
+    /// An automatic compaction that left the context over its threshold is not repeated at once.
+    NoLoop,
     /// A pin is in every context once.
     PinsStay,
     /// A compaction applies to a path that only grew since its plan.
@@ -209,6 +235,7 @@ pub struct Observer {
     status: StatusLine,
     cancels: Cancels,
     contexts: Contexts,
+    recoveries: Recoveries,
     turns: Turns,
     usage: UsageSent,
     /// The size that the session shared last.
@@ -228,6 +255,7 @@ impl Observer {
         self.status = StatusLine::default();
         self.cancels = Cancels::default();
         (self.turns, self.usage) = (Turns::default(), UsageSent::default());
+        self.recoveries.opens();
         (self.shared, self.indexed, self.write_failed) = (None, false, false);
         self.requests.opens();
         self.file.opens(disk, access)?;
@@ -236,6 +264,7 @@ impl Observer {
 
     /// An input goes into the core.
     pub fn feeds(&mut self, input: &Input) {
+        self.recoveries.feeds(input);
         match input {
             Input::Command(_, ticket) => self.turns.reached(ticket.number(), &self.requests, self.indexed),
             Input::Cancel(_, ticket) => self.cancels.reaches(ticket.number(), &self.requests, &self.operations),
@@ -259,6 +288,11 @@ impl Observer {
             }
             _ => {}
         }
+    }
+
+    /// The client asks the model that a context names.
+    pub fn client_switches_models(&mut self) {
+        self.recoveries.client_switches_models();
     }
 
     /// A request is sent. `session/cancel` is a request too.
@@ -341,6 +375,7 @@ impl Observer {
         let load = core.load();
         self.turns.after_input(load.waiting + load.index, load.held, &self.operations)?;
         self.usage.after_input(core)?;
+        self.recoveries.after_input(core)?;
         self.indexed = core.state().history().index().is_some();
         self.bounded(core)?;
         self.contexts.after_input(core, &self.file, self.steps)
@@ -412,6 +447,9 @@ impl Observer {
         let asked = self.requests.left_to_world(request)?;
         self.sees_appends(&asked)?;
         self.turns.answered(&asked, &Value::Null, &self.operations, &self.file)?;
+        if asked.method == "session/context" {
+            self.recoveries.gives(&asked, None)?;
+        }
         self.held(&asked)
     }
 
@@ -446,6 +484,9 @@ impl Observer {
         if let Answer::Failed(failure) = answer {
             self.operations.refused(&asked, failure);
             self.turns.refused(&asked, failure)?;
+            if asked.method == "session/context" {
+                self.recoveries.gives(&asked, Some(failure))?;
+            }
             return self.cancels.answered(&asked, None, &self.requests, &self.operations);
         }
         self.sees_appends(&asked)?;
@@ -456,6 +497,7 @@ impl Observer {
                 self.usage.answered(&named);
                 self.requests.appended(&asked, &named, &self.file)?;
                 self.operations.named_next(&asked, &named)?;
+                self.recoveries.appended(&asked, &named);
             }
             "session/cancel" => self.cancels.answered(&asked, Some(&result()), &self.requests, &self.operations)?,
             "session/compact" => {
@@ -464,6 +506,7 @@ impl Observer {
             }
             "session/context" => {
                 self.held(&asked)?;
+                self.recoveries.gives(&asked, None)?;
                 self.contexts.answered(&asked, answer, self.steps)?;
             }
             "session/status" => {
@@ -471,7 +514,13 @@ impl Observer {
                 self.status.answered(&result)?;
                 self.operations.listed(&result)?;
             }
-            "session/label" | "session/pin" => self.requests.edited(&asked, &result(), &self.file)?,
+            "session/label" | "session/pin" => {
+                self.recoveries.rewritten();
+                self.requests.edited(&asked, &result(), &self.file)?;
+            }
+            "session/unpin" | "session/undo_compaction" | "session/prune" | "session/configure" | "settings/set" => {
+                self.recoveries.rewritten();
+            }
             _ => {}
         }
         Ok(())
@@ -495,10 +544,12 @@ impl Observer {
                 let id = id.ok_or("").or_else(|_| broken(Rule::AnnouncedIsDurable, "an entry without an id"))?;
                 let announced = self.file.announced(id, entry.as_ref().map(|entry| entry.0.get()))?;
                 self.operations.announced(about, announced);
+                self.recoveries.announced(about);
                 self.usage.announced(about)
             }
             Event::CompactionStart { .. } | Event::RecoveryStart { .. } => {
                 let id = self.operations.starts(about, event, &disk.running(), &self.requests)?;
+                self.recoveries.starts(&id, event, &self.file)?;
                 self.status.starts(&id)
             }
             Event::CompactionEnd { error, .. } | Event::RecoveryEnd { error, .. } => {
@@ -508,7 +559,13 @@ impl Observer {
                     let excused = self.operations.is_left_behind(about) || self.turns.is_lost();
                     require(error.code != "internal" || excused, Rule::NoDefect, detail)?;
                 }
+                let was_open = about.operation.as_ref().is_some_and(|id| self.operations.is_open(id));
                 let ended = self.operations.ends(about, event, &self.file)?;
+                match event {
+                    Event::RecoveryEnd { outcome, will_retry, .. } => self.recoveries.ends(*outcome, *will_retry)?,
+                    _ if was_open => self.recoveries.compaction_ends(event)?,
+                    _ => {}
+                }
                 self.cancel_was_asked(&ended.id)?;
                 self.status.ends(&ended)
             }
@@ -523,7 +580,12 @@ impl Observer {
                 self.status.changed(status, |id| self.operations.introduced_by_answer(id))
             }
             Event::Settled { .. } => self.status.settled(),
-            Event::Pruned { .. } | Event::ModelChanged { .. } => {
+            Event::Pruned { .. } => {
+                self.operations.relieved();
+                Ok(())
+            }
+            Event::ModelChanged { reason, .. } => {
+                self.recoveries.model_changes(*reason);
                 self.operations.relieved();
                 Ok(())
             }

@@ -15,6 +15,9 @@ use serde_json::{Map, Value, json};
 /// Provider of the models.
 const PROVIDER: &str = "local";
 
+/// The id of the larger model.
+const LARGER: &str = "model-larger";
+
 /// The id of the model of this number.
 #[must_use]
 pub fn model(number: u32) -> String {
@@ -51,9 +54,22 @@ pub fn disk(setup: &Setup) -> (Disk, Vec<EntryId>) {
 #[must_use]
 pub fn layers(setup: &Setup, tuning: Tuning) -> Layers {
     let mut models: Vec<Value> = (0..setup.models).map(|number| listed(setup, number)).collect();
+    if setup.promotes
+        && let Some(first) = models.first_mut()
+    {
+        let mut larger = first.clone();
+        first["promoteTo"] = format!("{PROVIDER}/{LARGER}").into();
+        (larger["id"], larger["contextWindow"]) = (LARGER.into(), (setup.window * 4).into());
+        models.push(larger);
+    }
+    let mut others = json!({});
     let mut compaction = json!({"keepRecentTokens": setup.keep_recent});
     match tuning {
         Tuning::None | Tuning::Invalid => {}
+        Tuning::StrategyOff => compaction["strategy"] = "off".into(),
+        Tuning::NoMidTurn => compaction["midTurn"] = false.into(),
+        Tuning::NoPromotion => others = json!({"contextPromotion": {"enabled": false}}),
+        Tuning::NoLearning => others = json!({"tokens": {"learnWindow": false}}),
         Tuning::KeepRecent(tokens) => compaction["keepRecentTokens"] = tokens.into(),
         Tuning::ThresholdPercent(percent) => compaction["thresholdPercent"] = percent.into(),
         Tuning::NoCompaction => compaction["enabled"] = false.into(),
@@ -68,13 +84,19 @@ pub fn layers(setup: &Setup, tuning: Tuning) -> Layers {
         Counts::Chars => "chars",
         Counts::Tokenizer => "auto",
     };
-    let settings = json!({
+    let mut settings = json!({
         "defaultModel": format!("{PROVIDER}/{}", model(0)),
         "models": models,
         "compaction": compaction,
         "prune": {"protectTokens": 200, "minimumSavings": 50},
         "tokens": {"estimator": estimator},
     });
+    if let Some(learns) = others["tokens"]["learnWindow"].as_bool() {
+        settings["tokens"]["learnWindow"] = learns.into();
+    }
+    if others["contextPromotion"].is_object() {
+        settings["contextPromotion"] = others["contextPromotion"].take();
+    }
     Layers::of(vec![(Source::Global, settings)])
 }
 
@@ -101,6 +123,10 @@ pub fn patch(tuning: Tuning) -> Value {
         Tuning::KeepRecent(tokens) => json!({"compaction": {"keepRecentTokens": tokens}}),
         Tuning::ThresholdPercent(percent) => json!({"compaction": {"thresholdPercent": percent}}),
         Tuning::NoCompaction => json!({"compaction": {"enabled": false}}),
+        Tuning::StrategyOff => json!({"compaction": {"strategy": "off"}}),
+        Tuning::NoMidTurn => json!({"compaction": {"midTurn": false}}),
+        Tuning::NoPromotion => json!({"contextPromotion": {"enabled": false}}),
+        Tuning::NoLearning => json!({"tokens": {"learnWindow": false}}),
         Tuning::Window(window) => {
             json!({"models": [{"provider": PROVIDER, "id": model(0), "contextWindow": window}]})
         }

@@ -3,8 +3,8 @@
 
 use super::{
     action::{
-        Action, Compacting, Configured, Counts, Indexed, OtherWrite, PanicAt, Pinned, Reported, Request, Rights, Said,
-        Setup, Tuning, Way, Which, WhichOperation,
+        Action, Compacting, Configured, Counts, Indexed, OtherWrite, PanicAt, Pinned, Provider, Reported, Request,
+        Rights, Said, Setup, Tuning, Way, Which, WhichOperation,
     },
     script::{Script, Step},
     shrink::{shorter, smaller},
@@ -82,6 +82,12 @@ pub fn simpler_setup(setup: &Setup) -> Vec<Setup> {
     }
     if setup.way != Way::Provider {
         add(&|it| it.way = Way::Provider);
+    }
+    if setup.promotes {
+        add(&|it| it.promotes = false);
+    }
+    if setup.switches {
+        add(&|it| it.switches = false);
     }
     for models in small(setup.models) {
         add(&|it| it.models = models);
@@ -220,7 +226,14 @@ fn simpler_tuning(tuning: Tuning) -> impl Iterator<Item = Tuning> {
         Tuning::None => Vec::new(),
         Tuning::KeepRecent(tokens) => smaller(tokens).into_iter().map(Tuning::KeepRecent).collect(),
         Tuning::Window(tokens) => smaller(tokens).into_iter().map(Tuning::Window).collect(),
-        Tuning::ThresholdPercent(_) | Tuning::NoCompaction | Tuning::NoModels | Tuning::Invalid => Vec::new(),
+        Tuning::ThresholdPercent(_)
+        | Tuning::NoCompaction
+        | Tuning::NoModels
+        | Tuning::Invalid
+        | Tuning::StrategyOff
+        | Tuning::NoMidTurn
+        | Tuning::NoPromotion
+        | Tuning::NoLearning => Vec::new(),
     };
     (tuning != Tuning::None).then_some(Tuning::None).into_iter().chain(simpler)
 }
@@ -277,6 +290,24 @@ fn simpler_message(message: &Said) -> Vec<Said> {
         Said::Custom(chars) => texts(*chars, &Said::Custom),
         Said::Developer(chars) => texts(*chars, &Said::Developer),
         Said::Execution(chars) => texts(*chars, &Said::Execution),
+        Said::OfAnother(chars, reported) => std::iter::once(Said::Answer(*chars, *reported))
+            .chain(reports(*chars, *reported, &Said::OfAnother))
+            .collect(),
+        Said::CutCall(reported) | Said::CutEmpty(reported) => {
+            let silent = (*reported != Reported::Nothing).then_some(match message {
+                Said::CutCall(_) => Said::CutCall(Reported::Nothing),
+                _ => Said::CutEmpty(Reported::Nothing),
+            });
+            std::iter::once(Said::User(1)).chain(silent).collect()
+        }
+        Said::Provided(provider) => {
+            let small = smaller(provider.window).into_iter().map(|window| Provider { window, ..*provider });
+            let silent = provider.states.map(|_| Provider { states: None, ..*provider });
+            std::iter::once(Said::User(1)).chain(silent.into_iter().chain(small).map(Said::Provided)).collect()
+        }
+        Said::Images(images) => {
+            std::iter::once(Said::User(1)).chain(small(*images).filter(|it| *it > 0).map(Said::Images)).collect()
+        }
         Said::Invalid(kind) => std::iter::once(Said::User(1)).chain(small(*kind).map(Said::Invalid)).collect(),
     }
 }

@@ -1,7 +1,9 @@
 //! The picture that a client has of its session, and the params of its requests.
 
 use super::{
-    action::{Compacting, Configured, Error, Format, Method, Pinned, Reported, Request, Said, Which, WhichOperation},
+    action::{
+        Compacting, Configured, Error, Format, Method, Pinned, Provider, Reported, Request, Said, Which, WhichOperation,
+    },
     setup,
     words::text,
 };
@@ -9,10 +11,13 @@ use crate::{
     ids::{EntryId, OperationId, SessionId},
     protocol::events::Event,
     session::effects::{Answer, TicketNumber},
-    wire::outbox::About,
+    wire::{outbox::About, transport::Piece},
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+
+/// One pixel.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// The picture of a client.
 pub struct View {
@@ -28,6 +33,10 @@ pub struct View {
     calls: Vec<String>,
     /// Number of the next text, call or id.
     next: u64,
+    /// The window of the session, in tokens.
+    window: u64,
+    /// The size of the context that was given last, in tokens. None if it was refused.
+    given: Option<u64>,
 }
 
 impl View {
@@ -42,6 +51,8 @@ impl View {
             open: BTreeMap::new(),
             calls: Vec::new(),
             next: 0,
+            window: 1_000,
+            given: Some(0),
         }
     }
 
@@ -49,7 +60,12 @@ impl View {
     pub fn event(&mut self, about: &About, event: &Event) {
         match (event, &about.entry, &about.operation) {
             (Event::EntryAppended { .. }, Some(entry), _) => self.entries.push(entry.clone()),
-            (Event::CompactionStart { .. }, _, Some(operation)) => self.operations.push(operation.clone()),
+            (Event::CompactionStart { .. } | Event::RecoveryStart { .. }, _, Some(operation))
+                if self.operations.last() != Some(operation) =>
+            {
+                self.operations.push(operation.clone());
+            }
+            (Event::UsageUpdated { usage }, ..) => self.window = usage.context_window.unwrap_or(self.window),
             _ => {}
         }
     }
@@ -57,6 +73,9 @@ impl View {
     /// An answer arrives.
     pub fn answer(&mut self, request: TicketNumber, answer: &Answer) {
         let method = self.open.remove(&request);
+        if method == Some("session/context") {
+            self.given = given(answer);
+        }
         let (Some("session/append" | "session/undo_compaction"), Answer::Result(result)) = (method, answer) else {
             return;
         };
@@ -198,10 +217,11 @@ impl View {
     /// A message.
     fn message(&mut self, said: &Said) -> Value {
         let number = self.number();
+        let window = self.window;
         let blocks = |chars: u32| json!([{"type": "text", "text": text(number, chars)}]);
         let answer = |content: Value, stop: &str, reported: Reported| {
             let mut message = json!({"role": "assistant", "content": content, "stopReason": stop, "timestamp": number});
-            if let Some(usage) = usage(reported) {
+            if let Some(usage) = usage(reported, window) {
                 message["usage"] = usage;
             }
             message
@@ -209,6 +229,37 @@ impl View {
         match *said {
             Said::User(chars) => json!({"role": "user", "content": text(number, chars)}),
             Said::Answer(chars, reported) => answer(blocks(chars), "stop", reported),
+            Said::Provided(Provider { window, percent, states }) => match self.given {
+                None => json!({"role": "user", "content": text(number, 40)}),
+                Some(given) => {
+                    let tokens = given.saturating_mul(percent.into()) / 100;
+                    if tokens <= window {
+                        return answer(blocks(120), "stop", Reported::Input(tokens));
+                    }
+                    let mut message = answer(json!([]), "error", Reported::Nothing);
+                    message["errorMessage"] = match states {
+                        Some(limit) => format!("prompt is too long: {tokens} tokens > {limit} maximum").into(),
+                        None => "prompt is too long".into(),
+                    };
+                    message
+                }
+            },
+            Said::CutCall(reported) => {
+                let id = format!("call-{number}-cut");
+                let call = json!({"type": "toolCall", "id": id, "name": "edit", "arguments": {"path": "src/"}});
+                self.calls.push(id);
+                answer(json!([call]), "length", reported)
+            }
+            Said::CutEmpty(reported) => answer(json!([]), "length", reported),
+            Said::OfAnother(chars, reported) => {
+                let mut message = answer(blocks(chars), "stop", reported);
+                (message["provider"], message["model"]) = ("other".into(), "another".into());
+                message
+            }
+            Said::Images(images) => {
+                let image = json!({"type": "image", "data": PIXEL, "mimeType": "image/png"});
+                json!({"role": "user", "content": vec![image; images.max(1) as usize]})
+            }
             Said::CutOff(chars, reported) => answer(blocks(chars), "length", reported),
             Said::Aborted(chars) => answer(blocks(chars), "aborted", Reported::Nothing),
             Said::Failed(error, reported) => {
@@ -217,6 +268,11 @@ impl View {
                     Error::Overflow => "prompt is too long".into(),
                     Error::OverflowOf(window) => format!("prompt is too long: 999999 tokens > {window} maximum").into(),
                     Error::Throttled => "429 too many requests".into(),
+                    Error::ThrottledTokens => {
+                        "429 rate limit reached: too many tokens per minute, 40000 tokens > 30000 maximum".into()
+                    }
+                    Error::TooManyBytes => "413 request entity too large".into(),
+                    Error::Unknown => "la requête déborde du cadre prévu".into(),
                     Error::Broken => "socket hang up".into(),
                 };
                 message
@@ -242,9 +298,6 @@ impl View {
                 json!({"role": "toolResult", "toolCallId": "call-none", "toolName": "read", "content": blocks(chars)})
             }
             Said::Image(chars) => {
-                /// One pixel.
-                const PIXEL: &str =
-                    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
                 let image = json!({"type": "image", "data": PIXEL, "mimeType": "image/png"});
                 json!({"role": "user", "content": [{"type": "text", "text": text(number, chars)}, image]})
             }
@@ -288,13 +341,30 @@ impl View {
     }
 }
 
-fn usage(reported: Reported) -> Option<Value> {
+/// The size of the context of an answer, in tokens. None if it was refused.
+fn given(answer: &Answer) -> Option<u64> {
+    let answer = match answer {
+        Answer::Failed(_) => return None,
+        Answer::Result(json) => json.get().to_owned(),
+        // The usage is at the end, behind the messages or the body.
+        Answer::Pieces(pieces) => {
+            let end = pieces.last().map(Piece::as_str).unwrap_or_default();
+            format!("{{{}", end.trim_start_matches([']', ',']))
+        }
+    };
+    let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+    Some(answer["usage"]["contextTokens"].as_u64().unwrap_or_default())
+}
+
+fn usage(reported: Reported, window: u64) -> Option<Value> {
     let input =
         |input: u64| json!({"input": input, "output": 20, "cacheRead": 0, "cacheWrite": 0, "totalTokens": input + 20});
     match reported {
         Reported::Nothing => None,
         Reported::Zero => Some(json!({"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0})),
         Reported::Input(tokens) => Some(input(tokens)),
+        Reported::Percent(percent) => Some(input(window.saturating_mul(percent.into()) / 100)),
+        Reported::Huge => Some(input(1_000_000_000_000_000)),
         Reported::Total(total) => {
             Some(json!({"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": total}))
         }

@@ -152,6 +152,10 @@ impl<'a> World<'a> {
         if setup.way == super::action::Way::Client {
             access.the_client_runs_models();
         }
+        if setup.switches {
+            access.the_client_switches_models();
+            observer.client_switches_models();
+        }
         let (disk, ids) = setup::disk(setup);
         let surroundings = Surroundings {
             rights: setup.rights,

@@ -5,7 +5,7 @@ mod cancelling;
 mod close;
 pub mod compacting;
 pub mod configure;
-mod context;
+pub(in crate::session::core) mod context;
 pub mod entries;
 mod export;
 mod label;

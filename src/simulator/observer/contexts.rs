@@ -275,6 +275,12 @@ fn complete(context: &Context, messages: &[Value], file: &File, indexed: bool) -
             format!("{:?} is kept and not in the context: {}", entry.id, entry.line())
         })?;
     }
+    let is_removed = |entry: &Entry| match &entry.body {
+        Body::ContextEdit(edit) => edit.replacement.is_none() && shown.contains(&&edit.target_id),
+        _ => false,
+    };
+    let stays = file.chain().find(|entry| is_removed(entry));
+    require(stays.is_none(), Rule::RemovedStaysOut, || format!("{stays:?} removes a message of the context"))?;
     if !told.carries && !indexed {
         return Ok(());
     }

@@ -270,6 +270,15 @@ impl File {
         usages.count()
     }
 
+    /// The line of the edit that removes an entry from the context.
+    pub fn removal_of(&self, id: &EntryId) -> Option<usize> {
+        let removes = |line: &Line| match line.entry.as_ref().map(|entry| &entry.body) {
+            Some(Body::ContextEdit(edit)) => edit.target_id == *id && edit.replacement.is_none(),
+            _ => false,
+        };
+        self.lines.iter().rposition(removes)
+    }
+
     /// All entries, in the order of the file.
     pub fn entries(&self) -> Vec<Arc<Entry>> {
         self.lines.iter().filter_map(|line| line.entry.clone()).collect()

@@ -472,9 +472,12 @@ impl Operations {
             };
             let by_itself = match what {
                 What::Compaction => !manual && (self.relieved || requests.wait_for_context()),
-                What::Recovery => std::mem::take(&mut self.reported) > 0,
+                What::Recovery => self.reported > 0,
             };
             let asked = owner.is_some() || self.answered.contains_key(&id) || by_itself;
+            if what == What::Recovery && !self.answered.contains_key(&id) {
+                self.reported = 0;
+            }
             require(asked, Rule::StartWasAsked, || {
                 format!("no answer has introduced {id:?}, and no request waits for it")
             })?;

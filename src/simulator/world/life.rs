@@ -143,7 +143,8 @@ impl World<'_> {
             opened.knowing(self.access.windows.learned(), self.surroundings.tokenizer, ModelChoice::of(&self.access));
         let log = std::mem::replace(&mut opened.log, Box::new(Ephemeral));
         self.lives += 1;
-        let seed = self.seed.wrapping_mul(self.lives);
+        // No two lives make the same ids.
+        let seed = self.seed.wrapping_add(1).wrapping_mul(self.lives);
         let core = Core::new(opened.state, opened.left_behind, LogFacts::of(&*log), seed, &self.moment());
         self.life = Some(Life {
             effects: core.effects().clone(),
