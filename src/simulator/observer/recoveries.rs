@@ -147,6 +147,10 @@ impl Recoveries {
         if messages.iter().any(|message| message["role"] == "user") {
             self.unhelpful = None;
         }
+        if !asked.params["parentEntryId"].is_null() {
+            // The other branch may have another compaction.
+            self.given = None;
+        }
         if let Some(id) = result["next"]["operationId"].as_str().map(OperationId::from) {
             let on = result["usage"]["autoCompaction"] == true;
             self.named.insert(id, (self.is_stale(), on));
