@@ -936,7 +936,7 @@ export type CompactMethod =
 export type When =
   /** Immediately. */
   | "now"
-  /** After the running turn. */
+  /** After the next complete answer without calls; immediately, if the turn is over. */
   | "after_turn";
 
 /** Initiator of a compaction. */

@@ -85,6 +85,13 @@ pub enum NoPlan {
     NothingToDo(NothingToDo),
 }
 
+/// Whether a compaction is refused because an agent asks below half of the threshold. An agent may ask after every turn, and
+/// each compaction costs details.
+#[must_use]
+pub fn is_too_early(initiator: Initiator, fullness: &Fullness) -> bool {
+    initiator == Initiator::Agent && fullness.context_tokens < fullness.budget.threshold / 2
+}
+
 impl PlanRequest {
     /// Plans the compaction. Counts tokens, which may take a while. `stop` tells whether the work is cancelled.
     ///
@@ -112,9 +119,7 @@ impl PlanRequest {
                 fullness.bounded(bound)
             }
         };
-        // An agent may ask after every turn; each compaction costs details.
-        let too_early = fullness.context_tokens < fullness.budget.threshold / 2;
-        if self.initiator == Initiator::Agent && too_early {
+        if is_too_early(self.initiator, &fullness) {
             return Err(NoPlan::NothingToDo(NothingToDo::BelowHalfThreshold));
         }
         let budget = fullness.budget.attainable().unwrap_or(fullness.budget);

@@ -13,6 +13,7 @@ pub mod command;
 pub mod commands;
 mod costs;
 mod counting;
+mod delayed;
 mod due;
 mod edit;
 #[cfg(test)]
@@ -167,7 +168,7 @@ enum Write {
 /// Requests whose entries are on disk.
 enum Unanswered {
     Appends(Vec<Append>),
-    Edit { edit: Box<dyn Edit>, staged: edit::Staged, ticket: Ticket },
+    Edit { edit: Box<dyn Edit>, staged: Box<edit::Staged>, ticket: Ticket },
 }
 
 /// An append that is being written.
@@ -266,6 +267,7 @@ enum Unit {
     WriteCosts,
     Recover,
     Switch,
+    Delayed,
     CatchUp,
     Command,
 }
@@ -336,6 +338,8 @@ impl Core {
             Input::Finish => {
                 if matches!(self.ending, Ending::No) {
                     self.ending = Ending::WhenIdle;
+                    let delayed = self.take_delayed(None);
+                    self.end_unstarted(delayed);
                 }
             }
             Input::Stop => {
@@ -459,6 +463,7 @@ impl Core {
             Work::None if !self.all_noted() => return Some(Unit::WriteCosts),
             Work::None if self.may_decide_reported() => return Some(Unit::Recover),
             Work::None if self.may_decide_switch() => return Some(Unit::Switch),
+            Work::None if self.may_begin_delayed() => return Some(Unit::Delayed),
             _ if matches!(self.ending, Ending::Now(_)) => return None,
             _ => {}
         }
@@ -484,6 +489,10 @@ impl Core {
             }
             Some(Unit::Recover) => self.decide_reported(),
             Some(Unit::Switch) => self.decide_switch(),
+            Some(Unit::Delayed) => {
+                let due = self.due_after_turn();
+                self.start_due(due);
+            }
             Some(Unit::CatchUp) => self.catch_up(),
             Some(Unit::Command) => {
                 if let Some((command, ticket)) = self.queue.next() {

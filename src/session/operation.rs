@@ -169,6 +169,26 @@ impl Asked<Ticket> {
     }
 }
 
+impl<W> Asked<W> {
+    /// The request, if it is not answered.
+    #[must_use]
+    pub fn request(&self) -> Option<&W> {
+        match self {
+            Self::Answered(request) | Self::Batched(request) | Self::Waits(request) => Some(request),
+            Self::Introduced | Self::Unasked => None,
+        }
+    }
+
+    /// Takes out the request, if it is not answered.
+    #[must_use]
+    pub fn into_request(self) -> Option<W> {
+        match self {
+            Self::Answered(request) | Self::Batched(request) | Self::Waits(request) => Some(request),
+            Self::Introduced | Self::Unasked => None,
+        }
+    }
+}
+
 /// An operation that has started. Its end is sent when it is finished or dropped, if not before: an operation around it
 /// that ends, ends it too.
 pub struct Operation<K: Kind = OperationKind, O: Outlet<K> = Effects> {

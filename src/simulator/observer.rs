@@ -490,9 +490,14 @@ impl Observer {
             return self.cancels.answered(&asked, None, &self.requests, &self.operations);
         }
         self.sees_appends(&asked)?;
-        let named = if matches!(asked.method, "session/compact" | "session/append") { result() } else { Value::Null };
+        let named = if matches!(asked.method, "session/compact" | "session/append" | "session/configure") {
+            result()
+        } else {
+            Value::Null
+        };
         self.turns.answered(&asked, &named, &self.operations, &self.file)?;
         match asked.method {
+            "session/configure" => self.operations.named_switch(&asked, &named)?,
             "session/append" => {
                 self.usage.answered(&named);
                 self.requests.appended(&asked, &named, &self.file)?;

@@ -223,3 +223,98 @@ fn limits_that_are_none_are_refused() {
         }
     }
 }
+
+/// The new events of the session that a compaction sends, up to `settled`.
+fn settled(daemon: &mut Daemon, from: usize) -> Vec<(String, Value)> {
+    daemon.until("settled");
+    events(daemon, from)
+}
+
+#[test]
+fn a_compaction_after_the_turn_waits_for_an_answer_without_calls() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, &json!({"keepRecentTokens": 1_000}));
+    append(&mut daemon, &session, &[user("Read it."), calls(&["a"])]);
+    let params = json!({"sessionId": session, "when": "after_turn"});
+    let id = daemon.ok("session/compact", params.clone())["operationId"].clone();
+    assert_eq!(daemon.err("session/compact", params.clone())["data"]["operationId"], id, "there is one at a time");
+    let mut dry = params.clone();
+    dry["dryRun"] = true.into();
+    assert!(daemon.ok("session/compact", dry)["preparation"].is_object());
+    assert_eq!(append(&mut daemon, &session, &[result("a", "short")])["next"]["type"], "none");
+    let from = daemon.events.len();
+    let next = append(&mut daemon, &session, &[assistant("It is read.")])["next"].clone();
+    assert_eq!((&next["operationId"], &next["reason"]), (&id, &json!("manual")));
+    let events = settled(&mut daemon, from);
+    assert_eq!(
+        names(&events),
+        [
+            "entry_appended",
+            "status_changed",
+            "compaction_start",
+            "entry_appended",
+            "compaction_end",
+            "status_changed",
+            "settled"
+        ]
+    );
+    assert_eq!(event(&events, "compaction_end")["outcome"], "completed");
+    // The turn is over: the next one starts immediately, and has nothing to do.
+    let refused = daemon.err("session/compact", params);
+    assert_eq!(refused["data"]["code"], "nothing_to_compact", "{refused:#}");
+}
+
+#[test]
+fn a_compaction_after_the_turn_ends_with_a_cancel_and_with_the_session() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, &json!({}));
+    append(&mut daemon, &session, &[user("Go on.")]);
+    let params = json!({"sessionId": session, "when": "after_turn", "wait": true});
+    let waiting = daemon.begin("session/compact", params.clone());
+    let status = daemon.ok("session/status", json!({"sessionId": session}));
+    assert_eq!(status["session"]["status"]["type"], "idle");
+    let cancelled = daemon.ok("session/cancel", json!({"sessionId": session}));
+    let ended = daemon.answer(waiting).expect("an end");
+    assert_eq!(ended["outcome"], "cancelled");
+    assert_eq!(ended["operationId"], cancelled["cancelled"][0]["operationId"]);
+    let from = daemon.events.len();
+    let waiting = daemon.begin("session/compact", params);
+    daemon.ok("session/close", json!({"sessionId": session}));
+    assert_eq!(daemon.answer(waiting).expect("an end")["outcome"], "cancelled");
+    let events = events(&daemon, from);
+    assert_eq!(event(&events, "compaction_end")["outcome"], "cancelled");
+}
+
+#[test]
+fn an_agent_is_refused_below_half_of_the_threshold_after_the_turn_too() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, &json!({}));
+    append(&mut daemon, &session, &[user("Go on.")]);
+    for when in ["now", "after_turn"] {
+        let params = json!({"sessionId": session, "when": when, "initiator": "agent"});
+        let refused = daemon.err("session/compact", params);
+        assert_eq!(refused["data"]["reason"], "below_half_threshold", "{when}");
+    }
+}
+
+#[test]
+fn the_strategy_handoff_summarizes_in_place_and_says_so_once() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, &json!({"strategy": "handoff"}));
+    let from = daemon.events.len();
+    let configured = configure(&mut daemon, &session, json!({"model": "p/small"}));
+    assert_eq!(configured["next"]["reason"], "model_switch");
+    settled(&mut daemon, from);
+    let more = [user(&text_of(15_000, "three")), assistant("Read.")];
+    assert_eq!(append(&mut daemon, &session, &more)["next"]["reason"], "threshold");
+    daemon.ok("session/context", context(&session));
+    daemon.ok("session/status", json!({"sessionId": session}));
+    let events = events(&daemon, from);
+    let starts = events.iter().filter(|(kind, _)| kind == "compaction_start");
+    assert!(starts.clone().all(|(_, params)| params["event"]["strategy"] == "context_full"));
+    assert_eq!(starts.count(), 2);
+    let told = events.iter().filter(|(kind, params)| {
+        kind == "notice" && params["event"]["detail"].as_str().is_some_and(|text| text.contains("\"handoff\""))
+    });
+    assert_eq!(told.count(), 1);
+}

@@ -90,7 +90,7 @@ pub enum CompactMethod {
 pub enum When {
     /// Immediately.
     Now,
-    /// After the running turn.
+    /// After the next complete answer without calls; immediately, if the turn is over.
     AfterTurn,
 }
 

@@ -75,7 +75,7 @@ impl Core {
                 true
             }
             LogState::Counting(_, Unanswered::Edit { edit, staged, ticket }) => {
-                self.answer_edit(&*edit, staged, ticket);
+                self.answer_edit(&*edit, *staged, ticket);
                 true
             }
             other => {
@@ -94,6 +94,9 @@ impl Core {
         let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
         let asked = || if in_batch { Asked::Unasked } else { Asked::Introduced };
         if let Some(due) = self.due_after_answer(appends, asked()) {
+            return Some(due);
+        }
+        if let Some(due) = self.due_after_turn() {
             return Some(due);
         }
         if let Some((staged, event)) = self.relief() {
@@ -171,6 +174,7 @@ impl Core {
             (Some(Due::Recovery(due)), _) => {
                 (due.id.clone(), OperationKind::Recovering(due.reason).cause(), due.repeats_the_turn())
             }
+            (Some(Due::Delayed(request)), _) => (request.id.clone(), request.kind.cause(), false),
             (Some(Due::Compaction(due)), _) => (due.id.clone(), OperationKind::Compaction(due.reason).cause(), false),
             (_, Some(operation)) => (operation.id.clone(), operation.kind.cause(), operation.kind.repeats_the_turn()),
             (_, None) => return Next::None,
@@ -183,6 +187,7 @@ impl Core {
         match due {
             Some(Due::Recovery(due)) => self.write_recovery(due),
             Some(Due::Compaction(due)) => self.start_automatic(due),
+            Some(Due::Delayed(request)) => self.begin_delayed(*request),
             Some(Due::Relief(staged, event)) => self.write(Write::Relief(staged, event)),
             None => {}
         }
@@ -220,7 +225,7 @@ impl Core {
         let operation = self.start_operation(opening);
         let request = self.plan_request(None, Initiator::User, Cause::Due);
         self.start(Job::Plan(PlanOrder { id, request, method: None, former, stop }));
-        self.work = Work::Preparing(operation);
+        self.work = Work::Preparing(operation, None);
     }
 
     /// Whether an automatic compaction that did not complete lets no other one start.

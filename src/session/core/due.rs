@@ -1,6 +1,6 @@
 //! Maintenance that is due and has not started.
 
-use super::edit::Staged;
+use super::{edit::Staged, work::Request};
 use crate::{
     compaction::{decide::Rest, recovery::Remedy},
     ids::{EntryId, ModelRef, OperationId},
@@ -8,13 +8,17 @@ use crate::{
     session::{effects::Ticket, operations::Asked, stop::Stop},
 };
 
-/// The facts about automatic maintenance that no entry stores.
+/// The facts about maintenance that no entry stores.
 #[derive(Default)]
 pub(super) struct Upkeep {
     /// An automatic compaction that did not complete.
     pub rest: Option<Rest>,
     /// A change of the model that is not decided about.
     pub switched: Option<Switched>,
+    /// A compaction that a client asked for after the turn.
+    pub after_turn: Option<Request>,
+    /// Whether the client was told that the strategy `handoff` summarizes in place.
+    pub told_of_handoff: bool,
 }
 
 /// A change of the model, or of its window.
@@ -31,6 +35,8 @@ pub(super) enum Due {
     Relief(Staged, Event),
     /// A compaction.
     Compaction(DueCompaction),
+    /// A compaction that a client asked for after the turn.
+    Delayed(Box<Request>),
 }
 
 /// A compaction that is due.

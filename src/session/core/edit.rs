@@ -108,7 +108,7 @@ pub struct Staged {
     /// An undo: its entries behind the marker need the path without the compaction, which the writer reads.
     pub undoing: Option<Box<Undoing>>,
     /// The model and its window before entries that may change them.
-    pub before: Option<ModelInForce>,
+    pub before: Option<Box<ModelInForce>>,
     /// The maintenance that follows.
     pub next: Next,
 }

@@ -355,7 +355,7 @@ impl Core {
         let compaction = self.start_operation(opening);
         let request = self.plan_request(None, Initiator::User, Cause::Rejected { share, stated });
         self.start(Job::Plan(PlanOrder { id: compaction.id.clone(), request, method: None, former: None, stop }));
-        self.work = Work::Preparing(compaction);
+        self.work = Work::Preparing(compaction, None);
         self.recoveries.running = Some(recovery);
     }
 

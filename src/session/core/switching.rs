@@ -20,7 +20,7 @@ impl Core {
     pub(super) fn note_switch(&mut self, staged: &Staged) {
         let Some(before) = &staged.before else { return };
         let now = self.state.model_in_force();
-        if *before != now {
+        if **before != now {
             let former = before.model.clone().filter(|_| before.model != now.model);
             self.upkeep.switched = Some(Switched { former });
             self.upkeep.rest = None;

@@ -5,7 +5,9 @@ use crate::{
     compaction::draft::Draft,
     ids::OperationId,
     protocol::{errors::Failure, types::CompactParams},
-    session::{effects::Ticket, jobs::PlanMade, kind::OperationKind, operation::Operation, stop::Stop},
+    session::{
+        effects::Ticket, jobs::PlanMade, kind::OperationKind, operation::Operation, operations::Asked, stop::Stop,
+    },
 };
 
 /// A request for a compaction whose start event was not sent yet.
@@ -16,8 +18,8 @@ pub(super) struct Request {
     pub kind: OperationKind,
     /// Its params.
     pub params: CompactParams,
-    /// Its ticket.
-    pub ticket: Ticket,
+    /// The request of the client.
+    pub asked: Asked<Ticket>,
     /// Stops the planning, and later the drafting.
     pub stop: Stop,
 }
@@ -32,8 +34,9 @@ pub(super) enum Work {
     Planning(Request),
     /// A plan waits until the write before it is done, because its start is recorded in the lock, which is with the writer.
     Planned(Request, Box<Result<PlanMade, Failure>>),
-    /// The plan of a compaction that no client asked for is being made. Its start was sent.
-    Preparing(Operation),
+    /// The plan of a compaction is being made, and its start was sent: no client asked for it, or it waited for the end of the
+    /// turn. A client may have given instructions.
+    Preparing(Operation, Option<String>),
     /// A draft is being made.
     Drafting(Operation),
     /// A draft waits until the write before it is done.
@@ -58,7 +61,7 @@ impl Work {
         match self {
             Self::None => None,
             Self::Planning(request) | Self::Planned(request, _) => Some(&request.id),
-            Self::Preparing(operation)
+            Self::Preparing(operation, _)
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)
             | Self::Committing(operation) => Some(&operation.id),
@@ -89,7 +92,7 @@ impl Work {
     /// The operation, if its start was sent.
     pub fn operation(&self) -> Option<&Operation> {
         match self {
-            Self::Preparing(operation)
+            Self::Preparing(operation, _)
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)
             | Self::Committing(operation) => Some(operation),
@@ -109,8 +112,10 @@ impl Work {
     pub fn request_cancelled(&self) -> bool {
         match self {
             Self::None => false,
-            Self::Planning(request) | Self::Planned(request, _) => request.ticket.cancelled(),
-            Self::Preparing(operation)
+            Self::Planning(request) | Self::Planned(request, _) => {
+                request.asked.request().is_some_and(Ticket::cancelled)
+            }
+            Self::Preparing(operation, _)
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)
             | Self::Committing(operation) => operation.request_cancelled(),

@@ -357,7 +357,7 @@ impl Core {
             && self.seems_too_large()
             && let LogState::Ready(facts) = self.log
         {
-            self.log = LogState::Counting(facts, Unanswered::Edit { edit, staged, ticket });
+            self.log = LogState::Counting(facts, Unanswered::Edit { edit, staged: Box::new(staged), ticket });
             return;
         }
         self.answer_edit(&*edit, staged, ticket);

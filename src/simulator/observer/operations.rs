@@ -111,6 +111,8 @@ pub struct Operations {
     reported: u32,
     /// Whether pruning or a larger model made room in this input. A compaction may follow by itself.
     relieved: bool,
+    /// The model was changed, and no compaction was named for it. One may start by itself behind the work that runs.
+    switched: bool,
     /// Operations that the life before left in the lock, outer ones first.
     left_behind: Vec<(OperationId, What)>,
     /// Operations that were started before a crash and not ended.
@@ -332,6 +334,25 @@ impl Operations {
         Ok(())
     }
 
+    /// A change of the model was answered: its `next` names the operation that runs, or one that starts behind the answer.
+    pub fn named_switch(&mut self, asked: &Asked, result: &Value) -> Verdict {
+        let (next, usage) = (&result["next"], &result["session"]["usage"]);
+        let id = next["operationId"].as_str().map(OperationId::from);
+        let Some(id) = id.filter(|id| !self.is_open(id)) else {
+            self.switched |= !asked.params["model"].is_null();
+            return Ok(());
+        };
+        let is_large =
+            usage["contextTokens"].as_u64() > usage["thresholdTokens"].as_u64() && usage["autoCompaction"] == true;
+        let is_due = is_large && next["reason"] == "model_switch" && next["willRetry"] == false;
+        require(is_due, Rule::NextIsDue, || format!("{id:?} is due at {usage}: {next}"))?;
+        let ended = self.ended.contains_key(&id);
+        require(!ended, Rule::NextRuns, || format!("`next` of {} names {id:?}, which has ended", asked.number))?;
+        self.answered.insert(id.clone(), (asked.number, asked.sent));
+        self.next.push(Named { id, behind_write: false });
+        Ok(())
+    }
+
     /// A turn begins. A recovery that is due starts in one of the first in which nothing runs.
     pub fn turn_begins(&mut self, is_indexed: bool) {
         if is_indexed && !self.log_is_out && self.open.is_empty() && self.planning.is_none() {
@@ -446,11 +467,11 @@ impl Operations {
         requests: &Requests,
     ) -> Result<OperationId, Violation> {
         let Some(id) = about.operation.clone() else { return broken(Rule::StartedOnce, "a start without an id") };
-        let (what, manual, window) = match *event {
+        let (what, manual, switch, window) = match *event {
             Event::CompactionStart { reason, context_window, .. } => {
-                (What::Compaction, reason == Reason::Manual, context_window)
+                (What::Compaction, reason == Reason::Manual, reason == Reason::ModelSwitch, context_window)
             }
-            Event::RecoveryStart { .. } => (What::Recovery, false, 0),
+            Event::RecoveryStart { .. } => (What::Recovery, false, false, 0),
             _ => return broken(Rule::StartedOnce, "a start of nothing"),
         };
         let recorded = running.iter().any(|it| it.operation_id == id && What::of(it) == what);
@@ -471,6 +492,7 @@ impl Operations {
                 _ => None,
             };
             let by_itself = match what {
+                What::Compaction if switch => std::mem::take(&mut self.switched),
                 What::Compaction => !manual && (self.relieved || requests.wait_for_context()),
                 What::Recovery => self.reported > 0,
             };

@@ -28,6 +28,7 @@ impl Core {
         }
         let cancelling = self.operations.cancel(which);
         let mut unstarted: Vec<Request> = self.work.take_unstarted(which).into_iter().collect();
+        unstarted.extend(self.take_delayed(which));
         if which.is_none() {
             unstarted.extend(self.take_waiting_compactions());
         }
@@ -48,7 +49,8 @@ impl Core {
         self.end_cancelled(cancelling);
         self.cancel_due_recovery(which);
         self.forget_switch(which);
-        let unstarted = self.work.take_unstarted(which);
+        let delayed = self.take_delayed(which);
+        let unstarted = self.work.take_unstarted(which).into_iter().chain(delayed);
         self.end_unstarted(unstarted);
     }
 
@@ -79,7 +81,8 @@ impl Core {
         let request = |(command, ticket)| match command {
             Command::Compact(params) => {
                 let id = self.stamps.operation();
-                Some(Request { id, kind: BY_CLIENT, params, ticket, stop: Stop::default() })
+                let asked = Asked::by(ticket, params.wait);
+                Some(Request { id, kind: BY_CLIENT, params, asked, stop: Stop::default() })
             }
             _ => None,
         };
@@ -87,7 +90,7 @@ impl Core {
     }
 
     /// Ends compactions that were cancelled before their starts were sent, or leaves them to the turns.
-    fn end_unstarted(&mut self, requests: impl IntoIterator<Item = Request>) {
+    pub(in crate::session::core) fn end_unstarted(&mut self, requests: impl IntoIterator<Item = Request>) {
         let before = self.cancelled.len();
         self.cancelled.extend(requests);
         if !planted(Fault::JobOfUnstarted) {
@@ -108,9 +111,9 @@ impl Core {
 
     /// Starts and ends the compactions that were cancelled before their starts.
     pub(in crate::session::core) fn begin_all_cancelled(&mut self) {
-        for Request { id, kind, params, ticket, stop } in std::mem::take(&mut self.cancelled) {
+        for Request { id, kind, asked, stop, .. } in std::mem::take(&mut self.cancelled) {
             let usage = self.state.usage();
-            let opening = self.opening(kind, Place::Top(id), Asked::by(ticket, params.wait), usage, stop);
+            let opening = self.opening(kind, Place::Top(id), asked, usage, stop);
             let operation = self.start_operation(opening);
             self.finish(operation, End::Cancelled);
         }
@@ -128,6 +131,8 @@ impl Core {
                 self.held.push(context);
             }
         }
+        let delayed = self.take_delayed_without_request();
+        self.end_unstarted(delayed);
         if self.work.request_cancelled() {
             let id = self.work.id().cloned();
             self.stop_running(id.as_ref());

@@ -21,7 +21,7 @@ use crate::{
         SessionCompact,
         errors::Failure,
         events::{ChunkSource, Event, Reason, Stage},
-        types::{CompactParams, Initiator, SummaryMethod, Usage},
+        types::{CompactParams, Initiator, SummaryMethod, Usage, When},
     },
     provider::Delta,
     session::{
@@ -40,6 +40,7 @@ use crate::{
         operations::{Asked, End, Kind as _, Opening, Place},
         stop::Stop,
     },
+    settings::Strategy,
     summary::{SPLIT_TURN, made::Made, model::writer::Step},
 };
 use std::{sync::Arc, time::Duration};
@@ -59,8 +60,12 @@ impl Core {
             return ticket.fail(&Failure::Cancelled);
         }
         let dry_run = params.dry_run == Some(true);
-        if let Err(failure) = self.may_compact(&params, dry_run) {
+        let after_turn = !dry_run && params.when == Some(When::AfterTurn);
+        if let Err(failure) = self.may_compact(&params, dry_run || after_turn && self.must_wait()) {
             return ticket.fail(&failure);
+        }
+        if after_turn && self.must_wait() {
+            return self.delay(params, ticket);
         }
         let initiator = params.initiator.unwrap_or(Initiator::User);
         let mut request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);
@@ -74,7 +79,8 @@ impl Core {
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
         self.start(Job::Plan(PlanOrder { id: id.clone(), request, method, former: None, stop: stop.clone() }));
-        self.work = Work::Planning(Request { id, kind: BY_CLIENT, params, ticket, stop });
+        let asked = Asked::by(ticket, params.wait);
+        self.work = Work::Planning(Request { id, kind: BY_CLIENT, params, asked, stop });
     }
 
     fn may_compact(&self, params: &CompactParams, dry_run: bool) -> Result<(), Failure> {
@@ -134,8 +140,8 @@ impl Core {
         match self.work.take() {
             Work::Planning(request) if request.id == *id && self.listens() => self.begin(request, result),
             Work::Planning(request) if request.id == *id => self.work = Work::Planned(request, Box::new(result)),
-            Work::Preparing(operation) if operation.id == *id => match result {
-                Ok(made) => self.draft(operation, made, None),
+            Work::Preparing(operation, instructions) if operation.id == *id => match result {
+                Ok(made) => self.draft(operation, made, instructions),
                 Err(failure) => self.finish(operation, no_draft(failure)),
             },
             other => self.work = other,
@@ -144,15 +150,14 @@ impl Core {
 
     /// Begins the compaction that was planned, or answers why there is no plan.
     pub(in crate::session::core) fn begin(&mut self, request: Request, result: Result<PlanMade, Failure>) {
-        let Request { id, kind, params, ticket, stop } = request;
+        let Request { id, kind, params, asked, stop } = request;
         let made = match result {
             Ok(made) => made,
             Err(failure) => {
-                ticket.fail(&failure);
+                asked.into_request().into_iter().for_each(|ticket| ticket.fail(&failure));
                 return self.answer_held();
             }
         };
-        let asked = Asked::by(ticket, params.wait);
         let opening = self.opening(kind, Place::Top(id), asked, Usage::from(&made.planned.fullness), stop);
         let operation = self.start_operation(opening);
         self.draft(operation, made, params.instructions);
@@ -338,6 +343,12 @@ impl Core {
             );
             notices.push(("No model could write the summary".to_owned(), detail));
         }
+        if operation.kind.is_automatic() && self.summarizes_for_handoff() {
+            self.upkeep.told_of_handoff = true;
+            let detail = "compaction.strategy is \"handoff\". The host runs the turns of this session, so automatic \
+                          compaction summarizes in place, as with context_full, until the host asks for a handoff.";
+            notices.push(("Automatic compaction hands nothing off".to_owned(), detail.to_owned()));
+        }
         if matches!(end, End::Completed(_)) && compactions >= 3 {
             let detail = format!(
                 "This conversation was condensed {compactions} times; each time details are lost. A new session that begins with what matters for the next goal knows more."
@@ -355,6 +366,11 @@ impl Core {
         operation.finish(end, &self.sent_usage, notices);
         self.record_running();
         self.answer_held();
+    }
+
+    /// Whether automatic compaction acts in place of a handoff, and the client was not told.
+    fn summarizes_for_handoff(&self) -> bool {
+        !self.upkeep.told_of_handoff && self.state.measure().compaction.strategy == Strategy::Handoff
     }
 
     pub(in crate::session::core) fn answer_held(&mut self) {

@@ -24,7 +24,7 @@ impl EditMethod for SessionConfigure {
     fn stage(state: &State, params: &ConfigureParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
         let mut staged = Staged::default();
         if params.model.is_some() || params.context_window.is_some() {
-            staged.before = Some(state.model_in_force());
+            staged.before = Some(Box::new(state.model_in_force()));
         }
         if let Some(model) = &params.model {
             let Some(model) = model else {

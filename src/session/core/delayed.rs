@@ -1,0 +1,259 @@
+//! A compaction that a client asks for after the turn: it starts behind the next complete answer without calls.
+//!
+//! It has its id from the beginning, so it can be named and cancelled. Its start is sent when it starts, and it is planned
+//! for the context of that moment.
+
+use super::{Core, Ending, due::Due, work::Request, work::Work};
+use crate::{
+    compaction::request::{Cause, is_too_early},
+    conversation::message::outline::Role,
+    ids::OperationId,
+    protocol::{
+        errors::{Failure, Nothing},
+        types::{CompactParams, Initiator},
+    },
+    session::{
+        core::commands::compacting::BY_CLIENT,
+        effects::Ticket,
+        jobs::{Job, PlanOrder},
+        operations::{Asked, Kind as _, Place},
+        stop::Stop,
+    },
+};
+
+impl Core {
+    /// Whether a compaction after the turn has to wait.
+    pub(super) fn must_wait(&self) -> bool {
+        !self.turn_is_over() || !self.may_maintain()
+    }
+
+    /// Takes a request for a compaction after the turn. There is at most one.
+    pub(super) fn delay(&mut self, params: CompactParams, ticket: Ticket) {
+        if let Err(failure) = self.may_delay(&params) {
+            return ticket.fail(&failure);
+        }
+        let id = self.stamps.operation();
+        let asked = match Asked::by(ticket, params.wait) {
+            Asked::Answered(ticket) => {
+                ticket.ok(&BY_CLIENT.started(&id));
+                Asked::Introduced
+            }
+            Asked::Batched(ticket) => {
+                ticket.ok(&BY_CLIENT.started(&id));
+                Asked::Unasked
+            }
+            waits => waits,
+        };
+        let request = Request { id, kind: BY_CLIENT, params, asked, stop: Stop::default() };
+        match self.ending {
+            Ending::No => self.upkeep.after_turn = Some(request),
+            Ending::WhenIdle | Ending::Now(_) => self.end_unstarted([request]),
+        }
+    }
+
+    fn may_delay(&self, params: &CompactParams) -> Result<(), Failure> {
+        self.writable()?;
+        if let Some(Request { id, kind, .. }) = &self.upkeep.after_turn {
+            return Err(Failure::Busy { operation_id: id.clone(), kind: kind.name() });
+        }
+        if is_too_early(params.initiator.unwrap_or(Initiator::User), &self.state.measure()) {
+            return Err(Failure::NothingToCompact(Nothing::BelowHalfThreshold));
+        }
+        Ok(())
+    }
+
+    /// Whether the newest message is a complete answer without calls. An answer that failed or was cut off is repeated.
+    pub(super) fn turn_is_over(&self) -> bool {
+        let newest = self.state.path().iter().rev().find_map(|entry| entry.outline());
+        newest.is_some_and(|newest| {
+            newest.role == Role::Assistant && newest.calls.is_empty() && !newest.failed && !newest.cut_off
+        })
+    }
+
+    /// Whether the compaction after the turn may start.
+    pub(super) fn may_begin_delayed(&self) -> bool {
+        self.upkeep.after_turn.is_some() && !self.must_wait()
+    }
+
+    /// The compaction after the turn, if it is due.
+    pub(super) fn due_after_turn(&mut self) -> Option<Due> {
+        if !self.may_begin_delayed() {
+            return None;
+        }
+        self.upkeep.after_turn.take().map(|request| Due::Delayed(Box::new(request)))
+    }
+
+    /// Starts a compaction after the turn.
+    pub(super) fn begin_delayed(&mut self, request: Request) {
+        let Request { id, kind, params, asked, stop } = request;
+        let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
+        let operation = self.start_operation(opening);
+        let initiator = params.initiator.unwrap_or(Initiator::User);
+        let mut request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);
+        request.insists = params.instructions.is_some();
+        self.start(Job::Plan(PlanOrder { id, request, method: params.method, former: None, stop }));
+        self.work = Work::Preparing(operation, params.instructions);
+    }
+
+    /// Takes out the compaction after the turn, if it is the one with this id, or any without one.
+    pub(super) fn take_delayed(&mut self, which: Option<&OperationId>) -> Option<Request> {
+        self.upkeep.after_turn.take_if(|request| which.is_none_or(|which| *which == request.id))
+    }
+
+    /// Takes out the compaction after the turn, if the client cancelled the request that waits for it.
+    pub(super) fn take_delayed_without_request(&mut self) -> Option<Request> {
+        self.upkeep.after_turn.take_if(|request| request.asked.request().is_some_and(Ticket::cancelled))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        protocol::{
+            events::{Event, Reason},
+            types::Outcome,
+        },
+        session::{
+            core::{
+                Input, Over,
+                command::Command,
+                held::{Held, answer, answered, events, line, log_work, messages, outcomes},
+            },
+            effects::Effect,
+        },
+        settings::{Layers, layers::Source},
+    };
+    use serde_json::{Value, json};
+
+    /// A session below its threshold.
+    fn session() -> Held {
+        let mut held = Held::new();
+        let model = json!({"provider": "p", "id": "m", "contextWindow": 16_000});
+        let settings = json!({"tokens": {"estimator": "chars"}, "defaultModel": "p/m", "models": [model]});
+        held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+        held
+    }
+
+    fn ask(held: &mut Held, number: u64, mut params: Value) -> Vec<Effect> {
+        params["sessionId"] = "held".into();
+        params["when"] = "after_turn".into();
+        held.send(number, Command::Compact(serde_json::from_value(params).expect("params")));
+        held.turn()
+    }
+
+    fn append(held: &mut Held, number: u64, message: &Value) -> Vec<Effect> {
+        let params = json!({"sessionId": "held", "messages": [message]});
+        held.send(number, Command::Append(serde_json::from_value(params).expect("params")));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work)
+    }
+
+    fn assistant(content: Value, stop: &str) -> Value {
+        json!({"role": "assistant", "content": content, "stopReason": stop, "timestamp": 1})
+    }
+
+    fn done() -> Value {
+        assistant(json!([{"type": "text", "text": "Done."}]), "stop")
+    }
+
+    fn started(effects: &[Effect]) -> usize {
+        let manual = |event: &&Event| matches!(event, Event::CompactionStart { reason: Reason::Manual, .. });
+        events(effects).filter(manual).count()
+    }
+
+    #[test]
+    fn it_starts_behind_the_next_answer_without_calls_which_names_it() {
+        let mut held = session();
+        let id = answer(&ask(&mut held, 1, json!({})), 1).expect("an answer at once")["operationId"].clone();
+        let call = json!([{"type": "toolCall", "id": "c", "name": "bash", "arguments": {}}]);
+        for (number, message) in [
+            (2, json!({"role": "user", "content": "Go on.", "timestamp": 1})),
+            (3, assistant(call, "toolUse")),
+            (4, json!({"role": "toolResult", "toolCallId": "c", "content": "x", "timestamp": 1})),
+            (5, assistant(json!([]), "aborted")),
+        ] {
+            assert_eq!(started(&append(&mut held, number, &message)), 0, "behind message {number}");
+            assert!(!held.core.is_due());
+        }
+        let effects = append(&mut held, 6, &done());
+        let next = &answer(&effects, 6).expect("an answer")["next"];
+        assert_eq!((&next["operationId"], &next["reason"]), (&id, &json!("manual")));
+        assert_eq!(started(&effects), 1);
+    }
+
+    #[test]
+    fn it_starts_at_once_where_the_turn_is_over() {
+        let mut lines = messages();
+        lines.push(line("answer", Some("e39"), "message", json!({"message": done()})));
+        let mut held = Held::of(&lines, u64::MAX);
+        let effects = ask(&mut held, 1, json!({}));
+        assert!(effects.iter().any(|effect| matches!(effect, Effect::Start(_))), "it is planned");
+    }
+
+    #[test]
+    fn a_second_one_is_busy_and_one_without_a_condition_is_not() {
+        let mut held = session();
+        ask(&mut held, 1, json!({}));
+        assert_eq!(answer(&ask(&mut held, 2, json!({})), 2), Some(json!("busy")));
+        held.begin_draft(3);
+    }
+
+    #[test]
+    fn it_starts_behind_a_compaction_that_runs_and_is_skipped_where_nothing_is_left() {
+        let mut held = session();
+        let order = held.begin_draft(1);
+        assert!(answer(&ask(&mut held, 2, json!({"initiator": "agent"})), 2).expect("it is taken").is_object());
+        assert_eq!(started(&append(&mut held, 3, &done())), 0);
+        let failed = Err(crate::protocol::errors::Failure::Cancelled);
+        assert_eq!(outcomes(&held.feed(Input::Drafted(order.id, failed))), [Outcome::Cancelled]);
+        let effects = held.turn();
+        assert_eq!(started(&effects), 1);
+        let crate::session::jobs::Job::Plan(order) = super::super::held::job(effects) else {
+            unreachable!("it is planned when it starts")
+        };
+        let nothing = crate::protocol::errors::Failure::NothingToCompact(super::Nothing::AlreadyCompacted);
+        assert_eq!(outcomes(&held.feed(Input::Planned(order.id, Err(nothing)))), [Outcome::Skipped]);
+    }
+
+    #[test]
+    fn a_cancel_names_it_and_it_has_a_start_and_an_end() {
+        for by_id in [true, false] {
+            let mut held = session();
+            let id = answer(&ask(&mut held, 1, json!({})), 1).expect("an answer")["operationId"].clone();
+            let ticket = held.ticket(2);
+            let which = by_id.then(|| id.as_str().expect("an id").into());
+            let effects = held.feed(Input::Cancel(which, ticket));
+            assert_eq!(answer(&effects, 2).expect("an answer")["cancelled"][0]["operationId"], id);
+            assert_eq!((started(&effects), outcomes(&effects)), (1, vec![Outcome::Cancelled]));
+            assert_eq!(started(&append(&mut held, 3, &done())), 0);
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_session_ends_it() {
+        for input in [Input::Finish, Input::Stop] {
+            let mut held = session();
+            assert_eq!(answered(&ask(&mut held, 1, json!({"wait": true}))), [0; 0]);
+            let effects = held.feed(input);
+            assert_eq!((started(&effects), outcomes(&effects)), (1, vec![Outcome::Cancelled]));
+            assert_eq!(answer(&effects, 1).expect("an answer")["outcome"], "cancelled");
+            assert_ne!(held.core.over(), Over::No);
+        }
+    }
+
+    #[test]
+    fn a_cancelled_request_ends_it() {
+        let mut held = session();
+        ask(&mut held, 1, json!({"wait": true}));
+        let effects = held.feed(Input::RequestCancelled(1));
+        assert_eq!(outcomes(&effects), [Outcome::Cancelled]);
+    }
+
+    #[test]
+    fn an_agent_is_refused_below_half_of_the_threshold() {
+        let mut held = Held::new();
+        let refused = ask(&mut held, 1, json!({"initiator": "agent"}));
+        assert_eq!(answer(&refused, 1), Some(json!("nothing_to_compact")));
+        assert!(answer(&ask(&mut held, 2, json!({})), 2).expect("a person may").is_object());
+    }
+}
