@@ -497,7 +497,10 @@ impl Observer {
         };
         self.turns.answered(&asked, &named, &self.operations, &self.file)?;
         match asked.method {
-            "session/configure" => self.operations.named_switch(&asked, &named)?,
+            "session/configure" => {
+                self.recoveries.rewritten();
+                self.operations.named_switch(&asked, &named)?;
+            }
             "session/append" => {
                 self.usage.answered(&named);
                 self.requests.appended(&asked, &named, &self.file)?;
@@ -523,7 +526,7 @@ impl Observer {
                 self.recoveries.rewritten();
                 self.requests.edited(&asked, &result(), &self.file)?;
             }
-            "session/unpin" | "session/undo_compaction" | "session/prune" | "session/configure" | "settings/set" => {
+            "session/unpin" | "session/undo_compaction" | "session/prune" | "settings/set" => {
                 self.recoveries.rewritten();
             }
             _ => {}
