@@ -272,7 +272,8 @@ fn complete(context: &Context, messages: &[Value], file: &File, indexed: bool) -
     let mut rest = shown.iter();
     for entry in wanted {
         require(rest.any(|id| **id == entry.id), Rule::NoMessageLost, || {
-            format!("{:?} is kept and not in the context: {}", entry.id, entry.line())
+            let there: String = Value::from(messages.to_vec()).to_string().chars().take(2_000).collect();
+            format!("{:?} is kept and not in the context: {}; there is {there}", entry.id, entry.line())
         })?;
     }
     let is_removed = |entry: &Entry| match &entry.body {

@@ -149,7 +149,8 @@ impl Operations {
     pub fn crashed(&mut self) {
         self.next.clear();
         let owed = self.open.drain(..).map(|open| (open.id, open.what));
-        self.owed.extend(owed);
+        // A reader has no lock that names its operations.
+        self.owed.extend(owed.filter(|_| self.has_lock));
         // The process may die between an end and its record.
         self.ended.clear();
     }
