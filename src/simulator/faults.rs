@@ -64,7 +64,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::FailureForgotten, Rule::FailedRefuses, 0),
     (Fault::RoomAssumed, Rule::RecoveredFits, 13),
     (Fault::RateLimitRecovered, Rule::RecoveryWasNeeded, 0),
-    (Fault::RestForgotten, Rule::NoLoop, 67),
+    (Fault::RestForgotten, Rule::NoLoop, 274),
     (Fault::RetryNotSaid, Rule::RecoveryAgrees, 0),
 ];
 

@@ -498,7 +498,7 @@ impl Observer {
         self.turns.answered(&asked, &named, &self.operations, &self.file)?;
         match asked.method {
             "session/configure" => {
-                self.recoveries.rewritten();
+                self.recoveries.rewritten(&named);
                 self.operations.named_switch(&asked, &named)?;
             }
             "session/append" => {
@@ -523,11 +523,12 @@ impl Observer {
                 self.operations.listed(&result)?;
             }
             "session/label" | "session/pin" => {
-                self.recoveries.rewritten();
-                self.requests.edited(&asked, &result(), &self.file)?;
+                let result = result();
+                self.recoveries.rewritten(&Value::Null);
+                self.requests.edited(&asked, &result, &self.file)?;
             }
             "session/unpin" | "session/undo_compaction" | "session/prune" | "settings/set" => {
-                self.recoveries.rewritten();
+                self.recoveries.rewritten(&Value::Null);
             }
             _ => {}
         }

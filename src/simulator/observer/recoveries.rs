@@ -157,8 +157,12 @@ impl Recoveries {
         }
     }
 
-    /// A request that may rewrite the context was answered.
-    pub fn rewritten(&mut self) {
+    /// A request that may rewrite the context, or changes what it is measured by, was answered.
+    pub fn rewritten(&mut self, result: &Value) {
+        if let Some(id) = result["next"]["operationId"].as_str().map(OperationId::from) {
+            let on = self.last.as_ref().is_none_or(|last| last.usage.auto_compaction);
+            self.named.insert(id, (false, on));
+        }
         self.session_changes();
         self.unhelpful = None;
     }
@@ -240,7 +244,8 @@ impl Recoveries {
         let message = &message["message"];
         let too_long = message["stopReason"] == "error" && means_too_long(message["errorMessage"].as_str());
         let needed = match reason {
-            RecoveryReason::Overflow => too_long || message["stopReason"] == "length",
+            // A provider that cuts a prompt reports less than it was sent.
+            RecoveryReason::Overflow => too_long || message["stopReason"] != "error" && message["usage"]["input"] != 0,
             RecoveryReason::Incomplete => message["stopReason"] == "length",
         };
         require(needed, Rule::RecoveryWasNeeded, || format!("{id:?} recovers by {reason:?} from {message}"))?;
