@@ -1,5 +1,4 @@
 // A host with an agent loop of its own: it runs the model and the tools, and abridged keeps the session in the window.
-//
 // Usage: node host_loop.mts BASE_URL MODEL WINDOW [ABRIDGED] < requests of the user, one a line
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -43,12 +42,13 @@ async function ask(request: unknown): Promise<Message & { content: Block[] }> {
 
 /** Runs the model and its tools until an answer calls no tool, and returns the text of that answer. */
 async function turn(request: string): Promise<unknown> {
-  for (let messages: Message[] = [{ role: "user", content: request }]; ; ) {
-    await call("session/append", { sessionId, messages });
+  for (let messages: Message[] = [{ role: "user", content: request }], again = false; ; ) {
+    if (!again) await call("session/append", { sessionId, messages });
     const answer = await ask((await call("session/context", { sessionId, format: "openai_chat" })).body);
-    await call("session/append", { sessionId, messages: [answer] });
-    const calls = answer.content.filter((block) => block.type === "toolCall");
-    if (calls.length === 0) return answer["errorMessage"] ?? answer.content[0]?.["text"];
+    const { next } = await call("session/append", { sessionId, messages: [answer] });
+    again = next.type === "maintenance" && next.willRetry;
+    const calls = answer.content.filter((block) => block.type === "toolCall" && !again);
+    if (calls.length === 0 && !again) return answer["errorMessage"] ?? answer.content[0]?.["text"];
     messages = calls.map((it) => ({ role: "toolResult", toolCallId: String(it["id"]), content: "3 lines" }));
   }
 }

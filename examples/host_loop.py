@@ -23,10 +23,9 @@ def call(method, **params):
 
 def ask(body):
     """Sends a request to the provider and returns its answer, or its error, as an assistant message."""
-    post = urllib.request.Request(f"{BASE_URL}/chat/completions", json.dumps(body).encode())
-    post.add_header("content-type", "application/json")
+    url, headers = f"{BASE_URL}/chat/completions", {"content-type": "application/json"}
     try:
-        answer = json.load(urllib.request.urlopen(post))
+        answer = json.load(urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)))
     except OSError as error:
         text = f"{error}: {error.read().decode()}" if hasattr(error, "read") else str(error)
         return {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": text}
@@ -41,12 +40,13 @@ def ask(body):
 
 def turn(request):
     """Runs the model and its tools until an answer calls no tool, and returns the text of that answer."""
-    messages = [{"role": "user", "content": request}]
-    while messages:
-        call("session/append", sessionId=session, messages=messages)
+    messages, again = [{"role": "user", "content": request}], False
+    while messages or again:
+        if not again:
+            call("session/append", sessionId=session, messages=messages)
         answer = ask(call("session/context", sessionId=session, format="openai_chat")["body"])
-        call("session/append", sessionId=session, messages=[answer])
-        calls = [block for block in answer["content"] if block["type"] == "toolCall"]
+        again = call("session/append", sessionId=session, messages=[answer])["next"].get("willRetry")
+        calls = [block for block in answer["content"] if block["type"] == "toolCall" and not again]
         messages = [{"role": "toolResult", "toolCallId": it["id"], "content": "3 lines"} for it in calls]
     return answer.get("errorMessage") or answer["content"][0]["text"]
 

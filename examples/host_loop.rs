@@ -41,19 +41,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (name, size) = (format!("local/{model}"), window.parse::<u64>()?);
     let model = json!({"provider": "local", "id": model, "api": "openai_chat", "baseUrl": url, "contextWindow": size});
     let new = json!({"cwd": std::env::current_dir()?, "model": name, "tools": [tool], "settings": {"models": [model]}});
-    let session = call("session/new", new)?["session"]["sessionId"].take();
+    let id = call("session/new", new)?["session"]["sessionId"].take();
     let failed = |error| json!({"role": "assistant", "content": [], "stopReason": "error", "errorMessage": error});
     let result = |tool: &Value| json!({"role": "toolResult", "toolCallId": tool["id"], "content": "3 lines"});
     for request in io::stdin().lines() {
-        let mut news = vec![json!({"role": "user", "content": request?})];
-        while !news.is_empty() {
-            call("session/append", json!({"sessionId": session, "messages": news}))?;
-            let context = call("session/context", json!({"sessionId": session, "format": "openai_chat"}));
+        let (mut news, mut redo) = (vec![json!({"role": "user", "content": request?})], false);
+        while redo || !news.is_empty() {
+            (!redo).then(|| call("session/append", json!({"sessionId": id, "messages": news}))).transpose()?;
+            let context = call("session/context", json!({"sessionId": id, "format": "openai_chat"}));
             let Ok(context) = context.inspect_err(|error| println!("no answer: {error}")) else { break };
             let answer = ask(url, &context["body"]).unwrap_or_else(|error| failed(error.to_string()));
-            call("session/append", json!({"sessionId": session, "messages": [answer]}))?;
+            redo = call("session/append", json!({"sessionId": id, "messages": [answer]}))?["next"]["willRetry"] == true;
             println!("{}", answer.get("errorMessage").unwrap_or(&answer["content"][0]["text"]));
-            news = answer["content"].as_array().into_iter().flatten().skip(1).map(result).collect();
+            news = answer["content"].as_array().into_iter().flatten().skip(1).filter(|_| !redo).map(result).collect();
         }
     }
     Ok(daemon.wait().map(drop)?)

@@ -299,7 +299,7 @@ fn elide_edits(draft: &Draft) -> Vec<ContextEdit> {
 /// the user that waits for its answer.
 fn clip_edits(draft: &Draft, chars: usize) -> Vec<ContextEdit> {
     let kept = draft.plan.kept();
-    let request = plan::unanswered(kept).map(|place| &kept[place].id);
+    let request = plan::Window::of(kept).unanswered().map(|place| &kept[place].id);
     let messages = shown(draft, &[Role::ToolResult, Role::User]).into_iter();
     let stay = messages.filter(|(entry, message)| message.outline().role == Role::ToolResult || Some(entry) == request);
     let long = stay.filter(|(_, message)| longer(message, chars));

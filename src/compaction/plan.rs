@@ -160,9 +160,9 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
         return Err(NothingToDo::AlreadyCompacted);
     }
     let start = path.first_kept();
-    let window = &path[start..];
-    let steps: Vec<Step> = window.iter().map(|entry| step(entry, demand.scale.estimator())).collect();
-    let (mut keep, stays) = (kept_tail(&demand), stays(window, &demand));
+    let window = Window::of(&path[start..]);
+    let steps = window.steps(demand.scale.estimator());
+    let (mut keep, stays) = (kept_tail(&demand), window.stays(&demand));
     let cut_at = |keep| cut(&steps, keep, stays);
     let cut = cut_at(keep);
     let pinned = Arc::new(path.pins().iter().map(|pin| pin.entry.clone()).collect());
@@ -196,56 +196,79 @@ fn kept_tail(demand: &Demand) -> u64 {
     demand.scale.fitting(demand.keep.min(fits)) + u64::from(demand.keep > 0)
 }
 
-fn step(entry: &Arc<Entry>, estimator: Estimator) -> Step {
-    let kind = match &entry.body {
-        Body::Compaction(_) => Kind::Compaction,
-        _ if entry.starts_turn() => Kind::TurnStart,
-        Body::Message(body) if entry.in_context() => match body.outline.role {
-            Role::ToolResult => Kind::ToolResult,
-            Role::System => Kind::Metadata,
-            _ => Kind::Message,
-        },
-        _ => Kind::Metadata,
-    };
-    let tokens = match kind {
-        Kind::Metadata | Kind::Compaction => 0,
-        _ => u64::from(entry.tokens(estimator)),
-    };
-    Step { kind, tokens }
+/// Entries that may be summarized, and those among them that are in no context: answers that failed or were removed.
+pub(super) struct Window<'a> {
+    entries: &'a [Arc<Entry>],
+    removed: HashSet<&'a EntryId>,
 }
 
-/// The place of the first entry that stays in any case: an answer whose calls are open, or a message of the user that no
-/// model has answered. A request that names the size of the tail names that message's place, too.
-fn stays(window: &[Arc<Entry>], demand: &Demand) -> Option<usize> {
-    pending(window).or_else(|| unanswered(window).filter(|_| !demand.explicit))
-}
-
-/// The place of the newest message if it is one of the user. Failed answers behind it are none.
-#[must_use]
-pub(super) fn unanswered(window: &[Arc<Entry>]) -> Option<usize> {
-    let counts = |entry: &Entry| {
-        let failed = entry.outline().is_some_and(|outline| outline.role == Role::Assistant && outline.failed);
-        entry.in_context() && !failed
-    };
-    let newest = window.iter().rposition(|entry| counts(entry))?;
-    window[newest].is_from(Role::User).then_some(newest)
-}
-
-/// The place of the last answer if it has open calls and only results follow it.
-fn pending(window: &[Arc<Entry>]) -> Option<usize> {
-    let mut answered = Vec::new();
-    for (place, entry) in window.iter().enumerate().rev() {
-        match entry.outline() {
-            Some(outline) if outline.role == Role::ToolResult => answered.extend(&outline.answers),
-            Some(outline) if outline.role == Role::Assistant && !outline.failed => {
-                let open = |call: &Call| !answered.contains(&&call.id);
-                return outline.calls.iter().any(open).then_some(place);
-            }
-            None if !entry.in_context() => {}
-            _ => return None,
-        }
+impl<'a> Window<'a> {
+    pub(super) fn of(entries: &'a [Arc<Entry>]) -> Self {
+        let removed = entries.iter().filter_map(|entry| match &entry.body {
+            Body::ContextEdit(edit) if edit.replacement.is_none() => Some(&edit.target_id),
+            _ => None,
+        });
+        Self { entries, removed: removed.collect() }
     }
-    None
+
+    /// Whether an entry is in no context.
+    fn is_gone(&self, entry: &Entry) -> bool {
+        let failed = entry.outline().is_some_and(|outline| outline.role == Role::Assistant && outline.failed);
+        failed || self.removed.contains(&entry.id)
+    }
+
+    fn steps(&self, estimator: Estimator) -> Vec<Step> {
+        self.entries.iter().map(|entry| self.step(entry, estimator)).collect()
+    }
+
+    fn step(&self, entry: &Arc<Entry>, estimator: Estimator) -> Step {
+        let kind = match &entry.body {
+            Body::Compaction(_) => Kind::Compaction,
+            _ if self.is_gone(entry) => Kind::Metadata,
+            _ if entry.starts_turn() => Kind::TurnStart,
+            Body::Message(body) if entry.in_context() => match body.outline.role {
+                Role::ToolResult => Kind::ToolResult,
+                Role::System => Kind::Metadata,
+                _ => Kind::Message,
+            },
+            _ => Kind::Metadata,
+        };
+        let tokens = match kind {
+            Kind::Metadata | Kind::Compaction => 0,
+            _ => u64::from(entry.tokens(estimator)),
+        };
+        Step { kind, tokens }
+    }
+
+    /// The place of the first entry that stays in any case: an answer whose calls are open, or a message of the user that no
+    /// model has answered. A request that names the size of the tail names that message's place, too.
+    fn stays(&self, demand: &Demand) -> Option<usize> {
+        self.pending().or_else(|| self.unanswered().filter(|_| !demand.explicit))
+    }
+
+    /// The place of the newest message if it is one of the user. Answers that are in no context are none.
+    pub(super) fn unanswered(&self) -> Option<usize> {
+        let newest = self.entries.iter().rposition(|entry| entry.in_context() && !self.is_gone(entry))?;
+        self.entries[newest].is_from(Role::User).then_some(newest)
+    }
+
+    /// The place of the last answer if it has open calls and only results follow it.
+    fn pending(&self) -> Option<usize> {
+        let mut answered = HashSet::new();
+        for (place, entry) in self.entries.iter().enumerate().rev() {
+            match entry.outline() {
+                _ if self.is_gone(entry) => {}
+                Some(outline) if outline.role == Role::ToolResult => answered.extend(&outline.answers),
+                Some(outline) if outline.role == Role::Assistant => {
+                    let open = |call: &Call| !answered.contains(&call.id);
+                    return outline.calls.iter().any(open).then_some(place);
+                }
+                None if !entry.in_context() => {}
+                _ => return None,
+            }
+        }
+        None
+    }
 }
 
 impl Plan {
@@ -361,9 +384,8 @@ impl Plan {
     /// The plan with a smaller tail of about `keep` estimated tokens.
     #[must_use]
     pub fn keeping(&self, keep: u64) -> Self {
-        let window = &self.path[self.start..];
-        let steps: Vec<Step> = window.iter().map(|entry| step(entry, self.demand.scale.estimator())).collect();
-        let cut = cut(&steps, keep, stays(window, &self.demand));
+        let window = Window::of(&self.path[self.start..]);
+        let cut = cut(&window.steps(self.demand.scale.estimator()), keep, window.stays(&self.demand));
         Self { cut, ..self.clone() }
     }
 

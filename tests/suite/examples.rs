@@ -185,6 +185,20 @@ fn every_turn_of_a_host_loop_ends_inside_the_window() {
 }
 
 #[test]
+fn a_host_loop_repeats_a_turn_that_was_refused_as_too_long() {
+    in_each_language(|language, command| {
+        let (home, provider) = (Home::new(), Provider::start(Format::OpenAiChat));
+        // The provider has a smaller window than the host says.
+        provider.window(WINDOW * 2 / 5).otherwise(model);
+        let output = run(command, &home, &provider, &requests(TURNS), &[]);
+        let answers = output.iter().filter(|line| line.contains("Answer. ")).count();
+        assert_eq!(answers, TURNS, "{language:?}: {output:#?}");
+        let refused = provider.asked().iter().filter(|one| one.refused.is_some()).count();
+        assert!((1..=2).contains(&refused), "the first refusal tells the window: {language:?}: {refused}");
+    });
+}
+
+#[test]
 fn a_host_loop_goes_on_after_a_refusal() {
     in_each_language(|language, command| {
         let (home, provider) = (Home::new(), Provider::start(Format::OpenAiChat));

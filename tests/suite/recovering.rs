@@ -433,6 +433,22 @@ fn a_prompt_that_the_provider_cut_is_an_overflow_and_teaches_its_window() {
 }
 
 #[test]
+fn the_newest_result_keeps_its_ends_when_it_is_refused() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 40_000);
+    append(&mut daemon, &session, &history(4_000));
+    let large = format!("BEGIN {} END", text_of(9_000, "log"));
+    append(&mut daemon, &session, &[calls(&["a"]), result("a", &large)]);
+    assert_eq!(append(&mut daemon, &session, &[failed(TOO_LONG)])["next"]["reason"], "overflow");
+    let context = context(&mut daemon, &session);
+    let messages = context["messages"].as_array().expect("messages");
+    let last = messages.last().expect("a message");
+    assert_eq!(last["role"], "toolResult", "the batch that the model has not seen stays: {context:#}");
+    let text = last["content"][0]["text"].as_str().expect("a text");
+    assert!(text.starts_with("BEGIN ") && text.ends_with(" END") && text.len() < large.len(), "{text}");
+}
+
+#[test]
 fn a_recovery_can_be_cancelled() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 40_000);
