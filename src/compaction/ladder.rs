@@ -323,9 +323,11 @@ fn clipped(draft: &Draft, entry: EntryId, message: &ContextMessage, chars: usize
     let mut text = message.message().text();
     let mut tokens = message.tokens(draft.plan.demand.scale.estimator());
     let place = format!("left out to save room; entry {entry} has all of it");
-    // A message that lost its middle before is cut anew.
-    if let Some(whole) = whole.filter(|_| text.contains(&place)) {
-        text = whole.message().map(message::Message::text).unwrap_or_default();
+    // A message that lost its middle before is cut anew. One of images alone has no other text than the notice about them.
+    if let Some(whole) = whole.filter(|_| text.contains(&place))
+        && let Some(words) = whole.message().map(message::Message::text).filter(|words| !words.trim().is_empty())
+    {
+        text = words;
         tokens = whole.tokens(draft.plan.demand.scale.estimator());
     }
     let gap =
