@@ -337,6 +337,10 @@ impl Operations {
 
     /// A change of the model was answered: its `next` names the operation that runs, or one that starts behind the answer.
     pub fn named_switch(&mut self, asked: &Asked, result: &Value) -> Verdict {
+        if self.running().is_some() {
+            // It begins behind the operation that runs, in a turn.
+            self.reported = TURNS;
+        }
         let (next, usage) = (&result["next"], &result["session"]["usage"]);
         let id = next["operationId"].as_str().map(OperationId::from);
         let Some(id) = id.filter(|id| !self.is_open(id)) else {
