@@ -385,11 +385,20 @@ impl Core {
             // Messages that came meanwhile may be over the window again.
             self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Decision);
         }
-        let why = why.filter(|_| !planted(Fault::FailureForgotten));
+        let why = why.filter(|_| !planted(Fault::FailureForgotten) && !self.went_on(&recovery));
         self.recoveries.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why) });
         recovery.finish(end, &self.sent_usage, notices);
         self.record_running();
         self.answer_held();
+    }
+
+    /// Whether the conversation went on while a recovery ran: with a message of the user, with an answer, or on another branch.
+    fn went_on(&self, recovery: &Operation) -> bool {
+        let OperationKind::Recovery(Recovery { removed: Some(removed), .. }) = &recovery.kind else { return false };
+        let path = self.state.path();
+        let answers = |entry: &Entry| entry.outline().is_some_and(|it| it.role == Role::Assistant && !it.failed);
+        let goes_on = |entry: &Arc<Entry>| entry.is_from(Role::User) || answers(entry);
+        path.position(removed).is_none_or(|place| path[place + 1..].iter().any(goes_on))
     }
 
     /// Forgets the recovery that a cancel has ended.
@@ -625,6 +634,27 @@ mod tests {
         assert_eq!(outcomes(&effects), [Outcome::Completed]);
         assert_eq!(recoveries(&effects).1, [RecoveryOutcome::Recovered]);
         assert!(is_answered(&effects, 2));
+    }
+
+    #[test]
+    fn a_recovery_that_fails_holds_back_no_later_request() {
+        let branch = json!({"parentEntryId": "e10"});
+        for (params, refused_again) in [(json!({}), false), (branch, false), (Value::Null, true)] {
+            let mut held = Held::new();
+            let work = due(&mut held, 1);
+            let effects = held.back(work);
+            let order = drafted(&mut held, effects);
+            if !params.is_null() {
+                held.append_with(2, params);
+                let work = log_work(held.turn()).expect("a write");
+                held.back(work);
+            }
+            let failed = held.feed(Input::Drafted(order.id, Err(Failure::Internal("it failed".to_owned()))));
+            assert_eq!(recoveries(&failed).1, [RecoveryOutcome::Failed]);
+            let effects = wait_for_context(&mut held, 3);
+            assert!(is_answered(&effects, 3));
+            assert_eq!(answer(&effects, 3) == Some(json!("context_overflow")), refused_again);
+        }
     }
 
     #[test]
