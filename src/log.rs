@@ -79,6 +79,7 @@ pub enum Access {
 }
 
 /// Result of an append.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time")]
 #[derive(Debug)]
 pub enum Appended {
     /// The lines are durable, the first of them at this offset. Entries that another program appended at the same moment

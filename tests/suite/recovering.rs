@@ -240,13 +240,12 @@ fn an_answer_is_cut_off_three_times_and_then_ends_the_turn() {
         context(&mut daemon, &session);
     }
     assert_eq!(cut_off(&mut daemon)["willRetry"], false);
-    let end = daemon.until("recovery_end");
+    daemon.until("recovery_end");
     let refused = daemon.err("session/context", json!({"sessionId": session, "wait": true}));
-    let _ = end;
     assert_eq!(refused["data"]["code"], "context_overflow");
-    let ends =
+    let mut ends =
         daemon.events.iter().map(|frame| &frame["params"]["event"]).filter(|event| event["type"] == "recovery_end");
-    let message = ends.last().expect("an end")["errorMessage"].as_str().expect("a text").to_owned();
+    let message = ends.next_back().expect("an end")["errorMessage"].as_str().expect("a text").to_owned();
     assert!(message.starts_with("Incomplete response recovery failed: "), "{message}");
 }
 

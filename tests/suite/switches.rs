@@ -300,8 +300,8 @@ fn refused(limit: &str, requested: &str) -> Value {
 
 /// The action of the recovery in the events from a place on.
 fn action(case: &Case, from: usize) -> Option<String> {
-    let events = case.daemon.events[from..].iter().map(|frame| &frame["params"]["event"]);
-    let start = events.filter(|event| event["type"] == "recovery_start").last()?;
+    let mut events = case.daemon.events[from..].iter().map(|frame| &frame["params"]["event"]).rev();
+    let start = events.find(|event| event["type"] == "recovery_start")?;
     start["action"].as_str().map(str::to_owned)
 }
 

@@ -28,6 +28,7 @@ pub(super) struct Switched {
 }
 
 /// Maintenance that is due.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time")]
 pub(super) enum Due {
     /// A recovery from the answer at the leaf.
     Recovery(DueRecovery),

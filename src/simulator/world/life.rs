@@ -105,7 +105,6 @@ enum Message {
 }
 
 /// Work that begins, or a result that arrives, at its time.
-#[expect(clippy::large_enum_variant, reason = "a few live for a moment")]
 enum Due {
     Log(Box<dyn Log>, LogWork),
     Read(TicketNumber, Read),
