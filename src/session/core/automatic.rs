@@ -15,6 +15,7 @@ use crate::{
     },
     conversation::message::outline::Role,
     protocol::{
+        errors::Failure,
         events::{Event, ModelChange, Reason},
         types::{Initiator, Next},
     },
@@ -239,6 +240,8 @@ impl Core {
         self.upkeep.rest = match end {
             End::Completed(_) => None,
             _ if planted(Fault::RestForgotten) => None,
+            // It says nothing about the branch that the session is on now.
+            End::Failed(Failure::ContentModified { .. }) => None,
             _ if kind.is_automatic() => {
                 let fullness = self.state.measure();
                 Some(Rest { context_tokens: fullness.context_tokens, threshold: fullness.budget.threshold })

@@ -278,6 +278,27 @@ mod tests {
     }
 
     #[test]
+    fn a_compaction_of_a_branch_that_was_left_holds_back_no_other() {
+        let mut held = session(&messages(), &json!({"thresholdTokens": 2_000}), "chars");
+        held.append(1);
+        let work = log_work(held.turn()).expect("a write");
+        let order = order(held.back(work));
+        let id = order.id.clone();
+        let Job::Draft(order) = job(held.feed(Input::Planned(id, Ok(plan(order))))) else {
+            unreachable!("a plan leads to a draft")
+        };
+        held.append_with(2, json!({"parentEntryId": "e38"}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        let mut effects = held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        effects.extend(held.turn());
+        assert_eq!(outcomes(&effects), [Outcome::Failed]);
+        held.append_with(3, json!({"messages": [{"role": "assistant", "content": "Yes.", "timestamp": 1}]}));
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(started(&held.back(work)), [Reason::Threshold]);
+    }
+
+    #[test]
     fn a_change_that_seems_too_large_waits_for_counts() {
         let mut held = session(&messages(), &json!({"thresholdTokens": 2_000}), "auto");
         assert_eq!(answered(&switch(&mut held, 1, "p/small")), [0; 0]);
