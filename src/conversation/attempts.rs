@@ -87,6 +87,8 @@ impl Attempts {
 fn is_progress(entry: &Entry) -> bool {
     entry.outline().is_some_and(|outline| match outline.role {
         Role::User => true,
+        // An answer that its limit cut off is one with text and without calls.
+        Role::Assistant if outline.cut_off => !outline.silent && outline.calls.is_empty(),
         Role::Assistant => !outline.failed && !outline.empty,
         _ => false,
     })
@@ -124,6 +126,12 @@ mod tests {
             "stopReason": stop, "timestamp": 1}})
     }
 
+    fn cut_in_call() -> Value {
+        let mut answer = answer("length");
+        answer["message"]["content"] = json!([{"type": "toolCall", "id": "c", "name": "read", "arguments": {}}]);
+        answer
+    }
+
     fn attempt(reason: &str) -> Value {
         json!({"type": "custom", "customType": "abridged.attempt", "data": {"reason": reason}})
     }
@@ -148,6 +156,8 @@ mod tests {
             (vec![user(), attempt("incomplete"), answer("length"), edit("e2", Value::Null)], (0, 1, 0)),
             (vec![user(), attempt("incomplete"), answer("length"), edit("e2", json!({"content": "x"}))], (0, 0, 0)),
             (vec![user(), attempt("unknown")], (0, 0, 0)),
+            (vec![user(), attempt("incomplete"), answer("length")], (0, 0, 0)),
+            (vec![user(), attempt("incomplete"), cut_in_call()], (0, 1, 0)),
             (vec![attempt("overflow"), json!({"type": "reset_boundary"}), attempt("overflow")], (1, 0, 0)),
         ] {
             let found = attempts(&lines);
