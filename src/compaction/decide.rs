@@ -199,7 +199,7 @@ pub fn at_threshold(facts: Facts) -> Decision {
         () if too_large => Why::Images,
         () if facts.undone => Why::Undone,
         () if attainable.is_none() => Why::Overhead,
-        () if attainable.is_some_and(|instead| context_tokens <= instead) && attainable != Some(budget.threshold) => {
+        () if attainable.is_some_and(|instead| context_tokens <= instead) => {
             Why::Unattainable { instead: attainable.unwrap_or_default() }
         }
         () if facts.matter == Matter::None && context_tokens < budget.window => Why::TooShort,
@@ -423,6 +423,9 @@ mod tests {
             assert!(decision.to_string().contains(says), "{decision}");
             assert_eq!(decision.is_due(), matches!(why, Why::Due | Why::Images));
         }
+        let with_images = |facts| at_threshold(Facts { images: heavy, ..facts });
+        assert!(with_images(facts(500)).is_about_images());
+        assert!(!with_images(over).is_about_images(), "it is about tokens, too");
     }
 
     fn path(messages: &[Value]) -> Path {

@@ -121,7 +121,7 @@ impl Fullness {
         let Budget { window, system, tools, pins, .. } = self.budget;
         let mut budget = Budget::of(window.min(bound), &self.compaction, system, tools).with_pins(pins);
         if budget.overhead() >= budget.threshold {
-            budget.threshold = budget.threshold.max((budget.overhead() + budget.window) / 2);
+            budget.threshold = (budget.overhead() + budget.window) / 2;
         }
         Self { budget, ..self }
     }
@@ -190,5 +190,31 @@ mod tests {
         ] {
             assert_eq!(without_noise(then, now), counted, "{then} and {now}");
         }
+    }
+
+    #[test]
+    fn a_rejected_size_bounds_the_window_and_leaves_room_beside_the_overhead() {
+        let fullness = |overhead: u64| {
+            let compaction = CompactionSettings::default();
+            Fullness {
+                context_tokens: 60_000,
+                source: Source::Estimate,
+                summary_tokens: 0,
+                image_bytes: 0,
+                budget: Budget::of(100_000, &compaction, overhead, 0).with_pins(500),
+                window_source: SaidBy::Setting,
+                scale: Scale::new(crate::conversation::tokens::Estimator::Chars, 1.0),
+                calibration: None,
+                compaction,
+            }
+        };
+        for (overhead, bound, window, threshold) in
+            [(1_000, 200_000, 100_000, 83_616), (1_000, 40_000, 40_000, 23_616), (34_000, 40_000, 40_000, 37_000)]
+        {
+            let bounded = fullness(overhead).bounded(bound);
+            let Budget { window: of, threshold: over, pins, .. } = bounded.budget;
+            assert_eq!((of, over, pins), (window, threshold, 500), "{overhead} of {bound}");
+        }
+        assert_eq!(fullness(1_000).floor().latest_turn, 58_500);
     }
 }

@@ -84,7 +84,7 @@ impl Answer {
         let Room { window, assumed } = room;
         let input = if self.input > 0 { self.input } else { self.context_tokens.saturating_sub(self.output) };
         let fills = |tokens: u64, percent: u64| tokens.saturating_mul(100) >= window.saturating_mul(percent);
-        let known = !assumed && (1..=LARGEST_INPUT).contains(&self.input);
+        let known = !assumed && self.input <= LARGEST_INPUT;
         match (self.stop, self.error) {
             (StopReason::Error, AnswerError::TooManyTokens) => Verdict::Unusable(Trouble::TooLong),
             (StopReason::Error, AnswerError::TooManyBytes) if fills(self.context_tokens, 90) => {
@@ -92,7 +92,7 @@ impl Answer {
             }
             (StopReason::Error | StopReason::Aborted, _) => Verdict::Usable,
             (StopReason::Length, _) => match () {
-                () if self.output == 0 && !self.has_text && self.input > 0 && fills(self.input, 99) => {
+                () if self.output == 0 && !self.has_text && fills(self.input, 99) => {
                     Verdict::Unusable(Trouble::TooLong)
                 }
                 () if fills(input.saturating_add(self.output), FULL) => Verdict::Unusable(Trouble::WindowFull),
@@ -233,6 +233,14 @@ mod tests {
         assert_eq!(unreported.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull));
         let empty = Answer { has_text: false, input: 99_000, output: 0, ..length };
         assert_eq!(empty.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
+        for filled in
+            [Answer { input: 98_999, ..empty }, Answer { output: 1, ..empty }, Answer { has_text: true, ..empty }]
+        {
+            assert_eq!(filled.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull), "{filled:?}");
+        }
+        assert_eq!(Answer { input: 50_000, ..empty }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
+        let counted = Answer { input: 0, output: 10_000, context_tokens: 97_999, ..length };
+        assert_eq!(counted.verdict(ROOM), Verdict::Shortened, "the context counts the output once");
     }
 
     #[test]
