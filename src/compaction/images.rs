@@ -140,6 +140,8 @@ mod tests {
         ] {
             assert_eq!(left(&path, &within(&context, most, &|_| true)), expected, "within {most}");
         }
+        let edited = within(&context, 64, &|_| true);
+        assert_eq!(edited.len(), 2, "only messages that lose an image are edited");
         let unpinned = |entry: &EntryId| entry.as_str() != "e0";
         assert_eq!(left(&path, &within(&context, 70, &unpinned)), [vec![40], vec![], vec![10], vec![5]]);
         assert_eq!(left(&path, &within(&context, 0, &unpinned)), [vec![40], vec![], vec![], vec![]]);

@@ -114,7 +114,12 @@ mod tests {
             line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
             Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
         });
-        Path::of(&entries.collect::<Vec<_>>())
+        let entries: Vec<Arc<Entry>> = entries.collect();
+        let path = Path::of(&entries);
+        let mut grown = Path::default();
+        entries.iter().for_each(|entry| grown.push(entry.clone()));
+        assert_eq!(Attempts::of(&path), Attempts::of(&grown), "a path that is read and a path that grows");
+        path
     }
 
     fn user() -> Value {
@@ -148,6 +153,8 @@ mod tests {
     #[test]
     fn attempts_count_from_the_last_progress() {
         let failed = answer("error");
+        let empty = json!({"type": "message", "message": {"role": "assistant", "content": [], "stopReason": "stop",
+            "timestamp": 1}});
         for (lines, expected) in [
             (vec![user(), failed.clone(), attempt("overflow")], (1, 0, 0)),
             (vec![user(), failed.clone(), attempt("overflow"), attempt("incomplete"), failed.clone()], (1, 1, 0)),
@@ -158,6 +165,7 @@ mod tests {
             (vec![user(), attempt("unknown")], (0, 0, 0)),
             (vec![user(), attempt("incomplete"), answer("length")], (0, 0, 0)),
             (vec![user(), attempt("incomplete"), cut_in_call()], (0, 1, 0)),
+            (vec![user(), attempt("overflow"), empty], (1, 0, 0)),
             (vec![attempt("overflow"), json!({"type": "reset_boundary"}), attempt("overflow")], (1, 0, 0)),
         ] {
             let found = attempts(&lines);
@@ -175,10 +183,11 @@ mod tests {
 
     #[test]
     fn a_compaction_carries_the_attempts_before_it() {
-        let before = json!({"overflow": 1, "incomplete": 0, "compactions": 1});
+        let before = json!({"overflow": 1, "incomplete": 1, "compactions": 3});
         let found = attempts(&[user(), attempt("overflow"), compaction(before), attempt("overflow")]);
-        assert_eq!((found.overflow, found.incomplete, found.compactions), (2, 0, 2));
-        assert_eq!(found.all(), 2);
+        assert_eq!((found.overflow, found.incomplete, found.compactions), (2, 1, 4));
+        assert_eq!(found.all(), 4);
+        assert_eq!(Attempts { compactions: 1, ..found }.all(), 3);
         let undone = json!({"type": "custom", "customType": "abridged.undo", "data": {"compactionEntryId": "e2"}});
         let found = attempts(&[user(), attempt("overflow"), compaction(json!({})), undone]);
         assert_eq!((found.overflow, found.compactions), (1, 0));

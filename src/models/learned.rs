@@ -108,4 +108,16 @@ mod tests {
         learned.see(&model("p/m"), 20);
         assert_eq!(learned.taught(&model("p/m")).seen, None, "no window is that small");
     }
+
+    #[test]
+    fn a_number_that_can_be_no_window_is_not_learned() {
+        let model = ModelRef::parse("p/m").expect("a name");
+        for (window, plausible) in [(1_023, false), (1_024, true), (20_000_000, true), (20_000_001, false)] {
+            let mut learned = Learned::default();
+            assert_eq!(learned.learn(&model, window), plausible, "{window}");
+            assert_eq!(learned.window(&model).is_some(), plausible);
+            assert!(!learned.learn(&model, window), "it is not new");
+            assert_eq!(Learned::of([("p/m".to_owned(), window)].into()).window(&model).is_some(), plausible);
+        }
+    }
 }
