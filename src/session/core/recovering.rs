@@ -500,18 +500,22 @@ impl Core {
 mod tests {
     use super::*;
     use crate::{
+        log::error::StoreError,
         protocol::{
-            SessionContext,
-            events::{RecoveryOutcome, RecoveryReason},
+            SessionConfigure, SessionContext,
+            events::{RecoveryAction, RecoveryOutcome, RecoveryReason},
             types::Outcome,
         },
         session::{
             core::{
                 Input, Over,
-                held::{Held, answer, built, draft, events, job, line, log_work, message, outcomes, plan, written},
+                held::{
+                    Held, answer, built, draft, events, job, line, log_work, message, notices, outcomes, plan, written,
+                },
             },
             effects::Effect,
             jobs::DraftOrder,
+            log_work::LogDone,
         },
     };
     use serde_json::Value;
@@ -680,6 +684,131 @@ mod tests {
             assert!(kinds.contains(&"context_edit".to_owned()), "{kinds:?}");
             let effects = held.back(work);
             assert_eq!(recoveries(&effects).0, usize::from(!smaller));
+        }
+    }
+
+    /// A refusal was appended while a draft was made, and a context waits. The compaction ends with a failure.
+    fn reported(held: &mut Held, behind: &[Value]) -> Vec<Effect> {
+        let order = held.begin_draft(1);
+        refused(held, 2);
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        for message in behind {
+            held.append_with(3, json!({"messages": [message]}));
+            let work = log_work(held.turn()).expect("a write");
+            held.back(work);
+        }
+        assert!(!is_answered(&wait_for_context(held, 4), 4));
+        held.feed(Input::Drafted(order.id, Err(Failure::Internal("it failed".to_owned()))))
+    }
+
+    #[test]
+    fn a_refusal_that_the_conversation_went_on_behind_only_leaves_the_context() {
+        let good = json!({"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stopReason": "stop",
+            "timestamp": 1});
+        for behind in [json!({"role": "user", "content": "go on", "timestamp": 1}), good] {
+            let mut held = Held::new();
+            reported(&mut held, &[behind]);
+            let work = log_work(held.turn()).expect("the answer leaves the context");
+            assert_eq!(written(Some(&work)), ["context_edit"]);
+            let effects = held.back(work);
+            assert_eq!(recoveries(&effects).0, 0);
+            let kinds: Vec<&str> = events(&effects).map(Event::kind).collect();
+            assert!(kinds.contains(&"entry_appended"), "{kinds:?}");
+            assert!(is_answered(&effects, 4));
+        }
+    }
+
+    #[test]
+    fn a_refusal_that_cannot_leave_the_context_does_not_hold_it() {
+        let user = json!({"role": "user", "content": "go on", "timestamp": 1});
+        let mut held = Held::new();
+        reported(&mut held, std::slice::from_ref(&user));
+        assert!(log_work(held.turn()).is_some());
+        let effects = refuse_write(&mut held);
+        assert_eq!(notices(&effects), ["A failed answer could not be removed from the context"]);
+        assert!(is_answered(&effects, 4));
+
+        let mut held = Held::new();
+        reported(&mut held, &[user]);
+        let work = log_work(held.turn()).expect("a write");
+        let leaf = held.core.state().path().last().expect("a leaf").id.clone();
+        held.disk.append_as_another(&message("other", Some(leaf.as_str()))).expect("an entry");
+        assert!(is_answered(&held.back(work), 4), "another program was faster");
+    }
+
+    /// The write that is out fails.
+    fn refuse_write(held: &mut Held) -> Vec<Effect> {
+        let error = StoreError::Changed { path: "/held".into(), what: "it was cut".to_owned() };
+        let facts = held.facts();
+        held.feed(Input::Log(Some(LogDone::Wrote { appended: Err(error), path: None, undone: None }), facts))
+    }
+
+    #[test]
+    fn a_recovery_whose_write_fails_refuses_the_context_until_the_session_goes_on() {
+        let mut held = Held::new();
+        let _ = due(&mut held, 1);
+        let effects = refuse_write(&mut held);
+        assert_eq!(recoveries(&effects), (1, vec![RecoveryOutcome::Failed]));
+        assert!(answer(&wait_for_context(&mut held, 2), 2).is_some_and(|answer| answer.is_string()), "it is refused");
+        held.append(3);
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        let effects = wait_for_context(&mut held, 4);
+        assert!(is_answered(&effects, 4) && !answer(&effects, 4).is_some_and(|answer| answer.is_string()));
+    }
+
+    #[test]
+    fn a_cancel_of_all_forgets_a_refusal_that_is_not_decided_about() {
+        for all in [true, false] {
+            let mut held = Held::new();
+            let order = held.begin_draft(1);
+            refused(&mut held, 2);
+            let work = log_work(held.turn()).expect("a write");
+            held.back(work);
+            let ticket = held.ticket(3);
+            held.feed(Input::Cancel((!all).then(|| order.id.clone()), ticket));
+            assert_eq!(log_work(held.turn()).is_none(), all);
+        }
+    }
+
+    #[test]
+    fn a_cancel_of_another_operation_leaves_a_recovery_before_its_start() {
+        let mut held = Held::new();
+        let work = due(&mut held, 1);
+        let ticket = held.ticket(2);
+        let cancelled = held.feed(Input::Cancel(Some("another".into()), ticket));
+        assert_eq!(answer(&cancelled, 2).expect("an answer")["cancelled"], json!([]));
+        assert_eq!(recoveries(&held.back(work)), (1, Vec::new()));
+    }
+
+    #[test]
+    fn only_the_last_of_several_appends_names_the_recovery() {
+        let mut held = Held::new();
+        held.append(1);
+        refused(&mut held, 2);
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(written(Some(&work)), ["message", "message"]);
+        let effects = held.back(work);
+        assert_eq!(next(&effects, 1), json!({"type": "none"}));
+        assert_eq!(next(&effects, 2)["reason"], "overflow");
+    }
+
+    #[test]
+    fn a_second_refusal_behind_the_same_change_compacts() {
+        let mut held = Held::new();
+        wait_for_context(&mut held, 1);
+        held.edit::<SessionConfigure>(2, json!({"model": "p/other"}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        for (number, expected) in [(3, RecoveryAction::Retry), (4, RecoveryAction::Compact)] {
+            let work = due(&mut held, number);
+            let effects = held.back(work);
+            let action = events(&effects).find_map(|event| match event {
+                Event::RecoveryStart { action, .. } => Some(*action),
+                _ => None,
+            });
+            assert_eq!(action, Some(expected), "request {number}");
         }
     }
 
