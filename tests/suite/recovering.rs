@@ -301,6 +301,39 @@ fn a_client_that_switches_models_is_promoted() {
 }
 
 #[test]
+fn a_promotion_needs_a_model_with_a_known_larger_window_that_takes_the_context() {
+    let promotions = |large: Value, enabled: bool, learn: Option<u64>| {
+        let mut daemon = Daemon::silent(Home::new());
+        daemon.ok("initialize", json!({"protocolVersion": 1, "capabilities": {"modelSwitch": {}}}));
+        let mut small = model("m", 20_000);
+        small["promoteTo"] = json!("p/large");
+        let mut settings = settings(&[small, large]);
+        settings["contextPromotion"] = json!({ "enabled": enabled });
+        let session = session_with(&mut daemon, &settings);
+        append(&mut daemon, &session, &history(6_000));
+        if let Some(window) = learn {
+            let mut refusal = failed(&format!("prompt is too long: {} tokens > {window} maximum", window + 1));
+            refusal["provider"] = json!("p");
+            refusal["model"] = json!("large");
+            append(&mut daemon, &session, &[refusal, user("Go on.")]);
+        }
+        context(&mut daemon, &session);
+        let from = daemon.events.len();
+        append(&mut daemon, &session, &[failed("prompt is too long: 21000 tokens > 20000 maximum")]);
+        context(&mut daemon, &session);
+        event(&events(&daemon, from), "recovery_start")["action"].clone()
+    };
+    assert_eq!(promotions(model("large", 200_000), true, None), "promote_model");
+    assert_eq!(promotions(model("large", 200_000), false, None), "compact", "it is off");
+    assert_eq!(promotions(model("large", 20_000), true, None), "compact", "the window is not larger");
+    assert_eq!(promotions(model("large", 20_001), true, Some(13_000)), "compact", "its provider serves less");
+    assert_eq!(promotions(json!({"provider": "p", "id": "large"}), true, None), "compact", "nobody says its window");
+    let mut full = model("large", 200_000);
+    full["compaction"] = json!({"thresholdTokens": 5_000});
+    assert_eq!(promotions(full, true, None), "compact", "the context is over the threshold of the larger model");
+}
+
+#[test]
 fn a_context_over_the_threshold_moves_to_a_larger_model() {
     for enabled in [true, false] {
         let mut daemon = Daemon::silent(Home::new());
