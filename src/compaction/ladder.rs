@@ -44,6 +44,14 @@ pub struct Floor {
     pub window: u64,
 }
 
+impl Floor {
+    /// All parts together, in tokens.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.system + self.tools + self.pins + self.latest_turn
+    }
+}
+
 /// The reason why a plan has no draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoDraft {

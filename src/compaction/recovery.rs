@@ -152,6 +152,8 @@ impl Share {
     }
 }
 
+/// Most moves to a larger model in a row. Models that name each other would take turns.
+const MOST_PROMOTIONS: u32 = 3;
 /// Most recoveries of requests that were too long, in a row.
 const MOST_OVERFLOWS: u32 = 2;
 
@@ -162,7 +164,7 @@ pub fn remedy(facts: Facts) -> Remedy {
     if stale {
         return Remedy::Retry;
     }
-    if let Some(larger) = larger {
+    if let Some(larger) = larger.filter(|_| attempts.promotions < MOST_PROMOTIONS) {
         return Remedy::Promote(larger);
     }
     if trouble != Trouble::CutOff && automatic != Automatic::On {
@@ -286,10 +288,21 @@ mod tests {
                 Facts { attempts: overflows(2), larger: larger.clone(), ..facts(TooLong) },
                 Remedy::Promote(larger.expect("a model")),
             ),
+            (
+                Facts {
+                    attempts: Attempts { promotions: 3, ..Attempts::default() },
+                    larger: ModelRef::parse("p/large"),
+                    ..facts(TooLong)
+                },
+                Remedy::Compact(Share::WHOLE),
+            ),
             (Facts { attempts: incompletes(2), ..facts(CutOff) }, Remedy::Retry),
             (Facts { attempts: incompletes(3), ..facts(CutOff) }, Remedy::GiveUp(3)),
             (
-                Facts { attempts: Attempts { overflow: 1, incomplete: 2, compactions: 1 }, ..facts(TooLong) },
+                Facts {
+                    attempts: Attempts { overflow: 1, incomplete: 2, compactions: 1, promotions: 0 },
+                    ..facts(TooLong)
+                },
                 Remedy::GiveUp(3),
             ),
         ] {

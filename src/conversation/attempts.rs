@@ -18,6 +18,8 @@ pub enum Attempted {
     Overflow,
     /// An answer was cut off.
     Incomplete,
+    /// Either of them, and a larger model was chosen.
+    Promotion,
 }
 
 /// The data of an `abridged.attempt` entry.
@@ -51,6 +53,7 @@ impl Attempts {
                     if let Some(before) = compaction.preserved().map(|preserved| preserved.attempts) {
                         attempts.overflow += before.overflow;
                         attempts.incomplete += before.incomplete;
+                        attempts.promotions += before.promotions;
                         attempts.compactions += before.compactions;
                         break;
                     }
@@ -67,6 +70,7 @@ impl Attempts {
         match entry.ours("attempt").and_then(|data| Attempt::deserialize(data).ok()) {
             Some(Attempt { reason: Attempted::Overflow }) => self.overflow += 1,
             Some(Attempt { reason: Attempted::Incomplete }) => self.incomplete += 1,
+            Some(Attempt { reason: Attempted::Promotion }) => self.promotions += 1,
             None => {}
         }
     }

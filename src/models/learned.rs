@@ -50,6 +50,8 @@ impl Learned {
 
     /// Learns a window. Returns true if it is new. A number that can be no window is ignored.
     pub fn learn(&mut self, model: &ModelRef, window: u64) -> bool {
+        // A stated window counts for more than one that was seen.
+        self.seen.take_if(|(of, _)| of == model && plausible(window));
         let new = plausible(window) && self.window(model) != Some(window);
         if new {
             Arc::make_mut(&mut self.stated).insert(model.to_string(), window);

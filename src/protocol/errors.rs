@@ -70,7 +70,7 @@ pub enum Failure {
     #[error("even without its history the context does not fit: system prompt and tools take {} tokens, what is left {}, of a window of {}; use a larger model, fewer tools, or a shorter message", .0.system + .0.tools, .0.latest_turn, .0.window)]
     ContextOverflow(Floor),
     /// A context is larger than its window, and no maintenance makes it smaller now.
-    #[error("the context does not fit the window of {} tokens. {why}", .floor.window)]
+    #[error("{}{why}", if .floor.size() > .floor.window { format!("the context does not fit the window of {} tokens. ", .floor.window) } else { String::new() })]
     OverWindow { floor: Floor, why: String },
     /// A model request failed.
     #[error("{what}")]

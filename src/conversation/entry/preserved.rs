@@ -65,6 +65,8 @@ pub struct Attempts {
     pub incomplete: u32,
     /// Compactions, those of recoveries included.
     pub compactions: u32,
+    /// Moves to a larger model.
+    pub promotions: u32,
 }
 
 /// The calibration of one model in a compaction.

@@ -32,7 +32,11 @@ use crate::{
 impl Core {
     /// The decision at the leaf as a sentence, or the reason of a recovery that failed there.
     pub(super) fn why(&self) -> String {
-        self.failed_recovery().map_or_else(|| self.decision().to_string(), str::to_owned)
+        match (self.failed_recovery(), self.work.operation().filter(|operation| operation.is_open())) {
+            (Some(failed), _) => failed.to_owned(),
+            (None, Some(running)) => format!("A compaction is running ({}). {}", running.id, self.decision()),
+            (None, None) => self.decision().to_string(),
+        }
     }
 
     /// The decision at the leaf.

@@ -3,6 +3,7 @@
 use super::{edit::Staged, work::Request};
 use crate::{
     compaction::{decide::Rest, recovery::Remedy},
+    conversation::attempts::Attempted,
     ids::{EntryId, ModelRef, OperationId},
     protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
     session::{effects::Ticket, operations::Asked, stop::Stop},
@@ -81,12 +82,13 @@ impl DueRecovery {
         }
     }
 
-    /// Whether it counts as an attempt.
-    pub(super) fn is_attempt(&self) -> bool {
-        match self.remedy {
-            Remedy::Compact(_) => true,
-            Remedy::Retry => self.reason == RecoveryReason::Incomplete,
-            Remedy::Promote(_) | Remedy::GiveUp(_) | Remedy::None => false,
+    /// The attempt as which it counts. A repeat behind a refusal is none.
+    pub(super) fn attempted(&self) -> Option<Attempted> {
+        match (&self.remedy, self.reason) {
+            (Remedy::Promote(_), _) => Some(Attempted::Promotion),
+            (Remedy::Compact(_), RecoveryReason::Overflow) => Some(Attempted::Overflow),
+            (Remedy::Compact(_) | Remedy::Retry, RecoveryReason::Incomplete) => Some(Attempted::Incomplete),
+            (Remedy::Retry, RecoveryReason::Overflow) | (Remedy::GiveUp(_) | Remedy::None, _) => None,
         }
     }
 }

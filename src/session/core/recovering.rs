@@ -13,12 +13,13 @@ use super::{
 use crate::{
     compaction::{
         decide::Automatic,
+        ladder::Floor,
         meter,
         recovery::{self, AnswerError, Facts, Remedy, Room, Share, Trouble, Verdict},
         request::Cause,
     },
     conversation::{
-        attempts::{Attempt, Attempted},
+        attempts::Attempt,
         entry::{Attempts, Body, Entry},
         message::{Block, Message, StopReason, outline::Role},
     },
@@ -49,8 +50,8 @@ use std::sync::Arc;
 pub(super) struct Recoveries {
     /// The recovery whose compaction runs.
     running: Option<Operation>,
-    /// A failed answer that was appended while maintenance ran.
-    reported: Option<Reported>,
+    /// Failed answers that were appended while maintenance ran, oldest first.
+    reported: Vec<Reported>,
     /// The context that was given to a client last.
     given: Option<Given>,
     /// A recovery that failed.
@@ -166,7 +167,7 @@ impl Core {
             Verdict::Unusable(_) => {
                 let rejected = self.state.measure().context_tokens;
                 if self.writable().is_ok() && matches!(self.ending, Ending::No) {
-                    self.recoveries.reported = Some(Reported { answer: judged.answer.clone(), rejected });
+                    self.recoveries.reported.push(Reported { answer: judged.answer.clone(), rejected });
                     if self.lacks_past() {
                         self.start_indexing();
                     }
@@ -176,8 +177,18 @@ impl Core {
         }
     }
 
-    /// Tells that the output limit cut the text of the answer at the leaf.
-    pub(super) fn tell_if_shortened(&self, answer: &Arc<Entry>) {
+    /// Tells that the output limit cut the text of the answer at the leaf, or that its prompt seems to be cut.
+    pub(super) fn tell_of(&self, answer: &Arc<Entry>) {
+        let usage = answer.outline().and_then(|outline| outline.measured());
+        if let Some((reported, sent)) = usage.and_then(|usage| self.cut_prompt(answer, usage.prompt_tokens())) {
+            self.warn(
+                "The provider seems to have cut the prompt",
+                format!(
+                    "It reported {reported} tokens of about {sent}, so the answer leaves the context. If the report lacks a part, \
+                     such as cached tokens, add that to its usage, or set tokens.learnWindow to false."
+                ),
+            );
+        }
         let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
         if cut_off && self.judge(answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
             self.warn(
@@ -274,14 +285,10 @@ impl Core {
 
     /// The entries of a recovery: the answer leaves the context, the attempt is recorded, the model changes.
     fn entries_of(&mut self, due: &DueRecovery) -> Result<Staged, Failure> {
-        let keeps = planted(Fault::AnswerStays) && due.is_attempt();
+        let keeps = planted(Fault::AnswerStays) && due.attempted().is_some();
         let mut staged = if keeps { Staged::default() } else { self.removal(&due.removed)? };
         let (state, stamps) = (&self.state, &mut self.stamps);
-        if due.is_attempt() {
-            let reason = match due.reason {
-                RecoveryReason::Overflow => Attempted::Overflow,
-                RecoveryReason::Incomplete => Attempted::Incomplete,
-            };
+        if let Some(reason) = due.attempted() {
             staged.add_custom(state, stamps, "attempt", json!(Attempt { reason }))?;
         }
         if let Remedy::Promote(larger) = &due.remedy {
@@ -361,6 +368,14 @@ impl Core {
 
     /// Ends the recovery around a compaction that has ended. The end of the compaction comes first, and `notices` behind both.
     pub(super) fn finish_inside(&mut self, compaction: Operation, end: End<Product>, notices: Vec<(String, String)>) {
+        let end = match end {
+            // The plan has a smaller window than the model: the rejected size bounds it.
+            End::Failed(Failure::ContextOverflow(floor)) => {
+                let window = self.state.measure().budget.window;
+                End::Failed(Failure::ContextOverflow(Floor { window, ..floor }))
+            }
+            end => end,
+        };
         let around = match &end {
             End::Completed(_) => End::Completed(Product::Recovered),
             End::Cancelled => End::Cancelled,
@@ -409,7 +424,7 @@ impl Core {
     /// Cancels a recovery that starts behind the write that runs, and names it.
     pub(super) fn cancel_due_recovery(&mut self, which: Option<&OperationId>) -> Option<Cancelled> {
         if which.is_none() {
-            self.recoveries.reported = None;
+            self.recoveries.reported.clear();
         }
         let LogState::Writing(_, Write::Recovery { due, .. }) = &self.log else { return None };
         let named = which.is_none_or(|which| *which == due.id) && !due.stop.requested();
@@ -423,7 +438,7 @@ impl Core {
     fn given_up(&self, reason: RecoveryReason, attempts: u32) -> Failure {
         let why = match reason {
             RecoveryReason::Overflow => format!(
-                "The provider refused it {} times in a row, {attempts} of them behind an attempt to make it smaller. Use a \
+                "The provider refused it {} times in a row, and {attempts} attempts to make it smaller are used up. Use a \
                  larger model, fewer tools, or a shorter message.",
                 attempts + 1
             ),
@@ -445,29 +460,33 @@ impl Core {
 
     /// Whether requests for the context wait for a recovery.
     pub(super) fn recovers(&self) -> bool {
-        self.recoveries.running.is_some() || self.recoveries.reported.is_some()
+        self.recoveries.running.is_some() || !self.recoveries.reported.is_empty()
     }
 
     /// Whether a failed answer that was appended during maintenance can be decided about.
     pub(super) fn may_decide_reported(&self) -> bool {
         let waits_for_past = self.lacks_past() && matches!(self.ending, Ending::No);
-        self.recoveries.reported.is_some() && self.work.is_none() && self.cancelled.is_empty() && !waits_for_past
+        !self.recoveries.reported.is_empty() && self.work.is_none() && self.cancelled.is_empty() && !waits_for_past
     }
 
     /// Whether a failed answer waits for a decision.
     pub(super) fn has_reported(&self) -> bool {
-        self.recoveries.reported.is_some()
+        !self.recoveries.reported.is_empty()
     }
 
     /// Forgets a failed answer that waits for a decision.
     pub(super) fn forget_reported(&mut self) {
-        self.recoveries.reported = None;
+        self.recoveries.reported.clear();
     }
 
     /// Decides about a failed answer that was appended during maintenance. Where the context is smaller now than the one that
     /// was rejected, or the conversation went on, the answer only leaves the context.
     pub(super) fn decide_reported(&mut self) {
-        let Some(Reported { answer, rejected }) = self.recoveries.reported.take() else { return };
+        if self.recoveries.reported.is_empty() {
+            return;
+        }
+        // Those before the newest one only leave the context.
+        let Reported { answer, rejected } = self.recoveries.reported.remove(0);
         let judged = self.judge(&answer).filter(|_| self.may_maintain());
         let path = self.state.path();
         let place = path.position(&answer.id);
@@ -834,6 +853,28 @@ mod tests {
             started => started,
         };
         assert_eq!(started, 1);
+    }
+
+    #[test]
+    fn all_answers_that_fail_during_a_compaction_leave_the_context() {
+        let mut held = Held::new();
+        let order = held.begin_draft(1);
+        for (number, id) in [(2, "a"), (3, "b")] {
+            let call = json!({"type": "toolCall", "id": id, "name": "read", "arguments": {}});
+            let cut = json!({"role": "assistant", "content": [call], "stopReason": "length", "timestamp": 1});
+            held.append_with(number, json!({"messages": [cut]}));
+            let work = log_work(held.turn()).expect("a write");
+            held.back(work);
+        }
+        held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        let work = log_work(held.turn()).expect("the compaction");
+        held.back(work);
+        let mut removed = 0;
+        while let Some(work) = log_work(held.turn()) {
+            removed += written(Some(&work)).iter().filter(|kind| *kind == "context_edit").count();
+            held.back(work);
+        }
+        assert_eq!(removed, 2);
     }
 
     #[test]

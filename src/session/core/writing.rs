@@ -305,7 +305,7 @@ impl Core {
             self.send_usage(usage);
         }
         if let Some(newest) = newest {
-            self.tell_if_shortened(&newest);
+            self.tell_of(&newest);
         }
         self.start_due(due);
     }
