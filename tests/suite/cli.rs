@@ -90,7 +90,9 @@ fn the_numbers_of_the_demo_are_those_of_its_events() {
     assert!(bars.len() > 5, "{out}");
     for bar in bars {
         let size = *tokens_of(bar).last().unwrap_or_else(|| panic!("a size in {bar}"));
-        assert!(sizes.contains(&size), "{bar} shows a size that no answer has: {sizes:?}");
+        // The id of an entry is part of an elided text, and its digits count.
+        let near = |it: &u64| it.abs_diff(size) <= 16;
+        assert!(sizes.iter().any(near), "{bar} shows a size that no answer has: {sizes:?}");
     }
 }
 
