@@ -104,6 +104,10 @@ impl Core {
         if let Some(due) = self.due_after_turn() {
             return Some(due);
         }
+        // Nearly all appends end here, with one decision.
+        if self.decision().why == Why::Below && !planted(Fault::AlwaysDue) {
+            return None;
+        }
         if let Some((staged, event)) = self.relief() {
             return Some(Due::Relief(staged, event));
         }
