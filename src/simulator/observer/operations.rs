@@ -179,7 +179,9 @@ impl Operations {
     /// An operation that is not being written and not planned for an answer alone.
     pub fn that_can_stop(&self) -> Option<&OperationId> {
         let planned = self.planning.as_ref().filter(|it| !it.stop.requested() && !it.failed).map(|it| &it.id);
-        self.open.iter().find(|open| open.given.is_none()).map(|open| &open.id).or(planned)
+        // A recovery is written with its compaction.
+        let written = |open: &Open| self.open.iter().any(|it| it.id == open.id && it.given.is_some());
+        self.open.iter().find(|open| !written(open)).map(|open| &open.id).or(planned)
     }
 
     /// A plan was made, or cannot be made.
@@ -337,8 +339,8 @@ impl Operations {
 
     /// A change of the model was answered: its `next` names the operation that runs, or one that starts behind the answer.
     pub fn named_switch(&mut self, asked: &Asked, result: &Value) -> Verdict {
-        if self.running().is_some() {
-            // It begins behind the operation that runs, in a turn.
+        if self.running().is_some() || self.is_planned() {
+            // It begins behind the operation that runs or is planned, in a turn.
             self.reported = TURNS;
         }
         let (next, usage) = (&result["next"], &result["session"]["usage"]);
