@@ -70,7 +70,7 @@ pub enum Failure {
     #[error("even without its history the context does not fit: system prompt and tools take {} tokens, what is left {}, of a window of {}; use a larger model, fewer tools, or a shorter message", .0.system + .0.tools, .0.latest_turn, .0.window)]
     ContextOverflow(Floor),
     /// A context is larger than its window, and no maintenance makes it smaller now.
-    #[error("{}{why}", if .floor.size() > .floor.window { format!("the context does not fit the window of {} tokens. ", .floor.window) } else { String::new() })]
+    #[error("{}{why}", does_not_fit(floor))]
     OverWindow { floor: Floor, why: String },
     /// A model request failed.
     #[error("{what}")]
@@ -120,6 +120,14 @@ impl Nothing {
             Self::WouldNotShrink => "would_not_shrink",
             Self::BelowHalfThreshold => "below_half_threshold",
         }
+    }
+}
+
+/// The sentence on a context that is larger than its window. Empty for one that is not.
+fn does_not_fit(floor: &Floor) -> String {
+    match floor.size() > floor.window {
+        true => format!("the context does not fit the window of {} tokens. ", floor.window),
+        false => String::new(),
     }
 }
 
