@@ -462,8 +462,8 @@ impl Core {
             Work::Planned(..) => return Some(Unit::Begin),
             Work::Drafted(..) => return Some(Unit::Commit),
             Work::None if !self.all_noted() => return Some(Unit::WriteCosts),
-            Work::None if self.may_decide_reported() => return Some(Unit::Recover),
-            Work::None if self.may_decide_switch() => return Some(Unit::Switch),
+            Work::None if self.has_reported() && self.may_decide() => return Some(Unit::Recover),
+            Work::None if self.has_switched() && self.may_decide() => return Some(Unit::Switch),
             Work::None if self.may_begin_delayed() => return Some(Unit::Delayed),
             _ if matches!(self.ending, Ending::Now(_)) => return None,
             _ => {}

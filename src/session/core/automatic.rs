@@ -63,6 +63,12 @@ impl Core {
             && !self.lacks_past()
     }
 
+    /// Whether events that came during maintenance can be decided about: no work runs, and the path is known.
+    pub(super) fn may_decide(&self) -> bool {
+        let waits_for_past = self.lacks_past() && matches!(self.ending, Ending::No);
+        self.work.is_none() && self.cancelled.is_empty() && !waits_for_past
+    }
+
     /// Whether a compaction is due by an estimate, while entries are being counted.
     pub(super) fn seems_due(&self) -> bool {
         self.counting.runs() && self.maintenance_is_due()
@@ -121,16 +127,15 @@ impl Core {
     /// Entries that bring the context below the threshold without a compaction: old tool results are cut, or a larger model
     /// is chosen. That needs no automatic compaction.
     fn relief(&mut self) -> Option<(Staged, Event)> {
-        if self.maintenance_is_due()
-            && let Some(staged) = self.pruning_that_suffices()
-        {
+        let due = self.maintenance_is_due();
+        if due && let Some(staged) = self.pruning_that_suffices() {
             let event = prune::event(&staged, &staged.why);
             return Some((staged, event));
         }
         let off = |why| matches!(why, Why::Off(Automatic::Disabled | Automatic::StrategyOff));
         let decision = self.decision();
         // A larger window takes no more bytes.
-        let helps = self.maintenance_is_due() || self.may_maintain() && off(decision.why);
+        let helps = due || self.may_maintain() && off(decision.why);
         if decision.is_about_images() || !helps {
             return None;
         }

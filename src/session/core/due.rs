@@ -59,6 +59,8 @@ pub(super) struct DueRecovery {
     pub asked: Asked<Ticket>,
     /// The answer that leaves the context.
     pub removed: EntryId,
+    /// Failed answers before it that leave the context, too.
+    pub earlier: Vec<EntryId>,
     pub remedy: Remedy,
     /// Limit and size of the request as the provider states them, in tokens.
     pub stated: Option<(u64, u64)>,

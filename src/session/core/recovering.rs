@@ -3,9 +3,13 @@
 //! The edit that removes the answer is written before the recovery starts. A recovery that compacts is an operation around
 //! its compaction, and both have one id.
 
+mod judging;
+mod reported;
+
+use self::{judging::Judged, reported::Reported};
 use super::{
-    Append, Core, Ending, LogState, WaitsFor, Write,
-    commands::{append, configure, context::too_large},
+    Append, Core, LogState, WaitsFor, Write,
+    commands::{configure, context::too_large},
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
     work::Work,
@@ -14,14 +18,13 @@ use crate::{
     compaction::{
         decide::Automatic,
         ladder::Floor,
-        meter,
-        recovery::{self, AnswerError, Facts, Remedy, Room, Share, Trouble, Verdict},
+        recovery::{self, Facts, Remedy, Share, Trouble, Verdict},
         request::Cause,
     },
     conversation::{
         attempts::Attempt,
         entry::{Attempts, Body, Entry},
-        message::{Block, Message, StopReason, outline::Role},
+        message::outline::Role,
     },
     ids::{EntryId, OperationId},
     models::{self, Budget, ModelRef, SaidBy},
@@ -30,7 +33,6 @@ use crate::{
         events::{Event, ModelChange, Reason, RecoveryReason},
         types::{Cancelled, Initiator},
     },
-    provider::overflow::{self, Meaning, Overflow},
     session::{
         effects::Ticket,
         fault::{Fault, planted},
@@ -58,13 +60,6 @@ pub(super) struct Recoveries {
     failed: Option<Failed>,
 }
 
-/// A failed answer that is decided about behind the maintenance that runs.
-struct Reported {
-    answer: Arc<Entry>,
-    /// The size of the context that was rejected, in tokens.
-    rejected: u64,
-}
-
 /// The state in which a context was given to a client.
 #[derive(PartialEq, Eq)]
 struct Given {
@@ -79,76 +74,7 @@ struct Failed {
     why: String,
 }
 
-/// The answer of an append, as the core judges it.
-struct Judged {
-    answer: Arc<Entry>,
-    verdict: Verdict,
-    stated: Option<(u64, u64)>,
-}
-
 impl Core {
-    /// Judges the answer that ends these appends. `None` where they end with another message.
-    fn judge_last(&self, appends: &[Append]) -> Option<Judged> {
-        let entries = &appends.last()?.staged.entries;
-        let answer = entries.iter().rev().find(|entry| !entry.is_marker())?;
-        let at_leaf = self.state.path().visible_leaf() == Some(&answer.id);
-        if at_leaf { self.judge(answer) } else { None }
-    }
-
-    /// Judges an answer. `None` where the entry is none.
-    fn judge(&self, answer: &Arc<Entry>) -> Option<Judged> {
-        let outline = answer.outline().filter(|outline| outline.role == Role::Assistant)?;
-        let usage = outline.usage.unwrap_or_default();
-        let judged = |verdict, stated| Some(Judged { answer: answer.clone(), verdict, stated });
-        let model = outline.model.clone().or_else(|| self.state.model(self.state.path()));
-        let learned = model.as_ref().map(|model| self.state.learned.taught(model)).unwrap_or_default();
-        let window = models::window(&self.state.settings().settings, learned, model.as_ref());
-        let room = Room { window: window.tokens, assumed: window.source == SaidBy::Default };
-        let answer_of = |stop, error, has_text| recovery::Answer {
-            stop,
-            error,
-            has_text,
-            has_calls: !outline.calls.is_empty(),
-            input: usage.prompt_tokens(),
-            output: usage.output,
-            context_tokens: self.state.measure().context_tokens,
-        };
-        if let Some(cut) = self.cut_prompt(answer, usage.prompt_tokens()).filter(|_| !outline.failed) {
-            return judged(Verdict::Unusable(Trouble::TooLong), Some(cut));
-        }
-        // The body of an answer that came through is not read.
-        if !outline.failed && !outline.cut_off {
-            return judged(answer_of(StopReason::Other, AnswerError::None, true).verdict(room), None);
-        }
-        let Some(Message::Assistant(message)) = answer.message() else { return None };
-        let meaning = append::failed_answer(answer).map(|failed| overflow::meaning(None, &failed.error));
-        let (error, stated) = match meaning {
-            Some(Meaning::Overflow(Overflow { limit, requested })) => {
-                (AnswerError::TooManyTokens, limit.zip(requested))
-            }
-            Some(Meaning::Throttled) if planted(Fault::RateLimitRecovered) => (AnswerError::TooManyTokens, None),
-            Some(Meaning::PayloadTooLarge) => (AnswerError::TooManyBytes, None),
-            _ => (AnswerError::None, None),
-        };
-        let text = |block: &Block| matches!(block, Block::Text(text) if !text.trim().is_empty());
-        let has_text = message.content.iter().any(text);
-        judged(answer_of(message.stop, error, has_text).verdict(room), stated)
-    }
-
-    /// The window that a provider shows that cut the prompt of an answer without an error, and the size of the prompt, in
-    /// tokens. A model that reported a longer prompt before has a larger window: then a part of the report is missing.
-    fn cut_prompt(&self, answer: &Entry, reported: u64) -> Option<(u64, u64)> {
-        let sent = self.state.plain_request().saturating_sub(meter::sent(answer, self.state.estimator()));
-        let window = overflow::truncated(reported, sent)?;
-        let model = |entry: &Entry| entry.outline().and_then(|outline| outline.model.clone());
-        let longer = |entry: &Arc<Entry>| {
-            let usage = entry.outline().and_then(|outline| outline.measured());
-            usage.is_some_and(|usage| usage.prompt_tokens() > reported) && model(entry) == model(answer)
-        };
-        let misreported = self.state.path().iter().any(longer);
-        (!misreported && self.state.settings().settings.tokens.learn_window).then_some((window, sent))
-    }
-
     /// The maintenance that the answer at the end of these appends needs.
     pub(super) fn due_after_answer(&mut self, appends: &[Append], asked: Asked<Ticket>) -> Option<Due> {
         let judged = self.judge_last(appends)?;
@@ -165,38 +91,9 @@ impl Core {
                 self.recovery(&judged, trouble, asked).map(Due::Recovery)
             }
             Verdict::Unusable(_) => {
-                let rejected = self.state.measure().context_tokens;
-                if self.writable().is_ok() && matches!(self.ending, Ending::No) {
-                    self.recoveries.reported.push(Reported { answer: judged.answer.clone(), rejected });
-                    if self.lacks_past() {
-                        self.start_indexing();
-                    }
-                }
+                self.report(judged.answer);
                 None
             }
-        }
-    }
-
-    /// Tells that the output limit cut the text of the answer at the leaf, or that its prompt seems to be cut.
-    pub(super) fn tell_of(&self, answer: &Arc<Entry>) {
-        let usage = answer.outline().and_then(|outline| outline.measured());
-        if let Some((reported, sent)) = usage.and_then(|usage| self.cut_prompt(answer, usage.prompt_tokens())) {
-            self.warn(
-                "The provider seems to have cut the prompt",
-                format!(
-                    "It reported {reported} tokens of about {sent}, so the answer leaves the context. If the report lacks a part, \
-                     such as cached tokens, add that to its usage, or set tokens.learnWindow to false."
-                ),
-            );
-        }
-        let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
-        if cut_off && self.judge(answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
-            self.warn(
-                "The answer is cut off",
-                "The model reached its output limit. The text that came is kept. To get the rest, ask the model to go on, \
-                 or raise maxOutputTokens."
-                    .to_owned(),
-            );
         }
     }
 
@@ -238,6 +135,7 @@ impl Core {
                 reason,
                 asked,
                 removed: judged.answer.id.clone(),
+                earlier: Vec::new(),
                 remedy,
                 stated: judged.stated,
                 model: self.state.model(self.state.path()),
@@ -286,7 +184,10 @@ impl Core {
     /// The entries of a recovery: the answer leaves the context, the attempt is recorded, the model changes.
     fn entries_of(&mut self, due: &DueRecovery) -> Result<Staged, Failure> {
         let keeps = planted(Fault::AnswerStays) && due.attempted().is_some();
-        let mut staged = if keeps { Staged::default() } else { self.removal(&due.removed)? };
+        let mut staged = match keeps {
+            true => Staged::default(),
+            false => self.removal(due.earlier.iter().chain([&due.removed]))?,
+        };
         let (state, stamps) = (&self.state, &mut self.stamps);
         if let Some(reason) = due.attempted() {
             staged.add_custom(state, stamps, "attempt", json!(Attempt { reason }))?;
@@ -297,18 +198,20 @@ impl Core {
         Ok(staged)
     }
 
-    /// The entry with which an answer leaves the context.
-    fn removal(&mut self, answer: &EntryId) -> Result<Staged, Failure> {
+    /// The entries with which answers leave the context.
+    fn removal<'a>(&mut self, answers: impl Iterator<Item = &'a EntryId>) -> Result<Staged, Failure> {
         let mut staged = Staged::default();
-        let fields = [("targetId", json!(answer)), ("replacement", json!(null))];
-        staged.add(&self.state, &mut self.stamps, "context_edit", &fields)?;
+        for answer in answers {
+            let fields = [("targetId", json!(answer)), ("replacement", json!(null))];
+            staged.add(&self.state, &mut self.stamps, "context_edit", &fields)?;
+        }
         Ok(staged)
     }
 
     /// Starts a recovery whose entries were written, or could not be.
     pub(super) fn recover(&mut self, due: DueRecovery, written: Result<Staged, Failure>) {
         let action = due.action();
-        let DueRecovery { id, reason, asked, removed, remedy, stated, model, stop } = due;
+        let DueRecovery { id, reason, asked, removed, remedy, stated, model, stop, .. } = due;
         let kind = OperationKind::Recovery(Recovery { reason, removed: Some(removed), action });
         let entries = written.as_ref().map(|staged| staged.entries.clone()).unwrap_or_default();
         let (choices, others): (Vec<_>, Vec<_>) =
@@ -461,57 +364,6 @@ impl Core {
     /// Whether requests for the context wait for a recovery.
     pub(super) fn recovers(&self) -> bool {
         self.recoveries.running.is_some() || !self.recoveries.reported.is_empty()
-    }
-
-    /// Whether a failed answer that was appended during maintenance can be decided about.
-    pub(super) fn may_decide_reported(&self) -> bool {
-        let waits_for_past = self.lacks_past() && matches!(self.ending, Ending::No);
-        !self.recoveries.reported.is_empty() && self.work.is_none() && self.cancelled.is_empty() && !waits_for_past
-    }
-
-    /// Whether a failed answer waits for a decision.
-    pub(super) fn has_reported(&self) -> bool {
-        !self.recoveries.reported.is_empty()
-    }
-
-    /// Forgets a failed answer that waits for a decision.
-    pub(super) fn forget_reported(&mut self) {
-        self.recoveries.reported.clear();
-    }
-
-    /// Decides about a failed answer that was appended during maintenance. Where the context is smaller now than the one that
-    /// was rejected, or the conversation went on, the answer only leaves the context.
-    pub(super) fn decide_reported(&mut self) {
-        if self.recoveries.reported.is_empty() {
-            return;
-        }
-        // Those before the newest one only leave the context.
-        let Reported { answer, rejected } = self.recoveries.reported.remove(0);
-        let judged = self.judge(&answer).filter(|_| self.may_maintain());
-        let path = self.state.path();
-        let place = path.position(&answer.id);
-        if let (Some(place), Some(judged)) = (place, judged)
-            && let Verdict::Unusable(trouble) = judged.verdict
-        {
-            let goes_on = |entry: &Arc<Entry>| entry.is_from(Role::User) || entry.is_from(Role::Assistant);
-            let went_on = path[place + 1..].iter().any(goes_on);
-            if went_on || self.state.measure().context_tokens < rejected {
-                if let Ok(staged) = self.removal(&answer.id) {
-                    return self.write(Write::Removal(staged));
-                }
-            } else if let Some(due) = self.recovery(&judged, trouble, Asked::Unasked) {
-                return self.write_recovery(due);
-            }
-        }
-        self.answer_held();
-    }
-
-    /// An answer has left the context.
-    pub(super) fn removed(&mut self, staged: &Staged) {
-        self.count();
-        staged.entries.iter().for_each(|entry| self.announce(entry, None));
-        self.send_usage(self.state.usage());
-        self.answer_held();
     }
 }
 
@@ -869,12 +721,9 @@ mod tests {
         held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
         let work = log_work(held.turn()).expect("the compaction");
         held.back(work);
-        let mut removed = 0;
-        while let Some(work) = log_work(held.turn()) {
-            removed += written(Some(&work)).iter().filter(|kind| *kind == "context_edit").count();
-            held.back(work);
-        }
-        assert_eq!(removed, 2);
+        let work = log_work(held.turn()).expect("the answers leave the context");
+        let removed = written(Some(&work)).iter().filter(|kind| *kind == "context_edit").count();
+        assert_eq!(removed, 2, "in one write");
     }
 
     #[test]

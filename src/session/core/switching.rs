@@ -3,7 +3,7 @@
 //! The change is stored at once. While the conversation is being compacted, requests for a context to send wait.
 
 use super::{
-    Core, Ending,
+    Core,
     commands::prune,
     due::{Due, DueCompaction, Switched},
     edit::Staged,
@@ -60,10 +60,9 @@ impl Core {
         at_threshold(Facts { undone: false, mid_turn: true, ..facts })
     }
 
-    /// Whether a change of the model can be decided about.
-    pub(super) fn may_decide_switch(&self) -> bool {
-        let waits_for_past = self.lacks_past() && matches!(self.ending, Ending::No);
-        self.upkeep.switched.is_some() && self.work.is_none() && self.cancelled.is_empty() && !waits_for_past
+    /// Whether a change of the model waits for a decision.
+    pub(super) fn has_switched(&self) -> bool {
+        self.upkeep.switched.is_some()
     }
 
     /// Decides about a change of the model that came while other work ran.
