@@ -235,6 +235,12 @@ impl Disk {
         self.content().bytes.to_vec()
     }
 
+    /// Size of the file, in bytes.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.content().bytes.length()
+    }
+
     /// Looks at the bytes that were made durable.
     pub fn durable<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
         let (bytes, synced) = {

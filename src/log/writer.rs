@@ -135,7 +135,10 @@ impl<M: Medium> Log for Writer<M> {
         }
         if let Err(error) = self.medium.append(&bytes) {
             self.take_back(start, &bytes);
-            let what = "could not be written; nothing was changed. Make room, then try again";
+            let what = match self.broken {
+                None => "could not be written; nothing was changed. Make room, then try again",
+                Some(_) => "could not be written, and a part of the write may have stayed; load the session again",
+            };
             return Err(StoreError::io(&self.path, what)(error));
         }
         self.stats.writes += 1;

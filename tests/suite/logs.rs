@@ -480,6 +480,21 @@ fn a_write_that_fits_in_part_is_cut_off_again() {
 }
 
 #[test]
+fn a_failed_write_behind_a_line_of_another_program_says_that_a_part_may_have_stayed() {
+    let disk = two_entries();
+    let mut session = Session::open(&disk);
+    disk.race(format!("{}\n", line("e3", Some("e2"))).as_bytes());
+    disk.leave_room(50);
+    let lines = [line("e4", Some("e2"))];
+    let error = session.log.append(&lines, session.leaf().as_ref()).expect_err("the disk is full");
+    assert!(error.to_string().contains("a part of the write may have stayed"), "{error}");
+    let bytes = String::from_utf8(disk.bytes()).expect("text");
+    assert!(bytes.ends_with(&format!("\n{}", &lines[0][..50])), "{bytes}");
+    let error = session.log.append(&lines, session.leaf().as_ref()).expect_err("writing is over");
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
+}
+
+#[test]
 fn after_a_failed_fsync_the_log_is_read_only_and_the_lines_are_there_or_not() {
     for (unconfirmed, expected) in [(Unconfirmed::Kept, vec!["e1", "e2", "e3"]), (Unconfirmed::Lost, vec!["e1", "e2"])]
     {
