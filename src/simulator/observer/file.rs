@@ -39,6 +39,8 @@ pub struct File {
     is_there: bool,
     /// The bytes of the lines.
     bytes: Vec<u8>,
+    /// Number of the bytes that this life found, also of those that are not durable or not a whole line.
+    found: usize,
     lines: Vec<Line>,
     /// The newest line of each entry.
     newest: HashMap<EntryId, usize>,
@@ -68,6 +70,7 @@ impl File {
         self.look(disk)?;
         self.stays(disk, 0)?;
         self.announced = self.lines.len();
+        self.found = disk.length();
         self.given.clear();
         (self.undo_is_out, self.branches) = (false, false);
         Ok(())
@@ -206,7 +209,8 @@ impl File {
         const PLACEHOLDER: usize = 256;
         let broken = self.lines.iter().filter(|line| line.entry.is_none());
         let pieces: usize = broken.map(|line| line.text.matches("\"id\"").count()).sum();
-        if self.is_there { (self.bytes.len() + pieces * PLACEHOLDER) as u64 } else { u64::MAX }
+        let bytes = self.bytes.len().max(self.found);
+        if self.is_there { (bytes + pieces * PLACEHOLDER) as u64 } else { u64::MAX }
     }
 
     /// Number of the lines.
