@@ -224,17 +224,17 @@ impl Core {
         self.send_usage(self.state.usage());
         let opening = self.opening(kind, Place::Top(id), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);
+        // It is in force, also where the recovery was cancelled while it was being written.
+        choices.iter().for_each(|entry| self.announce(entry, Some(operation.id.clone())));
+        if let (Ok(_), Remedy::Promote(to)) = (&written, &remedy) {
+            operation.emit(Event::ModelChanged { from: model, to: to.clone(), reason: ModelChange::Promotion });
+        }
         let end = match (written, remedy) {
             _ if stop.requested() => End::Cancelled,
             (Err(failure), _) => End::Failed(failure),
             (Ok(_), Remedy::Compact(share)) => return self.compact_inside(operation, reason, share, stated),
             (Ok(_), Remedy::GiveUp(attempts)) => End::Failed(self.given_up(reason, attempts)),
-            (Ok(_), Remedy::Promote(to)) => {
-                choices.iter().for_each(|entry| self.announce(entry, Some(operation.id.clone())));
-                operation.emit(Event::ModelChanged { from: model, to, reason: ModelChange::Promotion });
-                self.with_room()
-            }
-            (Ok(_), Remedy::Retry | Remedy::None) => self.with_room(),
+            (Ok(_), Remedy::Promote(_) | Remedy::Retry | Remedy::None) => self.with_room(),
         };
         self.end_recovery(operation, end, Vec::new());
     }
