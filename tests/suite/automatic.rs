@@ -7,12 +7,7 @@ use serde_json::{Value, json};
 fn session(daemon: &mut Daemon, window: u64, compaction: &Value) -> String {
     let model = json!({"provider": "p", "id": "m", "contextWindow": window});
     let settings = json!({"tokens": {"estimator": "chars"}, "models": [model], "compaction": compaction});
-    let created = daemon.ok("session/new", json!({"cwd": "/project", "model": "p/m", "settings": settings}));
-    created["session"]["sessionId"].as_str().expect("an id").to_owned()
-}
-
-fn append(daemon: &mut Daemon, session: &str, messages: &[Value]) -> Value {
-    daemon.ok("session/append", json!({"sessionId": session, "messages": messages}))
+    daemon.new_session(json!({"cwd": "/project", "model": "p/m", "settings": settings}))
 }
 
 fn why(daemon: &mut Daemon, session: &str) -> String {
@@ -34,11 +29,11 @@ fn large() -> [Value; 4] {
 fn an_append_over_the_threshold_names_the_compaction_that_follows_it() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 16_000, &json!({}));
-    assert_eq!(append(&mut daemon, &session, &over()[..2])["next"], json!({"type": "none"}));
+    assert_eq!(daemon.append(&session, &over()[..2])["next"], json!({"type": "none"}));
     // Its answer follows the events of the append.
     daemon.ok("session/status", json!({"sessionId": session}));
     let before = daemon.events.len();
-    let answer = append(&mut daemon, &session, &over()[2..]);
+    let answer = daemon.append(&session, &over()[2..]);
     let next = &answer["next"];
     assert_eq!(
         *next,
@@ -86,18 +81,18 @@ fn a_host_loop_of_two_hundred_turns_stays_in_its_window() {
     let session = session(&mut daemon, 16_000, &json!({}));
     let mut named = std::collections::HashSet::new();
     for turn in 0..200 {
-        let asked = append(&mut daemon, &session, &[user(&format!("Turn {turn}: {}", text_of(150, "ask")))]);
-        let context = daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+        let asked = daemon.append(&session, &[user(&format!("Turn {turn}: {}", text_of(150, "ask")))]);
+        let context = daemon.context(&session);
         let tokens = context["usage"]["contextTokens"].as_u64().expect("a number");
         assert!(tokens <= 16_000, "turn {turn}: {tokens}");
         assert!(context["messages"].to_string().contains(&format!("Turn {turn}: ")), "the newest request is there");
-        let answered = append(&mut daemon, &session, &[assistant(&text_of(250, "answer"))]);
+        let answered = daemon.append(&session, &[assistant(&text_of(250, "answer"))]);
         named.extend([asked, answered].iter().filter_map(|it| it["next"]["operationId"].as_str().map(str::to_owned)));
     }
-    daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+    daemon.context(&session);
     assert!(named.len() > 5, "{named:?}");
-    let starts = daemon.kinds().iter().filter(|kind| *kind == "compaction_start").count();
-    let ends = daemon.kinds().iter().filter(|kind| *kind == "compaction_end").count();
+    let starts = daemon.count("compaction_start");
+    let ends = daemon.count("compaction_end");
     assert_eq!((starts, ends), (named.len(), named.len()));
 }
 
@@ -106,9 +101,9 @@ fn open_tool_calls_wait_for_their_last_result() {
     for mid_turn in [true, false] {
         let mut daemon = Daemon::start();
         let session = session(&mut daemon, 16_000, &json!({"midTurn": mid_turn}));
-        append(&mut daemon, &session, &over()[..2]);
+        daemon.append(&session, &over()[..2]);
         let none = json!({"type": "none"});
-        let next = |daemon: &mut Daemon, message: Value| append(daemon, &session, &[message])["next"].clone();
+        let next = |daemon: &mut Daemon, message: Value| daemon.append(&session, &[message])["next"].clone();
         assert_eq!(next(&mut daemon, user("Read both.")), none);
         assert_eq!(next(&mut daemon, calls(&["a", "b"])), none);
         assert_eq!(next(&mut daemon, result("b", &text_of(11_000, "b"))), none);
@@ -134,9 +129,9 @@ fn every_switch_turns_it_off_and_usage_says_which() {
     ] {
         let mut daemon = Daemon::start();
         let session = session(&mut daemon, 16_000, &compaction);
-        assert_eq!(append(&mut daemon, &session, &over())["next"], json!({"type": "none"}));
+        assert_eq!(daemon.append(&session, &over())["next"], json!({"type": "none"}));
         assert!(why(&mut daemon, &session).contains(says), "{compaction}");
-        assert!(!daemon.kinds().contains(&"compaction_start".to_owned()));
+        assert!(daemon.count("compaction_start") == 0);
         let done = daemon.ok("session/compact", json!({"sessionId": session, "wait": true}));
         assert_eq!(done["outcome"], "completed", "a manual call always works");
     }
@@ -146,7 +141,7 @@ fn every_switch_turns_it_off_and_usage_says_which() {
     let mut daemon = Daemon::of(home, command);
     daemon.ok("initialize", json!({"protocolVersion": 1}));
     let session = session(&mut daemon, 16_000, &json!({}));
-    assert_eq!(append(&mut daemon, &session, &over())["next"], json!({"type": "none"}));
+    assert_eq!(daemon.append(&session, &over())["next"], json!({"type": "none"}));
     assert!(why(&mut daemon, &session).contains("compaction.enabled is false"));
 }
 
@@ -154,20 +149,20 @@ fn every_switch_turns_it_off_and_usage_says_which() {
 fn a_cancelled_compaction_waits_for_the_user_or_for_growth() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 128_000, &json!({"thresholdTokens": 40_000}));
-    let answer = append(&mut daemon, &session, &large());
+    let answer = daemon.append(&session, &large());
     let cancelled = daemon.ok("session/cancel", json!({"sessionId": session}));
     assert_eq!(cancelled["cancelled"][0]["operationId"], answer["next"]["operationId"]);
     let end = daemon.until("compaction_end");
     assert_eq!(end["params"]["event"]["outcome"], "cancelled");
     daemon.until("settled");
-    assert_eq!(append(&mut daemon, &session, &[assistant("On.")])["next"], json!({"type": "none"}));
+    assert_eq!(daemon.append(&session, &[assistant("On.")])["next"], json!({"type": "none"}));
     assert!(why(&mut daemon, &session).contains("did not complete"));
-    let grown = append(&mut daemon, &session, &[assistant(&text_of(4_000, "more"))]);
+    let grown = daemon.append(&session, &[assistant(&text_of(4_000, "more"))]);
     assert_eq!(grown["next"]["reason"], "threshold");
     daemon.ok("session/cancel", json!({"sessionId": session}));
-    let asked = append(&mut daemon, &session, &[user("Go on.")]);
+    let asked = daemon.append(&session, &[user("Go on.")]);
     assert_eq!(asked["next"]["reason"], "threshold");
-    let done = daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+    let done = daemon.context(&session);
     assert!(done["usage"]["contextTokens"].as_u64() < Some(40_000), "{}", done["usage"]);
 }
 
@@ -175,10 +170,10 @@ fn a_cancelled_compaction_waits_for_the_user_or_for_growth() {
 fn an_append_during_a_compaction_names_it_and_follows_it() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 128_000, &json!({"thresholdTokens": 40_000}));
-    let first = append(&mut daemon, &session, &large());
-    let second = append(&mut daemon, &session, &[user("And on.")]);
+    let first = daemon.append(&session, &large());
+    let second = daemon.append(&session, &[user("And on.")]);
     assert_eq!(second["next"], first["next"]);
-    let context = daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+    let context = daemon.context(&session);
     assert!(!context["compactionEntryId"].is_null());
     assert!(context["messages"].to_string().contains("And on."));
 }
@@ -189,10 +184,9 @@ fn a_decision_waits_for_counts() {
     // 48,000 blanks are 12,000 tokens by their characters and a few by the tokenizer.
     let model = json!({"provider": "p", "id": "m", "contextWindow": 16_000});
     let settings = json!({"models": [model]});
-    let created = daemon.ok("session/new", json!({"cwd": "/project", "model": "p/m", "settings": settings}));
-    let session = created["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let session = daemon.new_session(json!({"cwd": "/project", "model": "p/m", "settings": settings}));
     let blanks = " ".repeat(48_000);
-    let answer = append(&mut daemon, &session, &[user(&format!("a{blanks}b")), assistant("Yes.")]);
+    let answer = daemon.append(&session, &[user(&format!("a{blanks}b")), assistant("Yes.")]);
     assert_eq!(answer["next"], json!({"type": "none"}), "{}", answer["usage"]);
     assert_eq!(answer["usage"]["estimator"], "o200k_base");
     assert!(answer["usage"]["contextTokens"].as_u64() < Some(2_000), "{}", answer["usage"]);
@@ -204,8 +198,7 @@ fn old_tool_results_are_cut_before_anything_is_summarized() {
     let model = json!({"provider": "p", "id": "m", "contextWindow": 200_000});
     let settings =
         json!({"tokens": {"estimator": "chars"}, "models": [model], "compaction": {"thresholdTokens": 90_000}});
-    let created = daemon.ok("session/new", json!({"cwd": "/project", "model": "p/m", "settings": settings}));
-    let session = created["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let session = daemon.new_session(json!({"cwd": "/project", "model": "p/m", "settings": settings}));
     let mut messages = vec![user("Read all.")];
     for at in 0..9 {
         let id = format!("c{at}");
@@ -213,7 +206,7 @@ fn old_tool_results_are_cut_before_anything_is_summarized() {
         shown["toolName"] = "bash".into();
         messages.extend([calls(&[&id]), shown]);
     }
-    let answer = append(&mut daemon, &session, &messages);
+    let answer = daemon.append(&session, &messages);
     assert_eq!(answer["next"], json!({"type": "none"}), "nobody has to wait");
     assert!(answer["usage"]["contextTokens"].as_u64() > Some(90_000));
     let context = daemon.ok("session/context", json!({"sessionId": session}));
@@ -221,7 +214,7 @@ fn old_tool_results_are_cut_before_anything_is_summarized() {
     assert!(context["compactionEntryId"].is_null());
     let text = context["messages"].to_string();
     assert!(text.contains("[Output truncated - "));
-    assert!(text.contains("c8") && !daemon.kinds().contains(&"compaction_start".to_owned()));
+    assert!(text.contains("c8") && daemon.count("compaction_start") == 0);
     let pruned = daemon.until("pruned")["params"]["event"].clone();
     assert_eq!(pruned["why"], "the context was over the threshold");
     assert!(pruned["tokensSaved"].as_u64() > Some(20_000));
@@ -231,8 +224,8 @@ fn old_tool_results_are_cut_before_anything_is_summarized() {
 fn a_request_over_the_window_waits_for_the_maintenance_that_is_due() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 16_000, &json!({"enabled": false}));
-    append(&mut daemon, &session, &over());
-    append(&mut daemon, &session, &[user(&text_of(9_000, "three")), assistant("Yes.")]);
+    daemon.append(&session, &over());
+    daemon.append(&session, &[user(&text_of(9_000, "three")), assistant("Yes.")]);
     for params in [json!({"wait": true}), json!({"format": "anthropic"})] {
         let mut params = params;
         params["sessionId"] = session.clone().into();
@@ -273,9 +266,9 @@ fn requests_over_the_window_that_come_during_a_compaction_wait_for_its_end() {
 fn a_context_of_another_leaf_over_its_window_is_refused() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 16_000, &json!({"enabled": false}));
-    let first = append(&mut daemon, &session, &[user("Begin.")])["leafEntryId"].clone();
-    let large = append(&mut daemon, &session, &[user(&text_of(20_000, "large"))])["leafEntryId"].clone();
-    let on = append(&mut daemon, &session, &[assistant("On the same path.")]);
+    let first = daemon.append(&session, &[user("Begin.")])["leafEntryId"].clone();
+    let large = daemon.append(&session, &[user(&text_of(20_000, "large"))])["leafEntryId"].clone();
+    let on = daemon.append(&session, &[assistant("On the same path.")]);
     assert!(!on["leafEntryId"].is_null());
     let params = json!({"sessionId": session, "messages": [user("Elsewhere.")], "parentEntryId": first});
     for _ in 0..2 {
@@ -292,7 +285,7 @@ fn a_context_of_another_leaf_over_its_window_is_refused() {
 fn one_turn_that_is_too_large_is_condensed_too() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 16_000, &json!({}));
-    let next = append(&mut daemon, &session, &[user(&text_of(60_000, "giant")), assistant("Read.")])["next"].clone();
+    let next = daemon.append(&session, &[user(&text_of(60_000, "giant")), assistant("Read.")])["next"].clone();
     assert_eq!(next["reason"], "threshold");
     let end = daemon.until("compaction_end")["params"]["event"].clone();
     assert_eq!(end["outcome"], "completed", "{end:#}");
@@ -306,17 +299,17 @@ fn a_threshold_that_cannot_be_met_starts_nothing_and_says_so() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 16_000, &json!({"thresholdTokens": 1}));
     for at in 0..4 {
-        let appended = append(&mut daemon, &session, &[user(&format!("Request {at}.")), assistant("Done.")]);
+        let appended = daemon.append(&session, &[user(&format!("Request {at}.")), assistant("Done.")]);
         assert_eq!(appended["next"]["type"], "none");
         assert_eq!(appended["usage"]["thresholdTokens"], 1);
     }
     let said = why(&mut daemon, &session);
     assert!(said.contains("over the threshold of 1, which no compaction can meet"), "{said}");
     assert!(said.contains("A compaction is due over 8000"), "{said}");
-    append(&mut daemon, &session, &over());
+    daemon.append(&session, &over());
     let end = daemon.until("compaction_end")["params"]["event"].clone();
     assert_eq!(end["outcome"], "completed", "{end:#}");
-    let starts = daemon.kinds().iter().filter(|kind| *kind == "compaction_start").count();
+    let starts = daemon.count("compaction_start");
     assert_eq!(starts, 1);
 }
 
@@ -325,10 +318,10 @@ fn a_request_over_the_threshold_with_nothing_before_it_starts_nothing_until_it_i
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 16_000, &json!({}));
     let request = user(&text_of(9_000, "large"));
-    assert_eq!(append(&mut daemon, &session, std::slice::from_ref(&request))["next"]["type"], "none");
+    assert_eq!(daemon.append(&session, std::slice::from_ref(&request))["next"]["type"], "none");
     let said = why(&mut daemon, &session);
     assert!(said.contains("nothing before the newest message can be summarized"), "{said}");
-    assert_eq!(append(&mut daemon, &session, &[assistant("Read.")])["next"]["reason"], "threshold");
+    assert_eq!(daemon.append(&session, &[assistant("Read.")])["next"]["reason"], "threshold");
     assert_eq!(daemon.until("compaction_end")["params"]["event"]["outcome"], "completed");
 }
 
@@ -336,11 +329,11 @@ fn a_request_over_the_threshold_with_nothing_before_it_starts_nothing_until_it_i
 fn a_request_over_the_window_is_clipped_and_never_summarized_by_the_maintenance_that_it_starts() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 16_000, &json!({}));
-    let appended = append(&mut daemon, &session, &[user(&text_of(60_000, "giant"))]);
+    let appended = daemon.append(&session, &[user(&text_of(60_000, "giant"))]);
     assert_eq!(appended["next"]["reason"], "threshold");
     let end = daemon.until("compaction_end")["params"]["event"].clone();
     assert_eq!(end["outcome"], "completed", "{end:#}");
-    let context = daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+    let context = daemon.context(&session);
     assert!(context["usage"]["contextTokens"].as_u64() <= Some(8_000), "{}", context["usage"]);
     assert_eq!(context["entryIds"].as_array().and_then(|ids| ids.last()), Some(&appended["entryIds"][0]));
     let text = context["messages"].as_array().and_then(|all| all.last()).expect("a message").to_string();
@@ -371,10 +364,10 @@ fn image_bytes(daemon: &mut Daemon, session: &str) -> Vec<usize> {
 fn images_over_their_bytes_leave_far_below_the_threshold() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 200_000, &json!({}));
-    append(&mut daemon, &session, &[shown(&[4_000_000, 3_000_000]), assistant("Seen.")]);
-    append(&mut daemon, &session, &[shown(&[8_000_000])]);
+    daemon.append(&session, &[shown(&[4_000_000, 3_000_000]), assistant("Seen.")]);
+    daemon.append(&session, &[shown(&[8_000_000])]);
     assert_eq!(image_bytes(&mut daemon, &session), [4_000_000, 3_000_000, 8_000_000]);
-    let appended = append(&mut daemon, &session, &[assistant("Seen."), shown(&[100])]);
+    let appended = daemon.append(&session, &[assistant("Seen."), shown(&[100])]);
     assert_eq!(appended["next"]["type"], "none");
     let pruned = daemon.until("pruned")["params"]["event"].clone();
     assert_eq!(pruned["why"], "the images had 15000100 bytes, over the budget of 15000000");
@@ -384,7 +377,7 @@ fn images_over_their_bytes_leave_far_below_the_threshold() {
     let context = daemon.ok("session/context", json!({"sessionId": session}));
     let notice = context["messages"][0]["content"][1]["text"].as_str().expect("a notice").to_owned();
     assert!(notice.contains("has it (session/entry of abridged returns it)"), "{notice}");
-    let starts = daemon.kinds().iter().filter(|kind| *kind == "compaction_start").count();
+    let starts = daemon.count("compaction_start");
     assert_eq!(starts, 0);
 }
 
@@ -392,7 +385,7 @@ fn images_over_their_bytes_leave_far_below_the_threshold() {
 fn images_over_their_bytes_stay_where_automatic_compaction_is_off() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 200_000, &json!({"enabled": false}));
-    append(&mut daemon, &session, &[shown(&[8_000_000]), assistant("Seen."), shown(&[8_000_000])]);
+    daemon.append(&session, &[shown(&[8_000_000]), assistant("Seen."), shown(&[8_000_000])]);
     assert_eq!(image_bytes(&mut daemon, &session), [8_000_000, 8_000_000]);
     let said = why(&mut daemon, &session);
     assert!(said.contains("images of the context have 16000000 bytes") && said.contains("is off"), "{said}");
@@ -406,8 +399,8 @@ fn usage_that_cannot_be_true_does_not_stop_a_session() {
         let mut lie = assistant("Yes.");
         lie["usage"] =
             json!({"input": reported, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": reported + 1});
-        append(&mut daemon, &session, &[user("Are you there?"), lie]);
-        append(&mut daemon, &session, &[user("And now?")]);
+        daemon.append(&session, &[user("Are you there?"), lie]);
+        daemon.append(&session, &[user("And now?")]);
         let context = daemon.ok("session/context", json!({"sessionId": session, "format": "anthropic", "wait": true}));
         assert!(context["usage"]["contextTokens"].as_u64() < Some(1_000), "{}", context["usage"]);
         assert!(context["body"].to_string().contains("And now?"));
@@ -418,7 +411,7 @@ fn usage_that_cannot_be_true_does_not_stop_a_session() {
 fn a_session_that_is_only_read_says_so() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 16_000, &json!({"enabled": false}));
-    append(&mut daemon, &session, &over());
+    daemon.append(&session, &over());
     daemon.ok("session/close", json!({"sessionId": session}));
     let model = json!({"provider": "p", "id": "m", "contextWindow": 16_000});
     let settings = json!({"tokens": {"estimator": "chars"}, "models": [model]});
@@ -446,11 +439,11 @@ fn the_smallest_windows_do_not_loop() {
     for window in [1, 10, 100] {
         let mut daemon = Daemon::start();
         let session = session(&mut daemon, window, &json!({}));
-        append(&mut daemon, &session, &[user(&text_of(200, "more than there is room for"))]);
+        daemon.append(&session, &[user(&text_of(200, "more than there is room for"))]);
         let error = daemon.err("session/context", json!({"sessionId": session, "wait": true}));
         assert_eq!(error["data"]["code"], "context_overflow", "{error:#}");
         assert!(error["message"].as_str().is_some_and(|it| it.contains("none can help")), "{error:#}");
-        let starts = daemon.kinds().iter().filter(|kind| *kind == "compaction_start").count();
+        let starts = daemon.count("compaction_start");
         assert_eq!(starts, 0);
     }
 }

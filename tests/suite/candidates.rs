@@ -1132,7 +1132,7 @@ fn no_more_summaries_are_made_at_once_than_allowed() {
     let mut ids = vec![scene.begin(&sessions[0])];
     provider.wait_for(1);
     ids.extend(sessions[1..].iter().map(|session| scene.begin(session)));
-    let starts = |scene: &Scene| scene.daemon.kinds().iter().filter(|kind| *kind == "compaction_start").count();
+    let starts = |scene: &Scene| scene.daemon.count("compaction_start");
     while starts(&scene) < 4 {
         let frame = scene.daemon.frame();
         scene.daemon.events.push(frame);

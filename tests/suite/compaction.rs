@@ -373,7 +373,7 @@ fn a_cancel_is_answered_while_it_runs_and_leads_to_its_end() {
     let answer = daemon.answer(waiting).expect("cancelled is an outcome and no error");
     assert_eq!(answer["outcome"], "cancelled");
     assert!(daemon.answer(held).is_ok());
-    let ends = daemon.kinds().iter().filter(|kind| *kind == "compaction_end").count();
+    let ends = daemon.count("compaction_end");
     assert_eq!(ends, 1);
     assert_eq!(daemon.until("settled")["params"]["event"]["aborted"], true);
     assert_eq!(fs::read(&path).expect("a file"), bytes, "nothing was written");

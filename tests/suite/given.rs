@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 fn session(daemon: &mut Daemon, format: Format) -> String {
     let model = json!({"provider": "maker", "id": "m", "api": format.api(), "contextWindow": 32_000});
     let new = json!({"cwd": "/project", "model": "maker/m", "settings": {"models": [model]}});
-    daemon.ok("session/new", new)["session"]["sessionId"].as_str().expect("an id").to_owned()
+    daemon.new_session(new)
 }
 
 fn appended(daemon: &mut Daemon, session: &str, format: Format, messages: Value, beside: Value) -> Value {

@@ -9,7 +9,7 @@ fn session(daemon: &mut Daemon) -> String {
     let model = json!({"provider": "maker", "id": "m", "contextWindow": WINDOW});
     let settings = json!({"models": [model], "tokens": {"estimator": "chars"}});
     let new = json!({"cwd": "/project", "model": "maker/m", "settings": settings});
-    daemon.ok("session/new", new)["session"]["sessionId"].as_str().expect("an id").to_owned()
+    daemon.new_session(new)
 }
 
 /// Usage of an answer to a request of this many tokens, in the turn of this number.
@@ -37,9 +37,8 @@ fn run(name: &str, report: Report) {
         params["usage"] = report(turn, size);
         daemon.ok("session/append", params);
     }
-    daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
-    let of = |kind: &str| daemon.kinds().iter().filter(|known| *known == kind).count();
-    let (starts, ends) = (of("compaction_start"), of("compaction_end"));
+    daemon.context(&session);
+    let (starts, ends) = (daemon.count("compaction_start"), daemon.count("compaction_end"));
     assert_eq!(starts, ends, "{name}");
     // About one in five turns. A report over the window counts as an overflow, which costs a compaction.
     assert!((2..=20).contains(&starts), "{name}: {starts} compactions");
@@ -76,8 +75,8 @@ fn a_report_of_another_model_does_not_stop_the_threshold() {
         let session = session(&mut daemon);
         for turn in 0..40 {
             let request = json!({"role": "user", "content": format!("Turn {turn}: {}", text_of(500, "ask"))});
-            daemon.ok("session/append", json!({"sessionId": session, "messages": [request]}));
-            let context = daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+            daemon.append(&session, &[request]);
+            let context = daemon.context(&session);
             let size = context["messages"].to_string().len() as u64 / 4;
             assert!(size <= WINDOW, "turn {turn}: {size}");
             let other = turn % 3 == 0;
@@ -85,7 +84,7 @@ fn a_report_of_another_model_does_not_stop_the_threshold() {
                 "cacheWrite": 0, "totalTokens": 0});
             let answer = json!({"role": "assistant", "content": text_of(300, "answer"), "usage": usage, "stopReason": "stop",
                 "provider": "maker", "model": if other { "other" } else { "m" }});
-            daemon.ok("session/append", json!({"sessionId": session, "messages": [answer]}));
+            daemon.append(&session, &[answer]);
         }
     }
 }

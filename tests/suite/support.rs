@@ -254,6 +254,35 @@ impl Daemon {
         self.events.iter().filter_map(kind).collect()
     }
 
+    /// Number of the events of this type so far.
+    pub fn count(&self, kind: &str) -> usize {
+        self.kinds().iter().filter(|known| *known == kind).count()
+    }
+
+    /// The events since `from` in their order: types and params. Those that a daemon may leave out are skipped.
+    pub fn events_since(&self, from: usize) -> Vec<(String, Value)> {
+        const OPTIONAL: [&str; 3] = ["compaction_progress", "summary_chunk", "usage_updated"];
+        let sent = self.events[from..].iter().map(|frame| &frame["params"]);
+        sent.map(|params| (params["event"]["type"].as_str().expect("a type").to_owned(), params.clone()))
+            .filter(|(kind, _)| !OPTIONAL.contains(&kind.as_str()))
+            .collect()
+    }
+
+    /// Makes a session; its id.
+    pub fn new_session(&mut self, params: Value) -> String {
+        let answer = self.ok("session/new", params);
+        answer["session"]["sessionId"].as_str().expect("an id").to_owned()
+    }
+
+    pub fn append(&mut self, session: &str, messages: &[Value]) -> Value {
+        self.ok("session/append", json!({"sessionId": session, "messages": messages}))
+    }
+
+    /// The context behind the maintenance that is due.
+    pub fn context(&mut self, session: &str) -> Value {
+        self.ok("session/context", json!({"sessionId": session, "wait": true}))
+    }
+
     pub fn load(&mut self, path: &Path) -> String {
         let answer = self.ok("session/load", json!({"path": path}));
         answer["session"]["sessionId"].as_str().expect("an id").to_owned()
@@ -288,6 +317,12 @@ impl Daemon {
         self.child.wait().expect("a child can be waited for");
     }
 
+    /// Kills the process, and starts another one on its files.
+    pub fn restarted(mut self) -> Self {
+        self.kill();
+        Self::at(std::mem::replace(&mut self.home, Home::new()))
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -298,6 +333,19 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The types of events. Equal neighbours are one: several entries are announced one after the other.
+pub fn names(events: &[(String, Value)]) -> Vec<&str> {
+    let mut names: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
+    names.dedup();
+    names
+}
+
+/// The first event of this type.
+pub fn event<'a>(events: &'a [(String, Value)], kind: &str) -> &'a Value {
+    let found = events.iter().find(|(it, _)| it == kind);
+    &found.unwrap_or_else(|| panic!("no {kind} in {:?}", names(events))).1["event"]
 }
 
 /// Runs a test for each of these at the same time, so that their waits overlap.
@@ -355,6 +403,11 @@ pub fn assistant(text: &str) -> Value {
     json!({"role": "assistant", "content": [{"type": "text", "text": text}], "stopReason": "stop", "timestamp": 1})
 }
 
+/// An answer that failed with this error.
+pub fn failed(error: &str) -> Value {
+    json!({"role": "assistant", "content": [], "stopReason": "error", "errorMessage": error, "timestamp": 1})
+}
+
 pub fn calls(ids: &[&str]) -> Value {
     let call = |id: &&str| json!({"type": "toolCall", "id": id, "name": "read", "arguments": {"path": format!("src/{id}.rs")}});
     json!({"role": "assistant", "content": ids.iter().map(call).collect::<Vec<_>>(), "stopReason": "toolUse", "timestamp": 1})
@@ -362,6 +415,11 @@ pub fn calls(ids: &[&str]) -> Value {
 
 pub fn result(id: &str, text: &str) -> Value {
     json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "content": [{"type": "text", "text": text}], "isError": false, "timestamp": 1})
+}
+
+/// A model of settings with this window.
+pub fn model(id: &str, window: u64) -> Value {
+    json!({"provider": "p", "id": id, "contextWindow": window})
 }
 
 /// A conversation of so many turns, each of a request, a call, its result and an answer of about 300 tokens in all.

@@ -1,11 +1,7 @@
 //! Changes of the model and of its limits by `session/configure`, for a host that asks for contexts to send.
 
-use crate::support::{Daemon, Home, assistant, calls, result, text_of, user};
+use crate::support::{Daemon, assistant, calls, event, model, names, result, text_of, user};
 use serde_json::{Value, json};
-
-fn model(id: &str, window: u64) -> Value {
-    json!({"provider": "p", "id": id, "contextWindow": window})
-}
 
 /// A session with the models `p/large` and `p/small` and a history of 20,000 tokens by characters.
 fn session(daemon: &mut Daemon, compaction: &Value) -> String {
@@ -14,16 +10,11 @@ fn session(daemon: &mut Daemon, compaction: &Value) -> String {
         "models": [model("large", 100_000), model("small", 16_000)],
         "compaction": compaction,
     });
-    let created = daemon.ok("session/new", json!({"cwd": "/project", "model": "p/large", "settings": settings}));
-    let session = created["session"]["sessionId"].as_str().expect("an id").to_owned();
+    let session = daemon.new_session(json!({"cwd": "/project", "model": "p/large", "settings": settings}));
     let history =
         [user(&text_of(10_000, "one")), assistant("Read."), user(&text_of(10_000, "two")), assistant("Read, too.")];
-    assert_eq!(append(daemon, &session, &history)["next"]["type"], "none");
+    assert_eq!(daemon.append(&session, &history)["next"]["type"], "none");
     session
-}
-
-fn append(daemon: &mut Daemon, session: &str, messages: &[Value]) -> Value {
-    daemon.ok("session/append", json!({"sessionId": session, "messages": messages}))
 }
 
 fn configure(daemon: &mut Daemon, session: &str, mut params: Value) -> Value {
@@ -33,28 +24,6 @@ fn configure(daemon: &mut Daemon, session: &str, mut params: Value) -> Value {
 
 fn context(session: &str) -> Value {
     json!({"sessionId": session, "wait": true})
-}
-
-/// The events since `from` in their order, without those that may be left out.
-fn events(daemon: &Daemon, from: usize) -> Vec<(String, Value)> {
-    let sent = daemon.events[from..].iter().map(|frame| {
-        let kind = frame["params"]["event"]["type"].as_str().expect("a type").to_owned();
-        (kind, frame["params"].clone())
-    });
-    sent.filter(|(kind, _)| !["compaction_progress", "summary_chunk", "usage_updated"].contains(&kind.as_str()))
-        .collect()
-}
-
-fn names(events: &[(String, Value)]) -> Vec<&str> {
-    let mut names: Vec<&str> = events.iter().map(|(kind, _)| kind.as_str()).collect();
-    // Several entries are announced one after the other.
-    names.dedup();
-    names
-}
-
-fn event<'a>(events: &'a [(String, Value)], kind: &str) -> &'a Value {
-    let found = events.iter().find(|(it, _)| it == kind);
-    &found.unwrap_or_else(|| panic!("no {kind} in {:?}", names(events))).1["event"]
 }
 
 #[test]
@@ -69,8 +38,8 @@ fn a_smaller_model_is_given_a_conversation_that_it_holds() {
     let next = json!({"type": "maintenance", "operationId": id, "reason": "model_switch", "willRetry": false,
         "willContinue": false});
     assert_eq!(configured["next"], next);
-    let held = daemon.ok("session/context", context(&session));
-    let events = events(&daemon, from);
+    let held = daemon.context(&session);
+    let events = daemon.events_since(from);
     assert_eq!(
         names(&events),
         [
@@ -107,10 +76,10 @@ fn every_switch_turns_the_compaction_behind_a_change_of_the_model_off() {
         let refused = daemon.err("session/context", context(&session));
         assert_eq!(refused["data"]["code"], "context_overflow");
         assert!(refused["message"].as_str().expect("a text").contains("automatic compaction is off"), "{refused:#}");
-        assert!(!daemon.kinds().contains(&"compaction_start".to_owned()));
+        assert!(daemon.count("compaction_start") == 0);
         // The larger model takes it as it is.
         configure(&mut daemon, &session, json!({"model": "p/large"}));
-        daemon.ok("session/context", context(&session));
+        daemon.context(&session);
     }
 }
 
@@ -118,14 +87,14 @@ fn every_switch_turns_the_compaction_behind_a_change_of_the_model_off() {
 fn a_change_in_the_middle_of_a_batch_is_followed_by_a_compaction_behind_it() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, &json!({}));
-    append(&mut daemon, &session, &[user("Read it."), calls(&["a"])]);
+    daemon.append(&session, &[user("Read it."), calls(&["a"])]);
     let configured = configure(&mut daemon, &session, json!({"model": "p/small"}));
     assert_eq!(configured["next"]["type"], "none");
     let refused = daemon.err("session/context", context(&session));
     assert_eq!(refused["data"]["code"], "context_overflow");
     assert!(refused["message"].as_str().expect("a text").contains("tool calls have no result yet"), "{refused:#}");
-    assert_eq!(append(&mut daemon, &session, &[result("a", "short")])["next"]["reason"], "threshold");
-    let context = daemon.ok("session/context", context(&session));
+    assert_eq!(daemon.append(&session, &[result("a", "short")])["next"]["reason"], "threshold");
+    let context = daemon.context(&session);
     assert!(context["messages"].to_string().contains("short"), "the batch is kept whole");
 }
 
@@ -134,11 +103,10 @@ fn a_restart_behind_a_change_of_the_model_goes_on_with_it() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, &json!({}));
     configure(&mut daemon, &session, json!({"model": "p/small"}));
-    daemon.kill();
-    let mut daemon = Daemon::at(std::mem::replace(&mut daemon.home, Home::new()));
+    let mut daemon = daemon.restarted();
     let loaded = daemon.ok("session/load", json!({"sessionId": session}));
     assert_eq!(loaded["session"]["model"]["id"], "small");
-    let context = daemon.ok("session/context", context(&session));
+    let context = daemon.context(&session);
     let usage = &context["usage"];
     assert!(usage["contextTokens"].as_u64() <= usage["contextWindow"].as_u64(), "{usage:#}");
 }
@@ -151,8 +119,8 @@ fn a_client_states_the_limits_of_its_model() {
     let session = created["session"]["sessionId"].as_str().expect("an id").to_owned();
     let usage = &created["session"]["usage"];
     assert_eq!((&usage["contextWindow"], &usage["windowSource"]), (&json!(9_000), &json!("setting")));
-    append(&mut daemon, &session, &[user("Go on.")]);
-    let output = |daemon: &mut Daemon| daemon.ok("session/context", context(&session))["maxOutputTokens"].clone();
+    daemon.append(&session, &[user("Go on.")]);
+    let output = |daemon: &mut Daemon| daemon.context(&session)["maxOutputTokens"].clone();
     assert_eq!(output(&mut daemon), 700);
     let listed = daemon.ok("models/list", json!({"sessionId": session}));
     assert_eq!(listed["models"][0]["contextWindow"], json!({"value": 9_000, "source": "session"}), "{listed:#}");
@@ -163,8 +131,7 @@ fn a_client_states_the_limits_of_its_model() {
     assert_eq!(window(&configure(&mut daemon, &session, json!({"contextWindow": 8_000}))), 8_000);
     assert_eq!(output(&mut daemon), 700, "the other limit stays");
     // They are stored with the session.
-    daemon.kill();
-    let mut daemon = Daemon::at(std::mem::replace(&mut daemon.home, Home::new()));
+    let mut daemon = daemon.restarted();
     assert_eq!(window(&daemon.ok("session/load", json!({"sessionId": session}))), 8_000);
     assert_eq!(output(&mut daemon), 700);
     let given = daemon.ok("session/load", json!({"sessionId": session, "contextWindow": 7_000}));
@@ -194,10 +161,10 @@ fn a_smaller_window_is_a_change_of_the_model() {
     let from = daemon.events.len();
     let configured = configure(&mut daemon, &session, json!({"contextWindow": 16_000}));
     assert_eq!(configured["next"]["reason"], "model_switch");
-    let held = daemon.ok("session/context", context(&session));
+    let held = daemon.context(&session);
     assert!(held["usage"]["contextTokens"].as_u64() <= Some(13_600), "{held:#}");
     assert_eq!(held["usage"]["contextWindow"], 16_000);
-    let events = events(&daemon, from);
+    let events = daemon.events_since(from);
     assert!(!names(&events).contains(&"model_changed"), "the model is the same");
     assert_eq!(event(&events, "compaction_end")["outcome"], "completed");
 }
@@ -227,23 +194,23 @@ fn limits_that_are_none_are_refused() {
 /// The new events of the session that a compaction sends, up to `settled`.
 fn settled(daemon: &mut Daemon, from: usize) -> Vec<(String, Value)> {
     daemon.until("settled");
-    events(daemon, from)
+    daemon.events_since(from)
 }
 
 #[test]
 fn a_compaction_after_the_turn_waits_for_an_answer_without_calls() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, &json!({"keepRecentTokens": 1_000}));
-    append(&mut daemon, &session, &[user("Read it."), calls(&["a"])]);
+    daemon.append(&session, &[user("Read it."), calls(&["a"])]);
     let params = json!({"sessionId": session, "when": "after_turn"});
     let id = daemon.ok("session/compact", params.clone())["operationId"].clone();
     assert_eq!(daemon.err("session/compact", params.clone())["data"]["operationId"], id, "there is one at a time");
     let mut dry = params.clone();
     dry["dryRun"] = true.into();
     assert!(daemon.ok("session/compact", dry)["preparation"].is_object());
-    assert_eq!(append(&mut daemon, &session, &[result("a", "short")])["next"]["type"], "none");
+    assert_eq!(daemon.append(&session, &[result("a", "short")])["next"]["type"], "none");
     let from = daemon.events.len();
-    let next = append(&mut daemon, &session, &[assistant("It is read.")])["next"].clone();
+    let next = daemon.append(&session, &[assistant("It is read.")])["next"].clone();
     assert_eq!((&next["operationId"], &next["reason"]), (&id, &json!("manual")));
     let events = settled(&mut daemon, from);
     assert_eq!(
@@ -268,7 +235,7 @@ fn a_compaction_after_the_turn_waits_for_an_answer_without_calls() {
 fn a_compaction_after_the_turn_ends_with_a_cancel_and_with_the_session() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, &json!({}));
-    append(&mut daemon, &session, &[user("Go on.")]);
+    daemon.append(&session, &[user("Go on.")]);
     let params = json!({"sessionId": session, "when": "after_turn", "wait": true});
     let waiting = daemon.begin("session/compact", params.clone());
     let status = daemon.ok("session/status", json!({"sessionId": session}));
@@ -281,7 +248,7 @@ fn a_compaction_after_the_turn_ends_with_a_cancel_and_with_the_session() {
     let waiting = daemon.begin("session/compact", params);
     daemon.ok("session/close", json!({"sessionId": session}));
     assert_eq!(daemon.answer(waiting).expect("an end")["outcome"], "cancelled");
-    let events = events(&daemon, from);
+    let events = daemon.events_since(from);
     assert_eq!(event(&events, "compaction_end")["outcome"], "cancelled");
 }
 
@@ -289,7 +256,7 @@ fn a_compaction_after_the_turn_ends_with_a_cancel_and_with_the_session() {
 fn an_agent_is_refused_below_half_of_the_threshold_after_the_turn_too() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, &json!({}));
-    append(&mut daemon, &session, &[user("Go on.")]);
+    daemon.append(&session, &[user("Go on.")]);
     for when in ["now", "after_turn"] {
         let params = json!({"sessionId": session, "when": when, "initiator": "agent"});
         let refused = daemon.err("session/compact", params);
@@ -306,10 +273,10 @@ fn the_strategy_handoff_summarizes_in_place_and_says_so_once() {
     assert_eq!(configured["next"]["reason"], "model_switch");
     settled(&mut daemon, from);
     let more = [user(&text_of(15_000, "three")), assistant("Read.")];
-    assert_eq!(append(&mut daemon, &session, &more)["next"]["reason"], "threshold");
-    daemon.ok("session/context", context(&session));
+    assert_eq!(daemon.append(&session, &more)["next"]["reason"], "threshold");
+    daemon.context(&session);
     daemon.ok("session/status", json!({"sessionId": session}));
-    let events = events(&daemon, from);
+    let events = daemon.events_since(from);
     let starts = events.iter().filter(|(kind, _)| kind == "compaction_start");
     assert!(starts.clone().all(|(_, params)| params["event"]["strategy"] == "context_full"));
     assert_eq!(starts.count(), 2);
