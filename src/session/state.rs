@@ -22,7 +22,7 @@ use crate::{
     prompts::Prompts,
     protocol::{
         errors::Failure,
-        types::{self, SessionInfo, Status, Usage},
+        types::{self, SessionInfo, Status, Usage, UsageSource},
     },
     settings::{
         Flaw, Layers, Limits, Problem, Settings, Sourced,
@@ -583,12 +583,17 @@ impl View {
 
     /// The largest answer to a context of this size, in tokens: the limit of the model, and no more than the window leaves.
     /// Providers that add the limit to the request refuse a sum over the window, and the size of the request is partly
-    /// estimated. So a hundredth of the window stays free, but at most half of the room.
+    /// estimated. So a hundredth of the window stays free, and a twentieth of a size without any report. Both leave half of
+    /// the room at least.
     #[must_use]
     pub fn max_output(&self, usage: &Usage, model: Option<&ModelRef>) -> Option<u64> {
         let room = usage.context_window.map(|window| {
             let room = window.saturating_sub(usage.context_tokens);
-            (room - (window / 100).min(room / 2)).max(1)
+            let estimated = match usage.source {
+                UsageSource::Provider => 0,
+                UsageSource::Estimate => usage.context_tokens / 20,
+            };
+            (room - (window / 100).max(estimated).min(room / 2)).max(1)
         });
         let limit = models::output_limit(self.settings(), model).map(|limit| limit.tokens.max(1));
         match (limit, room) {

@@ -489,9 +489,11 @@ fn an_answer_is_asked_for_that_fits() {
             let session = daemon.ok("session/load", params)["session"]["sessionId"].as_str().expect("an id").to_owned();
             daemon.ok("session/configure", json!({"sessionId": session, "thinkingLevel": level}));
             let answer = daemon.ok("session/context", json!({"sessionId": session, "format": format.api()}));
-            let left = window - answer["usage"]["contextTokens"].as_u64().expect("a number").min(window);
-            // A hundredth of the window stays free, but at most half of the room.
-            let room = (left - (window / 100).min(left / 2)).max(1);
+            let tokens = answer["usage"]["contextTokens"].as_u64().expect("a number");
+            let left = window - tokens.min(window);
+            // A hundredth of the window and a twentieth of the estimate stay free, but at most half of the room.
+            assert_eq!(answer["usage"]["source"], "estimate");
+            let room = (left - (window / 100).max(tokens / 20).min(left / 2)).max(1);
             let provider = provider(format);
             provider.output_limit(most.unwrap_or(room).min(room).max(16));
             let model = format!("own/{id}");

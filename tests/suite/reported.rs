@@ -1,6 +1,6 @@
 //! Usage that a host appends and that cannot be true: the session goes on, and compacts in time.
 
-use crate::support::{Daemon, text_of};
+use crate::support::{Daemon, assistant, text_of, user};
 use serde_json::{Value, json};
 
 const WINDOW: u64 = 16_000;
@@ -87,4 +87,24 @@ fn a_report_of_another_model_does_not_stop_the_threshold() {
             daemon.append(&session, &[answer]);
         }
     }
+}
+
+/// Some providers add the limit of the answer to the request, and refuse a sum over the window.
+#[test]
+fn a_size_that_nobody_reported_leaves_a_twentieth_of_it_free() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon);
+    daemon.append(&session, &[user(&text_of(6_000, "ask"))]);
+    let free = |context: &Value| {
+        let number = |value: &Value| value.as_u64().expect("a number");
+        let tokens = number(&context["usage"]["contextTokens"]);
+        (tokens, WINDOW - tokens - number(&context["maxOutputTokens"]))
+    };
+    let (tokens, left) = free(&daemon.context(&session));
+    assert_eq!(left, tokens / 20);
+    let mut answer = assistant("Read.");
+    answer["usage"] =
+        json!({"input": tokens, "output": 20, "cacheRead": 0, "cacheWrite": 0, "totalTokens": tokens + 20});
+    daemon.append(&session, &[answer, user("On.")]);
+    assert_eq!(free(&daemon.context(&session)).1, WINDOW / 100);
 }
