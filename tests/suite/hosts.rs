@@ -2,7 +2,7 @@
 //! by a count of its own.
 
 mod host;
-mod wire;
+pub mod wire;
 
 use crate::{
     provider::{Format, Refusal},
@@ -39,23 +39,28 @@ fn each_is_answered(told: &[(Run, Told)]) {
 
 #[test]
 fn a_host_that_states_the_window_of_its_provider_is_answered() {
-    let told = all(Format::ALL.map(|format| Run { turns: 200, ..Run::of(format, 1) }));
+    let told = all(Format::ALL.map(|format| Run { turns: 80, ..Run::of(format, 1) }));
     each_is_answered(&told);
     for (run, facts) in &told {
-        assert!(facts.compactions >= 10 && facts.recoveries == 0, "{run:#?}\n{facts:#?}");
+        assert!(facts.compactions >= 4 && facts.recoveries == 0, "{run:#?}\n{facts:#?}");
     }
 }
 
 #[test]
 fn a_provider_that_counts_more_than_the_estimate_is_not_overfilled() {
-    let told = all(Format::ALL.map(|format| Run { turns: 100, chars_per_token: 3.2, ..Run::of(format, 2) }));
+    let told = all(Format::ALL.map(|format| Run { turns: 60, chars_per_token: 3.2, ..Run::of(format, 2) }));
     each_is_answered(&told);
 }
 
 #[test]
 fn the_model_of_the_host_writes_the_summaries() {
-    let runs =
-        Format::ALL.map(|format| Run { summarizer: true, window: 32_000, largest_result: 6_000, ..Run::of(format, 3) });
+    let runs = Format::ALL.map(|format| Run {
+        turns: 60,
+        summarizer: true,
+        window: 32_000,
+        largest_result: 6_000,
+        ..Run::of(format, 3)
+    });
     each_is_answered(&all(runs));
 }
 
@@ -70,7 +75,7 @@ fn an_overflow_with_numbers_teaches_the_window() {
 #[test]
 fn an_overflow_without_numbers_bounds_a_window_that_nobody_stated() {
     let runs = Format::ALL.map(|format| Run {
-        turns: 100,
+        turns: 60,
         stated: Stated::No,
         refusal: Refusal::Words,
         chars_per_token: 3.2,
@@ -92,36 +97,44 @@ fn an_overflow_that_states_another_window_is_recovered_from() {
 #[test]
 fn an_answer_that_is_cut_off_is_asked_for_again() {
     let faults = vec![Fault::LengthText(3), Fault::LengthCall(5), Fault::LengthNothing(5)];
-    let told = all(Format::ALL.map(|format| Run { faults: faults.clone(), ..Run::of(format, 8) }));
+    let told = all(Format::ALL.map(|format| Run { turns: 60, faults: faults.clone(), ..Run::of(format, 8) }));
     for (run, facts) in &told {
         let ended: usize = [TurnEnd::Answered, TurnEnd::Cut].iter().filter_map(|end| facts.ends.get(end)).sum();
         assert!(ended == run.turns && facts.recoveries > 0, "{run:#?}\n{facts:#?}");
     }
 }
 
+/// The provider serves less in the second third of the turns, which nobody tells the host.
 #[test]
-fn all_faults_at_once_leave_no_turn_open() {
+fn three_hundred_turns_with_all_faults_end_inside_the_window() {
     let faults = vec![
-        Fault::TokensPerMinute(3),
-        Fault::Broken(3),
-        Fault::LengthText(3),
-        Fault::LengthCall(3),
-        Fault::LengthNothing(3),
+        Fault::TokensPerMinute(2),
+        Fault::Broken(2),
+        Fault::LengthText(2),
+        Fault::LengthCall(2),
+        Fault::LengthNothing(2),
+        Fault::Overflow(2),
+        Fault::CutOff(2),
     ];
     let runs = Format::ALL.map(|format| {
         let run = Run { faults: faults.clone(), summarizer: true, stated: Stated::No, ..Run::of(format, 9) };
-        Run { window: 32_000, largest_result: 8_000, ..run }
+        Run { turns: 300, window: 14_000, meanwhile: Some(10_000), largest_result: 1_500, ..run }
     });
     for (run, facts) in &all(runs) {
-        let ended: usize = [TurnEnd::Answered, TurnEnd::Cut].iter().filter_map(|end| facts.ends.get(end)).sum();
-        assert_eq!(ended, run.turns, "{run:#?}\n{facts:#?}");
+        let of = |end| facts.ends.get(&end).copied().unwrap_or_default();
+        let answered = of(TurnEnd::Answered);
+        assert!(answered * 100 >= run.turns * 85, "{run:#?}\n{facts:#?}");
+        assert_eq!(answered + of(TurnEnd::Cut), run.turns, "{run:#?}\n{facts:#?}");
+        assert!(facts.faults.iter().all(|met| *met >= 3), "{run:#?}\n{facts:#?}");
+        assert!(!facts.refused.is_empty() && facts.recoveries >= 10, "{run:#?}\n{facts:#?}");
+        assert!(facts.compactions >= 20, "{run:#?}\n{facts:#?}");
     }
 }
 
 #[test]
 fn a_fault_that_needs_no_recovery_changes_nothing() {
     let faults = vec![Fault::TokensPerMinute(5), Fault::Broken(5), Fault::LengthText(3)];
-    let told = all(Format::ALL.map(|format| Run { faults: faults.clone(), ..Run::of(format, 4) }));
+    let told = all(Format::ALL.map(|format| Run { turns: 60, faults: faults.clone(), ..Run::of(format, 4) }));
     for (run, facts) in &told {
         assert!(facts.recoveries == 0 && facts.refused.is_empty(), "{run:#?}\n{facts:#?}");
     }

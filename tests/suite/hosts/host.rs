@@ -7,7 +7,10 @@ use crate::{
     support::{Daemon, Home, text_of},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, sync::Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 /// A seeded sequence of numbers.
 #[derive(Debug, Clone)]
@@ -49,6 +52,10 @@ pub enum Fault {
     LengthCall(u64),
     /// A stop at the limit of the output with nothing before it.
     LengthNothing(u64),
+    /// A refusal as too long, in the words of the format, of a request that fits.
+    Overflow(u64),
+    /// The connection ends in the middle of the answer.
+    CutOff(u64),
 }
 
 /// The window that the host states.
@@ -69,6 +76,8 @@ pub struct Run {
     pub seed: u64,
     pub turns: usize,
     pub window: u64,
+    /// The window in the second third of the turns, if it is another one.
+    pub meanwhile: Option<u64>,
     pub stated: Stated,
     /// Characters of the JSON for a token of the provider.
     pub chars_per_token: f64,
@@ -87,6 +96,7 @@ impl Run {
             seed,
             turns: 100,
             window: 16_000,
+            meanwhile: None,
             stated: Stated::Right,
             chars_per_token: 4.6,
             refusal: Refusal::Numbers,
@@ -122,6 +132,8 @@ pub struct Told {
     pub refused: Vec<String>,
     /// Requests right behind a recovery that the provider refused as too long.
     pub refused_again: Vec<String>,
+    /// How often each fault of the run was met.
+    pub faults: Vec<usize>,
     /// Requests that lack something that each has to have.
     pub lacking: Vec<String>,
     /// Requests that the provider refused as invalid.
@@ -149,10 +161,15 @@ struct Host {
 /// Runs a host to its end.
 pub fn run(run: Run) -> Told {
     let provider = Provider::start(run.format);
-    provider.window(run.window).counts_json(run.chars_per_token).refuses_with(run.refusal);
+    provider.counts_json(run.chars_per_token).refuses_with(run.refusal);
     let random = Mutex::new(Random::new(run.seed + 1_000));
     let faults = run.faults.clone();
-    provider.otherwise(move |asked: &Asked| answer(asked, &faults, &mut random.lock().expect("a lock")));
+    let met = Arc::new(Mutex::new(vec![0; faults.len()]));
+    let meets = met.clone();
+    provider.otherwise(move |asked: &Asked| {
+        let mut random = random.lock().expect("a lock");
+        answer(asked, &faults, &mut meets.lock().expect("a lock"), &mut random)
+    });
     let home = Home::new();
     home.settings(&settings(&run, &provider));
     let mut daemon = Daemon::at(home);
@@ -165,7 +182,10 @@ pub fn run(run: Run) -> Told {
     let connection = Connection::to(&provider, run.format);
     let random = Random::new(run.seed);
     let mut host = Host { run, random, daemon, session, connection, told: Told::default() };
-    for turn in 0..host.run.turns {
+    let turns = host.run.turns;
+    for turn in 0..turns {
+        let meanwhile = host.run.meanwhile.filter(|_| turn * 3 / turns == 1);
+        provider.window(meanwhile.unwrap_or(host.run.window));
         let end = host.turn(turn);
         *host.told.ends.entry(end).or_default() += 1;
     }
@@ -175,6 +195,7 @@ pub fn run(run: Run) -> Told {
     let invalid =
         asked.iter().filter_map(|asked| asked.refused.clone().filter(|refused| *refused != Trouble::Overflow));
     host.told.invalid = invalid.map(|trouble| format!("{trouble:?}")).collect();
+    host.told.faults = met.lock().expect("a lock").clone();
     host.told
 }
 
@@ -193,20 +214,23 @@ fn settings(run: &Run, provider: &Provider) -> String {
 }
 
 /// The answer of the model: a fault, a call, a text, or a summary where one is asked for.
-fn answer(asked: &Asked, faults: &[Fault], random: &mut Random) -> Step {
+fn answer(asked: &Asked, faults: &[Fault], met: &mut [usize], random: &mut Random) -> Step {
     if asked.body["tools"].is_null() {
         return good_model(asked);
     }
     let text = |random: &mut Random| format!("Answer. {}", text_of(random.within(20..400) as usize, "answer"));
-    for fault in faults {
+    for (fault, met) in faults.iter().zip(met) {
         let (percent, step): (u64, fn(String) -> Step) = match *fault {
             Fault::TokensPerMinute(percent) => (percent, |_| Step::rate_limited(1)),
             Fault::Broken(percent) => (percent, |_| Step::server_error()),
             Fault::LengthText(percent) => (percent, |text| Step::answer(&text).stop(Stop::Length)),
             Fault::LengthCall(percent) => (percent, |_| Step::call("read", json!({"path": "src/"})).stop(Stop::Length)),
             Fault::LengthNothing(percent) => (percent, |_| Step::empty().stop(Stop::Length)),
+            Fault::Overflow(percent) => (percent, |_| Step::overflow().header(wire::FAULT, "overflow")),
+            Fault::CutOff(percent) => (percent, |text| Step::answer(&text).cut_after(0)),
         };
         if random.percent(percent) {
+            *met += 1;
             return step(text(random));
         }
     }
@@ -250,15 +274,26 @@ impl Host {
                 }
             }
             self.told.requests += 1;
-            let response = self.connection.post("model", body);
+            let Some(response) = self.connection.post("model", body) else {
+                // A host may report it, or only ask again.
+                if self.random.percent(50) {
+                    let lost = json!({"stopReason": "error", "errorMessage": "the connection was closed"});
+                    assert_eq!(self.append(&[], lost)["next"], json!({"type": "none"}));
+                }
+                failures += 1;
+                if failures == 4 {
+                    return TurnEnd::Failed;
+                }
+                continue;
+            };
             if response.status != 200 {
                 let overflow = response.status == 400;
-                if overflow {
+                if overflow && !response.fault {
                     self.told
                         .refused
                         .push(format!("turn {turn}, {}: {}", context["usage"]["contextTokens"], response.text));
                 }
-                if overflow && recovers {
+                if overflow && !response.fault && recovers {
                     self.told.refused_again.push(format!("turn {turn}: {}", response.text));
                 }
                 let failed = self.append(&[], json!({"stopReason": "error", "errorMessage": response.text}));

@@ -4,11 +4,15 @@ use crate::provider::{Format, Provider};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
+    net::{SocketAddr, TcpStream},
 };
+
+/// Header of a refusal that the provider's window does not explain.
+pub const FAULT: &str = "x-fault";
 
 /// A kept connection to a provider.
 pub struct Connection {
+    address: SocketAddr,
     socket: BufReader<TcpStream>,
     format: Format,
 }
@@ -18,16 +22,18 @@ pub struct Connection {
 pub struct Response {
     pub status: u16,
     pub text: String,
+    /// Whether the response has the header [`FAULT`].
+    pub fault: bool,
 }
 
 impl Connection {
     pub fn to(provider: &Provider, format: Format) -> Self {
-        let socket = TcpStream::connect(provider.address()).expect("a connection");
-        socket.set_nodelay(true).expect("a socket");
-        Self { socket: BufReader::new(socket), format }
+        let address = provider.address();
+        Self { address, socket: connected(address), format }
     }
 
-    pub fn post(&mut self, model: &str, body: &Value) -> Response {
+    /// Sends a request. The answer is none if the connection ends in the middle of it; the next request has a new one.
+    pub fn post(&mut self, model: &str, body: &Value) -> Option<Response> {
         let (path, body) = (self.format.path(model), body.to_string());
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nanthropic-version: 2023-06-01\r\n\
@@ -36,7 +42,7 @@ impl Connection {
         );
         self.socket.get_mut().write_all((head + &body).as_bytes()).expect("the provider reads");
         let status = self.line().split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        let mut length = 0;
+        let (mut length, mut fault) = (0, false);
         loop {
             let line = self.line();
             if line.is_empty() {
@@ -45,10 +51,14 @@ impl Connection {
             if let Some(value) = line.strip_prefix("content-length: ") {
                 length = value.parse().expect("a number");
             }
+            fault |= line.starts_with(FAULT);
         }
         let mut body = vec![0; length];
-        self.socket.read_exact(&mut body).expect("a body");
-        Response { status, text: String::from_utf8(body).expect("text") }
+        if self.socket.read_exact(&mut body).is_err() {
+            self.socket = connected(self.address);
+            return None;
+        }
+        Some(Response { status, text: String::from_utf8(body).expect("text"), fault })
     }
 
     fn line(&mut self) -> String {
@@ -56,6 +66,12 @@ impl Connection {
         self.socket.read_line(&mut line).expect("a line");
         line.trim_end().to_owned()
     }
+}
+
+fn connected(address: SocketAddr) -> BufReader<TcpStream> {
+    let socket = TcpStream::connect(address).expect("a connection");
+    socket.set_nodelay(true).expect("a socket");
+    BufReader::new(socket)
 }
 
 /// The end of an answer, as a host sees it.

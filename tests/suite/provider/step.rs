@@ -98,7 +98,7 @@ pub struct Manner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Whole,
-    /// In the middle of the event after so many.
+    /// In the middle of the event after so many, or of a body that is sent whole.
     Cut(usize),
     /// Nothing comes after so many.
     Hang(usize),
@@ -309,7 +309,7 @@ impl Step {
         self.mannered(|manner| manner.trouble = Some(trouble))
     }
 
-    /// The connection is closed in the middle of the event after so many.
+    /// The connection is closed in the middle of the event after so many, or of a body that is sent whole.
     pub fn cut_after(self, events: usize) -> Self {
         self.mannered(|manner| manner.end = End::Cut(events))
     }
