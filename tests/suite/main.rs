@@ -5,6 +5,7 @@
 mod architecture;
 mod asking;
 mod automatic;
+mod bad_input;
 mod bounds;
 mod broken_files;
 mod browsing;
