@@ -25,6 +25,7 @@ pub mod queue;
 mod recovering;
 pub mod relayer;
 mod result;
+mod settling;
 mod switching;
 #[cfg(test)]
 mod tests;
@@ -361,6 +362,7 @@ impl Core {
             Input::Drafted(id, result) => self.drafted(&id, result),
             Input::Counted => self.counted(),
         }
+        self.settle();
         self.share_memory();
     }
 

@@ -43,6 +43,8 @@ pub enum Fault {
     NamedTooEarly,
     /// `settled` is sent before `status_changed`.
     SettledEarly,
+    /// `settled` is sent before work that the session starts without input.
+    SettledBeforeWork,
     /// `settled` is sent twice.
     SettledTwice,
     /// Waiting requests are answered before the end event.

@@ -5,7 +5,7 @@ use super::{
     effects::{Effect, Effects, Ticket},
     fault::{Fault, planted},
     kind::OperationKind,
-    operations::{self, Asked, Cancelling, End, Key, Kind, Opening, Operations, Place, Step},
+    operations::{self, Asked, Cancelling, End, Follows, Key, Kind, Opening, Operations, Place, Step},
     stop::Stop,
 };
 use crate::{
@@ -93,6 +93,12 @@ impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
         let (key, id, steps) = self.lock().operations.start(opening);
         self.perform(steps);
         Operation { id, kind, stop, key, operations: self.clone(), chunks: HashMap::new(), attempts: HashMap::new() }
+    }
+
+    /// Records whether the session starts more work without input.
+    pub fn follow(&self, follows: Follows) {
+        let steps = self.lock().operations.follow(follows);
+        self.perform(steps);
     }
 
     /// Selects the operations that a cancel ends, and publishes the status as it will be.

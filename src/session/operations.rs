@@ -58,6 +58,16 @@ pub enum Standing {
     Background,
 }
 
+/// Whether the session starts more work behind the operations that run, without input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Follows {
+    /// The session settles when the last operation in the foreground ends.
+    #[default]
+    Nothing,
+    /// The session settles behind that work.
+    Work,
+}
+
 /// How an operation ended.
 #[derive(Debug)]
 pub enum End<P> {
@@ -237,11 +247,14 @@ pub struct Operations<K: Kind, W> {
     /// The status that was sent last.
     sent: Status,
     next: u64,
+    follows: Follows,
+    /// `settled` that waits for the work that follows, and whether the last operation was cancelled.
+    owed: Option<bool>,
 }
 
 impl<K: Kind, W> Default for Operations<K, W> {
     fn default() -> Self {
-        Self { open: Vec::new(), sent: idle(), next: 0 }
+        Self { open: Vec::new(), sent: idle(), next: 0, follows: Follows::Nothing, owed: None }
     }
 }
 
@@ -292,6 +305,9 @@ impl<K: Kind, W> Operations<K, W> {
         self.open.push(open);
         // Behind the new one: it holds a cancelled operation that it starts in, whose last other one gives way.
         let gone = self.take_out(gone);
+        if self.busy().is_some() {
+            self.owed = None;
+        }
 
         let status = self.status();
         let mut steps = vec![Step::Publish(status.clone())];
@@ -325,6 +341,16 @@ impl<K: Kind, W> Operations<K, W> {
         now: Instant,
     ) -> Steps<K, W> {
         self.close(vec![(key, end)], usage, notices, now)
+    }
+
+    /// Records whether the session starts more work without input. Sends `settled` where it waited for work, and none
+    /// follows.
+    pub fn follow(&mut self, follows: Follows) -> Steps<K, W> {
+        self.follows = follows;
+        match self.owed.take_if(|_| follows == Follows::Nothing) {
+            Some(aborted) => vec![Step::Emit(None, Event::Settled { aborted })],
+            None => Vec::new(),
+        }
     }
 
     /// Ends the operations that a cancel selected, inner ones first.
@@ -592,7 +618,9 @@ impl<K: Kind, W> Operations<K, W> {
             let event = Event::Notice { severity: Severity::Warning, title, detail: Some(detail) };
             steps.push(Step::Emit(of.clone(), event));
         }
-        if was_busy && self.busy().is_none() {
+        if was_busy && self.busy().is_none() && self.follows == Follows::Work {
+            self.owed = Some(aborted);
+        } else if was_busy && self.busy().is_none() {
             steps.push(Step::Emit(None, Event::Settled { aborted }));
             if planted(Fault::SettledTwice) {
                 steps.push(Step::Emit(None, Event::Settled { aborted }));

@@ -35,6 +35,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::NamedTooEarly, Rule::AnswerIntroduces, 0),
     (Fault::SettledEarly, Rule::OrderAfterEnd, 1),
     (Fault::SettledTwice, Rule::SettledOnce, 0),
+    (Fault::SettledBeforeWork, Rule::NothingBehindSettled, 0),
     (Fault::AnsweredBeforeEnd, Rule::WaitingAnswer, 4),
     (Fault::NoUsageBeforeEnd, Rule::EndFollowsEntry, 0),
     (Fault::CancelQueues, Rule::CancelWaitsForNothing, 4),

@@ -130,6 +130,8 @@ pub enum Rule {
     OrderAfterEnd,
     /// `settled` is sent once whenever the session turns from busy to idle.
     SettledOnce,
+    /// Behind `settled` nothing starts without a request.
+    NothingBehindSettled,
     /// A cancel is answered before the next effect that is not its own.
     CancelWaitsForNothing,
     /// A cancel names each operation that it can end.
@@ -297,6 +299,7 @@ impl Observer {
 
     /// A request is sent. `session/cancel` is a request too.
     pub fn sent(&mut self, request: TicketNumber, method: &'static str, params: Value, sent: Sent) {
+        self.status.request_sent();
         self.requests.sent(request, method, params, sent);
     }
 
@@ -307,7 +310,7 @@ impl Observer {
     pub fn performed(&mut self, effect: &Effect, disk: &Disk) -> Verdict {
         self.file.look(disk)?;
         self.cancels.permits(effect)?;
-        self.status.permits(effect)?;
+        self.status.permits(effect, self.operations.follows(&self.requests))?;
         match effect {
             Effect::Record(operations) => self.operations.recorded(operations),
             Effect::Publish(status) => {
@@ -367,7 +370,7 @@ impl Observer {
         self.file.look(disk)?;
         self.file.stays(disk, self.steps)?;
         self.cancels.after_input(&self.operations)?;
-        self.status.after_input()?;
+        self.status.after_input(self.operations.follows(&self.requests))?;
         self.operations.after_input()?;
         if !self.operations.log_is_out() {
             self.file.log_is_here();
@@ -405,6 +408,7 @@ impl Observer {
         self.after_input(core, disk)?;
         self.file.stays(disk, 0)?;
         self.requests.at_rest()?;
+        self.status.at_rest()?;
         self.turns.at_rest()?;
         self.operations.at_rest(&disk.running())?;
         self.cancels.at_rest(&self.operations)?;
@@ -588,7 +592,7 @@ impl Observer {
             Event::StatusChanged { status } => {
                 self.status.changed(status, |id| self.operations.introduced_by_answer(id))
             }
-            Event::Settled { .. } => self.status.settled(),
+            Event::Settled { .. } => self.status.settled(self.requests.held_by_core()),
             Event::Pruned { .. } => {
                 self.operations.relieved();
                 Ok(())

@@ -305,6 +305,7 @@ impl Core {
         }
         let why = why.filter(|_| !planted(Fault::FailureForgotten) && !self.went_on(&recovery));
         self.recoveries.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why) });
+        self.settle();
         recovery.finish(end, &self.sent_usage, notices);
         self.record_running();
         self.answer_held();

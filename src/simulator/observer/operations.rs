@@ -20,6 +20,7 @@ use crate::{
         effects::{Sent, TicketNumber},
         jobs::Job,
         log_work::LogWork,
+        operations::Follows,
         stop::Stop,
     },
     wire::outbox::About,
@@ -365,6 +366,14 @@ impl Operations {
         if is_indexed && !self.log_is_out && self.open.is_empty() && self.planning.is_none() {
             self.reported = self.reported.saturating_sub(1);
         }
+    }
+
+    /// Whether the session may start work without input.
+    pub fn follows(&self, requests: &Requests) -> Follows {
+        let due = self.answered.keys().any(|id| !self.ended.contains_key(id) && !self.is_open(id));
+        let asked = requests.wait_for_context() || requests.for_compaction();
+        let works = due || asked || self.may_decide() || self.switched || self.is_planned();
+        if works { Follows::Work } else { Follows::Nothing }
     }
 
     /// Whether a failed answer may wait for a decision.

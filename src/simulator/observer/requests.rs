@@ -128,6 +128,11 @@ impl Requests {
         self.open.values().any(|asked| asked.method == "session/context" && fits(asked))
     }
 
+    /// Whether a request for a compaction is not answered.
+    pub fn for_compaction(&self) -> bool {
+        self.open.values().any(|asked| asked.method == "session/compact")
+    }
+
     /// An append was answered with its entries.
     pub fn appended(&mut self, asked: &Asked, result: &Value, file: &File) -> Verdict {
         let ids = result["entryIds"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -7,7 +7,7 @@ use crate::{
         events::Event,
         types::{Status, StatusKind},
     },
-    session::effects::Effect,
+    session::{effects::Effect, operations::Follows},
 };
 use serde_json::Value;
 
@@ -21,6 +21,8 @@ enum Closing {
     Ended,
     /// `status_changed` was sent.
     StatusSent,
+    /// `settled` waits for work that follows without input.
+    WorkFollows,
 }
 
 /// The status of the session as others know it.
@@ -33,6 +35,8 @@ pub struct StatusLine {
     closing: Closing,
     /// The operation that ended last.
     ended_last: Option<OperationId>,
+    /// Whether `settled` was sent, no request was open, and none was sent since.
+    quiet: bool,
 }
 
 fn is_idle(status: Option<&Status>) -> bool {
@@ -40,14 +44,14 @@ fn is_idle(status: Option<&Status>) -> bool {
 }
 
 impl StatusLine {
-    /// Whether an effect may come now.
-    pub fn permits(&self, effect: &Effect) -> Verdict {
+    /// Whether an effect may come now. `follows`: whether the session may start work without input.
+    pub fn permits(&mut self, effect: &Effect, follows: Follows) -> Verdict {
         let event = match effect {
             Effect::Emit(_, event) => Some(event),
             _ => None,
         };
         let may = match (self.closing, event) {
-            (Closing::No, _) => true,
+            (Closing::No | Closing::WorkFollows, _) => true,
             // Other ends may come first, with a status of their own.
             (
                 Closing::Ended,
@@ -60,6 +64,10 @@ impl StatusLine {
             ) => true,
             (Closing::StatusSent, Some(Event::Notice { .. } | Event::Settled { .. })) => true,
             (Closing::Ended, None) => matches!(effect, Effect::Publish(_)),
+            (Closing::StatusSent, _) if follows == Follows::Work => {
+                self.closing = Closing::WorkFollows;
+                true
+            }
             _ => false,
         };
         require(may, Rule::OrderAfterEnd, || {
@@ -104,8 +112,15 @@ impl StatusLine {
         Ok(())
     }
 
+    /// A request is sent.
+    pub fn request_sent(&mut self) {
+        self.quiet = false;
+    }
+
     /// A start event is sent.
     pub fn starts(&mut self, id: &OperationId) -> Verdict {
+        require(!self.quiet, Rule::NothingBehindSettled, || format!("{id:?} starts behind `settled`"))?;
+        self.closing = Closing::No;
         let of = |status: &Option<Status>| status.as_ref().and_then(|status| status.operation_id.clone());
         let is_published = of(&self.published).as_ref() == Some(id);
         let is_sent = !is_idle(self.sent.as_ref()) && of(&self.sent).is_none_or(|sent| sent == *id);
@@ -126,13 +141,15 @@ impl StatusLine {
         Ok(())
     }
 
-    /// `settled` is sent.
-    pub fn settled(&mut self) -> Verdict {
-        let may = self.closing == Closing::StatusSent && is_idle(self.published.as_ref());
+    /// `settled` is sent. `open`: the number of requests that are not answered.
+    pub fn settled(&mut self, open: usize) -> Verdict {
+        let closes = matches!(self.closing, Closing::StatusSent | Closing::WorkFollows);
+        let may = closes && is_idle(self.published.as_ref());
         require(may, Rule::SettledOnce, || {
             format!("settled with {:?} published ({:?})", self.published, self.closing)
         })?;
         self.closing = Closing::No;
+        self.quiet = open == 0;
         Ok(())
     }
 
@@ -144,9 +161,20 @@ impl StatusLine {
         require(*said == published, Rule::StatusAnswer, || format!("{said} is answered, and {published} published"))
     }
 
-    /// An input was handled.
-    pub fn after_input(&self) -> Verdict {
-        require(self.closing == Closing::No, Rule::SettledOnce, || format!("not settled after {:?}", self.ended_last))?;
+    /// Nothing is left to do.
+    pub fn at_rest(&self) -> Verdict {
+        require(self.closing == Closing::No, Rule::SettledOnce, || format!("never settled after {:?}", self.ended_last))
+    }
+
+    /// An input was handled. `follows`: whether the session may start work without input.
+    pub fn after_input(&mut self, follows: Follows) -> Verdict {
+        if self.closing == Closing::StatusSent && follows == Follows::Work {
+            self.closing = Closing::WorkFollows;
+        }
+        let waits = self.closing == Closing::WorkFollows && follows == Follows::Work;
+        require(waits || self.closing == Closing::No, Rule::SettledOnce, || {
+            format!("not settled after {:?}", self.ended_last)
+        })?;
         let kind = |status: &Option<Status>| status.as_ref().map_or(StatusKind::Idle, |status| status.kind);
         require(kind(&self.published) == kind(&self.sent), Rule::StatusChanges, || {
             format!("{:?} is published, and {:?} was sent", self.published, self.sent)

@@ -459,6 +459,30 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.status(idle())?;
         play.done()
     }),
+    (Rule::SettledOnce, "never settled behind work that may follow", |play| {
+        play.started("a")?;
+        let request = play.send("session/context", json!({"wait": true}));
+        play.publish(idle())?;
+        play.emit(Some("a"), end(Outcome::Failed, None))?;
+        play.status(idle())?;
+        play.answer(request, &json!({"messages": [], "entryIds": []}))?;
+        play.done()
+    }),
+    (Rule::NothingBehindSettled, "an operation starts behind it", |play| {
+        play.started("a")?;
+        let request = play.send("session/append", json!({"messages": [{"role": "user", "content": "x"}]}));
+        let entry = play.says("x");
+        play.write(std::slice::from_ref(&entry))?;
+        play.answer(request, &appended_before(&entry, "b", 900))?;
+        play.announce(&entry, None)?;
+        play.publish(idle())?;
+        play.emit(Some("a"), end(Outcome::Failed, None))?;
+        play.settles()?;
+        play.effect(Effect::Record(vec![unfinished("b")]))?;
+        play.publish(compacting(Some("b")))?;
+        play.status(compacting(Some("b")))?;
+        play.emit(Some("b"), start())
+    }),
     (Rule::CancelWaitsForNothing, "another answer comes first", |play| {
         let other = play.send("session/usage", json!({}));
         play.cancel(json!({}));

@@ -58,6 +58,7 @@ impl Core {
         if cancelling.ends_nothing() {
             return;
         }
+        self.settle();
         self.operations.end_cancelled(cancelling, &self.sent_usage);
         if let Some(operation) = self.work.operation()
             && !operation.is_open()
@@ -111,7 +112,8 @@ impl Core {
 
     /// Starts and ends the compactions that were cancelled before their starts.
     pub(in crate::session::core) fn begin_all_cancelled(&mut self) {
-        for Request { id, kind, asked, stop, .. } in std::mem::take(&mut self.cancelled) {
+        while !self.cancelled.is_empty() {
+            let Request { id, kind, asked, stop, .. } = self.cancelled.remove(0);
             let usage = self.state.usage();
             let opening = self.opening(kind, Place::Top(id), asked, usage, stop);
             let operation = self.start_operation(opening);

@@ -363,6 +363,7 @@ impl Core {
         if matches!(operation.kind, OperationKind::Recovering(_)) {
             return self.finish_inside(operation, end, notices);
         }
+        self.settle();
         operation.finish(end, &self.sent_usage, notices);
         self.record_running();
         self.answer_held();
@@ -374,6 +375,7 @@ impl Core {
     }
 
     pub(in crate::session::core) fn answer_held(&mut self) {
+        self.settle();
         for HeldContext { params, ticket, waits_for } in std::mem::take(&mut self.held) {
             self.context(params, ticket, waits_for);
         }

@@ -109,6 +109,15 @@ impl Core {
         }
     }
 
+    /// Whether a context that waits is over the window, and more maintenance makes it smaller.
+    pub(in crate::session::core) fn held_needs_more(&self) -> bool {
+        let decides = |context: &HeldContext| context.waits_for == WaitsFor::Decision && must_fit(&context.params);
+        self.held.iter().any(decides)
+            && self.failed_recovery().is_none()
+            && too_large(&self.state.measure()).is_some()
+            && (self.counting.runs() || self.decision().is_due())
+    }
+
     /// Answers with the context of any entry.
     pub(in crate::session::core) fn answer_context(&mut self, params: ContextParams, ticket: Ticket) {
         let here = match &params.leaf_entry_id {
