@@ -263,3 +263,278 @@ impl Core {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        ids::ModelRef,
+        protocol::{
+            SessionContext,
+            events::{Event, Reason},
+            types::Outcome,
+        },
+        session::{
+            core::{
+                Input,
+                command::Command,
+                commands::prune,
+                held::{
+                    Held, answer, answered, events, job, line, log_work, message, messages, named, outcomes,
+                    started, written,
+                },
+            },
+            effects::Effect,
+            jobs::Job,
+            state::{ModelChoice, SessionData},
+        },
+        settings::{Layers, layers::Source},
+    };
+    use serde_json::{Value, json};
+
+    fn set(held: &mut Held, mut settings: Value) {
+        settings["tokens"] = json!({"estimator": "chars"});
+        held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+    }
+
+    /// A session of these lines with these settings.
+    fn session(lines: &[String], settings: Value) -> Held {
+        let mut held = Held::of(lines, u64::MAX);
+        set(&mut held, settings);
+        held
+    }
+
+    /// 40 messages of users, over the threshold.
+    fn over() -> Held {
+        session(&messages(), json!({"compaction": {"thresholdTokens": 2_000}}))
+    }
+
+    /// Four calls, each with a result of about 1,000 tokens.
+    fn results() -> Vec<String> {
+        let user = json!({"message": {"role": "user", "content": "Read the four parts.", "timestamp": 1}});
+        let mut lines = vec![line("u", None, "message", user)];
+        let mut before = "u".to_owned();
+        for at in 0..4 {
+            let call = json!([{"type": "toolCall", "id": format!("c{at}"), "name": "bash", "arguments": {}}]);
+            let call = json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1});
+            let text = "A line of the part that was read. ".repeat(120);
+            let result = json!({"role": "toolResult", "toolCallId": format!("c{at}"), "toolName": "bash",
+                "content": [{"type": "text", "text": text}], "timestamp": 1});
+            for (id, message) in [(format!("a{at}"), call), (format!("r{at}"), result)] {
+                lines.push(line(&id, Some(&before), "message", json!({ "message": message })));
+                before = id;
+            }
+        }
+        lines
+    }
+
+    /// Settings with which all results but the newest may leave.
+    fn pruning(compaction: &Value) -> Value {
+        json!({"prune": {"protectTokens": 500, "minimumSavings": 100}, "compaction": compaction})
+    }
+
+    /// Appends a message of a user, and returns the effects behind its write.
+    fn append(held: &mut Held, number: u64) -> Vec<Effect> {
+        held.append(number);
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work)
+    }
+
+    /// Appends an answer.
+    fn append_answer(held: &mut Held, number: u64) -> Vec<Effect> {
+        let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "Yes."}], "timestamp": 1});
+        held.append_with(number, json!({"messages": [answer]}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work)
+    }
+
+    fn kinds(effects: &[Effect]) -> Vec<&'static str> {
+        events(effects).map(Event::kind).collect()
+    }
+
+    /// Asks for a context to send.
+    fn ask(held: &mut Held, number: u64) -> Vec<Effect> {
+        held.call::<SessionContext>(number, json!({"wait": true}));
+        held.turn()
+    }
+
+    #[test]
+    fn nothing_starts_beside_a_compaction_that_is_planned() {
+        let mut held = over();
+        held.compact(1);
+        assert!(matches!(job(held.turn()), Job::Plan(_)));
+        let effects = append(&mut held, 2);
+        assert_eq!(started(&effects), []);
+        assert_eq!(answer(&effects, 2).expect("an answer")["next"], json!({"type": "none"}));
+    }
+
+    #[test]
+    fn nothing_starts_before_the_end_of_a_compaction_that_was_cancelled() {
+        let mut held = over();
+        held.compact(1);
+        held.turn();
+        held.append(2);
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(outcomes(&held.cancel(3)), []);
+        assert_eq!(started(&held.back(work)), []);
+        let ended = held.turn();
+        assert_eq!((started(&ended), outcomes(&ended)), (vec![Reason::Manual], vec![Outcome::Cancelled]));
+        assert_eq!(started(&append(&mut held, 4)), [Reason::Threshold]);
+    }
+
+    #[test]
+    fn nothing_starts_in_a_session_that_finishes() {
+        let mut held = over();
+        held.feed(Input::Finish);
+        assert_eq!(started(&append(&mut held, 1)), []);
+    }
+
+    #[test]
+    fn an_answer_names_a_compaction_before_its_status_does_unless_it_leaves_with_a_batch() {
+        let mut held = over();
+        let effects = append(&mut held, 1);
+        let id = answer(&effects, 1).expect("an answer")["next"]["operationId"].as_str().map(str::to_owned);
+        assert_eq!(named(&effects), [id]);
+        let mut held = over();
+        let message = json!({"role": "user", "content": "go on", "timestamp": 1});
+        let params = json!({"sessionId": "held", "messages": [message]});
+        held.send_in_batch(1, Command::Append(serde_json::from_value(params).expect("params")));
+        let work = log_work(held.turn()).expect("a write");
+        let effects = held.back(work);
+        assert_eq!(started(&effects), [Reason::Threshold]);
+        assert_eq!(named(&effects), [None]);
+    }
+
+    /// The size of the context behind a pruning, in tokens.
+    fn left(held: &Held) -> u64 {
+        let state = held.core.state();
+        let pruned = prune::pruned(state, &state.settings().settings.prune);
+        let fullness = state.measure();
+        fullness.context_tokens - fullness.scale.size(pruned.tokens_saved)
+    }
+
+    #[test]
+    fn old_results_leave_where_that_brings_the_context_to_its_threshold() {
+        let mut held = session(&results(), pruning(&json!({"thresholdTokens": 100_000})));
+        append(&mut held, 1);
+        let suffices = left(&held);
+        for (threshold, prunes) in [(suffices, true), (suffices - 1, false)] {
+            let mut held = session(&results(), pruning(&json!({"thresholdTokens": threshold})));
+            let effects = append(&mut held, 1);
+            assert_eq!(started(&effects).is_empty(), prunes, "threshold {threshold}");
+            let work = log_work(effects);
+            assert_eq!(written(work.as_ref()), vec!["context_edit"; if prunes { 3 } else { 0 }]);
+            if let Some(work) = work {
+                let effects = held.back(work);
+                let entry = "entry_appended";
+                assert_eq!(kinds(&effects), [entry, entry, entry, "pruned", "usage_updated"]);
+            }
+        }
+    }
+
+    #[test]
+    fn old_results_leave_where_that_brings_the_context_to_the_threshold_that_stands_in() {
+        let model = json!({"provider": "p", "id": "m", "contextWindow": 6_000});
+        let mut settings = pruning(&json!({"thresholdTokens": 100, "reserveTokens": 500}));
+        settings["models"] = json!([model]);
+        settings["defaultModel"] = "p/m".into();
+        let mut held = session(&results(), settings);
+        let effects = append(&mut held, 1);
+        assert_eq!(started(&effects), []);
+        assert_eq!(written(log_work(effects).as_ref()), ["context_edit"; 3]);
+    }
+
+    /// A session whose client asks the model that a context names, with a larger model for `p/small`, which it chose.
+    fn promoted(lines: &[String], compaction: &Value) -> Held {
+        let chosen = ModelRef { provider: "p".to_owned(), id: "small".to_owned() };
+        let mut held = Held::given_lines(lines, SessionData::default(), chosen);
+        held.core.state.set_model_choice(ModelChoice::Context);
+        let models = json!([
+            {"provider": "p", "id": "small", "contextWindow": 4_000, "promoteTo": "p/large"},
+            {"provider": "p", "id": "large", "contextWindow": 100_000},
+        ]);
+        let promotion = json!({"enabled": true});
+        set(&mut held, json!({"models": models, "compaction": compaction, "contextPromotion": promotion}));
+        held
+    }
+
+    #[test]
+    fn a_larger_model_takes_the_context_where_automatic_compaction_is_off() {
+        for compaction in [json!({"enabled": false}), json!({"strategy": "off"})] {
+            let mut held = promoted(&messages(), &compaction);
+            let work = log_work(append(&mut held, 1)).expect("the change of the model");
+            assert_eq!(written(Some(&work)), ["model_change"]);
+            let effects = held.back(work);
+            assert_eq!(kinds(&effects), ["entry_appended", "model_changed", "usage_updated"]);
+            let state = held.core.state();
+            assert_eq!(state.model(state.path()).map(|model| model.id).as_deref(), Some("large"));
+        }
+    }
+
+    #[test]
+    fn the_model_does_not_change_while_a_compaction_runs() {
+        let mut held = promoted(&messages(), &json!({"enabled": false}));
+        held.begin_draft(1);
+        assert!(log_work(append(&mut held, 2)).is_none());
+    }
+
+    #[test]
+    fn a_larger_model_is_not_chosen_for_the_bytes_of_images() {
+        let data = "A".repeat(15_000_004);
+        let content = json!([{"type": "image", "data": data, "mimeType": "image/png"}]);
+        let image = json!({"message": {"role": "user", "content": content, "timestamp": 1}});
+        let mut held = promoted(&[line("e0", None, "message", image)], &json!({"enabled": false}));
+        assert!(held.core.decision().is_about_images());
+        assert!(log_work(append(&mut held, 1)).is_none());
+    }
+
+    /// A session over its window, whose old results may leave.
+    fn over_window() -> Held {
+        let model = json!({"provider": "p", "id": "m", "contextWindow": 4_000});
+        let mut settings = pruning(&json!({}));
+        settings["models"] = json!([model]);
+        settings["defaultModel"] = "p/m".into();
+        session(&results(), settings)
+    }
+
+    #[test]
+    fn a_pruning_is_decided_about_again_behind_the_entries_of_another_program() {
+        let mut held = over_window();
+        let work = log_work(ask(&mut held, 1)).expect("the pruning");
+        held.disk.append_as_another(&message("other", Some("r3"))).expect("an entry");
+        let work = log_work(held.back(work)).expect("the pruning again");
+        assert_eq!(written(Some(&work)), ["context_edit"; 3]);
+        assert_eq!(answered(&held.back(work)), [1]);
+    }
+
+    #[test]
+    fn a_context_is_answered_behind_the_pruning_that_makes_room_for_it() {
+        let mut held = over_window();
+        let effects = ask(&mut held, 1);
+        assert_eq!(answered(&effects), [0; 0]);
+        let work = log_work(effects).expect("the pruning");
+        assert_eq!(written(Some(&work)), ["context_edit"; 3]);
+        let effects = held.back(work);
+        assert_eq!(answered(&effects), [1]);
+        assert!(answer(&effects, 1).is_none_or(|answer| answer.is_object()), "it is not refused");
+    }
+
+    #[test]
+    fn a_compaction_that_a_context_starts_is_named_by_its_start() {
+        let model = json!({"provider": "p", "id": "m", "contextWindow": 4_000});
+        let mut held = session(&messages(), json!({"models": [model], "defaultModel": "p/m"}));
+        let effects = ask(&mut held, 1);
+        assert_eq!((started(&effects), named(&effects)), (vec![Reason::Threshold], vec![None]));
+    }
+
+    #[test]
+    fn a_compaction_by_hand_that_is_cancelled_changes_nothing_for_the_next_automatic_one() {
+        let mut held = over();
+        held.begin_draft(1);
+        held.cancel(2);
+        assert_eq!(started(&append_answer(&mut held, 3)), [Reason::Threshold]);
+        assert_eq!(outcomes(&held.cancel(4)), [Outcome::Cancelled]);
+        held.begin_draft(5);
+        held.cancel(6);
+        assert_eq!(started(&append_answer(&mut held, 7)), []);
+    }
+}

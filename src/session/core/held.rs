@@ -7,9 +7,12 @@ use crate::{
         entry::{Header, HeaderKind, VERSION},
         message::Usage,
     },
-    log::{Log, memory::Disk, sealed::Blocking, store::Opened},
+    log::{Log, error::StoreError, memory::Disk, sealed::Blocking, store::Opened},
     models::ModelRef,
-    protocol::{events::Event, types::Outcome},
+    protocol::{
+        events::{Event, Reason},
+        types::Outcome,
+    },
     session::{
         core::{
             Core, Input, Moment,
@@ -18,7 +21,7 @@ use crate::{
         },
         effects::{Answer, Effect, Sent, Ticket, TicketNumber},
         jobs::{self, DraftOrder, Job, PlanMade, PlanOrder},
-        log_work::{LogFacts, LogWork},
+        log_work::{LogDone, LogFacts, LogWork},
         state::{SessionData, State},
     },
     settings::{Layers, layers::Source, trust::Trust},
@@ -95,7 +98,12 @@ impl Held {
 
     /// A session for which the client gave these data and this model when it opened it.
     pub fn given(data: SessionData, model: ModelRef) -> Self {
-        let disk = disk(&messages(), u64::MAX);
+        Self::given_lines(&messages(), data, model)
+    }
+
+    /// The same with these lines.
+    pub fn given_lines(lines: &[String], data: SessionData, model: ModelRef) -> Self {
+        let disk = disk(lines, u64::MAX);
         let opened = disk.open().expect("it opens");
         Self::opened(disk, opened, data, Some(model))
     }
@@ -129,6 +137,12 @@ impl Held {
     /// Sends a request.
     pub fn send(&mut self, number: TicketNumber, command: Command) {
         let ticket = self.ticket(number);
+        self.feed(Input::Command(command, ticket));
+    }
+
+    /// Sends a request in a batch.
+    pub fn send_in_batch(&mut self, number: TicketNumber, command: Command) {
+        let ticket = self.core.effects().ticket(number, Sent::InBatch);
         self.feed(Input::Command(command, ticket));
     }
 
@@ -187,6 +201,14 @@ impl Held {
     pub fn lose_log(&mut self) -> Vec<Effect> {
         let facts = self.facts();
         self.feed(Input::Log(None, facts))
+    }
+
+    /// The write that is out fails.
+    pub fn refuse_write(&mut self) -> Vec<Effect> {
+        let error = StoreError::Changed { path: "/held".into(), what: "it was cut".to_owned() };
+        let failed = LogDone::Wrote { appended: Err(error), path: None, undone: None };
+        let facts = self.facts();
+        self.feed(Input::Log(Some(failed), facts))
     }
 
     /// The facts about the log.
@@ -258,6 +280,24 @@ pub fn notices(effects: &[Effect]) -> Vec<&str> {
         }
     }
     titles
+}
+
+/// The reasons of the compactions that started.
+pub fn started(effects: &[Effect]) -> Vec<Reason> {
+    let start = |event: &Event| match event {
+        Event::CompactionStart { reason, .. } => Some(*reason),
+        _ => None,
+    };
+    events(effects).filter_map(start).collect()
+}
+
+/// The operation that each `status_changed` names.
+pub fn named(effects: &[Effect]) -> Vec<Option<String>> {
+    let status = |event: &Event| match event {
+        Event::StatusChanged { status } => Some(status.operation_id.as_ref().map(ToString::to_string)),
+        _ => None,
+    };
+    events(effects).filter_map(status).collect()
 }
 
 /// The numbers of `usage_updated` that were sent.
