@@ -279,7 +279,7 @@ mod tests {
                 command::Command,
                 commands::prune,
                 held::{
-                    Held, answer, answered, events, job, line, log_work, message, messages, named, outcomes,
+                    Held, answer, answered, events, job, line, log_work, message, messages, named, notices, outcomes,
                     started, written,
                 },
             },
@@ -494,6 +494,16 @@ mod tests {
         settings["models"] = json!([model]);
         settings["defaultModel"] = "p/m".into();
         session(&results(), settings)
+    }
+
+    #[test]
+    fn a_pruning_that_cannot_be_written_is_not_repeated_for_the_context_that_waits() {
+        let mut held = over_window();
+        assert!(log_work(ask(&mut held, 1)).is_some());
+        let effects = held.refuse_write();
+        assert_eq!(notices(&effects), ["The context could not be made smaller"]);
+        assert_eq!(answer(&effects, 1), Some(json!("context_overflow")));
+        assert!(log_work(effects).is_none());
     }
 
     #[test]

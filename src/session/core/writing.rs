@@ -10,7 +10,9 @@ use crate::{
     log::{Access, Appended, Placed, error::StoreError},
     protocol::{errors::Failure, events::Event, types::AppendAnswer},
     session::{
-        core::{Append, Core, LogState, Unanswered, Write, background::IndexBuild, commands::entries, work::Work},
+        core::{
+            Append, Core, LogState, Unanswered, WaitsFor, Write, background::IndexBuild, commands::entries, work::Work,
+        },
         effects::Ticket,
         fault::{Fault, planted},
         jobs::{IndexBuilt, defect},
@@ -235,6 +237,8 @@ impl Core {
             ),
             Write::Relief(..) => {
                 self.warn("The context could not be made smaller", failure.to_string());
+                // Another try would fail, too, and the requests would start one after the other.
+                self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Compaction);
                 self.answer_held();
             }
             Write::Recovery { due, .. } => self.recover(due, Err(failure.clone())),
