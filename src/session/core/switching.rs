@@ -92,15 +92,21 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::{
+        models::learned::Learned,
         protocol::{
-            SessionConfigure, SessionContext,
+            SessionConfigure, SessionContext, SessionUndoCompaction,
+            errors::Failure,
             events::{Event, ModelChange, Reason},
             types::Outcome,
         },
         session::{
             core::{
-                Input,
-                held::{Held, answer, answered, draft, events, job, line, log_work, messages, outcomes, plan},
+                Input, Over,
+                command::Command,
+                held::{
+                    Held, answer, answered, compacted_messages, draft, events, job, line, log_work, messages, named,
+                    outcomes, plan, started, written,
+                },
             },
             effects::Effect,
             jobs::{Job, PlanOrder},
@@ -116,6 +122,7 @@ mod tests {
         let settings = json!({
             "tokens": {"estimator": estimator},
             "compaction": compaction,
+            "prune": {"protectTokens": 500, "minimumSavings": 100},
             "defaultModel": "p/large",
             "models": [model("large", 100_000), model("small", 4_000), model("tiny", 3_000)],
         });
@@ -128,14 +135,6 @@ mod tests {
         held.edit::<SessionConfigure>(number, json!({ "model": model }));
         let work = log_work(held.turn()).expect("a write");
         held.back(work)
-    }
-
-    fn started(effects: &[Effect]) -> Vec<Reason> {
-        let start = |event: &Event| match event {
-            Event::CompactionStart { reason, .. } => Some(*reason),
-            _ => None,
-        };
-        events(effects).filter_map(start).collect()
     }
 
     fn order(effects: Vec<Effect>) -> PlanOrder {
@@ -256,7 +255,7 @@ mod tests {
         assert_eq!((&next["reason"], &next["operationId"]), (&json!("manual"), &json!(order.id)));
         assert_eq!(answered(&ask(&mut held, 3)), [0; 0]);
         let id = order.id.clone();
-        let failed = held.feed(Input::Drafted(id, Err(crate::protocol::errors::Failure::Cancelled)));
+        let failed = held.feed(Input::Drafted(id, Err(Failure::Cancelled)));
         assert_eq!(outcomes(&failed), [Outcome::Cancelled]);
         assert_eq!(answered(&failed), [1], "the context still waits");
         let behind = held.turn();
@@ -304,5 +303,186 @@ mod tests {
         held.at.tokenizer = true;
         let effects = held.feed(Input::Counted);
         assert_eq!(answer(&effects, 1).expect("an answer")["next"]["reason"], "model_switch");
+    }
+
+    /// Sends a change of these values, and returns the effects behind its write.
+    fn configure(held: &mut Held, number: u64, params: &Value) -> Vec<Effect> {
+        held.edit::<SessionConfigure>(number, params.clone());
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work)
+    }
+
+    fn append(held: &mut Held, number: u64, message: &Value) -> Vec<Effect> {
+        held.append_with(number, json!({"messages": [message]}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work)
+    }
+
+    /// A call of `bash`, and its result.
+    fn called() -> [Value; 2] {
+        let call = json!([{"type": "toolCall", "id": "c", "name": "bash", "arguments": {}}]);
+        [
+            json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1}),
+            json!({"role": "toolResult", "toolCallId": "c", "content": "x", "timestamp": 1}),
+        ]
+    }
+
+    #[test]
+    fn only_a_change_of_the_model_or_its_window_is_a_beginning() {
+        let mut held = session(&messages(), &json!({"thresholdTokens": 2_000}), "chars");
+        for (number, params) in [(1, json!({"model": "p/large"})), (2, json!({"contextWindow": 100_000}))] {
+            assert_eq!(started(&configure(&mut held, number, &params)), [], "{params}");
+        }
+        let effects = configure(&mut held, 3, &json!({"contextWindow": 50_000}));
+        assert_eq!(started(&effects), [Reason::ModelSwitch]);
+        assert_eq!(order(effects).former, None, "the model is the same");
+    }
+
+    #[test]
+    fn a_window_over_the_one_that_the_provider_states_changes_nothing() {
+        let mut held = session(&messages(), &json!({"thresholdTokens": 2_000}), "chars");
+        held.feed(Input::Windows(Learned::of([("p/large".to_owned(), 5_000)].into())));
+        assert_eq!(started(&configure(&mut held, 1, &json!({"contextWindow": 50_000}))), []);
+    }
+
+    #[test]
+    fn a_change_ends_the_rest_behind_a_compaction_that_was_cancelled() {
+        let [call, result] = called();
+        let mut held = session(&messages(), &json!({}), "chars");
+        switch(&mut held, 1, "p/tiny");
+        held.cancel(2);
+        append(&mut held, 3, &call);
+        assert_eq!(started(&switch(&mut held, 4, "p/small")), [], "a call is open");
+        assert_eq!(started(&append(&mut held, 5, &result)), [Reason::Threshold]);
+    }
+
+    #[test]
+    fn a_change_while_a_compaction_runs_waits_for_no_counts() {
+        let mut held = session(&messages(), &json!({}), "auto");
+        held.begin_draft(1);
+        assert_eq!(answered(&switch(&mut held, 2, "p/small")), [2]);
+    }
+
+    #[test]
+    fn a_change_to_a_model_that_seems_to_hold_the_conversation_waits_for_no_counts() {
+        let mut held = session(&messages(), &json!({}), "auto");
+        assert_eq!(answered(&configure(&mut held, 1, &json!({"contextWindow": 50_000}))), [1]);
+    }
+
+    #[test]
+    fn another_edit_waits_for_no_counts() {
+        let mut held = session(&messages(), &json!({"thresholdTokens": 2_000}), "auto");
+        assert_eq!(answered(&configure(&mut held, 1, &json!({"title": "Parts"}))), [1]);
+    }
+
+    #[test]
+    fn a_change_in_a_batch_is_named_by_the_start_of_its_compaction() {
+        let mut held = session(&messages(), &json!({}), "chars");
+        let params = json!({"sessionId": "held", "model": "p/small"});
+        let command = Command::edit::<SessionConfigure>(serde_json::from_value(params).expect("params"));
+        held.send_in_batch(1, command);
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(named(&held.back(work)), [None]);
+        let mut held = session(&messages(), &json!({}), "chars");
+        let effects = switch(&mut held, 1, "p/small");
+        assert_eq!(named(&effects), [Some(order(effects).id.to_string())]);
+    }
+
+    #[test]
+    fn old_results_leave_where_that_makes_room_for_the_new_model() {
+        let [call, result] = called();
+        let mut lines =
+            vec![line("u", None, "message", json!({"message": {"role": "user", "content": "Read.", "timestamp": 1}}))];
+        for at in 0..4 {
+            let (mut call, mut result) = (call.clone(), result.clone());
+            call["content"][0]["id"] = format!("c{at}").into();
+            result["toolCallId"] = format!("c{at}").into();
+            result["toolName"] = "bash".into();
+            result["content"] = json!([{"type": "text", "text": "A line of the part. ".repeat(200)}]);
+            for (id, message) in [(format!("a{at}"), call), (format!("r{at}"), result)] {
+                let before: Value = serde_json::from_str(lines.last().expect("a line")).expect("JSON");
+                lines.push(line(&id, before["id"].as_str(), "message", json!({ "message": message })));
+            }
+        }
+        let mut held = session(&lines, &json!({}), "chars");
+        let effects = switch(&mut held, 1, "p/small");
+        assert_eq!(started(&effects), []);
+        assert_eq!(written(log_work(effects).as_ref()), ["context_edit"; 3]);
+    }
+
+    #[test]
+    fn an_undone_compaction_and_a_turn_that_goes_on_hold_it_back_in_no_way() {
+        let mut held = session(&compacted_messages(), &json!({}), "chars");
+        held.edit::<SessionUndoCompaction>(1, json!({}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        assert_eq!(started(&switch(&mut held, 2, "p/small")), [Reason::ModelSwitch]);
+
+        let mut held = session(&messages(), &json!({"midTurn": false}), "chars");
+        for (number, message) in [1, 2].into_iter().zip(called()) {
+            append(&mut held, number, &message);
+        }
+        assert_eq!(started(&switch(&mut held, 3, "p/small")), [Reason::ModelSwitch]);
+    }
+
+    #[test]
+    fn a_change_is_decided_about_behind_an_automatic_compaction_that_failed() {
+        let mut held = session(&messages(), &json!({"thresholdTokens": 2_000}), "chars");
+        held.append(1);
+        let work = log_work(held.turn()).expect("a write");
+        let order = order(held.back(work));
+        switch(&mut held, 2, "p/small");
+        let failed = held.feed(Input::Planned(order.id, Err(Failure::Internal("it failed".to_owned()))));
+        assert_eq!(outcomes(&failed), [Outcome::Failed]);
+        assert_eq!(started(&held.turn()), [Reason::ModelSwitch]);
+    }
+
+    #[test]
+    fn a_change_starts_nothing_in_a_session_that_finishes() {
+        let mut held = session(&messages(), &json!({}), "chars");
+        let order = held.begin_draft(1);
+        switch(&mut held, 2, "p/small");
+        held.feed(Input::Finish);
+        held.feed(Input::Drafted(order.id, Err(Failure::Cancelled)));
+        assert_eq!(started(&held.turn()), []);
+        assert!(!held.core.is_due());
+        assert_eq!(held.core.over(), Over::WithoutCommands);
+    }
+
+    #[test]
+    fn a_context_waits_for_the_decision_about_a_change_alone() {
+        let mut held = session(&messages(), &json!({}), "chars");
+        let order = held.begin_draft(1);
+        configure(&mut held, 2, &json!({"contextWindow": 50_000}));
+        ask(&mut held, 3);
+        let failed = held.feed(Input::Drafted(order.id, Err(Failure::Cancelled)));
+        assert_eq!(answered(&failed), [1]);
+        assert_eq!(answered(&held.turn()), [3]);
+    }
+
+    #[test]
+    fn a_request_in_the_format_of_a_provider_waits_for_the_compaction_behind_a_change_and_for_no_other() {
+        for switched in [true, false] {
+            let mut held = session(&messages(), &json!({"thresholdTokens": 3_000}), "chars");
+            let effects = match switched {
+                true => configure(&mut held, 1, &json!({"contextWindow": 50_000})),
+                false => append(&mut held, 1, &json!({"role": "user", "content": "Go on.", "timestamp": 1})),
+            };
+            let reason = if switched { Reason::ModelSwitch } else { Reason::Threshold };
+            assert_eq!(started(&effects), [reason]);
+            held.call::<SessionContext>(2, json!({"format": "anthropic"}));
+            let is_read = held.turn().iter().any(|effect| matches!(effect, Effect::Read(2, _)));
+            assert_eq!(is_read, !switched);
+        }
+    }
+
+    #[test]
+    fn a_cancel_of_one_operation_leaves_a_change_that_waits() {
+        let mut held = session(&messages(), &json!({}), "chars");
+        let order = held.begin_draft(1);
+        switch(&mut held, 2, "p/small");
+        let ticket = held.ticket(3);
+        assert_eq!(outcomes(&held.feed(Input::Cancel(Some(order.id), ticket))), [Outcome::Cancelled]);
+        assert_eq!(started(&held.turn()), [Reason::ModelSwitch]);
     }
 }
