@@ -109,17 +109,19 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::{
+        compaction::request::PlanRequest,
         protocol::{
             events::{Event, Reason},
-            types::Outcome,
+            types::{CompactMethod, Initiator, Outcome},
         },
         session::{
             core::{
                 Input, Over,
                 command::Command,
-                held::{Held, answer, answered, events, line, log_work, messages, outcomes},
+                held::{Held, answer, answered, events, job, line, log_work, messages, named, outcomes, plan},
             },
             effects::Effect,
+            jobs::Job,
         },
         settings::{Layers, layers::Source},
     };
@@ -208,9 +210,7 @@ mod tests {
         assert_eq!(outcomes(&held.feed(Input::Drafted(order.id, failed))), [Outcome::Cancelled]);
         let effects = held.turn();
         assert_eq!(started(&effects), 1);
-        let crate::session::jobs::Job::Plan(order) = super::super::held::job(effects) else {
-            unreachable!("it is planned when it starts")
-        };
+        let Job::Plan(order) = job(effects) else { unreachable!("it is planned when it starts") };
         let nothing = crate::protocol::errors::Failure::NothingToCompact(super::Nothing::AlreadyCompacted);
         assert_eq!(outcomes(&held.feed(Input::Planned(order.id, Err(nothing)))), [Outcome::Skipped]);
     }
@@ -255,5 +255,90 @@ mod tests {
         let refused = ask(&mut held, 1, json!({"initiator": "agent"}));
         assert_eq!(answer(&refused, 1), Some(json!("nothing_to_compact")));
         assert!(answer(&ask(&mut held, 2, json!({})), 2).expect("a person may").is_object());
+    }
+
+    #[test]
+    fn a_session_that_is_only_read_refuses_it() {
+        let mut held = Held::read_only();
+        assert_eq!(answer(&ask(&mut held, 1, json!({})), 1), Some(json!("storage_error")));
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_off_is_no_end_of_a_turn() {
+        let mut held = session();
+        ask(&mut held, 1, json!({}));
+        let cut = assistant(json!([{"type": "text", "text": "It is"}]), "length");
+        assert_eq!(started(&append(&mut held, 2, &cut)), 0);
+        assert_eq!(started(&append(&mut held, 3, &done())), 1);
+    }
+
+    #[test]
+    fn it_begins_and_ends_at_once_in_a_session_that_finishes() {
+        let mut held = session();
+        held.feed(Input::Finish);
+        let effects = ask(&mut held, 1, json!({"wait": true}));
+        assert_eq!((started(&effects), outcomes(&effects)), (1, vec![Outcome::Cancelled]));
+        assert_eq!(answer(&effects, 1).expect("an answer")["outcome"], "cancelled");
+    }
+
+    #[test]
+    fn its_answer_names_it_before_its_status_does_unless_it_leaves_with_a_batch() {
+        let mut held = session();
+        let id = answer(&ask(&mut held, 1, json!({})), 1).expect("an answer")["operationId"].clone();
+        assert_eq!(named(&append(&mut held, 2, &done())), [id.as_str().map(str::to_owned)]);
+        let mut held = session();
+        let params = json!({"sessionId": "held", "when": "after_turn"});
+        held.send_in_batch(1, Command::Compact(serde_json::from_value(params).expect("params")));
+        held.turn();
+        assert_eq!(named(&append(&mut held, 2, &done())), [None]);
+    }
+
+    #[test]
+    fn it_is_planned_as_it_was_asked_for() {
+        let mut held = session();
+        let params =
+            json!({"keepRecentTokens": 700, "initiator": "agent", "method": "extractive", "instructions": "Briefly."});
+        ask(&mut held, 1, params);
+        let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
+        let PlanRequest { keep_recent_tokens, initiator, insists, .. } = order.request;
+        assert_eq!((keep_recent_tokens, initiator, insists), (Some(700), Initiator::Agent, true));
+        assert_eq!(order.method, Some(CompactMethod::Extractive));
+
+        let mut held = session();
+        ask(&mut held, 1, json!({}));
+        let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
+        let PlanRequest { keep_recent_tokens, initiator, insists, .. } = order.request;
+        assert_eq!((keep_recent_tokens, initiator, insists), (None, Initiator::User, false));
+        assert_eq!(order.method, None);
+    }
+
+    #[test]
+    fn its_summary_follows_its_instructions() {
+        let mut held = session();
+        ask(&mut held, 1, json!({"keepRecentTokens": 500, "instructions": "Briefly."}));
+        let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
+        let id = order.id.clone();
+        let Job::Draft(order) = job(held.feed(Input::Planned(id, Ok(plan(order))))) else { unreachable!("a draft") };
+        assert_eq!(order.instructions.as_deref(), Some("Briefly."));
+    }
+
+    #[test]
+    fn a_cancel_stops_it_behind_its_start() {
+        let mut held = session();
+        ask(&mut held, 1, json!({}));
+        let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
+        assert_eq!(outcomes(&held.cancel(3)), [Outcome::Cancelled]);
+        assert!(order.stop.requested());
+    }
+
+    #[test]
+    fn a_cancel_of_another_operation_or_request_leaves_it() {
+        let mut held = session();
+        assert_eq!(answered(&ask(&mut held, 1, json!({"wait": true}))), [0; 0]);
+        let ticket = held.ticket(2);
+        let cancelled = held.feed(Input::Cancel(Some("another".into()), ticket));
+        assert_eq!(answer(&cancelled, 2), Some(json!({"cancelled": []})));
+        assert_eq!(outcomes(&held.feed(Input::RequestCancelled(7))), []);
+        assert_eq!(started(&append(&mut held, 3, &done())), 1);
     }
 }
