@@ -96,3 +96,44 @@ impl SessionData {
         Instructions::new(given, &path.system_prompt())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn data(json: Value) -> SessionData {
+        serde_json::from_value(json).expect("data")
+    }
+
+    #[test]
+    fn invalid_limits_leave_the_other_data() {
+        for limits in [json!({"contextWindow": 0}), json!("8000")] {
+            let read = data(json!({"systemPrompt": "be brief", "limits": limits}));
+            assert_eq!((read.system_prompt.as_deref(), read.limits), (Some("be brief"), None));
+        }
+    }
+
+    #[test]
+    fn limits_without_a_model_hold_for_the_one_at_the_opening() {
+        let model = |text: &str| ModelRef::parse(text);
+        for (limits, of) in [
+            (json!({"contextWindow": 8_000}), "p/m"),
+            (json!({"model": "p/stated", "contextWindow": 8_000}), "p/stated"),
+        ] {
+            let mut held = data(json!({ "limits": limits }));
+            held.hold_for(|| model("p/m"));
+            assert_eq!(held.limits.and_then(|limits| limits.model), model(of));
+        }
+    }
+
+    #[test]
+    fn a_client_that_states_no_limit_states_none() {
+        assert_eq!(SessionData::stated(None, None), None);
+        let params = |params: Value| SessionData::given(&serde_json::from_value(params).expect("params"));
+        let limits = params(json!({"path": "/s.jsonl", "contextWindow": 8_000, "maxOutputTokens": 500})).limits;
+        assert_eq!(limits, serde_json::from_value(json!({"contextWindow": 8_000, "maxOutputTokens": 500})).ok());
+        assert!(params(json!({"path": "/s.jsonl"})).is_empty());
+        assert!(!params(json!({"path": "/s.jsonl", "maxOutputTokens": 500})).is_empty());
+    }
+}

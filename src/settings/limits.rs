@@ -132,8 +132,21 @@ mod tests {
         let before = limits(json!({"model": "p/m", "contextWindow": 8_000, "maxOutputTokens": 500}));
         let same = limits(json!({"model": "p/m", "contextWindow": 9_000})).over(before.clone());
         assert_eq!(same, limits(json!({"model": "p/m", "contextWindow": 9_000, "maxOutputTokens": 500})));
+        let output = limits(json!({"model": "p/m", "maxOutputTokens": 600})).over(before.clone());
+        assert_eq!(output, limits(json!({"model": "p/m", "contextWindow": 8_000, "maxOutputTokens": 600})));
         let other = limits(json!({"model": "p/n", "contextWindow": 9_000}));
         assert_eq!(other.clone().over(before), other);
+    }
+
+    #[test]
+    fn each_limit_alone_is_one() {
+        for (json, empty) in [
+            (json!({"contextWindow": 1}), false),
+            (json!({"maxOutputTokens": 1}), false),
+            (json!({"model": "p/m"}), true),
+        ] {
+            assert_eq!(limits(json.clone()).is_empty(), empty, "{json}");
+        }
     }
 
     #[test]
