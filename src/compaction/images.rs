@@ -3,7 +3,7 @@
 
 use crate::{
     conversation::{
-        context::{Context, ContextMessage, Part},
+        context::{Context, ContextMessage},
         entry::{ContextEdit, Replacement},
         message,
         path::{Path, Pin},
@@ -62,7 +62,7 @@ pub fn but_newest(context: &Context, keep: usize, may: &dyn Fn(&EntryId) -> bool
 
 /// The entry of a message with images, if it may be edited.
 fn editable<'a>(message: &'a ContextMessage, may: &dyn Fn(&EntryId) -> bool) -> Option<&'a EntryId> {
-    let entry = message.entry.as_ref().filter(|_| message.part == Part::Message)?;
+    let entry = message.entry_shown()?;
     (message.outline().image_bytes > 0 && may(entry)).then_some(entry)
 }
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     conversation::{
-        context::{ContextMessage, Part},
+        context::ContextMessage,
         entry::{Body, ContextEdit, Entry, Replacement},
         message::{self, outline::Role},
     },
@@ -200,10 +200,7 @@ impl Ladder {
             return;
         }
         let edits = images::within(&self.best.context(), images::TARGET, &|entry| !is_pinned(&self.best, entry));
-        let draft = with_edits(&self.best, &edits);
-        if draft.image_bytes < self.best.image_bytes {
-            self.best = draft;
-        }
+        self.best = with_edits(&self.best, &edits);
     }
 
     /// The draft in hand, if it is worth writing over a context of the size `before`.
@@ -286,13 +283,11 @@ fn edited(draft: &Draft) -> HashSet<EntryId> {
 /// The messages of these roles in the context of a draft that are entries and not pinned, as they stand there.
 fn shown(draft: &Draft, roles: &[Role]) -> Vec<(EntryId, ContextMessage)> {
     let of = |message: ContextMessage| {
-        let entry = message.entry.clone().filter(|_| message.part == Part::Message)?;
+        let entry = message.entry_shown().cloned()?;
         let counts = roles.contains(&message.outline().role) && !is_pinned(draft, &entry);
         counts.then_some((entry, message))
     };
-    let kept: HashSet<&EntryId> = draft.plan.kept().iter().map(|entry| &entry.id).collect();
-    let context = draft.context();
-    context.messages().iter().cloned().filter_map(of).filter(|(entry, _)| kept.contains(entry)).collect()
+    draft.context().messages().iter().cloned().filter_map(of).collect()
 }
 
 /// Edits that remove the middle of oversized results.

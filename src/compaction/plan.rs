@@ -213,8 +213,7 @@ impl<'a> Window<'a> {
 
     /// Whether an entry is in no context.
     fn is_gone(&self, entry: &Entry) -> bool {
-        let failed = entry.outline().is_some_and(|outline| outline.role == Role::Assistant && outline.failed);
-        failed || self.removed.contains(&entry.id)
+        entry.outline().is_some_and(|outline| outline.failed) || self.removed.contains(&entry.id)
     }
 
     fn steps(&self, estimator: Estimator) -> Vec<Step> {

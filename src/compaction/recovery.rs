@@ -185,7 +185,7 @@ pub fn remedy(facts: Facts) -> Remedy {
 #[must_use]
 pub fn bound(rejected: u64, share: Share, stated: Option<(u64, u64)>) -> u64 {
     let in_proportion = stated.filter(|(limit, requested)| limit < requested).map(|(limit, requested)| {
-        let product = u128::from(rejected) * u128::from(limit) / u128::from(requested.max(1));
+        let product = u128::from(rejected) * u128::from(limit) / u128::from(requested);
         u64::try_from(product).unwrap_or(rejected)
     });
     share.of(in_proportion.unwrap_or(rejected)).max(1)
