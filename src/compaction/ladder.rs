@@ -5,6 +5,9 @@
 //! that wait for their results. These lose their middle. A session cannot be compacted only if system prompt, tools and pins
 //! alone leave no room.
 
+#[cfg(test)]
+mod tests;
+
 use super::{
     draft::{Draft, goal, size_before},
     images,
@@ -13,7 +16,7 @@ use super::{
 };
 use crate::{
     conversation::{
-        context::ContextMessage,
+        context::{self, ContextMessage},
         entry::{Body, ContextEdit, Entry, Replacement},
         message::{self, outline::Role},
     },
@@ -322,16 +325,14 @@ fn longest_kept(draft: &Draft) -> usize {
 
 /// The edit that removes the middle of a message's text. Its images stay.
 fn clipped(draft: &Draft, entry: EntryId, message: &ContextMessage, chars: usize) -> ContextEdit {
-    let whole = draft.plan.kept().iter().find(|it| it.id == entry);
     let mut text = message.message().text();
     let mut tokens = message.tokens(draft.plan.demand.scale.estimator());
     let place = format!("left out to save room; entry {entry} has all of it");
     // A message that lost its middle before is cut anew. One of images alone has no other text than the notice about them.
-    if let Some(whole) = whole.filter(|_| text.contains(&place))
-        && let Some(words) = whole.message().map(message::Message::text).filter(|words| !words.trim().is_empty())
+    if text.contains(&place)
+        && let Some((words, size)) = on_path(draft, &entry).filter(|(words, _)| !words.trim().is_empty())
     {
-        text = words;
-        tokens = whole.tokens(draft.plan.demand.scale.estimator());
+        (text, tokens) = (words, size);
     }
     let gap =
         format!("\n[… the middle of these {tokens} tokens was {place} (session/entry of abridged returns it) …]\n");
@@ -340,6 +341,24 @@ fn clipped(draft: &Draft, entry: EntryId, message: &ContextMessage, chars: usize
     let images = value["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "image");
     let blocks: Vec<Value> = std::iter::once(json!({ "type": "text", "text": text })).chain(images.cloned()).collect();
     ContextEdit { target_id: entry, replacement: Some(Replacement { content: blocks.into() }) }
+}
+
+/// The text of a kept message and its estimated tokens, without the edits of a draft. An edit on the path stands for the
+/// content that it replaces, which may be gone for a reason.
+fn on_path(draft: &Draft, id: &EntryId) -> Option<(String, u32)> {
+    let estimator = draft.plan.demand.scale.estimator();
+    let entry = draft.plan.kept().iter().find(|entry| entry.id == *id)?;
+    let edit = draft.plan.path().iter().rev().find_map(|entry| match &entry.body {
+        Body::ContextEdit(edit) if edit.target_id == *id => edit.replacement.as_ref(),
+        _ => None,
+    });
+    match edit {
+        Some(replacement) => {
+            let edited = context::edited(entry, replacement)?;
+            Some((edited.message().text(), edited.tokens(estimator)))
+        }
+        None => Some((entry.message()?.text(), entry.tokens(estimator))),
+    }
 }
 
 /// Edits that replace the images of all messages but the newest `keep` with a notice.

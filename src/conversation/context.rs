@@ -308,7 +308,8 @@ fn message(entry: &Arc<Entry>, prompts: &Prompts) -> Option<ContextMessage> {
 }
 
 /// The entry's message with another content. What is not sent by itself is not sent edited either.
-fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMessage> {
+#[must_use]
+pub fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMessage> {
     if !is_sent(entry) {
         return None;
     }
