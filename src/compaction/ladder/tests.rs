@@ -245,8 +245,9 @@ fn a_clipped_message_keeps_its_images_and_one_note_on_its_middle() {
 
 #[test]
 fn content_that_an_edit_replaced_does_not_come_back_when_its_replacement_is_cut_anew() {
-    let edit = edit("e4", &"xyz ".repeat(9_000));
-    let lines = [user(5), answer(5), user(10), call(&["a", "b"]), result("a", 10_000), edit];
+    let edits = [edit("e4", &"xyz ".repeat(9_000)), edit("e2", "Another entry.")];
+    let mut lines = vec![user(5), answer(5), user(10), call(&["a", "b"]), result("a", 10_000)];
+    lines.extend(edits);
     let text = left(&climbed(keeping(&lines, 3, demand(1_000)), &NO_PRUNING), "e4");
     assert!(text.starts_with("xyz ") && text.ends_with("xyz "), "{text}");
     assert!(text.contains("of these 9000 tokens") && text.matches("left out").count() == 1, "{text}");
