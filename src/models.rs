@@ -231,6 +231,27 @@ mod tests {
     }
 
     #[test]
+    fn the_parts_of_a_budget_are_in_proportion() {
+        let budget = |window, reserve, system, pins| {
+            let settings = CompactionSettings { reserve_tokens: reserve, ..Default::default() };
+            Budget::of(window, &settings, system, 0).with_pins(pins)
+        };
+        let parts = |budget: Budget| (budget.target(), budget.available(), budget.summary_cap());
+        assert_eq!(parts(budget(100_000, 16_000, 10_000, 7_000)), (67_200, 50_200, 12_800), "the reserve bounds it");
+        assert_eq!(parts(budget(100_000, 50_000, 10_000, 0)), (40_000, 30_000, 10_000), "the room bounds it");
+        let usable = |reserve| budget(100_000, reserve, 0, 0).usable();
+        assert_eq!((usable(10_000), usable(16_000)), (90_000, 85_000));
+        // A threshold at the overhead itself gives way, too.
+        assert_eq!((threshold(16_384, 8_191), threshold(16_384, 8_192)), (8_192, 13_927));
+        let meets = |overhead| {
+            let settings = CompactionSettings { reserve_tokens: 30_000, threshold_tokens: 1, ..Default::default() };
+            Budget::of(100_000, &settings, overhead, 0).attainable().map(|budget| budget.threshold)
+        };
+        assert_eq!(meets(69_200), Some(70_000), "the reserve holds as long as it can");
+        assert_eq!(meets(69_201), Some(85_000));
+    }
+
+    #[test]
     fn explicit_thresholds_win_and_are_clamped() {
         let with = |tokens, percent| {
             let settings =
@@ -241,6 +262,11 @@ mod tests {
         assert_eq!(with(500_000, -1), 99_999);
         assert_eq!(with(-1, 50), 50_000);
         assert_eq!(with(-1, 100), 99_000);
+        let least = |window, threshold_tokens, threshold_percent| {
+            let settings = CompactionSettings { threshold_tokens, threshold_percent, ..Default::default() };
+            Budget::of(window, &settings, 0, 0).threshold
+        };
+        assert_eq!((least(0, 5, -1), least(1, 5, -1), least(2, -1, 1)), (1, 1, 1), "no threshold is 0");
     }
 
     #[test]
@@ -265,6 +291,9 @@ mod tests {
         assert_eq!(of("p/m", None), (128_000, "default"));
         assert_eq!(of("p/m", Some(4_096)), (4_096, "learned"));
         assert_eq!(of("", None), (128_000, "default"), "no model at all");
+        let taught = Taught { stated: Some(4_000), seen: Some(4_096) };
+        let stated = window(&settings, taught, ModelRef::parse("p/m").as_ref());
+        assert_eq!(stated.tokens, 4_000, "the smaller one");
         let seen = |name: &str| {
             let taught = Taught { stated: None, seen: Some(4_096) };
             let window = window(&settings, taught, ModelRef::parse(name).as_ref());

@@ -215,11 +215,16 @@ mod tests {
         assert_eq!(refused.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
         let bytes = Answer { error: AnswerError::TooManyBytes, ..refused };
         assert_eq!(bytes.verdict(ROOM), Verdict::Usable);
+        assert_eq!(Answer { context_tokens: 89_999, ..bytes }.verdict(ROOM), Verdict::Usable);
         let full = Answer { context_tokens: 90_000, ..bytes };
         assert_eq!(full.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
         assert_eq!(answer(StopReason::Error).verdict(ROOM), Verdict::Usable, "another error");
         let aborted = Answer { error: AnswerError::TooManyTokens, ..answer(StopReason::Aborted) };
         assert_eq!(aborted.verdict(ROOM), Verdict::Usable);
+        for failed in [StopReason::Error, StopReason::Aborted] {
+            let over = Answer { input: 100_001, ..answer(failed) };
+            assert_eq!(over.verdict(ROOM), Verdict::Usable, "only a whole answer is over the window");
+        }
     }
 
     #[test]
@@ -233,6 +238,8 @@ mod tests {
         assert_eq!(Answer { output: 37_999, ..full }.verdict(ROOM), Verdict::Shortened);
         let unreported = Answer { input: 0, output: 0, context_tokens: 98_000, ..length };
         assert_eq!(unreported.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull));
+        let estimated = Answer { has_text: false, context_tokens: 99_000, ..unreported };
+        assert_eq!(estimated.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull), "an estimate cuts no prompt");
         let empty = Answer { has_text: false, input: 99_000, output: 0, ..length };
         assert_eq!(empty.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
         for filled in
@@ -251,6 +258,7 @@ mod tests {
         assert_eq!(over.verdict(ROOM), Verdict::OverWindow);
         assert_eq!(over.verdict(Room { assumed: true, ..ROOM }), Verdict::Usable);
         assert_eq!(Answer { input: 100_000, ..over }.verdict(ROOM), Verdict::Usable);
+        assert_eq!(Answer { input: 20_000_000, ..over }.verdict(ROOM), Verdict::OverWindow);
         assert_eq!(
             Answer { input: 20_000_001, output: u64::MAX, ..over }.verdict(ROOM),
             Verdict::Usable,
@@ -268,6 +276,10 @@ mod tests {
         let larger = ModelRef::parse("p/large");
         let overflows = |overflow| Attempts { overflow, ..Attempts::default() };
         let incompletes = |incomplete| Attempts { incomplete, ..Attempts::default() };
+        let promoted = |promotions| {
+            let attempts = Attempts { promotions, ..Attempts::default() };
+            Facts { attempts, larger: ModelRef::parse("p/large"), ..facts(TooLong) }
+        };
         for (facts, expected) in [
             (facts(TooLong), Remedy::Compact(Share::WHOLE)),
             (facts(WindowFull), Remedy::Compact(Share::WHOLE)),
@@ -282,20 +294,17 @@ mod tests {
                 Facts { automatic: Automatic::Disabled, larger: larger.clone(), ..facts(TooLong) },
                 Remedy::Promote(larger.clone().expect("a model")),
             ),
+            (Facts { automatic: Automatic::ReadOnly, ..facts(TooLong) }, Remedy::None),
+            (Facts { larger: larger.clone(), ..facts(CutOff) }, Remedy::Promote(larger.clone().expect("a model"))),
             (Facts { attempts: overflows(1), ..facts(TooLong) }, Remedy::Compact(Share::SMALLER)),
+            (Facts { attempts: overflows(2), ..facts(WindowFull) }, Remedy::Compact(Share::WHOLE)),
             (Facts { attempts: overflows(2), ..facts(TooLong) }, Remedy::GiveUp(2)),
             (
                 Facts { attempts: overflows(2), larger: larger.clone(), ..facts(TooLong) },
                 Remedy::Promote(larger.expect("a model")),
             ),
-            (
-                Facts {
-                    attempts: Attempts { promotions: 3, ..Attempts::default() },
-                    larger: ModelRef::parse("p/large"),
-                    ..facts(TooLong)
-                },
-                Remedy::Compact(Share::WHOLE),
-            ),
+            (promoted(2), Remedy::Promote(ModelRef::parse("p/large").expect("a model"))),
+            (promoted(3), Remedy::Compact(Share::WHOLE)),
             (Facts { attempts: incompletes(2), ..facts(CutOff) }, Remedy::Retry),
             (Facts { attempts: incompletes(3), ..facts(CutOff) }, Remedy::GiveUp(3)),
             (
@@ -314,7 +323,9 @@ mod tests {
     fn the_bound_is_below_the_rejected_size_in_its_own_unit() {
         assert_eq!(bound(20_000, Share::WHOLE, None), 20_000);
         assert_eq!(bound(20_000, Share::SMALLER, None), 14_000);
+        assert_eq!(bound(20_050, Share::SMALLER, None), 14_035);
         assert_eq!(bound(20_000, Share::WHOLE, Some((32_000, 40_000))), 16_000);
+        assert_eq!(bound(20_000, Share::SMALLER, Some((32_000, 40_000))), 11_200);
         assert_eq!(bound(20_000, Share::WHOLE, Some((40_000, 32_000))), 20_000, "no refusal states that");
         assert_eq!(bound(u64::MAX, Share::SMALLER, Some((1, u64::MAX))), 1);
         assert_eq!(bound(0, Share::SMALLER, None), 1);

@@ -141,6 +141,12 @@ mod tests {
         answer
     }
 
+    fn cut_before_any_text() -> Value {
+        let mut answer = answer("length");
+        answer["message"]["content"] = json!([{"type": "text", "text": ""}]);
+        answer
+    }
+
     fn attempt(reason: &str) -> Value {
         json!({"type": "custom", "customType": "abridged.attempt", "data": {"reason": reason}})
     }
@@ -169,6 +175,7 @@ mod tests {
             (vec![user(), attempt("unknown")], (0, 0, 0)),
             (vec![user(), attempt("incomplete"), answer("length")], (0, 0, 0)),
             (vec![user(), attempt("incomplete"), cut_in_call()], (0, 1, 0)),
+            (vec![user(), attempt("incomplete"), cut_before_any_text()], (0, 1, 0)),
             (vec![user(), attempt("overflow"), empty], (1, 0, 0)),
             (vec![attempt("overflow"), json!({"type": "reset_boundary"}), attempt("overflow")], (1, 0, 0)),
         ] {
@@ -192,8 +199,13 @@ mod tests {
         assert_eq!((found.overflow, found.incomplete, found.compactions), (2, 1, 4));
         assert_eq!(found.all(), 4);
         assert_eq!(Attempts { compactions: 1, ..found }.all(), 3);
+        let found = attempts(&[user(), compaction(json!({"promotions": 1})), attempt("promotion")]);
+        assert_eq!((found.promotions, found.all()), (2, 1), "a move to a larger model is no maintenance");
         let undone = json!({"type": "custom", "customType": "abridged.undo", "data": {"compactionEntryId": "e2"}});
-        let found = attempts(&[user(), attempt("overflow"), compaction(json!({})), undone]);
+        let found = attempts(&[user(), attempt("overflow"), compaction(json!({})), undone.clone()]);
         assert_eq!((found.overflow, found.compactions), (1, 0));
+        let in_force = compaction(json!({"overflow": 1}));
+        let found = attempts(&[user(), in_force, compaction(json!({"overflow": 2})), undone]);
+        assert_eq!((found.overflow, found.compactions), (1, 1), "only the one in force counts");
     }
 }

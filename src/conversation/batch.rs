@@ -84,6 +84,20 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_behind_results_begins_a_batch_of_its_own() {
+        let answer = |calls: &[Value]| json!({"type": "message", "message": {"role": "assistant", "content": calls, "timestamp": 1}});
+        let call = json!({"type": "toolCall", "id": "c", "name": "read", "arguments": {}});
+        let result = json!({"type": "message", "message": {"role": "toolResult", "toolCallId": "c", "toolName": "read",
+            "content": [], "timestamp": 1}});
+        let mut batch = batch(&[answer(&[call]), result]);
+        assert!(batch.has_results() && !batch.is_open());
+        let mut last = answer(&[]);
+        (last["id"], last["timestamp"]) = ("last".into(), "2026-01-01T00:00:00.000Z".into());
+        batch.push(&Entry::parse(last.to_string().into()).expect("an entry"));
+        assert!(!batch.has_results(), "the newest message is an answer");
+    }
+
+    #[test]
     fn the_calls_of_an_answer_leave_with_it() {
         let user = json!({"type": "message", "message": {"role": "user", "content": "go", "timestamp": 1}});
         let call = json!({"type": "toolCall", "id": "c", "name": "read", "arguments": {}});

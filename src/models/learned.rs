@@ -112,6 +112,18 @@ mod tests {
     }
 
     #[test]
+    fn a_stated_window_takes_the_place_of_one_that_was_seen() {
+        let model = |name| ModelRef::parse(name).expect("a name");
+        let mut learned = Learned::default();
+        learned.see(&model("p/m"), 4_096);
+        learned.learn(&model("p/other"), 8_192);
+        learned.learn(&model("p/m"), 20);
+        assert_eq!(learned.taught(&model("p/m")), Taught { stated: None, seen: Some(4_096) });
+        learned.learn(&model("p/m"), 8_192);
+        assert_eq!(learned.taught(&model("p/m")), Taught { stated: Some(8_192), seen: None });
+    }
+
+    #[test]
     fn a_number_that_can_be_no_window_is_not_learned() {
         let model = ModelRef::parse("p/m").expect("a name");
         for (window, plausible) in [(1_023, false), (1_024, true), (20_000_000, true), (20_000_001, false)] {
