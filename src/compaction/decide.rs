@@ -415,7 +415,12 @@ mod tests {
                 Why::Resting,
                 "did not complete",
             ),
-            (Facts { rest: Some(Rest { context_tokens: 161_904, threshold: 170_000 }), ..over }, Why::Due, "is due"),
+            (
+                Facts { rest: Some(Rest { context_tokens: 161_907, threshold: 170_000 }), ..over },
+                Why::Resting,
+                "did not complete",
+            ),
+            (Facts { rest: Some(Rest { context_tokens: 161_906, threshold: 170_000 }), ..over }, Why::Due, "is due"),
             (Facts { rest: Some(Rest { context_tokens: 165_000, threshold: 170_001 }), ..over }, Why::Due, "is due"),
         ] {
             let decision = at_threshold(facts);
@@ -425,19 +430,145 @@ mod tests {
         }
         let with_images = |facts| at_threshold(Facts { images: heavy, ..facts });
         assert!(with_images(facts(500)).is_about_images());
+        assert!(with_images(facts(170_000)).is_about_images());
         assert!(!with_images(over).is_about_images(), "it is about tokens, too");
+        assert!(!at_threshold(facts(500)).is_about_images());
+    }
+
+    #[test]
+    fn of_several_reasons_the_first_one_is_named() {
+        let mut facts = Facts {
+            budget: Budget::of(200_000, &CompactionSettings { threshold_tokens: 1, ..Default::default() }, 199_500, 0),
+            automatic: Automatic::Disabled,
+            undone: true,
+            turn: Turn::CallsOpen,
+            mid_turn: false,
+            rest: Some(Rest { context_tokens: 199_900, threshold: 1 }),
+            matter: Matter::None,
+            images: Images { bytes: images::BUDGET + 1, pinned: 0 },
+            maintenances: MOST_MAINTENANCES,
+            ..facts(199_950)
+        };
+        let mut named = Vec::new();
+        let changes: [fn(&mut Facts); 10] = [
+            |facts| facts.automatic = Automatic::On,
+            |facts| facts.turn = Turn::Between,
+            |facts| facts.images = Images::default(),
+            |facts| facts.undone = false,
+            |facts| facts.budget.system = 0,
+            |facts| facts.turn = Turn::CallsOpen,
+            |facts| facts.matter = Matter::Some,
+            |facts| facts.turn = Turn::Between,
+            |facts| facts.mid_turn = true,
+            |facts| facts.rest = None,
+        ];
+        for change in changes {
+            named.push(at_threshold(facts).why);
+            change(&mut facts);
+        }
+        named.push(at_threshold(facts).why);
+        let off = Why::Off(Automatic::Disabled);
+        use Why::{CallsOpen, MidTurn, NoProgress, Overhead, Resting, TooShort, Undone};
+        assert_eq!(
+            named,
+            [
+                off,
+                CallsOpen,
+                Why::Images,
+                Undone,
+                Overhead,
+                TooShort,
+                TooShort,
+                CallsOpen,
+                MidTurn,
+                Resting,
+                NoProgress
+            ]
+        );
+    }
+
+    #[test]
+    fn a_rest_ends_with_growth_or_a_smaller_threshold() {
+        let rest = Rest { context_tokens: 10, threshold: 5 };
+        for (context_tokens, threshold, holds) in [(10, 5, true), (11, 5, false), (10, 6, true), (10, 4, false)] {
+            assert_eq!(rest.holds(context_tokens, threshold), holds, "{context_tokens} over {threshold}");
+        }
     }
 
     fn path(messages: &[Value]) -> Path {
-        let mut parent = Value::Null;
-        let entries = messages.iter().enumerate().map(|(at, message)| {
-            let id = format!("e{at}");
-            let fields = json!({"type": "message", "id": id, "parentId": parent,
-                "timestamp": "2026-01-01T00:00:00.000Z", "message": message});
-            parent = id.into();
-            Arc::new(Entry::parse(fields.to_string().into()).expect("an entry"))
-        });
-        Path::of(&entries.collect::<Vec<_>>())
+        let line = |message: &Value| json!({"type": "message", "message": message});
+        path_of(&messages.iter().map(line).collect::<Vec<_>>())
+    }
+
+    fn path_of(lines: &[Value]) -> Path {
+        let mut path = Path::default();
+        for (at, line) in lines.iter().enumerate() {
+            let mut line = line.clone();
+            (line["id"], line["timestamp"]) = (format!("e{at}").into(), "2026-01-01T00:00:00.000Z".into());
+            line["parentId"] = at.checked_sub(1).map(|parent| format!("e{parent}")).into();
+            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
+        }
+        path
+    }
+
+    fn message(role: &str) -> Value {
+        json!({"type": "message", "message": {"role": role, "content": [{"type": "text", "text": "x"}]}})
+    }
+
+    fn ours(name: &str, data: Value) -> Value {
+        json!({"type": "custom", "customType": format!("abridged.{name}"), "data": data})
+    }
+
+    fn compaction(first_kept: &str) -> Value {
+        json!({"type": "compaction", "summary": "s", "firstKeptEntryId": first_kept, "tokensBefore": 1,
+            "preserveData": {"abridged": {}}})
+    }
+
+    #[test]
+    fn a_summary_could_stand_for_entries_before_the_request_that_are_kept_and_not_pinned() {
+        let (user, answer) = (message("user"), message("assistant"));
+        let pin = |entry: &str| ours("pin", json!({"entryId": entry}));
+        let label = json!({"type": "label", "targetId": "e0", "label": "here"});
+        for (lines, matter) in [
+            (vec![user.clone()], Matter::None),
+            (vec![user.clone(), answer.clone()], Matter::Some),
+            (vec![user.clone(), user.clone()], Matter::Some),
+            (vec![label, user.clone()], Matter::None),
+            (vec![answer.clone(), pin("e0"), user.clone()], Matter::None),
+            (vec![answer.clone(), pin("e2"), user.clone()], Matter::Some),
+            (vec![user.clone(), answer.clone(), compaction("e2"), user.clone()], Matter::None),
+            (vec![user.clone(), answer.clone(), user.clone(), compaction("e1"), user.clone()], Matter::Some),
+        ] {
+            assert_eq!(Matter::on(&path_of(&lines)), matter, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_facts_of_a_path_are_searched_where_it_is_over_its_threshold() {
+        let pinned = json!({"type": "message", "message": {"role": "user", "content": [
+            {"type": "image", "mimeType": "image/png", "data": "A".repeat(40)}]}});
+        let undo = ours("undo", json!({"compactionEntryId": "e1"}));
+        let attempt = ours("attempt", json!({"reason": "overflow"}));
+        let path = path_of(&[pinned, compaction("e0"), undo, ours("pin", json!({"entryId": "e0"})), attempt]);
+        let compaction = CompactionSettings::default();
+        let facts = |context_tokens, image_bytes| {
+            let fullness = Fullness {
+                context_tokens,
+                source: crate::compaction::gauge::Source::Estimate,
+                summary_tokens: 0,
+                image_bytes,
+                budget: Budget::of(200_000, &compaction, 0, 0),
+                window_source: crate::models::SaidBy::Setting,
+                scale: crate::conversation::tokens::Scale::new(crate::conversation::tokens::Estimator::Chars, 1.0),
+                calibration: None,
+                compaction: compaction.clone(),
+            };
+            let facts = fullness.facts(&path, None);
+            (facts.undone, facts.maintenances, facts.matter, facts.images.pinned)
+        };
+        assert_eq!(facts(170_001, 0), (true, 1, Matter::None, 0));
+        assert_eq!(facts(1, images::BUDGET + 1), (true, 1, Matter::None, 40));
+        assert_eq!(facts(170_000, images::BUDGET), (false, 0, Matter::Some, 0), "nothing else decides");
     }
 
     #[test]

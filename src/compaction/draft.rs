@@ -205,6 +205,74 @@ mod tests {
         }
     }
 
+    /// A draft that summarizes e0 and keeps e1, behind more entries.
+    fn drafted(more: &[serde_json::Value], demand: impl FnOnce(&mut Demand)) -> Draft {
+        let message = |id: &str, words: usize| json!({"type": "message", "id": id, "message": {"role": "user", "content": "word ".repeat(words)}});
+        let mut path = Path::default();
+        for line in [message("e0", 400), message("e1", 10)].iter().chain(more) {
+            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
+        }
+        let mut of = Demand {
+            keep: 1,
+            explicit: true,
+            scale: Scale::expected(Estimator::Chars, None),
+            budget: budget(0),
+            tokens_before: 0,
+            may_stay: u64::MAX,
+            insists: false,
+        };
+        demand(&mut of);
+        let plan = plan::plan(path, of, Arc::default()).expect("a plan");
+        let summary = Summary { text: "A summary.".into(), short: String::new(), files: Default::default() };
+        Draft::extracted(plan, summary, Vec::new())
+    }
+
+    #[test]
+    fn the_line_of_a_draft_carries_the_attempts_and_the_texts_of_pins_before_the_cut() {
+        let ours = |id: &str, name: &str, data: serde_json::Value| json!({"type": "custom", "id": id, "customType": format!("abridged.{name}"), "data": data});
+        let pin = |id: &str, entry: &str| ours(id, "pin", json!({"entryId": entry}));
+        let more = [ours("x", "attempt", json!({"reason": "overflow"})), pin("y", "e0"), pin("z", "e1")];
+        let pinned = drafted(&[], |_| {}).plan.path().clone();
+        let path = more
+            .iter()
+            .fold(pinned, |path, line| path.with(Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))));
+        let stamp = Stamp { id: "c".into(), timestamp: String::new() };
+        let line = drafted(&[], |_| {}).line(&stamp, None, &path, None, 1);
+        let entry = Entry::parse(line.into()).expect("an entry");
+        let preserved = entry.compaction().and_then(|compaction| compaction.preserved()).expect("data");
+        assert_eq!((preserved.attempts.overflow, preserved.compactions), (1, 1));
+        let texts: Vec<_> = preserved.pins.iter().map(|pin| (pin.entry_id.as_str(), pin.text.is_some())).collect();
+        assert_eq!(texts, [("e0", true), ("e1", false)]);
+    }
+
+    #[test]
+    fn a_summary_has_the_room_up_to_the_goal_and_its_cap() {
+        let mut draft = drafted(&[], |_| {});
+        assert_eq!(draft.room_for_summary(), budget(0).summary_cap());
+        let text = draft.plan.demand.scale.text("A summary.");
+        draft.tokens_after = 169_990;
+        assert_eq!(draft.room_for_summary(), text + 10);
+        draft.tokens_after = 170_001;
+        assert_eq!(draft.room_for_summary(), text, "it is over the goal already");
+        draft.plan.demand.explicit = false;
+        draft.tokens_after = 135_990;
+        assert_eq!(draft.room_for_summary(), text + 10, "the goal is 80 % of the threshold");
+    }
+
+    #[test]
+    fn a_summary_that_makes_a_draft_no_larger_is_taken_even_over_the_goal() {
+        let made = || Made { by: ModelRef::parse("some/model"), rejected: Vec::new() };
+        let taken = |draft: Draft, text: &str| draft.with_summary(text.to_owned(), None, made()).made.by.is_some();
+        let tight = || drafted(&[], |demand| demand.budget.threshold = 10);
+        assert!(taken(tight(), "Summary: a"));
+        assert!(!taken(tight(), &"word ".repeat(50)));
+        // The context before has as many tokens as the draft with this summary, or one more.
+        let long = "word ".repeat(800);
+        let with = drafted(&[], |demand| demand.insists = true).with_summary(long.clone(), None, made()).tokens_after;
+        assert!(!taken(drafted(&[], |demand| demand.tokens_before = with), &long));
+        assert!(taken(drafted(&[], |demand| demand.tokens_before = with + 1), &long));
+    }
+
     #[test]
     fn another_overhead_is_in_the_size_and_the_line_of_a_draft() {
         let mut path = Path::default();

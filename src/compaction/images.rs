@@ -156,5 +156,6 @@ mod tests {
         assert_eq!(left(&path, &edits).concat(), [0; 0]);
         let said = serde_json::to_string(&edits).expect("JSON");
         assert!(said.contains("entry e1 has it") && said.contains("session/entry"), "{said}");
+        assert!((0..3).all(|at| said.contains(&format!("message {at}"))), "texts stay: {said}");
     }
 }

@@ -410,6 +410,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
     /// `u:10k a:2k t:40k`: user, answer, tool result, x for execution, m for metadata, c for a compaction.
     fn steps(text: &str) -> Vec<Step> {
@@ -457,6 +458,205 @@ mod tests {
         check("x:1k a:1k x:1k", 1_000, "cut before x:1k at 2, frees 2000");
         check("t:5k t:5k", 1_000, "cut before t:5k at 0, frees 0");
         check("u:1k c u:1k a:1k", 2_000, "cut before u:1k at 2, frees 1000");
+    }
+
+    /// The entries e0, e1, … behind each other.
+    fn path(lines: &[Value]) -> Path {
+        let mut path = Path::default();
+        for (at, line) in lines.iter().enumerate() {
+            let mut line = line.clone();
+            (line["id"], line["timestamp"]) = (format!("e{at}").into(), "2026-01-01T00:00:00.000Z".into());
+            line["parentId"] = at.checked_sub(1).map(|parent| format!("e{parent}")).into();
+            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
+        }
+        path
+    }
+
+    fn message(message: Value) -> Value {
+        json!({"type": "message", "message": message})
+    }
+
+    /// A message of the user of so many tokens.
+    fn user(tokens: usize) -> Value {
+        message(json!({"role": "user", "content": "abc ".repeat(tokens)}))
+    }
+
+    fn answer(tokens: usize, stop: &str, calls: &[&str]) -> Value {
+        let mut content = vec![json!({"type": "text", "text": "abc ".repeat(tokens)})];
+        let call = |id: &&str| json!({"type": "toolCall", "id": id, "name": "r", "arguments": {}});
+        content.extend(calls.iter().map(call));
+        message(json!({"role": "assistant", "content": content, "stopReason": stop}))
+    }
+
+    fn said(tokens: usize) -> Value {
+        answer(tokens, "stop", &[])
+    }
+
+    fn result(call: &str) -> Value {
+        let text = json!([{"type": "text", "text": "abc"}]);
+        message(json!({"role": "toolResult", "toolCallId": call, "toolName": "r", "isError": false, "content": text}))
+    }
+
+    fn edit(target: &str, replacement: Value) -> Value {
+        json!({"type": "context_edit", "targetId": target, "replacement": replacement})
+    }
+
+    fn label() -> Value {
+        json!({"type": "label", "targetId": "e0", "label": "here"})
+    }
+
+    fn compaction(first_kept: &str, ours: Value) -> Value {
+        json!({"type": "compaction", "summary": "s", "firstKeptEntryId": first_kept, "tokensBefore": 1,
+            "preserveData": {"abridged": ours}})
+    }
+
+    fn demand(keep: u64) -> Demand {
+        let budget = Budget { window: 10_000, threshold: 8_000, reserve: 1_000, system: 0, tools: 0, pins: 0 };
+        let scale = Scale::new(Estimator::Chars, 1.0);
+        Demand { keep, explicit: false, scale, budget, tokens_before: 0, may_stay: 8_000, insists: false }
+    }
+
+    fn explicit(keep: u64) -> Demand {
+        Demand { explicit: true, ..demand(keep) }
+    }
+
+    /// The first kept entry.
+    fn kept(lines: &[Value], demand: Demand) -> Result<Option<String>, NothingToDo> {
+        let plan = plan(path(lines), demand, Arc::default())?;
+        Ok(plan.first_kept_id().map(ToString::to_string))
+    }
+
+    fn from(entry: &str) -> Result<Option<String>, NothingToDo> {
+        Ok(Some(entry.to_owned()))
+    }
+
+    #[test]
+    fn each_entry_has_a_role_for_a_cut() {
+        let execution = |excluded: bool| {
+            message(json!({"role": "bashExecution", "command": "ls", "output": "a", "excludeFromContext": excluded}))
+        };
+        let rows = [
+            (user(1), Kind::TurnStart),
+            (answer(1, "stop", &["a"]), Kind::Message),
+            (result("a"), Kind::ToolResult),
+            (answer(1, "error", &[]), Kind::Metadata),
+            (said(2), Kind::Metadata),
+            (said(3), Kind::Message),
+            (execution(true), Kind::Metadata),
+            (execution(false), Kind::TurnStart),
+            (message(json!({"role": "system", "content": "abc ".repeat(9)})), Kind::Metadata),
+            (label(), Kind::Metadata),
+            (json!({"type": "custom_message", "customType": "x", "content": "y", "display": true}), Kind::TurnStart),
+            (compaction("e0", json!({})), Kind::Compaction),
+            (edit("e4", Value::Null), Kind::Metadata),
+            (edit("e5", json!({"content": "x"})), Kind::Metadata),
+        ];
+        let path = path(&rows.clone().map(|(line, _)| line));
+        let steps = Window::of(&path).steps(Estimator::Chars);
+        for (step, (line, kind)) in steps.iter().zip(&rows) {
+            assert_eq!(step.kind, *kind, "{line}");
+            let is_sized = !matches!(kind, Kind::Metadata | Kind::Compaction);
+            assert_eq!(step.tokens > 0, is_sized, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_request_without_answer_and_open_calls_are_found() {
+        let open = || answer(1, "toolUse", &["a", "b"]);
+        let failed = || answer(1, "error", &[]);
+        for (lines, unanswered, pending) in [
+            (vec![user(1)], Some(0), None),
+            (vec![user(1), label()], Some(0), None),
+            (vec![user(1), failed()], Some(0), None),
+            (vec![user(1), said(1), edit("e1", Value::Null)], Some(0), None),
+            (vec![user(1), said(1)], None, None),
+            (vec![user(1), open(), result("a")], None, Some(1)),
+            (vec![user(1), open(), result("a"), result("b")], None, None),
+            (vec![user(1), open(), failed(), label()], None, Some(1)),
+            (vec![user(1), open(), user(1)], Some(2), None),
+        ] {
+            let path = path(&lines);
+            let window = Window::of(&path);
+            assert_eq!((window.unanswered(), window.pending()), (unanswered, pending), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn open_calls_stay_and_a_request_stays_where_no_tail_is_named() {
+        let asked = [user(10), said(10), user(10)];
+        assert_eq!(kept(&asked, demand(0)), from("e2"));
+        assert_eq!(kept(&asked, explicit(0)), Ok(None));
+        let open = [user(10), answer(10, "toolUse", &["a"])];
+        assert_eq!(kept(&open, explicit(0)), from("e1"));
+    }
+
+    #[test]
+    fn behind_a_compaction_only_new_messages_or_a_large_context_are_compacted() {
+        let mut lines = vec![user(3_000), said(3_000), compaction("e1", json!({})), label()];
+        let sized = |tokens_before| Demand { tokens_before, ..demand(20_000) };
+        assert_eq!(kept(&lines, sized(0)), Err(NothingToDo::AlreadyCompacted));
+        assert_eq!(kept(&lines, sized(8_000)), Err(NothingToDo::AlreadyCompacted));
+        assert_eq!(kept(&lines, sized(8_001)), Ok(None), "less is kept than demanded");
+        let explicit = Demand { explicit: true, ..sized(8_001) };
+        assert_eq!(kept(&lines, explicit), Err(NothingToDo::AlreadyCompacted));
+        lines.push(user(10));
+        assert_eq!(kept(&lines, sized(0)), Err(NothingToDo::TooShort));
+    }
+
+    #[test]
+    fn a_request_alone_is_only_edited_where_the_context_is_over_the_window() {
+        let sized = |tokens_before| Demand { tokens_before, ..demand(5_000) };
+        assert_eq!(kept(&[user(9_000)], sized(9_999)), Err(NothingToDo::TooShort));
+        assert_eq!(kept(&[user(9_000)], sized(10_000)), from("e0"));
+    }
+
+    #[test]
+    fn a_demanded_tail_leaves_room_for_the_summary_and_a_named_one_is_as_named() {
+        let lines: Vec<Value> = (0..10).map(|at| if at % 2 == 0 { user(1_000) } else { said(1_000) }).collect();
+        assert_eq!(kept(&lines, explicit(20_000)), Err(NothingToDo::TooShort));
+        // 6400 tokens are the target, and 800 are for the summary.
+        assert_eq!(kept(&lines, demand(20_000)), from("e4"));
+        let least = |keep| Demand { scale: Scale::new(Estimator::Chars, 2.0), ..demand(keep) };
+        assert_eq!(kept(&lines, least(1)), from("e9"));
+        assert_eq!(kept(&lines, least(0)), Ok(None));
+    }
+
+    #[test]
+    fn the_message_that_an_earlier_compaction_carries_is_carried_on() {
+        let ours = json!({"newestUserMessage": {"entryId": "old", "text": "Mend it."}});
+        let mut lines = vec![said(10), compaction("e0", ours), said(10)];
+        let carried = |lines: &[Value], demand| {
+            let plan = plan(path(lines), demand, Arc::default()).expect("a plan");
+            plan.carried().map(|it| (it.entry_id.to_string(), it.text.chars().count()))
+        };
+        assert_eq!(carried(&lines, explicit(0)), Some(("old".to_owned(), 8)));
+        lines.push(user(10));
+        assert_eq!(carried(&lines, explicit(1)), None, "a newer one is kept");
+        assert_eq!(carried(&lines, explicit(0)), Some(("e3".to_owned(), 40)));
+        // A third of 6400 tokens, at three characters each.
+        let (_, chars) = carried(&[user(2_000), said(10)], explicit(1)).expect("a message");
+        assert!((6_400..6_500).contains(&chars), "{chars}");
+    }
+
+    #[test]
+    fn a_plan_sees_past_pins_markers_and_system_messages() {
+        let pin = json!({"type": "custom", "customType": "abridged.pin", "data": {"entryId": "e1"}});
+        let system = message(json!({"role": "system", "content": "abc ".repeat(9)}));
+        let mut lines = vec![user(10), said(10), user(10), system, said(10)];
+        let planned = |lines: &[Value]| plan(path(lines), explicit(20), Arc::default()).expect("a plan");
+        let before = planned(&lines);
+        assert_eq!(before.kept_tokens(), 20);
+        assert_eq!(before.span().said_by_user_later(), ["abc ".repeat(10)]);
+        lines.push(pin);
+        let after = planned(&lines);
+        assert_eq!(after.hash(), before.hash(), "a marker is no part of the conversation");
+        let summarized = |plan: &Plan| plan.summarized().iter().map(|entry| entry.id.to_string()).collect::<Vec<_>>();
+        assert_eq!((summarized(&before), summarized(&after)), (vec!["e0".into(), "e1".into()], vec!["e0".to_owned()]));
+    }
+
+    #[test]
+    fn metadata_at_the_end_is_not_kept_alone() {
+        check("u:1k a:1k m", 0, "cut before the end, frees 2000");
     }
 
     #[test]

@@ -142,3 +142,88 @@ impl PlanRequest {
         Ok(Planned { plan: plan.carrying(meter.calibrations().carried()), fullness })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        conversation::entry::Entry,
+        settings::{Layers, layers::Source},
+    };
+    use serde_json::json;
+
+    /// A request over a short conversation, in a window of 100,000 tokens.
+    fn request(cause: Cause, estimator: &str) -> PlanRequest {
+        let mut path = Path::default();
+        for at in 0..6 {
+            let text = "abc ".repeat(2_000);
+            let message = match at % 2 {
+                0 => json!({"role": "user", "content": text}),
+                _ => json!({"role": "assistant", "content": [{"type": "text", "text": text}], "stopReason": "stop",
+                    "provider": "openai", "model": "m", "usage": {"input": 3_000 * (at + 1), "output": 2_000}}),
+            };
+            let parent = (at > 0).then(|| format!("e{}", at - 1));
+            let line = json!({"type": "message", "id": format!("e{at}"), "parentId": parent, "message": message});
+            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
+        }
+        let settings = json!({"tokens": {"estimator": estimator}, "compaction": {"thresholdTokens": 100, "keepRecentTokens": 500},
+            "models": [{"provider": "openai", "id": "m", "contextWindow": 100_000}]});
+        PlanRequest {
+            path,
+            settings: Arc::new(Layers::of(vec![(Source::Global, settings)]).sourced()),
+            model: ModelRef::parse("openai/m"),
+            learned: Taught::default(),
+            instructions: Arc::default(),
+            keep_recent_tokens: None,
+            initiator: Initiator::User,
+            cause,
+            insists: false,
+        }
+    }
+
+    fn plan(request: PlanRequest) -> Plan {
+        request.plan(&|| false).unwrap_or_else(|why| panic!("{why:?}")).plan
+    }
+
+    #[test]
+    fn the_cause_decides_the_window_and_the_size_that_may_stay() {
+        let rejected = Cause::Rejected { share: Share::WHOLE, stated: Some((8_000, 16_000)) };
+        let sizes = |cause| {
+            let Demand { budget, may_stay, tokens_before, .. } = plan(request(cause, "chars")).demand;
+            assert_eq!(budget.window, if cause == rejected { tokens_before / 2 } else { 100_000 });
+            // The threshold of the settings cannot be met.
+            assert_ne!(budget.threshold, 100);
+            may_stay == if cause == Cause::Asked { budget.window } else { budget.threshold }
+        };
+        assert!([Cause::Asked, Cause::Due, rejected].into_iter().all(sizes));
+    }
+
+    #[test]
+    fn a_plan_has_the_tail_and_the_insistence_of_its_request_and_the_calibrations_of_its_path() {
+        let due = plan(request(Cause::Due, "chars"));
+        assert_eq!((due.demand.keep, due.demand.explicit, due.demand.insists), (500, false, false));
+        assert_eq!(due.calibrations().len(), 1);
+        let named = PlanRequest { keep_recent_tokens: Some(700), insists: true, ..request(Cause::Asked, "chars") };
+        let named = plan(named).demand;
+        assert_eq!((named.keep, named.explicit, named.insists), (700, true, true));
+    }
+
+    #[test]
+    fn a_cancelled_count_has_no_plan() {
+        let plan = request(Cause::Due, "o200k_base").plan(&|| true);
+        assert!(matches!(plan, Err(NoPlan::Cancelled)));
+    }
+
+    #[test]
+    fn an_agent_is_refused_below_half_of_the_threshold() {
+        let mut fullness =
+            request(Cause::Due, "chars").plan(&|| false).unwrap_or_else(|why| panic!("{why:?}")).fullness;
+        fullness.budget.threshold = 20_000;
+        for (initiator, tokens, refused) in
+            [(Initiator::Agent, 9_999, true), (Initiator::Agent, 10_000, false), (Initiator::User, 1, false)]
+        {
+            fullness.context_tokens = tokens;
+            assert_eq!(is_too_early(initiator, &fullness), refused, "{initiator:?} at {tokens}");
+        }
+    }
+}
