@@ -394,3 +394,109 @@ fn an_invalid_value_is_named_by_its_path() {
         }
     }
 }
+
+/// The only message, or the last one, that was read.
+fn last(api: Api, messages: &Value, beside: &Beside<'_>) -> Value {
+    let made = read(api, messages, beside).expect("readable");
+    serde_json::from_str(&made.last().expect("a message").json).expect("JSON")
+}
+
+#[test]
+fn results_without_an_id_take_the_first_open_call_of_their_tool() {
+    let calls = [("call_1", "read"), ("call_2", "list"), ("call_3", "read")];
+    let open = || calls.map(|(id, name)| OpenCall { id: id.into(), name: name.into() }).to_vec();
+    let response = |id: Option<&str>| {
+        let mut response = json!({ "name": "read", "response": { "output": "x" } });
+        if let Some(id) = id {
+            response["id"] = id.into();
+        }
+        json!({ "role": "user", "parts": [{ "functionResponse": response }] })
+    };
+    let said = json!({ "role": "model", "parts": [{ "text": "Done." }] });
+    for (messages, expected) in [
+        (vec![response(Some("call_1")), response(None)], ["call_1", "call_3"]),
+        (vec![response(Some("other")), response(None)], ["other", "call_1"]),
+        (vec![said, response(None)], ["", "call_read"]),
+    ] {
+        let texts: Vec<String> = messages.iter().map(Value::to_string).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let made = super::messages(Api::Google, &texts, &Beside::default(), None, open()).expect("readable");
+        let id = |made: &Made| {
+            let message: Value = serde_json::from_str(&made.json).expect("JSON");
+            message["toolCallId"].as_str().unwrap_or_default().to_owned()
+        };
+        assert_eq!(made.iter().map(id).collect::<Vec<_>>(), expected, "{messages:?}");
+    }
+}
+
+#[test]
+fn results_say_whether_they_are_errors() {
+    let google = |response: Value| {
+        let part = json!({ "functionResponse": { "name": "read", "response": response } });
+        let message = last(Api::Google, &json!([{ "role": "user", "parts": [part] }]), &Beside::default());
+        (message["content"][0]["text"].as_str().expect("a text").to_owned(), message["isError"] == true)
+    };
+    assert_eq!(google(json!({ "output": "x" })), ("x".to_owned(), false));
+    assert_eq!(google(json!({ "output": "x", "more": 1 })), (r#"{"output":"x","more":1}"#.to_owned(), false));
+    assert_eq!(google(json!({ "error": { "code": 1 } })), (r#"{"error":{"code":1}}"#.to_owned(), true));
+    let result = json!({ "type": "tool_result", "tool_use_id": "a", "content": "x", "is_error": true });
+    let anthropic = json!([{ "role": "user", "content": [result] }]);
+    assert_eq!(last(Api::Anthropic, &anthropic, &Beside::default())["isError"], true);
+    let chat = json!([{ "role": "tool", "tool_call_id": "a", "content": "x" }]);
+    let chat = last(Api::OpenaiChat, &chat, &Beside::default());
+    assert_eq!((&chat["isError"], chat.get("toolName")), (&json!(false), None), "the format names no tool");
+}
+
+#[test]
+fn a_message_of_the_user_without_content_is_one() {
+    for (api, message) in [
+        (Api::Anthropic, json!([{ "role": "user", "content": [] }])),
+        (Api::Google, json!([{ "role": "user", "parts": [] }])),
+    ] {
+        assert_eq!(last(api, &message, &Beside::default()), json!({ "role": "user", "content": [] }));
+    }
+}
+
+#[test]
+fn fields_beside_an_answer_count_for_more_than_those_inside() {
+    let inside = json!([{ "choices": [{ "message": { "role": "assistant", "content": "x" }, "finish_reason": "length" }],
+        "usage": { "prompt_tokens": 5, "completion_tokens": 1 } }]);
+    let usage = RawValue::from_string(r#"{"prompt_tokens":9,"completion_tokens":null}"#.to_owned()).expect("JSON");
+    let own = last(Api::OpenaiChat, &inside, &Beside::default());
+    assert_eq!((&own["stopReason"], &own["usage"]["input"]), (&json!("length"), &json!(5)));
+    let beside = Beside { usage: Some(&usage), stop: Some("stop"), error: None };
+    let given = last(Api::OpenaiChat, &inside, &beside);
+    assert_eq!((&given["stopReason"], &given["usage"]["input"]), (&json!("stop"), &json!(9)));
+    for stop in ["aborted", "cancelled", "response.cancelled"] {
+        let given = last(Api::OpenaiChat, &inside, &Beside { stop: Some(stop), ..Beside::default() });
+        assert_eq!(given["stopReason"], "aborted", "{stop}");
+    }
+}
+
+#[test]
+fn arguments_that_are_no_object_become_an_empty_one() {
+    let call = |arguments: &str| {
+        let call = json!({ "id": "a", "type": "function", "function": { "name": "f", "arguments": arguments } });
+        let message = json!([{ "role": "assistant", "content": null, "tool_calls": [call] }]);
+        last(Api::OpenaiChat, &message, &Beside::default())["content"][0]["arguments"].clone()
+    };
+    for (arguments, expected) in [(r#"{"a":1}"#, json!({ "a": 1 })), ("[1]", json!({})), ("7", json!({}))] {
+        assert_eq!(call(arguments), expected, "{arguments}");
+    }
+}
+
+#[test]
+fn an_incomplete_response_ends_for_its_reason_and_no_item_is_referred_to() {
+    let response = |reason: Value| {
+        let item =
+            json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "x" }] });
+        let response = json!([{ "status": "incomplete", "incomplete_details": reason, "output": [item] }]);
+        last(Api::OpenaiResponses, &response, &Beside::default())["stopReason"].clone()
+    };
+    assert_eq!(response(json!({ "reason": "max_output_tokens" })), "length");
+    assert_eq!(response(json!({ "reason": "content_filter" })), "error");
+    assert_eq!(response(Value::Null), "length");
+    let reference = json!([{ "type": "item_reference", "id": "msg_1" }]);
+    let invalid = read(Api::OpenaiResponses, &reference, &Beside::default()).expect_err("no item");
+    assert_eq!(invalid.path, "messages[0].type");
+}
