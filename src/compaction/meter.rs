@@ -5,10 +5,11 @@
 use super::{calibrations::Calibrations, images};
 use crate::{
     conversation::{
-        context::{self, Context},
+        calls::Waiting,
+        context::{self, Context, Part},
         entry::{Body, Entry},
         instructions::{Announced, Difference, Instructions},
-        message::outline::Role,
+        message::outline::{Outline, Role},
         path::{Path, Revision},
         tokens::{Estimator, calibration::Basis},
     },
@@ -36,8 +37,34 @@ pub struct Meter {
     pins: u64,
     calibrations: Calibrations,
     announced: Announced,
-    /// The calls of failed answers. No request contains their results.
-    failed_calls: Vec<CallId>,
+    calls: Calls,
+}
+
+/// The calls of a path that wait for results. No request contains a result of another call.
+#[derive(Debug, Clone)]
+struct Calls {
+    waiting: Waiting<CallId>,
+    /// Calls before the path may wait, too: it begins in the middle, and no context of it is known yet.
+    earlier: bool,
+}
+
+impl Calls {
+    fn of_context(context: &Context) -> Self {
+        let mut calls = Self { waiting: Waiting::default(), earlier: false };
+        for message in context.messages().iter().filter(|message| message.part != Part::StandIn) {
+            calls.is_sent(message.outline());
+        }
+        calls
+    }
+
+    /// Takes the calls of an answer. Returns whether requests contain this message as far as calls matter.
+    fn is_sent(&mut self, outline: &Outline) -> bool {
+        if !outline.failed {
+            // The place of an answer does not matter here.
+            outline.calls.iter().for_each(|call| self.waiting.call(call.id.clone(), 0));
+        }
+        outline.answers.as_ref().is_none_or(|call| self.waiting.result(call).is_some() || self.earlier)
+    }
 }
 
 /// A count of the path up to some entry.
@@ -73,6 +100,9 @@ impl Meter {
     /// Measures a path. With `Tiktoken` this counts the entries that have no count yet, which is slow.
     #[must_use]
     pub fn of(path: &Path, prompts: &Prompts, estimator: Estimator) -> Self {
+        // A path in memory may begin earlier than the same path read from its file. Only the entries of both count.
+        let beginning = path.beginning();
+        let earlier = path.is_cut() || beginning > 0;
         let mut meter = Self {
             estimator,
             revision: path.revision(),
@@ -85,13 +115,11 @@ impl Meter {
             pins: pinned(path),
             calibrations: Calibrations::new(estimator),
             announced: Announced::default(),
-            failed_calls: Vec::new(),
+            calls: Calls { waiting: Waiting::default(), earlier },
         };
         let last_rewrite = path.last_rewrite();
-        // A path in memory may begin earlier than the same path read from its file. Only the entries of both count.
-        let beginning = path.beginning();
         // The size of the context before a path that begins in the middle is unknown up to the last rewrite.
-        let mut basis = if path.is_cut() || beginning > 0 { Basis::Since } else { Basis::Whole };
+        let mut basis = if earlier { Basis::Since } else { Basis::Whole };
         for (place, entry) in path.iter().enumerate().skip(beginning) {
             if !entry.rewrites() {
                 meter.add(entry, basis);
@@ -136,6 +164,7 @@ impl Meter {
     fn holds(&mut self, context: &Context) {
         self.sent = context.tokens(self.estimator);
         self.image_bytes = images::bytes(context);
+        self.calls = Calls::of_context(context);
     }
 
     fn stands_at(&mut self, path: &Path) {
@@ -166,9 +195,9 @@ impl Meter {
 
     fn add(&mut self, entry: &Entry, basis: Basis) {
         self.announce(entry);
-        let failed = self.answers_a_failed_call(entry);
-        let tokens = if failed { 0 } else { sent(entry, self.estimator) };
-        self.image_bytes += if failed || tokens == 0 { 0 } else { entry.image_bytes() };
+        let is_sent = entry.outline().is_none_or(|outline| self.calls.is_sent(outline));
+        let tokens = if is_sent { sent(entry, self.estimator) } else { 0 };
+        self.image_bytes += if tokens == 0 { 0 } else { entry.image_bytes() };
         if let Body::ModelChange { provider, model } = &entry.body {
             self.calibrations.choose(&ModelRef { provider: provider.clone(), id: model.clone() });
         }
@@ -190,16 +219,6 @@ impl Meter {
             }
             None => self.since.messages += tokens,
         }
-    }
-
-    /// Takes the calls of an answer. Returns whether an entry is the result of a call of a failed answer.
-    fn answers_a_failed_call(&mut self, entry: &Entry) -> bool {
-        let Some(outline) = entry.outline() else { return false };
-        self.failed_calls.retain(|id| !outline.calls.iter().any(|call| call.id == *id));
-        if outline.failed {
-            self.failed_calls.extend(outline.calls.iter().map(|call| call.id.clone()));
-        }
-        outline.answers.as_ref().is_some_and(|call| self.failed_calls.contains(call))
     }
 
     /// Takes the instructions that an entry announces. Nothing is counted where no earlier count depends on them.
@@ -278,7 +297,7 @@ fn can_be_true(reported: u64, estimated: u64) -> bool {
 /// Estimated tokens that a single entry adds to the context.
 #[must_use]
 pub fn sent(entry: &Entry, estimator: Estimator) -> u64 {
-    let unsent = |outline: &crate::conversation::message::outline::Outline| match outline.role {
+    let unsent = |outline: &Outline| match outline.role {
         Role::System => true,
         Role::Assistant => outline.failed || outline.empty,
         Role::User | Role::Developer | Role::Custom => outline.silent,
@@ -322,6 +341,10 @@ mod tests {
         json!({"type": "message", "message": {"role": "assistant", "content": [{"type": "text", "text": "Done."}], "usage": usage}})
     }
 
+    fn dropped(target: &str) -> Value {
+        json!({"type": "context_edit", "targetId": target, "replacement": null})
+    }
+
     fn edit(target: &str) -> Value {
         json!({"type": "context_edit", "targetId": target, "replacement": {"content": "x"}})
     }
@@ -354,17 +377,31 @@ mod tests {
     }
 
     #[test]
-    fn the_result_of_a_failed_call_is_not_in_the_size_of_later_requests() {
+    fn a_result_is_in_the_size_of_a_request_if_its_call_is() {
         let answer = |stop: &str| {
             json!({"type": "message", "message": {"role": "assistant", "stopReason": stop,
             "content": [{"type": "toolCall", "id": "x", "name": "read", "arguments": {}}]}})
         };
-        let result = json!({"type": "message", "message": {"role": "toolResult", "toolCallId": "x", "toolName": "read",
-            "content": [{"type": "text", "text": "abc ".repeat(1_000)}]}});
-        for stop in ["error", "toolUse"] {
-            let path = path(&[user(100), answer(stop), result.clone(), user(100)]);
+        let result = |id: &str| {
+            json!({"type": "message", "message": {"role": "toolResult", "toolCallId": id, "toolName": "read",
+            "content": [{"type": "text", "text": "abc ".repeat(1_000)}]}})
+        };
+        let rows: [(&str, Vec<Value>); 9] = [
+            ("its own", vec![answer("toolUse"), result("x")]),
+            ("of a failed call", vec![answer("error"), result("x")]),
+            ("of no call", vec![result("x")]),
+            ("of another call", vec![answer("toolUse"), result("x"), result("y")]),
+            ("before its call", vec![result("x"), answer("toolUse"), result("x")]),
+            ("a second one", vec![answer("toolUse"), result("x"), result("x")]),
+            ("late", vec![answer("toolUse"), user(10), answer("error"), result("x")]),
+            ("of an id that comes twice", vec![answer("toolUse"), result("x"), answer("toolUse"), result("x")]),
+            ("behind an edit of its call", vec![answer("toolUse"), dropped("1"), result("x")]),
+        ];
+        for (name, lines) in rows {
+            let lines = [vec![user(100)], lines, vec![user(100)]].concat();
+            let path = path(&lines);
             let meter = Meter::of(&path, &Prompts::default(), Estimator::Chars);
-            assert_eq!(meter.sent(), context::build(&path, &Prompts::default()).tokens(Estimator::Chars), "{stop}");
+            assert_eq!(meter.sent(), context::build(&path, &Prompts::default()).tokens(Estimator::Chars), "{name}");
         }
     }
 }

@@ -7,7 +7,7 @@ pub const INTERRUPTED: &str = "[No result: the call was interrupted.]";
 
 /// The answers that wait for results, by the ids of their calls. A result belongs to the nearest earlier answer that still
 /// waits for its id: ids repeat within a session, because some models number their calls from zero each time.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Waiting<K> {
     /// Places of answers, the nearest last. An answer is here once for each call of the id.
     answers: HashMap<K, Vec<usize>>,
@@ -30,7 +30,12 @@ impl<K: Eq + Hash> Waiting<K> {
     where
         K: Borrow<Q>,
     {
-        self.answers.get_mut(id).and_then(Vec::pop)
+        let places = self.answers.get_mut(id)?;
+        let place = places.pop();
+        if places.is_empty() {
+            self.answers.remove(id);
+        }
+        place
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{
     hosts::wire,
     provider::{Format, objection},
+    summarizing::merge,
     support::{Daemon, assistant, calls, event, failed, model, names, result, text_of, user},
 };
 use serde_json::{Value, json};
@@ -176,21 +177,26 @@ fn results_of_calls_that_nobody_made_leave_valid_requests_in_every_format() {
         let mut daemon = Daemon::start();
         let session = session(&mut daemon);
         let call = wire::Call { id: "never".to_owned(), name: "read".to_owned() };
-        let results = || wire::results(format, std::slice::from_ref(&call), &["three lines".to_owned()]);
-        let mut append = |messages: Vec<Value>| {
-            let params = json!({"sessionId": session, "format": format.api(), "messages": messages});
-            daemon.call("session/append", params)
+        let results = wire::results(format, std::slice::from_ref(&call), &[text_of(4_000, "never")]);
+        let mut append = |messages: Vec<Value>, beside: Value| {
+            let mut params = json!({"sessionId": session, "format": format.api(), "messages": messages});
+            merge(&mut params, beside);
+            daemon.ok("session/append", params)
         };
-        // A result of Google's form names no call. Without an open call there is nothing to store it for.
-        for answer in [append(results()), append([vec![wire::user(format, "Look.")], results(), results()].concat())] {
-            match answer {
-                Ok(answer) => assert_eq!(answer["next"], json!({"type": "none"}), "{format:?}"),
-                Err(error) => assert_eq!(error["data"]["code"], "invalid_params", "{format:?}: {error:#}"),
-            }
+        let asked = append(vec![wire::user(format, "Look.")], json!({}));
+        for _ in 0..10 {
+            let next = append(results.clone(), json!({}));
+            assert_eq!(next["next"], json!({"type": "none"}), "{format:?}");
+            assert_eq!(next["usage"]["contextTokens"], asked["usage"]["contextTokens"], "{format:?}: it is not sent");
         }
-        append(vec![wire::user(format, "And now?")]).expect("the session goes on");
+        // The report of the next answer is no sign of a prompt that the provider cut.
+        let mut answer = assistant("Looked.");
+        answer["usage"] = json!({"input": 40, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 45});
+        let answered = daemon.append(&session, &[answer, user("And now?")]);
+        assert_eq!(answered["usage"]["source"], "provider", "{format:?}");
         let body = daemon.ok("session/context", json!({"sessionId": session, "format": format.api()}))["body"].clone();
         assert_eq!(objection(format, "m", body.clone()), None, "{format:?}: {body:#}");
-        assert!(body.to_string().contains("And now?"), "{format:?}");
+        let text = body.to_string();
+        assert!(text.contains("And now?") && !text.contains("never"), "{format:?}: {text:.400}");
     }
 }
