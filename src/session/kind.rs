@@ -210,3 +210,137 @@ impl Kind for OperationKind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::errors::Nothing;
+    use serde_json::{Value, json};
+    use std::time::Duration;
+
+    const INSIDE: OperationKind = OperationKind::Recovering(RecoveryReason::Overflow);
+    const AT_THRESHOLD: OperationKind = OperationKind::Compaction(Reason::Threshold);
+
+    fn recovery(reason: RecoveryReason) -> OperationKind {
+        OperationKind::Recovery(Recovery { reason, removed: Some("e1".into()), action: RecoveryAction::Compact })
+    }
+
+    fn json(event: Option<Event>) -> Value {
+        serde_json::to_value(event.expect("an event")).expect("JSON")
+    }
+
+    fn usage() -> Usage {
+        let state = crate::session::core::held::Held::new();
+        state.core.state().usage()
+    }
+
+    fn end(kind: &OperationKind, end: &End<Product>) -> Value {
+        json(kind.end(&Ended { end, usage: &usage(), duration: Duration::from_millis(7) }))
+    }
+
+    fn failed() -> End<Product> {
+        End::Failed(Failure::Internal("it failed".to_owned()))
+    }
+
+    const SKIPPED: End<Product> = End::Skipped(Nothing::WouldNotShrink);
+
+    #[test]
+    fn only_a_compaction_that_a_client_asks_for_is_not_automatic() {
+        assert!(!OperationKind::Compaction(Reason::Manual).is_automatic());
+        for kind in [AT_THRESHOLD, INSIDE, recovery(RecoveryReason::Overflow)] {
+            assert!(kind.is_automatic(), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn the_lock_names_a_compaction_and_the_recovery_around_it_apart() {
+        assert_eq!((INSIDE.name(), INSIDE.cause()), ("compaction", "overflow".to_owned()));
+        let recovery = recovery(RecoveryReason::Incomplete);
+        assert_eq!((recovery.name(), recovery.cause()), ("recovery", "incomplete".to_owned()));
+        let read = OperationKind::read("compaction", "threshold");
+        assert_eq!(read, Some(AT_THRESHOLD));
+        assert_eq!(OperationKind::read("handoff", "manual"), None);
+    }
+
+    #[test]
+    fn an_error_names_the_operation_for_a_person() {
+        for (kind, expected) in [
+            (OperationKind::Compaction(Reason::Manual), "it failed"),
+            (AT_THRESHOLD, "Auto-compaction failed: it failed"),
+            (OperationKind::Compaction(Reason::Idle), "Auto-compaction failed: it failed"),
+            (OperationKind::Compaction(Reason::ModelSwitch), "Auto-compaction failed: it failed"),
+            (INSIDE, "Context overflow recovery failed: it failed"),
+            (recovery(RecoveryReason::Overflow), "Context overflow recovery failed: it failed"),
+            (recovery(RecoveryReason::Incomplete), "Incomplete response recovery failed: it failed"),
+        ] {
+            assert_eq!(kind.failed("it failed"), expected, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn the_start_of_a_compaction_says_its_sizes_and_whether_the_turn_is_repeated() {
+        let before = usage();
+        for (kind, reason, will_retry) in [(INSIDE, "overflow", true), (AT_THRESHOLD, "threshold", false)] {
+            let expected = json!({"type": "compaction_start", "reason": reason, "strategy": "context_full",
+                "tokensBefore": before.context_tokens, "contextWindow": before.context_window,
+                "thresholdTokens": before.threshold_tokens, "willRetry": will_retry});
+            assert_eq!(json(kind.start(&before)), expected);
+        }
+        let expected =
+            json!({"type": "recovery_start", "reason": "incomplete", "removedEntryId": "e1", "action": "compact"});
+        assert_eq!(json(recovery(RecoveryReason::Incomplete).start(&before)), expected);
+    }
+
+    #[test]
+    fn the_turn_is_repeated_behind_a_compaction_of_a_recovery_that_completes() {
+        for (kind, the_end, expected) in [
+            (INSIDE, End::Completed(Product::Recovered), true),
+            (INSIDE, failed(), false),
+            (INSIDE, End::Cancelled, false),
+            (INSIDE, SKIPPED, false),
+            (AT_THRESHOLD, End::Completed(Product::Recovered), false),
+        ] {
+            assert_eq!(end(&kind, &the_end)["willRetry"], expected, "{kind:?}: {the_end:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_compaction_says_its_error_or_why_it_was_skipped() {
+        let ended = end(&INSIDE, &failed());
+        assert_eq!((&ended["outcome"], &ended["error"]["code"]), (&json!("failed"), &json!("internal")));
+        let message = ended["errorMessage"].as_str().expect("a text");
+        assert!(message.starts_with("Context overflow recovery failed: "), "{message}");
+        assert_eq!((&ended["durationMs"], &ended["skippedReason"]), (&json!(7), &Value::Null));
+        let ended = end(&INSIDE, &SKIPPED);
+        assert_eq!((&ended["outcome"], &ended["skippedReason"]), (&json!("skipped"), &json!("would_not_shrink")));
+        assert_eq!((&ended["error"], &ended["errorMessage"]), (&Value::Null, &Value::Null));
+    }
+
+    #[test]
+    fn a_recovery_ends_recovered_cancelled_or_failed() {
+        let kind = recovery(RecoveryReason::Overflow);
+        let expected = json!({"type": "recovery_end", "outcome": "recovered", "willRetry": true});
+        assert_eq!(end(&kind, &End::Completed(Product::Recovered)), expected);
+        let expected = json!({"type": "recovery_end", "outcome": "cancelled", "willRetry": false});
+        assert_eq!(end(&kind, &End::Cancelled), expected);
+        for (the_end, code) in [(failed(), "internal"), (SKIPPED, "nothing_to_compact")] {
+            let ended = end(&kind, &the_end);
+            assert_eq!((&ended["outcome"], &ended["willRetry"]), (&json!("failed"), &json!(false)));
+            assert_eq!(ended["error"]["code"], code);
+            let message = ended["errorMessage"].as_str().expect("a text");
+            assert!(message.starts_with("Context overflow recovery failed: "), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_answer_of_a_request_that_waited_says_the_end() {
+        let id: OperationId = "op".into();
+        let answer = |end: &End<Product>| {
+            serde_json::to_value(OperationKind::Compaction(Reason::Manual).ended(&id, end)).expect("JSON")
+        };
+        let ended = answer(&failed());
+        assert_eq!((&ended["outcome"], &ended["error"]["code"]), (&json!("failed"), &json!("internal")));
+        let ended = answer(&SKIPPED);
+        assert_eq!((&ended["outcome"], &ended["skippedReason"]), (&json!("skipped"), &json!("would_not_shrink")));
+    }
+}

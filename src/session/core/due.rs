@@ -94,3 +94,54 @@ impl DueRecovery {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compaction::recovery::Share;
+
+    fn due(remedy: Remedy, reason: RecoveryReason) -> DueRecovery {
+        DueRecovery {
+            id: "operation".into(),
+            reason,
+            asked: Asked::Unasked,
+            removed: "answer".into(),
+            earlier: Vec::new(),
+            remedy,
+            stated: None,
+            model: None,
+            stop: Stop::default(),
+        }
+    }
+
+    #[test]
+    fn a_recovery_counts_as_an_attempt_by_its_remedy_and_its_reason() {
+        use Attempted::{Incomplete, Overflow, Promotion};
+        let larger = ModelRef::parse("p/large").expect("a name");
+        for (remedy, overflow, incomplete) in [
+            (Remedy::Promote(larger), Some(Promotion), Some(Promotion)),
+            (Remedy::Compact(Share::WHOLE), Some(Overflow), Some(Incomplete)),
+            // The refused context was an older one.
+            (Remedy::Retry, None, Some(Incomplete)),
+            (Remedy::GiveUp(2), None, None),
+            (Remedy::None, None, None),
+        ] {
+            assert_eq!(due(remedy.clone(), RecoveryReason::Overflow).attempted(), overflow, "{remedy:?}");
+            assert_eq!(due(remedy.clone(), RecoveryReason::Incomplete).attempted(), incomplete, "{remedy:?}");
+        }
+    }
+
+    #[test]
+    fn a_recovery_names_its_remedy_and_whether_the_turn_is_repeated() {
+        let larger = ModelRef::parse("p/large").expect("a name");
+        for (remedy, action, repeats) in [
+            (Remedy::Retry, RecoveryAction::Retry, true),
+            (Remedy::Promote(larger), RecoveryAction::PromoteModel, true),
+            (Remedy::Compact(Share::WHOLE), RecoveryAction::Compact, true),
+            (Remedy::GiveUp(3), RecoveryAction::Compact, false),
+        ] {
+            let due = due(remedy.clone(), RecoveryReason::Overflow);
+            assert_eq!((due.action(), due.repeats_the_turn()), (action, repeats), "{remedy:?}");
+        }
+    }
+}

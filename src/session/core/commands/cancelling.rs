@@ -158,6 +158,7 @@ mod tests {
         },
         summary::model::writer::Step,
     };
+    use serde_json::json;
 
     #[test]
     fn a_compaction_that_was_cancelled_during_a_write_ends_before_the_session_does() {
@@ -230,5 +231,81 @@ mod tests {
         assert!(!held.feed(Input::Reported(second.clone(), step)).is_empty());
         let ended = held.feed(Input::Drafted(second, Err(Failure::Cancelled)));
         assert_eq!(outcomes(&ended), [Outcome::Cancelled]);
+    }
+
+    fn named(effects: &[Effect], number: u64) -> usize {
+        answer(effects, number).expect("an answer")["cancelled"].as_array().map_or(0, Vec::len)
+    }
+
+    #[test]
+    fn a_cancel_with_an_id_leaves_compactions_that_wait_for_their_turn() {
+        let mut held = Held::new();
+        held.append(1);
+        let work = log_work(held.turn()).expect("a write");
+        held.compact(2);
+        let ticket = held.ticket(3);
+        assert_eq!(named(&held.feed(Input::Cancel(Some("another".into()), ticket)), 3), 0);
+        held.back(work);
+        assert!(matches!(job(held.turn()), Job::Plan(_)));
+    }
+
+    #[test]
+    fn a_compaction_that_waits_for_its_cancelled_end_is_named_again() {
+        let mut held = Held::new();
+        held.append(1);
+        assert!(log_work(held.turn()).is_some());
+        held.compact(2);
+        assert_eq!(named(&held.cancel(3), 3), 1);
+        assert_eq!(named(&held.cancel(4), 4), 1);
+        let ticket = held.ticket(5);
+        assert_eq!(named(&held.feed(Input::Cancel(Some("another".into()), ticket)), 5), 0);
+    }
+
+    #[test]
+    fn a_stop_ends_what_runs_and_what_is_planned() {
+        let mut held = Held::new();
+        held.begin_draft(1);
+        let stopped = held.feed(Input::Stop);
+        assert_eq!(outcomes(&stopped), [Outcome::Cancelled]);
+        assert!(answer(&stopped, 1).is_some());
+
+        let mut held = Held::new();
+        held.compact(1);
+        assert!(matches!(job(held.turn()), Job::Plan(_)));
+        let stopped = held.feed(Input::Stop);
+        assert_eq!(outcomes(&stopped), [Outcome::Cancelled]);
+        assert!(answer(&stopped, 1).is_some());
+    }
+
+    #[test]
+    fn a_cancel_stops_the_planning_of_a_compaction_that_cannot_start_yet() {
+        let mut held = Held::new();
+        held.compact(1);
+        let Job::Plan(order) = job(held.turn()) else { unreachable!("a plan is made first") };
+        held.append(2);
+        assert!(log_work(held.turn()).is_some());
+        held.cancel(3);
+        assert!(order.stop.requested());
+    }
+
+    #[test]
+    fn a_cancelled_end_is_recorded_in_the_lock() {
+        let mut held = Held::new();
+        held.begin_draft(1);
+        let cancelled = held.cancel(2);
+        assert!(cancelled.iter().any(|effect| matches!(effect, Effect::Record(open) if open.is_empty())));
+    }
+
+    #[test]
+    fn a_request_that_is_cancelled_ends_its_compaction_and_nothing_else() {
+        let mut held = Held::new();
+        held.begin_draft(1);
+        let refused = json!({"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1,
+            "errorMessage": "context_length_exceeded"});
+        held.append_with(2, json!({"messages": [refused]}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        assert_eq!(outcomes(&held.feed(Input::RequestCancelled(1))), [Outcome::Cancelled]);
+        assert!(log_work(held.turn()).is_some(), "the refusal is decided about");
     }
 }

@@ -231,3 +231,204 @@ impl Context {
         Answer::Pieces(pieces)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        protocol::{SessionStatus, events::Event, types::Outcome},
+        session::{
+            core::{
+                Input,
+                held::{Held, answer, answered, events, job, log_work, outcomes},
+            },
+            effects::Effect,
+            jobs::{DraftOrder, Job},
+        },
+        settings::{Layers, layers::Source},
+    };
+    use serde_json::json;
+
+    /// A session of 40 messages whose model has this window.
+    fn session(window: Option<u64>, compaction: &Value) -> Held {
+        let mut held = Held::new();
+        set(&mut held, window, compaction, "chars");
+        held
+    }
+
+    fn set(held: &mut Held, window: Option<u64>, compaction: &Value, estimator: &str) {
+        let models = json!([{"provider": "p", "id": "m", "contextWindow": window}]);
+        let settings = json!({"tokens": {"estimator": estimator}, "compaction": compaction, "defaultModel": "p/m",
+            "models": models});
+        held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+    }
+
+    /// A session whose conversation has more tokens than its window.
+    fn over_window(compaction: &Value) -> Held {
+        session(Some(3_000), compaction)
+    }
+
+    fn off() -> Value {
+        json!({"enabled": false})
+    }
+
+    fn ask(held: &mut Held, number: u64, params: Value) -> Vec<Effect> {
+        held.call::<SessionContext>(number, params);
+        held.turn()
+    }
+
+    /// Whether a request was answered, or its answer is being made.
+    fn is_answered(effects: &[Effect], number: u64) -> bool {
+        let read = effects.iter().any(|effect| matches!(effect, Effect::Read(it, _) if *it == number));
+        read || answered(effects).contains(&number)
+    }
+
+    fn is_refused(effects: &[Effect], number: u64) -> bool {
+        answer(effects, number) == Some(json!("context_overflow"))
+    }
+
+    fn starts_compaction(effects: &[Effect]) -> bool {
+        events(effects).any(|event| matches!(event, Event::CompactionStart { .. }))
+    }
+
+    fn fail(held: &mut Held, order: DraftOrder) -> Vec<Effect> {
+        held.feed(Input::Drafted(order.id, Err(Failure::Internal("it failed".to_owned()))))
+    }
+
+    #[test]
+    fn a_context_of_the_size_of_its_window_fits() {
+        let size = session(None, &off()).core.state.measure().context_tokens;
+        for (window, refused) in [(size, false), (size - 1, true)] {
+            let effects = ask(&mut session(Some(window), &off()), 1, json!({"wait": true}));
+            assert!(is_answered(&effects, 1));
+            assert_eq!(is_refused(&effects, 1), refused, "{window}");
+        }
+    }
+
+    #[test]
+    fn a_context_over_a_window_that_nobody_stated_is_not_refused() {
+        let mut held = session(None, &off());
+        let text = "word ".repeat(110_000);
+        held.append_with(1, json!({"messages": [{"role": "user", "content": text, "timestamp": 1}]}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        let measure = held.core.state.measure();
+        assert!(measure.context_tokens > measure.budget.window);
+        let effects = ask(&mut held, 2, json!({"wait": true}));
+        assert!(is_answered(&effects, 2) && !is_refused(&effects, 2));
+    }
+
+    #[test]
+    fn only_a_request_that_waits_or_is_for_a_provider_is_refused() {
+        for (params, refused) in
+            [(json!({}), false), (json!({"wait": true}), true), (json!({"format": "anthropic"}), true)]
+        {
+            let effects = ask(&mut over_window(&off()), 1, params.clone());
+            assert!(is_answered(&effects, 1));
+            assert_eq!(is_refused(&effects, 1), refused, "{params}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_why_no_compaction_helps() {
+        let effects = ask(&mut over_window(&off()), 1, json!({"wait": true}));
+        let refusal = effects.iter().find_map(|effect| match effect {
+            Effect::Answer(1, Answer::Failed(failure)) => Some(failure.to_string()),
+            _ => None,
+        });
+        let refusal = refusal.expect("a refusal");
+        assert!(refusal.contains("compaction.enabled"), "{refusal}");
+    }
+
+    #[test]
+    fn the_leaf_is_compacted_and_another_entry_is_not() {
+        for (leaf, wait, compacts, refused) in [
+            ("e39", true, true, false),
+            ("e38", true, false, true),
+            ("e38", false, false, false),
+            ("e5", true, false, false),
+        ] {
+            let mut held = over_window(&json!({}));
+            let effects = ask(&mut held, 1, json!({"leafEntryId": leaf, "wait": wait}));
+            assert_eq!(starts_compaction(&effects), compacts, "{leaf}");
+            assert_eq!(is_answered(&effects, 1), !compacts, "{leaf}");
+            assert_eq!(is_refused(&effects, 1), refused, "{leaf}");
+        }
+    }
+
+    #[test]
+    fn a_request_for_a_provider_waits_for_a_compaction_and_starts_no_other_one() {
+        let mut held = over_window(&json!({}));
+        let order = held.begin_draft(1);
+        assert!(!is_answered(&ask(&mut held, 2, json!({"format": "anthropic"})), 2));
+        let effects = fail(&mut held, order);
+        assert_eq!(outcomes(&effects), [Outcome::Failed]);
+        assert!(is_refused(&effects, 2));
+        assert!(!starts_compaction(&effects));
+    }
+
+    /// A session over its window by an estimate, whose entries are being counted. A context waits with number 2.
+    fn counting(compaction: &Value) -> Held {
+        let mut held = Held::new();
+        set(&mut held, Some(3_000), compaction, "auto");
+        held.call::<SessionStatus>(1, json!({}));
+        held.turn();
+        assert!(!is_answered(&ask(&mut held, 2, json!({"wait": true})), 2));
+        held.at.tokenizer = true;
+        held
+    }
+
+    #[test]
+    fn a_context_that_seems_too_large_waits_for_counts() {
+        assert!(is_refused(&counting(&off()).feed(Input::Counted), 2));
+        let effects = counting(&json!({})).feed(Input::Counted);
+        assert!(!is_answered(&effects, 2) && starts_compaction(&effects), "maintenance is due by the counts");
+
+        let mut held = counting(&off());
+        held.feed(Input::Finish);
+        assert!(is_refused(&ask(&mut held, 3, json!({"wait": true})), 3), "a session that ends waits for no counts");
+    }
+
+    #[test]
+    fn maintenance_for_a_context_starts_when_the_log_is_here() {
+        let mut held = counting(&json!({}));
+        held.edit::<crate::protocol::SessionLabel>(3, json!({"targetEntryId": "e1", "label": "a"}));
+        let work = log_work(held.turn()).expect("a write");
+        let effects = held.feed(Input::Counted);
+        assert!(!starts_compaction(&effects) && !is_answered(&effects, 2));
+        held.back(work);
+        assert!(starts_compaction(&held.turn()));
+    }
+
+    #[test]
+    fn no_more_contexts_wait_than_a_queue_holds() {
+        let mut held = session(None, &json!({}));
+        held.begin_draft(1);
+        let most = queue::FULL as u64;
+        for number in 2..2 + most {
+            assert!(!is_answered(&ask(&mut held, number, json!({"wait": true})), number));
+        }
+        assert_eq!(answer(&ask(&mut held, 2 + most, json!({"wait": true})), 2 + most), Some(json!("overloaded")));
+    }
+
+    #[test]
+    fn a_request_for_a_context_that_was_cancelled_is_answered_so() {
+        let mut held = session(None, &json!({}));
+        held.append(1);
+        let work = log_work(held.turn()).expect("a write");
+        held.call::<SessionContext>(2, json!({}));
+        held.feed(Input::RequestCancelled(2));
+        held.back(work);
+        assert_eq!(answer(&held.turn(), 2), Some(json!("request_cancelled")));
+        // One that waits is answered at once.
+        assert!(matches!(
+            job({
+                held.compact(3);
+                held.turn()
+            }),
+            Job::Plan(_)
+        ));
+        assert!(!is_answered(&ask(&mut held, 4, json!({"wait": true})), 4));
+        assert_eq!(answer(&held.feed(Input::RequestCancelled(4)), 4), Some(json!("request_cancelled")));
+    }
+}

@@ -93,3 +93,329 @@ impl Core {
         self.answer_held();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{is_answered, next, recoveries, refuse_write, refused, set, wait_for_context};
+    use crate::{
+        protocol::{
+            errors::Failure,
+            events::{Event, RecoveryReason},
+            types::Outcome,
+        },
+        session::{
+            core::{
+                Input,
+                held::{
+                    Held, answer, built, draft, events, job, line, log_work, message, notices, outcomes, usages,
+                    written,
+                },
+            },
+            effects::Effect,
+            jobs::{DraftOrder, IndexBuilt},
+            log_work::LogWork,
+        },
+    };
+    use serde_json::{Value, json};
+
+    #[test]
+    fn a_refusal_during_a_compaction_is_decided_about_behind_it() {
+        for smaller in [true, false] {
+            let mut held = Held::new();
+            let order = held.begin_draft(1);
+            refused(&mut held, 2);
+            let work = log_work(held.turn()).expect("a write");
+            let effects = held.back(work);
+            assert_eq!(next(&effects, 2)["operationId"], json!(order.id), "next names the compaction that runs");
+            let effects = match smaller {
+                true => {
+                    held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+                    let work = log_work(held.turn()).expect("a write");
+                    held.back(work)
+                }
+                false => held.feed(Input::Drafted(order.id, Err(Failure::Internal("it failed".to_owned())))),
+            };
+            assert_eq!(outcomes(&effects).len(), 1);
+            let work = log_work(held.turn()).expect("the answer leaves the context");
+            let kinds = written(Some(&work));
+            assert!(kinds.contains(&"context_edit".to_owned()), "{kinds:?}");
+            let effects = held.back(work);
+            assert_eq!(recoveries(&effects).0, usize::from(!smaller));
+        }
+    }
+
+    /// A refusal was appended while a draft was made, and a context waits. The compaction ends with a failure.
+    fn reported(held: &mut Held, behind: &[Value]) -> Vec<Effect> {
+        let order = held.begin_draft(1);
+        refused(held, 2);
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        for message in behind {
+            held.append_with(3, json!({"messages": [message]}));
+            let work = log_work(held.turn()).expect("a write");
+            held.back(work);
+        }
+        assert!(!is_answered(&wait_for_context(held, 4), 4));
+        held.feed(Input::Drafted(order.id, Err(Failure::Internal("it failed".to_owned()))))
+    }
+
+    #[test]
+    fn a_refusal_that_the_conversation_went_on_behind_only_leaves_the_context() {
+        let good = json!({"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stopReason": "stop",
+            "timestamp": 1});
+        for behind in [json!({"role": "user", "content": "go on", "timestamp": 1}), good] {
+            let mut held = Held::new();
+            reported(&mut held, &[behind]);
+            let work = log_work(held.turn()).expect("the answer leaves the context");
+            assert_eq!(written(Some(&work)), ["context_edit"]);
+            let effects = held.back(work);
+            assert_eq!(recoveries(&effects).0, 0);
+            let kinds: Vec<&str> = events(&effects).map(Event::kind).collect();
+            assert!(kinds.contains(&"entry_appended"), "{kinds:?}");
+            assert!(is_answered(&effects, 4));
+        }
+    }
+
+    #[test]
+    fn a_refusal_that_cannot_leave_the_context_does_not_hold_it() {
+        let user = json!({"role": "user", "content": "go on", "timestamp": 1});
+        let mut held = Held::new();
+        reported(&mut held, std::slice::from_ref(&user));
+        assert!(log_work(held.turn()).is_some());
+        let effects = refuse_write(&mut held);
+        assert_eq!(notices(&effects), ["A failed answer could not be removed from the context"]);
+        assert!(is_answered(&effects, 4));
+
+        let mut held = Held::new();
+        reported(&mut held, &[user]);
+        let work = log_work(held.turn()).expect("a write");
+        let leaf = held.core.state().path().last().expect("a leaf").id.clone();
+        held.disk.append_as_another(&message("other", Some(leaf.as_str()))).expect("an entry");
+        assert!(is_answered(&held.back(work), 4), "another program was faster");
+    }
+
+    #[test]
+    fn a_cancel_of_all_forgets_a_refusal_that_is_not_decided_about() {
+        for all in [true, false] {
+            let mut held = Held::new();
+            let order = held.begin_draft(1);
+            refused(&mut held, 2);
+            let work = log_work(held.turn()).expect("a write");
+            held.back(work);
+            let ticket = held.ticket(3);
+            held.feed(Input::Cancel((!all).then(|| order.id.clone()), ticket));
+            assert_eq!(log_work(held.turn()).is_none(), all);
+        }
+    }
+
+    #[test]
+    fn a_refusal_behind_a_compaction_of_another_program_waits_for_the_index() {
+        let fields = json!({"summary": "A parser was mended.", "firstKeptEntryId": "e10", "tokensBefore": 100});
+        let mut lines = crate::session::core::held::messages();
+        lines.push(line("c1", Some("e39"), "compaction", fields));
+        let mut held = Held::of(&lines, 0);
+        refused(&mut held, 1);
+        let work = log_work(held.turn()).expect("a write");
+        let effects = held.back(work);
+        assert_eq!(next(&effects, 1), json!({"type": "none"}));
+        assert!(!is_answered(&wait_for_context(&mut held, 2), 2), "the context waits");
+        let rest = held.feed(built(job(effects)));
+        let work = log_work(rest).or_else(|| log_work(held.turn())).expect("the rest of the index, or the entries");
+        let effects = held.back(work);
+        let started = match recoveries(&effects).0 {
+            0 => {
+                let work = log_work(held.turn()).expect("the entries of the recovery");
+                recoveries(&held.back(work)).0
+            }
+            started => started,
+        };
+        assert_eq!(started, 1);
+    }
+
+    #[test]
+    fn all_answers_that_fail_during_a_compaction_leave_the_context() {
+        let mut held = Held::new();
+        let order = held.begin_draft(1);
+        for (number, id) in [(2, "a"), (3, "b")] {
+            let call = json!({"type": "toolCall", "id": id, "name": "read", "arguments": {}});
+            let cut = json!({"role": "assistant", "content": [call], "stopReason": "length", "timestamp": 1});
+            held.append_with(number, json!({"messages": [cut]}));
+            let work = log_work(held.turn()).expect("a write");
+            held.back(work);
+        }
+        held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        let work = log_work(held.turn()).expect("the compaction");
+        held.back(work);
+        let work = log_work(held.turn()).expect("the answers leave the context");
+        let removed = written(Some(&work)).iter().filter(|kind| *kind == "context_edit").count();
+        assert_eq!(removed, 2, "in one write");
+    }
+
+    /// Appends a message, which is written.
+    fn append(held: &mut Held, number: u64, params: Value) -> Vec<Effect> {
+        held.append_with(number, params);
+        loop {
+            let effects = held.turn();
+            let work = log_work(effects).expect("work on the log");
+            let is_read = matches!(work, LogWork::Fetch(_));
+            let effects = held.back(work);
+            if !is_read {
+                return effects;
+            }
+        }
+    }
+
+    /// A draft is being made. Behind it, refusals with these params are appended, and a context waits with number 9.
+    fn refusals(held: &mut Held, params: &[Value]) -> DraftOrder {
+        let order = held.begin_draft(1);
+        for (number, params) in (2..).zip(params) {
+            let mut params = params.clone();
+            params["messages"] = json!([{"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1,
+                "errorMessage": "context_length_exceeded"}]);
+            append(held, number, params);
+        }
+        assert!(!is_answered(&wait_for_context(held, 9), 9));
+        order
+    }
+
+    fn fail(held: &mut Held, order: DraftOrder) -> Vec<Effect> {
+        held.feed(Input::Drafted(order.id, Err(Failure::Internal("it failed".to_owned()))))
+    }
+
+    /// The targets of the edits that are given to the log, and whether an attempt is recorded.
+    fn edits(work: &LogWork) -> (Vec<String>, bool) {
+        let LogWork::Append(work) = work else { return (Vec::new(), false) };
+        let field = |line: &str, key: &str| serde_json::from_str::<Value>(line).expect("JSON")[key].clone();
+        let edits = work.entries.iter().filter(|entry| entry.kind == "context_edit");
+        let target = |line: &str| field(line, "targetId").as_str().expect("an id").to_owned();
+        let attempt = work.entries.iter().any(|entry| field(entry.line(), "customType") == "abridged.attempt");
+        (edits.map(|entry| target(entry.line())).collect(), attempt)
+    }
+
+    /// The ids of the failed answers of the session, oldest first.
+    fn failures(held: &Held) -> Vec<String> {
+        let failed = |entry: &&std::sync::Arc<crate::conversation::entry::Entry>| {
+            entry.outline().is_some_and(|outline| outline.failed || outline.cut_off)
+        };
+        held.core.state().path().iter().filter(failed).map(|entry| entry.id.to_string()).collect()
+    }
+
+    #[test]
+    fn a_recovery_behind_a_compaction_removes_the_earlier_refusals_too() {
+        let mut held = Held::new();
+        let order = refusals(&mut held, &[json!({}), json!({})]);
+        fail(&mut held, order);
+        let failures = failures(&held);
+        assert_eq!(failures.len(), 2);
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(edits(&work), (failures, true));
+        assert_eq!(recoveries(&held.back(work)).0, 1);
+    }
+
+    #[test]
+    fn an_earlier_refusal_on_a_branch_that_was_left_stays() {
+        let mut held = Held::new();
+        let order = refusals(&mut held, &[json!({}), json!({"parentEntryId": "e10"})]);
+        fail(&mut held, order);
+        let failures = failures(&held);
+        assert_eq!(failures.len(), 1);
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(edits(&work), (failures, true));
+    }
+
+    #[test]
+    fn a_refusal_on_a_branch_that_was_left_changes_nothing() {
+        let mut held = Held::new();
+        let order = refusals(&mut held, &[json!({})]);
+        // The other branch is larger than the context that was refused.
+        let long = json!({"role": "user", "content": "word ".repeat(8_000), "timestamp": 1});
+        append(&mut held, 3, json!({"parentEntryId": "e10", "messages": [long]}));
+        fail(&mut held, order);
+        let effects = held.turn();
+        assert!(is_answered(&effects, 9));
+        assert!(log_work(effects).is_none());
+    }
+
+    #[test]
+    fn without_automatic_compaction_the_newest_refusal_stays() {
+        for earlier in [0, 1] {
+            let mut held = Held::new();
+            set(&mut held, json!({"compaction": {"enabled": false}}));
+            let order = refusals(&mut held, &vec![json!({}); earlier + 1]);
+            fail(&mut held, order);
+            let failures = failures(&held);
+            let mut effects = held.turn();
+            if earlier > 0 {
+                let work = log_work(effects).expect("a write");
+                assert_eq!(edits(&work), (failures[..earlier].to_vec(), false));
+                effects = held.back(work);
+                assert_eq!(recoveries(&effects).0, 0);
+            }
+            assert!(is_answered(&effects, 9), "no recovery follows");
+        }
+    }
+
+    #[test]
+    fn a_session_that_ends_decides_about_no_refusal() {
+        let mut held = Held::new();
+        let order = refusals(&mut held, &[json!({})]);
+        held.feed(Input::Finish);
+        assert!(!is_answered(&fail(&mut held, order), 9));
+        let effects = held.turn();
+        assert!(is_answered(&effects, 9));
+        assert!(log_work(effects).is_none());
+    }
+
+    /// An answer with text that fills a window of 10,000 tokens, but none of 40,000.
+    fn full() -> Value {
+        json!({"messages": [{"role": "assistant", "content": [{"type": "text", "text": "The first half"}],
+            "stopReason": "length", "timestamp": 1, "usage": {"input": 9_000, "output": 900, "cacheRead": 0,
+            "cacheWrite": 0, "totalTokens": 9_900}}]})
+    }
+
+    fn window(held: &mut Held, tokens: u64) {
+        let models = json!([{"provider": "p", "id": "m", "contextWindow": tokens}]);
+        set(held, json!({"defaultModel": "p/m", "compaction": {"thresholdPercent": 99}, "models": models}));
+    }
+
+    #[test]
+    fn the_usage_is_sent_when_an_answer_with_counts_has_left_the_context() {
+        let mut held = Held::new();
+        window(&mut held, 10_000);
+        let order = held.begin_draft(1);
+        append(&mut held, 2, full());
+        append(&mut held, 3, json!({}));
+        fail(&mut held, order);
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(written(Some(&work)), ["context_edit"]);
+        assert_eq!(usages(&held.back(work)), 1);
+    }
+
+    #[test]
+    fn a_recovery_behind_a_compaction_has_the_reason_of_its_answer() {
+        let mut held = Held::new();
+        window(&mut held, 10_000);
+        let order = held.begin_draft(1);
+        append(&mut held, 2, full());
+        fail(&mut held, order);
+        let work = log_work(held.turn()).expect("a write");
+        let effects = held.back(work);
+        let reason = events(&effects).find_map(|event| match event {
+            Event::RecoveryStart { reason, .. } => Some(*reason),
+            _ => None,
+        });
+        assert_eq!(reason, Some(RecoveryReason::Incomplete));
+    }
+
+    #[test]
+    fn a_session_that_ends_builds_no_index_for_a_refusal() {
+        let fields = json!({"summary": "A parser was mended.", "firstKeptEntryId": "e10", "tokensBefore": 100});
+        let mut lines = crate::session::core::held::messages();
+        lines.push(line("c1", Some("e39"), "compaction", fields));
+        let mut held = Held::of(&lines, 0);
+        refused(&mut held, 1);
+        let work = log_work(held.turn()).expect("a write");
+        held.feed(Input::Finish);
+        assert!(!held.back(work).iter().any(|effect| matches!(effect, Effect::Start(_))));
+    }
+}
