@@ -107,9 +107,9 @@ impl Core {
         };
         if let (Some(outline), Some((window, _))) = (judged.answer.outline(), judged.stated)
             && !outline.failed
-            && let Some(model) = outline.model.clone().or_else(|| self.state.model(self.state.path()))
+            && let Some(model) = &outline.model
         {
-            self.state.learned.see(&model, window);
+            self.state.learned.see(model, window);
         }
         let given = self.recoveries.given.as_ref();
         let stale = given.is_some_and(|given| *given != self.given_now());
@@ -221,7 +221,6 @@ impl Core {
         if !choices.is_empty() {
             self.state.stored_model();
         }
-        self.count();
         others.iter().for_each(|entry| self.announce(entry, None));
         self.send_usage(self.state.usage());
         let opening = self.opening(kind, Place::Top(id), asked, self.state.usage(), stop.clone());
@@ -324,7 +323,7 @@ impl Core {
 
     /// Forgets the recovery that a cancel has ended.
     pub(super) fn forget_cancelled_recovery(&mut self) {
-        self.recoveries.running.take_if(|recovery| !recovery.is_open());
+        self.recoveries.running = None;
     }
 
     /// Cancels a recovery that starts behind the write that runs, and names it.

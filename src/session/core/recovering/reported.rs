@@ -22,7 +22,7 @@ pub(super) struct Reported {
 impl Core {
     /// Takes a failed answer. Where the path lacks its past, the decision needs the index.
     pub(in crate::session::core) fn report(&mut self, answer: Arc<Entry>) {
-        if self.writable().is_err() || !matches!(self.ending, Ending::No) {
+        if !matches!(self.ending, Ending::No) {
             return;
         }
         let rejected = self.state.measure().context_tokens;
@@ -87,7 +87,6 @@ impl Core {
 
     /// Answers have left the context.
     pub(in crate::session::core) fn removed(&mut self, staged: &Staged) {
-        self.count();
         staged.entries.iter().for_each(|entry| self.announce(entry, None));
         self.send_usage(self.state.usage());
         self.answer_held();
