@@ -365,6 +365,7 @@ impl Core {
 
     /// Whether requests for the context wait for a recovery.
     pub(super) fn recovers(&self) -> bool {
-        self.recoveries.running.is_some() || !self.recoveries.reported.is_empty()
+        let is_written = matches!(self.log, LogState::Writing(_, Write::Recovery { .. } | Write::Removal(_)));
+        is_written || self.recoveries.running.is_some() || !self.recoveries.reported.is_empty()
     }
 }

@@ -46,30 +46,31 @@ impl Core {
     /// Cancels what runs, but not a draft that is being written. The ends are sent at once, and late results are ignored.
     pub(in crate::session::core) fn stop_running(&mut self, which: Option<&OperationId>) {
         let cancelling = self.operations.cancel(which);
-        self.end_cancelled(cancelling);
         self.cancel_due_recovery(which);
         self.forget_switch(which);
+        self.end_cancelled(cancelling);
         let delayed = self.take_delayed(which);
         let unstarted = self.work.take_unstarted(which).into_iter().chain(delayed);
         self.end_unstarted(unstarted);
     }
 
+    /// Ends the operations that a cancel selected. Contexts that waited for them, or for a decision that the cancel has
+    /// dropped, are answered.
     fn end_cancelled(&mut self, cancelling: Cancelling) {
-        if cancelling.ends_nothing() {
-            return;
+        if !cancelling.ends_nothing() {
+            self.settle();
+            self.operations.end_cancelled(cancelling, &self.sent_usage);
+            if let Some(operation) = self.work.operation()
+                && !operation.is_open()
+                && !planted(Fault::LateResult)
+            {
+                let kind = operation.kind.clone();
+                self.rests_after(&kind, &End::Cancelled);
+                self.work = Work::None;
+                self.forget_cancelled_recovery();
+            }
+            self.record_running();
         }
-        self.settle();
-        self.operations.end_cancelled(cancelling, &self.sent_usage);
-        if let Some(operation) = self.work.operation()
-            && !operation.is_open()
-            && !planted(Fault::LateResult)
-        {
-            let kind = operation.kind.clone();
-            self.rests_after(&kind, &End::Cancelled);
-            self.work = Work::None;
-            self.forget_cancelled_recovery();
-        }
-        self.record_running();
         if !planted(Fault::HeldStays) {
             self.answer_held();
         }

@@ -37,9 +37,10 @@ impl Core {
         !self.recoveries.reported.is_empty()
     }
 
-    /// Forgets the failed answers that wait for a decision.
+    /// Forgets the failed answers that wait for a decision. The contexts that wait for it are answered.
     pub(in crate::session::core) fn forget_reported(&mut self) {
         self.recoveries.reported.clear();
+        self.answer_held();
     }
 
     /// Decides about the newest of the failed answers. Where the context is smaller now than the one that was rejected, or the
@@ -390,6 +391,36 @@ mod tests {
         assert_eq!(usages(&held.back(work)), 1);
     }
 
+    /// A refusal behind a compaction of another program, and a context that waits with number 2. The index is being built.
+    fn without_past() -> (Held, crate::session::jobs::Job) {
+        let fields = json!({"summary": "A parser was mended.", "firstKeptEntryId": "e10", "tokensBefore": 100});
+        let mut lines = crate::session::core::held::messages();
+        lines.push(line("c1", Some("e39"), "compaction", fields));
+        let mut held = Held::of(&lines, 0);
+        refused(&mut held, 1);
+        let work = log_work(held.turn()).expect("a write");
+        let index = job(held.back(work));
+        assert!(!is_answered(&wait_for_context(&mut held, 2), 2));
+        (held, index)
+    }
+
+    #[test]
+    fn a_context_is_answered_when_the_index_that_a_refusal_needs_cannot_be_built() {
+        let (mut held, _) = without_past();
+        assert!(is_answered(&held.feed(Input::Indexed(IndexBuilt::Stopped)), 2));
+        assert!(!held.core.is_due());
+    }
+
+    #[test]
+    fn a_cancel_of_all_answers_a_context_that_waits_for_a_decision() {
+        let (mut held, index) = without_past();
+        let cancelled = held.cancel(3);
+        assert_eq!(answer(&cancelled, 3).expect("an answer")["cancelled"], json!([]));
+        assert!(is_answered(&cancelled, 2));
+        held.feed(built(index));
+        assert!(log_work(held.turn()).is_none_or(|work| written(Some(&work)).is_empty()));
+    }
+
     #[test]
     fn a_recovery_behind_a_compaction_has_the_reason_of_its_answer() {
         let mut held = Held::new();
@@ -416,5 +447,18 @@ mod tests {
         let work = log_work(held.turn()).expect("a write");
         held.feed(Input::Finish);
         assert!(!held.back(work).iter().any(|effect| matches!(effect, Effect::Start(_))));
+    }
+
+    #[test]
+    fn a_context_waits_until_the_entries_behind_a_refusal_are_written() {
+        let user = json!({"role": "user", "content": "go on", "timestamp": 1});
+        for (behind, kinds) in [(vec![], 2), (vec![user], 1)] {
+            let mut held = Held::new();
+            reported(&mut held, &behind);
+            let work = log_work(held.turn()).expect("a write");
+            assert_eq!(written(Some(&work)).len(), kinds);
+            assert!(!is_answered(&held.feed(Input::Counted), 4), "counts decide nothing here");
+            assert_eq!(is_answered(&held.back(work), 4), kinds == 1, "a recovery runs on");
+        }
     }
 }
