@@ -157,7 +157,7 @@ impl Core {
         let model = self.state.model(self.state.path())?;
         let larger = ModelRef::parse(settings.model(&model)?.promote_to.as_deref()?)?;
         let fullness = self.state.measure();
-        let window = models::window(settings, self.state.learned.window(&larger), Some(&larger));
+        let window = models::window(settings, self.state.learned.taught(&larger), Some(&larger));
         let Budget { system, tools, .. } = fullness.budget;
         let budget = Budget::of(window.tokens, &settings.compaction_for(Some(&larger)), system, tools);
         let known = window.source != SaidBy::Default;

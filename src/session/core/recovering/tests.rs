@@ -496,6 +496,24 @@ fn a_promotion_announces_the_model_as_part_of_its_recovery() {
 }
 
 #[test]
+fn the_windows_that_a_larger_model_has_shown_limit_it() {
+    let larger = named("anthropic/claude-opus-4-5");
+    for (teach, expected) in [(0, true), (1, false), (2, false)] {
+        let mut held = Held::given(SessionData::default(), named("p/m"));
+        held.core.state.set_model_choice(ModelChoice::Context);
+        let small =
+            json!({"provider": "p", "id": "m", "contextWindow": 10_000, "promoteTo": "anthropic/claude-opus-4-5"});
+        set(&mut held, json!({"models": [small]}));
+        match teach {
+            0 => {}
+            1 => assert!(held.core.state.learned.learn(&larger, 9_000), "its provider states it"),
+            _ => held.core.state.learned.see(&larger, 9_000),
+        }
+        assert_eq!(held.core.larger_model().is_some(), expected, "{teach}");
+    }
+}
+
+#[test]
 fn system_prompt_and_tools_count_for_a_larger_model() {
     let text = "rule ".repeat(15_500);
     let prompt = SessionData { system_prompt: Some(text.clone()), ..SessionData::default() };
