@@ -92,8 +92,8 @@ impl Core {
             Verdict::Unusable(trouble) if self.may_maintain() => {
                 self.recovery(&judged, trouble, asked).map(Due::Recovery)
             }
-            Verdict::Unusable(_) => {
-                self.report(judged.answer);
+            Verdict::Unusable(trouble) => {
+                self.report(judged, trouble);
                 None
             }
         }

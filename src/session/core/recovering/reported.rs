@@ -2,7 +2,7 @@
 
 use super::judging::Judged;
 use crate::{
-    compaction::recovery::Verdict,
+    compaction::recovery::Trouble,
     conversation::{entry::Entry, message::outline::Role},
     ids::EntryId,
     session::{
@@ -14,19 +14,21 @@ use std::sync::Arc;
 
 /// A failed answer that waits for a decision.
 pub(super) struct Reported {
-    answer: Arc<Entry>,
+    /// The answer, as it was judged in the context that it was given for.
+    judged: Judged,
+    trouble: Trouble,
     /// The size of the context that was rejected, in tokens.
     rejected: u64,
 }
 
 impl Core {
     /// Takes a failed answer. Where the path lacks its past, the decision needs the index.
-    pub(in crate::session::core) fn report(&mut self, answer: Arc<Entry>) {
+    pub(super) fn report(&mut self, judged: Judged, trouble: Trouble) {
         if !matches!(self.ending, Ending::No) {
             return;
         }
         let rejected = self.state.measure().context_tokens;
-        self.recoveries.reported.push(Reported { answer, rejected });
+        self.recoveries.reported.push(Reported { judged, trouble, rejected });
         if self.lacks_past() {
             self.start_indexing();
         }
@@ -47,39 +49,27 @@ impl Core {
     /// conversation went on, it only leaves the context. Those before it leave the context in any case.
     pub(in crate::session::core) fn decide_reported(&mut self) {
         let mut reported = std::mem::take(&mut self.recoveries.reported);
-        let Some(Reported { answer, rejected }) = reported.pop() else { return };
+        let Some(Reported { judged, trouble, rejected }) = reported.pop() else { return };
         if !self.may_maintain() {
             return self.answer_held();
         }
-        let earlier: Vec<EntryId> =
-            reported.iter().filter(|it| self.is_unusable(&it.answer)).map(|it| it.answer.id.clone()).collect();
-        let judged = self.judge(&answer);
-        let Some(Judged { verdict: Verdict::Unusable(trouble), .. }) = judged else {
-            return self.remove(&earlier);
-        };
         let path = self.state.path();
+        let earlier = reported.iter().map(|it| &it.judged.answer.id).filter(|id| path.position(id).is_some());
+        let earlier: Vec<EntryId> = earlier.cloned().collect();
+        let newest = &judged.answer.id;
+        let Some(place) = path.position(newest) else { return self.remove(&earlier) };
         let goes_on = |entry: &Arc<Entry>| entry.is_from(Role::User) || entry.is_from(Role::Assistant);
-        let went_on = path.position(&answer.id).is_none_or(|place| path[place + 1..].iter().any(goes_on));
-        if went_on || self.state.measure().context_tokens < rejected {
-            return self.remove(&[earlier, vec![answer.id.clone()]].concat());
+        if path[place + 1..].iter().any(goes_on) || self.state.measure().context_tokens < rejected {
+            return self.remove(&[earlier, vec![newest.clone()]].concat());
         }
-        let due = judged.and_then(|judged| self.recovery(&judged, trouble, Asked::Unasked));
-        match due {
+        match self.recovery(&judged, trouble, Asked::Unasked) {
             Some(due) => self.write_recovery(DueRecovery { earlier, ..due }),
             None => self.remove(&earlier),
         }
     }
 
-    /// Whether an answer is on the path and no turn can go on from it.
-    fn is_unusable(&self, answer: &Arc<Entry>) -> bool {
-        let on_path = self.state.path().position(&answer.id).is_some();
-        on_path && self.judge(answer).is_some_and(|judged| matches!(judged.verdict, Verdict::Unusable(_)))
-    }
-
     /// Removes answers from the context. No recovery follows.
     fn remove(&mut self, answers: &[EntryId]) {
-        let on_path = |id: &&EntryId| self.state.path().position(id).is_some();
-        let answers: Vec<EntryId> = answers.iter().filter(on_path).cloned().collect();
         match self.removal(answers.iter()) {
             Ok(staged) if !staged.entries.is_empty() => self.write(Write::Removal(staged)),
             _ => self.answer_held(),
@@ -376,6 +366,22 @@ mod tests {
     fn window(held: &mut Held, tokens: u64) {
         let models = json!([{"provider": "p", "id": "m", "contextWindow": tokens}]);
         set(held, json!({"defaultModel": "p/m", "compaction": {"thresholdPercent": 99}, "models": models}));
+    }
+
+    #[test]
+    fn an_answer_to_a_cut_prompt_leaves_a_context_that_was_compacted_meanwhile() {
+        let mut held = Held::new();
+        let order = held.begin_draft(1);
+        let cut = json!({"role": "assistant", "content": [{"type": "text", "text": "I saw the end alone."}],
+            "stopReason": "stop", "timestamp": 1, "usage": {"input": 1_024, "output": 10, "cacheRead": 0,
+            "cacheWrite": 0, "totalTokens": 1_034}});
+        let effects = append(&mut held, 2, json!({"messages": [cut]}));
+        assert_eq!(next(&effects, 2)["operationId"], json!(order.id));
+        held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        let work = log_work(held.turn()).expect("the compaction");
+        assert_eq!(outcomes(&held.back(work)), [Outcome::Completed]);
+        let work = log_work(held.turn()).expect("the answer leaves the context");
+        assert_eq!(written(Some(&work)), ["context_edit"]);
     }
 
     #[test]

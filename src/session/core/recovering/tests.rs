@@ -562,6 +562,15 @@ fn a_cancel_stops_the_job_of_a_recovery() {
     assert!(order.stop.requested());
 }
 
+/// An append of an answer that was cut off before any text and had the window not full.
+fn cut_off(held: &mut Held, number: u64) {
+    let usage = json!({"input": 2_850, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2_860});
+    let answer = json!({"role": "assistant", "content": [], "stopReason": "length", "timestamp": 1, "usage": usage});
+    held.append_with(number, json!({"messages": [answer]}));
+    let work = log_work(held.turn()).expect("a write");
+    held.back(work);
+}
+
 #[test]
 fn a_repeat_of_a_context_over_the_window_needs_maintenance() {
     for (compaction, expected, code) in [
@@ -585,6 +594,43 @@ fn a_repeat_of_a_context_over_the_window_needs_maintenance() {
         let (outcome, _, of, _) = end(&effects);
         assert_eq!((outcome, of.as_deref()), (expected, code));
     }
+}
+
+/// An answer that was cut off while a draft was made, a long output behind it, and a context over the window that waits with
+/// number 9. The entries of the recovery are being written.
+fn reported_over_window() -> (Held, crate::session::log_work::LogWork) {
+    let mut held = Held::new();
+    with_window(&mut held, 3_000, json!({}));
+    let order = held.begin_draft(1);
+    cut_off(&mut held, 2);
+    let output = "line ".repeat(2_000);
+    let command = json!({"role": "bashExecution", "command": "ls", "output": output, "exitCode": 0, "cancelled": false,
+        "truncated": false, "timestamp": 1});
+    held.append_with(3, json!({"messages": [command]}));
+    let work = log_work(held.turn()).expect("a write");
+    held.back(work);
+    assert!(!is_answered(&wait_for_context(&mut held, 9), 9));
+    held.feed(Input::Drafted(order.id, Err(Failure::Internal("it failed".to_owned()))));
+    let work = log_work(held.turn()).expect("a write");
+    (held, work)
+}
+
+#[test]
+fn a_context_that_waited_for_a_repeat_is_compacted_if_it_does_not_fit() {
+    let (mut held, work) = reported_over_window();
+    let effects = held.back(work);
+    assert_eq!(recoveries(&effects), (1, vec![RecoveryOutcome::Recovered]));
+    assert!(!is_answered(&effects, 9));
+    assert_eq!(plan_order(effects).request.cause, Cause::Due);
+}
+
+#[test]
+fn a_context_that_waited_for_a_cancelled_recovery_starts_no_compaction() {
+    let (mut held, work) = reported_over_window();
+    held.cancel(4);
+    let effects = held.back(work);
+    assert_eq!(recoveries(&effects), (1, vec![RecoveryOutcome::Cancelled]));
+    assert!(is_refused(&effects, 9));
 }
 
 #[test]
