@@ -144,6 +144,9 @@ impl Core {
                 _ => self.queue.put_back(command, ticket),
             }
         }
+        if failure.is_some() {
+            self.answer_held();
+        }
     }
 
     fn send_index(&mut self, mut repairs: Vec<Repair>) {
@@ -294,7 +297,7 @@ impl Core {
 mod tests {
     use super::*;
     use crate::{
-        protocol::{SessionEntries, SessionPin},
+        protocol::{SessionContext, SessionEntries, SessionPin},
         session::{
             core::{
                 Input, Over,
@@ -448,5 +451,31 @@ mod tests {
         let effects = held.lose_log();
         assert_eq!(answer(&effects, 1), Some("internal".into()));
         assert_eq!(held.core.over(), Over::Yes);
+    }
+
+    /// A refusal behind a compaction of another program, whose index is being built, and a context that waits.
+    fn refused() -> Held {
+        let mut held = Held::of(&compacted_messages(), 0);
+        let answer = json!({"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1,
+            "errorMessage": "context_length_exceeded"});
+        held.append_with(1, json!({"messages": [answer]}));
+        let work = log_work(held.turn()).expect("a write");
+        assert!(matches!(job(held.back(work)), Job::Index(..)));
+        held.call::<SessionContext>(2, json!({"wait": true}));
+        assert_eq!(answered(&held.turn()), [0; 0]);
+        held
+    }
+
+    #[test]
+    fn a_context_behind_a_refusal_is_answered_where_the_index_cannot_be_built() {
+        let mut held = refused();
+        assert_eq!(answered(&held.feed(Input::Indexed(IndexBuilt::Failed(failed())))), [2]);
+    }
+
+    #[test]
+    fn a_context_behind_a_refusal_waits_for_no_index_in_a_session_that_finishes() {
+        let mut held = refused();
+        held.feed(Input::Finish);
+        assert_eq!(answered(&held.turn()), [2]);
     }
 }
