@@ -436,8 +436,6 @@ impl Core {
         self.is_quiet()
             && self.queue.is_empty()
             && self.held.is_empty()
-            && !self.has_reported()
-            && self.upkeep.switched.is_none()
             && self.index.commands.is_empty()
             && self.all_noted()
     }

@@ -32,7 +32,7 @@ use crate::{
 impl Core {
     /// The decision at the leaf as a sentence, or the reason of a recovery that failed there.
     pub(super) fn why(&self) -> String {
-        match (self.failed_recovery(), self.work.operation().filter(|operation| operation.is_open())) {
+        match (self.failed_recovery(), self.work.operation()) {
             (Some(failed), _) => failed.to_owned(),
             (None, Some(running)) => format!("A compaction is running ({}). {}", running.id, self.decision()),
             (None, None) => self.decision().to_string(),
@@ -58,15 +58,14 @@ impl Core {
         matches!(self.ending, Ending::No)
             && self.work.is_none()
             && self.cancelled.is_empty()
-            && self.operations.idle().is_ok()
             && self.writable().is_ok()
             && !self.lacks_past()
     }
 
-    /// Whether events that came during maintenance can be decided about: no work runs, and the path is known.
+    /// Whether events that came during maintenance can be decided about behind it: the path is known. A session that ends
+    /// does not wait for that.
     pub(super) fn may_decide(&self) -> bool {
-        let waits_for_past = self.lacks_past() && matches!(self.ending, Ending::No);
-        self.work.is_none() && self.cancelled.is_empty() && !waits_for_past
+        !self.lacks_past() || !matches!(self.ending, Ending::No)
     }
 
     /// Whether a compaction is due by an estimate, while entries are being counted.
@@ -172,7 +171,6 @@ impl Core {
         if staged.stores_model() {
             self.state.stored_model();
         }
-        self.count();
         staged.entries.iter().for_each(|entry| self.announce(entry, None));
         self.emit(About::default(), event);
         self.send_usage(self.state.usage());
@@ -184,7 +182,7 @@ impl Core {
 
     /// `next` of an append: the maintenance that is due, or the one that runs.
     pub(super) fn next(&self, due: Option<&Due>) -> Next {
-        let (operation_id, reason, will_retry) = match (due, self.work.operation().filter(|it| it.is_open())) {
+        let (operation_id, reason, will_retry) = match (due, self.work.operation()) {
             (Some(Due::Recovery(due)), _) => {
                 (due.id.clone(), OperationKind::Recovering(due.reason).cause(), due.repeats_the_turn())
             }

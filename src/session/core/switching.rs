@@ -78,7 +78,7 @@ impl Core {
     /// Whether requests for a context to send wait until the conversation fits the new model.
     pub(super) fn switches(&self) -> bool {
         let runs = OperationKind::Compaction(Reason::ModelSwitch);
-        self.upkeep.switched.is_some() || self.work.operation().is_some_and(|it| it.is_open() && it.kind == runs)
+        self.upkeep.switched.is_some() || self.work.operation().is_some_and(|it| it.kind == runs)
     }
 
     /// Forgets a change of the model that is not decided about, if a cancel ends all work.

@@ -61,7 +61,7 @@ impl Core {
         }
         let dry_run = params.dry_run == Some(true);
         let after_turn = !dry_run && params.when == Some(When::AfterTurn);
-        if let Err(failure) = self.may_compact(&params, dry_run || after_turn && self.must_wait()) {
+        if let Err(failure) = self.may_compact(&params, dry_run || after_turn) {
             return ticket.fail(&failure);
         }
         if after_turn && self.must_wait() {
@@ -303,7 +303,6 @@ impl Core {
         }
         operation.progress(Stage::Writing, 1, 1);
         self.state.change(History::trim);
-        self.count();
         for entry in costs.iter().chain([entry]).chain(mirrors) {
             self.announce(entry, Some(operation.id.clone()));
         }
