@@ -277,8 +277,8 @@ mod tests {
                 command::Command,
                 commands::prune,
                 held::{
-                    Held, answer, answered, events, job, line, log_work, message, messages, named, notices, outcomes,
-                    started, written,
+                    Held, answer, answered, compacted_messages, draft, events, job, line, log_work, message, messages,
+                    named, notices, outcomes, plan, started, written,
                 },
             },
             effects::Effect,
@@ -544,5 +544,98 @@ mod tests {
         held.begin_draft(5);
         held.cancel(6);
         assert_eq!(started(&append_answer(&mut held, 7)), []);
+    }
+
+    #[test]
+    fn a_path_whose_past_is_indexed_is_compacted() {
+        let mut held = session(&compacted_messages(), json!({"compaction": {"thresholdTokens": 2_000}}));
+        assert_eq!(started(&append(&mut held, 1)), [Reason::Threshold]);
+    }
+
+    #[test]
+    fn the_reason_names_a_compaction_that_runs() {
+        let mut held = over();
+        let order = held.begin_draft(1);
+        assert!(held.core.why().starts_with(&format!("A compaction is running ({})", order.id)));
+    }
+
+    /// A session that counts with a tokenizer whose tables are not loaded.
+    fn uncounted(threshold: u64) -> Held {
+        let mut held = Held::new();
+        let settings = json!({"tokens": {"estimator": "auto"}, "compaction": {"thresholdTokens": threshold}});
+        held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+        assert!(held.core.counting.runs());
+        held
+    }
+
+    #[test]
+    fn an_append_below_the_threshold_waits_for_no_counts() {
+        let mut held = uncounted(50_000);
+        assert_eq!(answered(&append(&mut held, 1)), [1]);
+    }
+
+    #[test]
+    fn an_append_over_the_threshold_waits_until_its_own_entries_are_counted() {
+        let mut held = uncounted(2_000);
+        let message = json!({"role": "user", "content": "a word ".repeat(10_000), "timestamp": 1});
+        held.append_with(1, json!({"messages": [message]}));
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(answered(&held.back(work)), [0; 0]);
+        held.at.tokenizer = true;
+        assert_eq!(answered(&held.feed(Input::Counted)), [0; 0], "those before it are counted");
+        assert_eq!(answered(&held.feed(Input::Counted)), [1]);
+    }
+
+    #[test]
+    fn an_append_during_a_recovery_is_told_that_the_turn_is_repeated() {
+        let mut held = Held::new();
+        let refused = json!({"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1,
+            "errorMessage": "context_length_exceeded"});
+        held.append_with(1, json!({"messages": [refused]}));
+        let work = log_work(held.turn()).expect("a write");
+        let work = log_work(held.back(work)).expect("the entries of the recovery");
+        held.back(work);
+        let next = answer(&append(&mut held, 2), 2).expect("an answer")["next"].clone();
+        assert_eq!((&next["reason"], &next["willRetry"]), (&json!("overflow"), &json!(true)));
+    }
+
+    #[test]
+    fn a_context_starts_no_second_compaction_where_the_conversation_was_changed() {
+        let model = json!({"provider": "p", "id": "m", "contextWindow": 4_000});
+        let mut held = session(&messages(), json!({"models": [model], "defaultModel": "p/m"}));
+        let Job::Plan(order) = job(ask(&mut held, 1)) else { unreachable!("it is planned") };
+        let id = order.id.clone();
+        let Job::Draft(order) = job(held.feed(Input::Planned(id, Ok(plan(order))))) else { unreachable!("a draft") };
+        held.append_with(2, json!({"parentEntryId": "e38"}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        let effects = held.turn();
+        assert_eq!((outcomes(&effects), started(&effects)), (vec![Outcome::Failed], vec![]));
+        assert_eq!(answer(&effects, 1), Some(json!("context_overflow")));
+    }
+
+    #[test]
+    fn old_results_stay_where_automatic_compaction_is_off() {
+        let mut held = session(&results(), pruning(&json!({"thresholdTokens": 2_500, "enabled": false})));
+        assert!(log_work(append(&mut held, 1)).is_none());
+    }
+
+    #[test]
+    fn a_compaction_follows_the_images_that_leave_where_the_context_is_over_the_threshold() {
+        let mut lines = messages();
+        for (at, bytes) in [2_000_000, 5_000_000, 4_500_000, 4_000_000].into_iter().enumerate() {
+            let content = json!([{"type": "image", "data": "A".repeat(bytes), "mimeType": "image/png"}]);
+            let image = json!({"message": {"role": "user", "content": content, "timestamp": 1}});
+            let before = if at == 0 { "e39".to_owned() } else { format!("i{}", at - 1) };
+            lines.push(line(&format!("i{at}"), Some(&before), "message", image));
+        }
+        let mut held = session(&lines, json!({"compaction": {"thresholdTokens": 2_000}}));
+        let effects = append(&mut held, 1);
+        assert_eq!(started(&effects), []);
+        let work = log_work(effects).expect("the edits");
+        assert_eq!(written(Some(&work)), ["context_edit"; 2]);
+        let effects = held.back(work);
+        assert_eq!((started(&effects), named(&effects)), (vec![Reason::Threshold], vec![None]));
     }
 }

@@ -259,8 +259,16 @@ mod tests {
 
     #[test]
     fn a_session_that_is_only_read_refuses_it() {
-        let mut held = Held::read_only();
-        assert_eq!(answer(&ask(&mut held, 1, json!({})), 1), Some(json!("storage_error")));
+        let mut lines = messages();
+        for over in [false, true] {
+            let mut held = Held::read_only_of(&lines);
+            assert_eq!(
+                answer(&ask(&mut held, 1, json!({})), 1),
+                Some(json!("storage_error")),
+                "the turn is over: {over}"
+            );
+            lines.push(line("answer", Some("e39"), "message", json!({"message": done()})));
+        }
     }
 
     #[test]

@@ -91,9 +91,21 @@ impl Held {
 
     /// A session that is only read.
     pub fn read_only() -> Self {
-        let disk = disk(&messages(), u64::MAX);
+        Self::read_only_of(&messages())
+    }
+
+    /// The same with these lines.
+    pub fn read_only_of(lines: &[String]) -> Self {
+        let disk = disk(lines, u64::MAX);
         let opened = disk.open_read_only().expect("it opens");
         Self::opened(disk, opened, SessionData::default(), None)
+    }
+
+    /// A session of these lines whose file the user does not trust.
+    pub fn untrusted(lines: &[String]) -> Self {
+        let disk = disk(lines, u64::MAX);
+        let opened = disk.open().expect("it opens");
+        Self::trusted_so_far(disk, opened, SessionData::default(), None, Trust::Untrusted)
     }
 
     /// A session for which the client gave these data and this model when it opened it.
@@ -109,8 +121,11 @@ impl Held {
     }
 
     fn opened(disk: Disk, opened: Opened, given: SessionData, model: Option<ModelRef>) -> Self {
+        Self::trusted_so_far(disk, opened, given, model, Trust::Trusted)
+    }
+
+    fn trusted_so_far(disk: Disk, opened: Opened, given: SessionData, model: Option<ModelRef>, trust: Trust) -> Self {
         let layers = Layers::of(vec![(Source::Global, json!({"tokens": {"estimator": "chars"}}))]);
-        let trust = Trust::Trusted;
         let state = State::new(opened.header, None, opened.title, opened.history, given, model, &layers, trust);
         let at = Moment { now: Instant::now(), wall: Timestamp::UNIX_EPOCH, awake_elsewhere: 0, tokenizer: false };
         let facts = LogFacts::of(&*opened.log);

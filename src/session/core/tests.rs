@@ -3,18 +3,22 @@
 use super::{
     Input, Over,
     held::{
-        Held, answer, answered, built, compacted_messages, cost, draft, events, job, log_work, message, outcomes,
-        usages, written,
+        Held, answer, answered, built, compacted_messages, cost, draft, events, job, log_work, message, notices,
+        outcomes, usages, written,
     },
 };
 use crate::{
     log::Access,
-    protocol::{SessionContext, SessionEntries, SessionPin, SessionStatus, events::Event, types::Outcome},
+    models::ModelRef,
+    protocol::{
+        SessionConfigure, SessionContext, SessionEntries, SessionPin, SessionStatus, events::Event, types::Outcome,
+    },
     session::{
         core::command::Command,
         effects::Effect,
         jobs::{IndexBuilt, Job},
         log_work::LogWork,
+        state::SessionData,
     },
 };
 use serde_json::json;
@@ -233,4 +237,53 @@ fn the_usage_of_a_session_is_not_sent_during_a_compaction() {
     let mut held = Held::new();
     let effects = held.feed(Input::Layers(crate::settings::Layers::of(vec![(source, layers)])));
     assert_eq!(usages(&effects), 1);
+}
+
+#[test]
+fn appends_behind_an_answer_that_was_cut_off_are_another_write() {
+    let mut held = Held::new();
+    let content = json!([{"type": "text", "text": "It is"}]);
+    let cut = json!({"role": "assistant", "content": content, "stopReason": "length", "timestamp": 1});
+    held.append(1);
+    held.append_with(2, json!({"messages": [cut]}));
+    held.append(3);
+    let work = log_work(held.turn()).expect("a write");
+    assert_eq!(written(Some(&work)), ["message", "message"]);
+    let effects = held.back(work);
+    assert_eq!((notices(&effects), usages(&effects)), (vec!["The answer is cut off"], 1));
+}
+
+#[test]
+fn an_append_with_a_condition_sees_those_before_it() {
+    let mut held = Held::new();
+    held.append(1);
+    held.append_with(2, json!({"expectedLeafId": "e39"}));
+    let work = log_work(held.turn()).expect("a write");
+    assert_eq!(written(Some(&work)), ["message"]);
+    held.back(work);
+    assert_eq!(answer(&held.turn(), 2), Some("content_modified".into()));
+}
+
+#[test]
+fn a_session_that_finishes_answers_a_context_that_waits_for_counts() {
+    let mut held = Held::new();
+    let model = json!({"provider": "p", "id": "m", "contextWindow": 4_000});
+    let settings = json!({"tokens": {"estimator": "auto"}, "models": [model], "defaultModel": "p/m"});
+    held.feed(Input::Layers(crate::settings::Layers::of(vec![(crate::settings::layers::Source::Global, settings)])));
+    held.call::<SessionContext>(1, json!({"wait": true}));
+    assert!(answered(&held.turn()).is_empty());
+    held.feed(Input::Finish);
+    assert_eq!(held.core.over(), Over::No);
+    held.at.tokenizer = true;
+    assert_eq!(answered(&held.feed(Input::Counted)), [1]);
+    assert_eq!(held.core.over(), Over::WithoutCommands);
+}
+
+#[test]
+fn the_first_edit_of_a_session_has_its_entries_counted() {
+    let given = SessionData { settings: Some(json!({"tokens": {"estimator": "auto"}})), ..SessionData::default() };
+    let mut held = Held::given(given, ModelRef { provider: "p".to_owned(), id: "m".to_owned() });
+    held.edit::<SessionConfigure>(1, json!({"title": "Parts"}));
+    let work = log_work(held.turn()).expect("a write");
+    assert!(matches!(job(held.back(work)), Job::Count(_)));
 }

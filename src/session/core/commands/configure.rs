@@ -91,3 +91,102 @@ pub fn model_fields(model: &ModelRef) -> [(&'static str, Value); 3] {
     let (provider, id) = (model.provider.as_str(), model.id.as_str());
     [("provider", provider.into()), ("modelId", id.into()), ("model", format!("{provider}/{id}").into())]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        session::{
+            core::{
+                Input,
+                held::{Held, answer, line, log_work, messages},
+            },
+            state::SessionData,
+        },
+        settings::{Layers, TokenLimit, layers::Source},
+    };
+    use serde_json::json;
+
+    /// Gives the session the models `p/large`, which is the default, and `p/small`.
+    fn with_models(mut held: Held) -> Held {
+        let model = |id: &str, window: u64| json!({"provider": "p", "id": id, "contextWindow": window});
+        let settings = json!({
+            "tokens": {"estimator": "chars"},
+            "compaction": {"enabled": false},
+            "defaultModel": "p/large",
+            "models": [model("large", 100_000), model("small", 40_000)],
+        });
+        held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+        held
+    }
+
+    fn configure(held: &mut Held, number: u64, params: Value) {
+        held.edit::<SessionConfigure>(number, params);
+        let work = log_work(held.turn()).expect("a write");
+        assert!(answer(&held.back(work), number).is_some_and(|answer| answer.is_object()));
+    }
+
+    fn window(held: &Held) -> u64 {
+        held.core.state().measure().budget.window
+    }
+
+    fn limit(tokens: u64) -> Option<TokenLimit> {
+        serde_json::from_value(json!(tokens)).ok()
+    }
+
+    fn output(held: &Held) -> Option<u64> {
+        let state = held.core.state();
+        state.settings().settings.stated.output(state.model(state.path()).as_ref())
+    }
+
+    fn small() -> ModelRef {
+        ModelRef { provider: "p".to_owned(), id: "small".to_owned() }
+    }
+
+    #[test]
+    fn limits_hold_for_the_model_that_is_chosen_with_them() {
+        let mut held = with_models(Held::new());
+        configure(&mut held, 1, json!({"model": "p/small", "contextWindow": 30_000}));
+        assert_eq!(window(&held), 30_000);
+        configure(&mut held, 2, json!({"model": "p/large"}));
+        assert_eq!(window(&held), 100_000);
+        configure(&mut held, 3, json!({"model": "x/unknown", "contextWindow": 20_000}));
+        assert_eq!(window(&held), 20_000, "the default is in force");
+    }
+
+    #[test]
+    fn a_limit_of_one_model_is_none_of_the_next() {
+        let mut held = with_models(Held::new());
+        configure(&mut held, 1, json!({"contextWindow": 30_000}));
+        configure(&mut held, 2, json!({"model": "p/small", "maxOutputTokens": 500}));
+        assert_eq!((window(&held), output(&held)), (40_000, Some(500)));
+        configure(&mut held, 3, json!({"maxOutputTokens": 600}));
+        assert_eq!(output(&held), Some(600));
+        configure(&mut held, 4, json!({"maxOutputTokens": null}));
+        assert_eq!(held.core.state().data().limits, None);
+    }
+
+    #[test]
+    fn limits_that_are_given_at_the_opening_hold_for_the_model_that_is_given() {
+        let limits = SessionData::stated(limit(30_000), None);
+        let mut held = with_models(Held::given(SessionData { limits, ..SessionData::default() }, small()));
+        assert_eq!(window(&held), 30_000);
+        let more = SessionData { limits: SessionData::stated(None, limit(500)), ..SessionData::default() };
+        held.core.state.give(more, None).expect("data");
+        assert_eq!((window(&held), output(&held)), (30_000, Some(500)));
+        configure(&mut held, 1, json!({"model": "p/large"}));
+        assert_eq!((window(&held), output(&held)), (100_000, None));
+    }
+
+    #[test]
+    fn a_file_without_trust_may_not_state_a_window_that_leaves_a_session_stuck() {
+        let mut lines = messages();
+        let limits = json!({"model": "p/large", "contextWindow": 500});
+        let fields = json!({"customType": "abridged.session", "data": {"limits": limits}});
+        lines.push(line("s1", Some("e39"), "custom", fields));
+        let mut held = with_models(Held::untrusted(&lines));
+        assert_eq!(window(&held), 100_000);
+        configure(&mut held, 1, json!({"contextWindow": 600}));
+        assert_eq!(window(&held), 600, "the client may");
+    }
+}

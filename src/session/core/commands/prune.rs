@@ -100,3 +100,88 @@ pub(in crate::session::core) fn staged(state: &State, pruned: Pruned, stamps: &m
 pub(in crate::session::core) fn event(staged: &Staged, why: &str) -> Event {
     Event::Pruned { entry_ids: staged.about.clone(), tokens_saved: staged.tokens_saved, why: why.to_owned() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::core::held::{Held, answer, events, line, log_work};
+
+    /// Lines of messages, each behind the one before.
+    fn lines(messages: &[serde_json::Value]) -> Vec<String> {
+        let parent = |at: usize| at.checked_sub(1).map(|before| format!("e{before}"));
+        let line = |(at, message): (usize, &serde_json::Value)| {
+            line(&format!("e{at}"), parent(at).as_deref(), "message", json!({ "message": message }))
+        };
+        messages.iter().enumerate().map(line).collect()
+    }
+
+    fn result(at: usize) -> [serde_json::Value; 2] {
+        let call = json!([{"type": "toolCall", "id": format!("c{at}"), "name": "bash", "arguments": {}}]);
+        let content = json!([{"type": "text", "text": "A line of the part. ".repeat(200)}]);
+        [
+            json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1}),
+            json!({"role": "toolResult", "toolCallId": format!("c{at}"), "toolName": "bash", "content": content, "timestamp": 1}),
+        ]
+    }
+
+    fn image(bytes: usize) -> serde_json::Value {
+        let content = json!([{"type": "image", "data": "A".repeat(bytes), "mimeType": "image/png"}]);
+        json!({"role": "user", "content": content, "timestamp": 1})
+    }
+
+    /// The images that leave, with the saving.
+    fn leaving(lines: &[String]) -> Option<(Vec<String>, u64)> {
+        let mut held = Held::of(lines, u64::MAX);
+        let staged = without_old_images(&held.core.state, &mut held.core.stamps)?;
+        Some((staged.about.iter().map(ToString::to_string).collect(), staged.tokens_saved))
+    }
+
+    #[test]
+    fn results_before_the_kept_part_are_not_cut() {
+        let mut messages = vec![json!({"role": "user", "content": "Read.", "timestamp": 1})];
+        (0..4).for_each(|at| messages.extend(result(at)));
+        let mut lines = lines(&messages);
+        let fields = json!({"summary": "Two were read.", "firstKeptEntryId": "e5", "tokensBefore": 100});
+        lines.push(line("k", Some("e8"), "compaction", fields));
+        let held = Held::of(&lines, u64::MAX);
+        let settings = PruneSettings {
+            protect_tokens: 0,
+            minimum_savings: 0,
+            ..held.core.state.settings().settings.prune.clone()
+        };
+        let edits = pruned(&held.core.state, &settings).edits;
+        assert_eq!(edits.iter().map(|edit| edit.target_id.as_str()).collect::<Vec<_>>(), ["e8", "e6"]);
+    }
+
+    #[test]
+    fn only_a_dry_run_is_possible_during_a_compaction() {
+        let mut held = Held::new();
+        held.begin_draft(1);
+        held.edit::<SessionPrune>(2, json!({"dryRun": true}));
+        assert!(answer(&held.turn(), 2).is_some_and(|answer| answer.is_object()));
+        held.edit::<SessionPrune>(3, json!({}));
+        assert_eq!(answer(&held.turn(), 3), Some(json!("busy")));
+    }
+
+    #[test]
+    fn a_pruning_without_results_is_no_event() {
+        let mut held = Held::new();
+        held.edit::<SessionPrune>(1, json!({}));
+        let effects = held.turn();
+        assert!(answer(&effects, 1).is_some_and(|answer| answer.is_object()));
+        assert!(events(&effects).next().is_none() && log_work(effects).is_none());
+    }
+
+    #[test]
+    fn the_oldest_images_leave_until_one_more_fits_and_pinned_ones_stay() {
+        let four = [2_000_000, 5_000_000, 4_500_000, 4_000_000].map(image);
+        let (left, saved) = leaving(&lines(&four)).expect("some leave");
+        assert_eq!(left, ["e0", "e1"]);
+        assert!(saved > 0);
+        let mut pinned = lines(&four);
+        let pin = json!({"customType": "abridged.pin", "data": {"entryId": "e0"}});
+        pinned.push(line("p", Some("e3"), "custom", pin));
+        assert_eq!(leaving(&pinned).expect("some leave").0, ["e1"]);
+        assert_eq!(leaving(&lines(&four[..2])), None);
+    }
+}
