@@ -236,13 +236,13 @@ impl Context {
 mod tests {
     use super::*;
     use crate::{
-        protocol::{SessionStatus, events::Event, types::Outcome},
+        protocol::{SessionConfigure, SessionStatus, events::Event, types::Outcome},
         session::{
             core::{
                 Input,
                 held::{Held, answer, answered, events, job, log_work, outcomes},
             },
-            effects::Effect,
+            effects::{Effect, Read},
             jobs::{DraftOrder, Job},
         },
         settings::{Layers, layers::Source},
@@ -430,5 +430,28 @@ mod tests {
         ));
         assert!(!is_answered(&ask(&mut held, 4, json!({"wait": true})), 4));
         assert_eq!(answer(&held.feed(Input::RequestCancelled(4)), 4), Some(json!("request_cancelled")));
+    }
+
+    /// The result of a request for a context, which is made here where it is left to a read.
+    fn result(effects: Vec<Effect>, number: u64) -> String {
+        let made = effects.into_iter().find_map(|effect| match effect {
+            Effect::Answer(of, answer) if of == number => Some(answer),
+            Effect::Read(of, Read::Session(read)) if of == number => Some(read(&Blocking::is_allowed_here())),
+            _ => None,
+        });
+        let Some(Answer::Pieces(pieces)) = made else { unreachable!("a context is answered in pieces") };
+        pieces.iter().map(Piece::as_str).collect()
+    }
+
+    #[test]
+    fn the_context_of_an_entry_has_the_system_prompt_of_its_branch() {
+        let mut held = session(None, &json!({}));
+        held.edit::<SessionConfigure>(1, json!({"systemPrompt": "Be brief."}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        for (number, leaf, has_prompt) in [(2, None, true), (3, Some("e10"), false), (4, Some("branch"), false)] {
+            let effects = ask(&mut held, number, json!({"leafEntryId": leaf, "format": "anthropic"}));
+            assert_eq!(result(effects, number).contains("Be brief."), has_prompt, "{leaf:?}");
+        }
     }
 }
