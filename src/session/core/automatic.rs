@@ -268,6 +268,7 @@ mod tests {
         ids::ModelRef,
         protocol::{
             SessionContext,
+            errors::Failure,
             events::{Event, Reason},
             types::Outcome,
         },
@@ -637,5 +638,15 @@ mod tests {
         assert_eq!(written(Some(&work)), ["context_edit"; 2]);
         let effects = held.back(work);
         assert_eq!((started(&effects), named(&effects)), (vec![Reason::Threshold], vec![None]));
+    }
+
+    #[test]
+    fn a_compaction_that_fails_is_not_repeated_before_the_next_message_of_the_user() {
+        let mut held = over();
+        let Job::Plan(order) = job(append(&mut held, 1)) else { unreachable!("it is planned") };
+        let failed = held.feed(Input::Planned(order.id, Err(Failure::Internal("it failed".to_owned()))));
+        assert_eq!(outcomes(&failed), [Outcome::Failed]);
+        assert_eq!(started(&append_answer(&mut held, 2)), []);
+        assert_eq!(started(&append(&mut held, 3)), [Reason::Threshold]);
     }
 }

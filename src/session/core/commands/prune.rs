@@ -115,15 +115,6 @@ mod tests {
         messages.iter().enumerate().map(line).collect()
     }
 
-    fn result(at: usize) -> [serde_json::Value; 2] {
-        let call = json!([{"type": "toolCall", "id": format!("c{at}"), "name": "bash", "arguments": {}}]);
-        let content = json!([{"type": "text", "text": "A line of the part. ".repeat(200)}]);
-        [
-            json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1}),
-            json!({"role": "toolResult", "toolCallId": format!("c{at}"), "toolName": "bash", "content": content, "timestamp": 1}),
-        ]
-    }
-
     fn image(bytes: usize) -> serde_json::Value {
         let content = json!([{"type": "image", "data": "A".repeat(bytes), "mimeType": "image/png"}]);
         json!({"role": "user", "content": content, "timestamp": 1})
@@ -134,23 +125,6 @@ mod tests {
         let mut held = Held::of(lines, u64::MAX);
         let staged = without_old_images(&held.core.state, &mut held.core.stamps)?;
         Some((staged.about.iter().map(ToString::to_string).collect(), staged.tokens_saved))
-    }
-
-    #[test]
-    fn results_before_the_kept_part_are_not_cut() {
-        let mut messages = vec![json!({"role": "user", "content": "Read.", "timestamp": 1})];
-        (0..4).for_each(|at| messages.extend(result(at)));
-        let mut lines = lines(&messages);
-        let fields = json!({"summary": "Two were read.", "firstKeptEntryId": "e5", "tokensBefore": 100});
-        lines.push(line("k", Some("e8"), "compaction", fields));
-        let held = Held::of(&lines, u64::MAX);
-        let settings = PruneSettings {
-            protect_tokens: 0,
-            minimum_savings: 0,
-            ..held.core.state.settings().settings.prune.clone()
-        };
-        let edits = pruned(&held.core.state, &settings).edits;
-        assert_eq!(edits.iter().map(|edit| edit.target_id.as_str()).collect::<Vec<_>>(), ["e8", "e6"]);
     }
 
     #[test]
