@@ -412,8 +412,9 @@ mod tests {
             jobs::Job,
             state::SessionData,
         },
+        settings::{Layers, layers::Source},
     };
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn a_compaction_whose_log_is_lost_has_its_end() {
@@ -503,6 +504,36 @@ mod tests {
         held.back(work);
         held.call::<SessionEntry>(2, json!({"entryId": "raced"}));
         assert!(held.turn().iter().any(|effect| matches!(effect, Effect::Read(2, _))));
+    }
+
+    #[test]
+    fn a_context_waits_for_one_pruning_that_cannot_be_written_and_for_no_second_one() {
+        let call = json!([{"type": "toolCall", "id": "c", "name": "bash", "arguments": {}}]);
+        let says =
+            |id: &str, parent: &str, message: Value| line(id, Some(parent), "message", json!({"message": message}));
+        let mut lines = messages();
+        lines.extend([
+            says("f0", "e39", json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1})),
+            says(
+                "f1",
+                "f0",
+                json!({"role": "toolResult", "toolCallId": "c", "toolName": "bash", "timestamp": 1,
+                "content": [{"type": "text", "text": "word ".repeat(16_000)}], "isError": false}),
+            ),
+            says("f2", "f1", json!({"role": "user", "content": "Go on.", "timestamp": 1})),
+        ]);
+        let mut held = Held::of(&lines, u64::MAX);
+        let settings = json!({"tokens": {"estimator": "chars"}, "defaultModel": "p/m",
+            "prune": {"protectTokens": 0, "minimumSavings": 0},
+            "models": [{"provider": "p", "id": "m", "contextWindow": 16_000}]});
+        held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+        held.call::<SessionContext>(1, json!({"wait": true}));
+        let work = log_work(held.turn()).expect("a pruning");
+        assert_eq!(written(Some(&work)), ["context_edit"]);
+        held.disk.fill();
+        let effects = held.back(work);
+        assert_eq!(answer(&effects, 1), Some(json!("context_overflow")));
+        assert!(log_work(effects).is_none() && log_work(held.turn()).is_none());
     }
 
     #[test]
