@@ -109,6 +109,14 @@ pub enum Fault {
     RestForgotten,
     /// The end of a recovery does not say that the turn is to be repeated.
     RetryNotSaid,
+    /// A compaction after the turn starts behind any message.
+    TurnAssumed,
+    /// A compaction after the turn never starts.
+    LaterForgotten,
+    /// The limits that a client states are not stored.
+    LimitsForgotten,
+    /// A context allows an answer of any length.
+    OutputUnlimited,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

@@ -3,7 +3,10 @@
 
 pub use super::data::SessionData;
 
-use super::log_work::Fetched;
+use super::{
+    fault::{Fault, planted},
+    log_work::Fetched,
+};
 use crate::{
     ask::access::ModelAccess,
     compaction::{
@@ -587,6 +590,9 @@ impl View {
     /// the room at least.
     #[must_use]
     pub fn max_output(&self, usage: &Usage, model: Option<&ModelRef>) -> Option<u64> {
+        if planted(Fault::OutputUnlimited) {
+            return usage.context_window;
+        }
         let room = usage.context_window.map(|window| {
             let room = window.saturating_sub(usage.context_tokens);
             let estimated = match usage.source {

@@ -356,6 +356,8 @@ pub struct Compacting {
     pub expected: Option<Which>,
     /// Whether an agent asks.
     pub by_agent: bool,
+    /// Whether it is to start after the turn.
+    pub after_turn: bool,
 }
 
 /// Method of a summary.
@@ -396,6 +398,10 @@ pub enum Configured {
     Tools(u32),
     /// Model, title and prompt.
     All(u32),
+    /// The window of the model, in tokens, or the usual one.
+    Window(Option<u64>),
+    /// The longest answer of the model, in tokens, or the usual one.
+    Output(Option<u64>),
     /// Nothing.
     Nothing,
 }

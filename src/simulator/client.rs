@@ -394,6 +394,7 @@ impl Client {
             instructions: self.maybe(15, |it| it.few(9)),
             expected: self.maybe(8, Self::which),
             by_agent: self.chance(15),
+            after_turn: self.chance(15),
         }
     }
 
@@ -402,7 +403,9 @@ impl Client {
     }
 
     fn configured(&mut self) -> Configured {
-        match self.below(8) {
+        match self.below(11) {
+            7 | 8 => Configured::Window(self.maybe(70, |it| 1 + it.random.below(2 * it.window))),
+            9 => Configured::Output(self.maybe(70, |it| 1 + it.random.below(it.window))),
             0 | 1 => Configured::Model(self.few(4)),
             2 => Configured::Thinking(self.maybe(70, |it| it.few(3))),
             3 => Configured::Title(self.maybe(70, |it| it.few(9))),

@@ -33,7 +33,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::StatusAfterStart, Rule::StatusChanges, 0),
     (Fault::StatusAfterEnd, Rule::StatusBeforeEnd, 0),
     (Fault::NamedTooEarly, Rule::AnswerIntroduces, 0),
-    (Fault::SettledEarly, Rule::OrderAfterEnd, 1),
+    (Fault::SettledEarly, Rule::OrderAfterEnd, 2),
     (Fault::SettledTwice, Rule::SettledOnce, 0),
     (Fault::SettledBeforeWork, Rule::NothingBehindSettled, 0),
     (Fault::AnsweredBeforeEnd, Rule::WaitingAnswer, 4),
@@ -58,15 +58,19 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::JobOfUnstarted, Rule::JobsStop, 10),
     (Fault::StaleCompacted, Rule::ExpectedLeaf, 6),
     (Fault::AnswerStays, Rule::RecoveryFollowsEdit, 0),
-    (Fault::AttemptsForgotten, Rule::AttemptsAreBounded, 8),
+    (Fault::AttemptsForgotten, Rule::AttemptsAreBounded, 18),
     (Fault::StaleForgotten, Rule::StaleCompactsNothing, 7),
     (Fault::OffForgotten, Rule::OffIsOff, 13),
     (Fault::SwitchAssumed, Rule::PromotionFits, 28),
     (Fault::FailureForgotten, Rule::FailedRefuses, 0),
     (Fault::RoomAssumed, Rule::RecoveredFits, 13),
     (Fault::RateLimitRecovered, Rule::RecoveryWasNeeded, 0),
-    (Fault::RestForgotten, Rule::NoLoop, 274),
+    (Fault::RestForgotten, Rule::NoLoop, 375),
     (Fault::RetryNotSaid, Rule::RecoveryAgrees, 0),
+    (Fault::TurnAssumed, Rule::AfterTheTurn, 0),
+    (Fault::LaterForgotten, Rule::LaterStarts, 0),
+    (Fault::LimitsForgotten, Rule::LimitsHold, 0),
+    (Fault::OutputUnlimited, Rule::OutputFits, 0),
 ];
 
 /// Seeds of a usual run.
@@ -96,7 +100,13 @@ fn each_planted_fault_is_found() {
             Some((seed, Some(violation))) if violation.rule == *rule => {
                 eprintln!("{fault:?}: seed {seed}, {violation}")
             }
-            other => wrong.push(format!("{fault:?} breaks {rule:?}, and is found by {other:?}")),
+            other => {
+                let planted = plant(*fault);
+                let breaks = |seed: &u64| broken_by(*seed, *fault).is_some_and(|violation| violation.rule == *rule);
+                let seed = (0..10 * SEEDS).find(breaks);
+                drop(planted);
+                wrong.push(format!("{fault:?} breaks {rule:?} at seed {seed:?}, and is found by {other:?}"));
+            }
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -1,7 +1,9 @@
 //! Hosts with a loop of turns against a provider: one obeys `next`, one ignores it, one appends in the wrong order, one
 //! answers twice, one reports failures that are old or come twice.
 
-use super::action::{Action, Compacting, Error, Format, Provider, Reported, Request, Said, Tuning, WhichOperation};
+use super::action::{
+    Action, Compacting, Configured, Error, Format, Provider, Reported, Request, Said, Tuning, WhichOperation,
+};
 use crate::{ids::random::SplitMix64, session::effects::Sent};
 
 /// A host.
@@ -39,7 +41,9 @@ impl<'a> Host<'a> {
 
     /// A turn.
     pub fn turn(&mut self) -> Vec<Action> {
-        match self.below(16) {
+        match self.below(19) {
+            16 | 17 => self.compacts_later(),
+            18 => self.states_limits(),
             0..4 => self.obeys(),
             4 | 5 => self.works(),
             6 => self.ignores(),
@@ -160,7 +164,7 @@ impl<'a> Host<'a> {
     fn old_request(&mut self) -> Vec<Action> {
         let compact = Compacting { keep_recent_tokens: Some(self.below(200)), ..Compacting::default() };
         let between = match self.below(3) {
-            0 => send(Request::Configure(super::action::Configured::Model(self.few(2)))),
+            0 => send(Request::Configure(Configured::Model(self.few(2)))),
             _ => send(Request::Compact(compact)),
         };
         let mut actions = vec![self.asks(), self.context(), Action::Wait(20_000), between, Action::Wait(20_000)];
@@ -211,6 +215,53 @@ impl<'a> Host<'a> {
                 if self.below(6) == 0 { Said::OfAnother(chars, reported) } else { Said::Answer(chars, reported) };
             actions.extend([self.asks(), self.context(), self.pause(), append(vec![said]), self.pause()]);
         }
+        actions
+    }
+
+    /// A compaction after the turn, and the end of the turn.
+    fn compacts_later(&mut self) -> Vec<Action> {
+        let later = Compacting {
+            wait: (self.below(2) == 0).then_some(true),
+            keep_recent_tokens: Some(self.below(200)),
+            by_agent: self.below(4) == 0,
+            after_turn: true,
+            ..Compacting::default()
+        };
+        let (chars, calls) = (self.chars(), 1 + self.few(2));
+        let mut actions = vec![self.asks(), self.context(), Action::Wait(20_000)];
+        actions.push(append(vec![Said::Calls(calls, Reported::Nothing)]));
+        actions.extend([send(Request::Compact(later.clone())), self.pause()]);
+        actions.extend(match self.below(12) {
+            0 => vec![send(Request::Compact(later)), self.pause()],
+            1 => vec![Action::CancelRequest(0), self.pause()],
+            2 => vec![Action::Cancel(WhichOperation::Newest(0)), self.pause()],
+            3 => vec![Action::Cancel(WhichOperation::All)],
+            4 => vec![Action::Crash(self.few(25)), self.pause()],
+            5 => vec![send(Request::Compact(Compacting::default())), self.pause()],
+            _ => Vec::new(),
+        });
+        actions.extend((0..calls).map(|_| append(vec![Said::Result(0, chars)])));
+        actions.extend([self.context(), self.pause(), self.answers(), self.pause(), self.context(), self.pause()]);
+        actions
+    }
+
+    /// The host states the limits of its model, and goes on.
+    fn states_limits(&mut self) -> Vec<Action> {
+        let percent = [10, 25, 50, 90, 110, 200][self.few(6) as usize];
+        let window = (self.below(6) > 0).then_some((self.window * percent / 100).max(1));
+        let mut actions = vec![send(Request::Configure(Configured::Window(window))), self.pause()];
+        if self.below(3) == 0 {
+            let output = (self.below(4) > 0).then_some(1 + self.below(self.window));
+            actions.push(send(Request::Configure(Configured::Output(output))));
+        }
+        if self.below(4) == 0 {
+            actions.extend([Action::Crash(self.few(25)), self.pause()]);
+        }
+        actions.extend(match self.below(3) {
+            0 => self.full(),
+            1 => self.works(),
+            _ => self.obeys(),
+        });
         actions
     }
 

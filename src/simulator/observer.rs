@@ -3,9 +3,13 @@
 //! It knows nothing of the decisions of a core. The world tells it each request that goes in and each effect before it acts
 //! on the effect. A file of `observer/` holds the rules of one subject; [`Rule`] lists them all.
 
+mod calls;
 mod cancels;
 mod contexts;
+mod due;
 mod file;
+mod later;
+mod limits;
 mod operations;
 mod recoveries;
 mod requests;
@@ -25,14 +29,17 @@ use crate::{
     session::{
         core::{Core, Input},
         effects::{Answer, Effect, Sent, TicketNumber},
+        jobs::Job,
         log_work::LogDone,
     },
     summary::model::writer::Step,
     wire::outbox::About,
 };
+use calls::Calls;
 use cancels::Cancels;
 use contexts::Contexts;
 use file::File;
+use later::Later;
 use operations::Operations;
 use recoveries::Recoveries;
 use requests::{Asked, Requests};
@@ -178,8 +185,18 @@ pub enum Rule {
     PinsStay,
     /// A compaction applies to a path that only grew since its plan.
     CoveredUnchanged,
+    /// A compaction after the turn is planned behind a complete answer without calls.
+    AfterTheTurn,
+    /// A compaction after the turn starts when the turn is over and nothing else runs.
+    LaterStarts,
+    /// A window that the client states is the largest that its model has, over crashes, until the client changes it.
+    LimitsHold,
+    /// The longest answer that a context allows fits the window beside it, and the limit that the client states.
+    OutputFits,
     /// A completed compaction fits the window.
     CompactionFits,
+    /// A compaction sends at most 12 requests beyond its planned chunks.
+    CallsAreBounded,
     /// Costs of model requests are written.
     CostsKept,
     /// Queues are bounded and empty at rest.
@@ -234,12 +251,14 @@ pub struct Observer {
     requests: Requests,
     file: File,
     operations: Operations,
+    later: Later,
     status: StatusLine,
     cancels: Cancels,
     contexts: Contexts,
     recoveries: Recoveries,
     turns: Turns,
     usage: UsageSent,
+    calls: Calls,
     /// The size that the session shared last.
     shared: Option<u64>,
     /// Whether the index was there after the last input.
@@ -260,6 +279,7 @@ impl Observer {
         self.recoveries.opens();
         (self.shared, self.indexed, self.write_failed) = (None, false, false);
         self.requests.opens();
+        self.later.opens()?;
         self.file.opens(disk, access)?;
         self.operations.opens(&disk.running(), access)
     }
@@ -275,12 +295,14 @@ impl Observer {
                 self.turns.request_cancelled(*request, &self.requests, self.file.count());
             }
             Input::Stop => self.turns.stops(),
+            Input::Finish => self.turns.finishes(),
             Input::Turn => {
                 self.turns.begins();
                 self.operations.turn_begins(self.indexed);
             }
             Input::Planned(id, result) => self.operations.planned(id, result.is_ok()),
             Input::Reported(operation, Step::Request(_, Update::Spent(_))) => self.operations.spent(operation),
+            Input::Reported(_, Step::Progress { total, .. }) => self.calls.plans(*total),
             Input::Counted => self.operations.counted(),
             Input::Log(done, _) => {
                 // Lines of a write that was not confirmed, or was lost, are not announced.
@@ -295,6 +317,11 @@ impl Observer {
     /// The client asks the model that a context names.
     pub fn client_switches_models(&mut self) {
         self.recoveries.client_switches_models();
+    }
+
+    /// So many requests were sent to models so far.
+    pub fn models_were_asked(&mut self, requests: u64) {
+        self.calls.sent(requests);
     }
 
     /// A request is sent. `session/cancel` is a request too.
@@ -333,6 +360,9 @@ impl Observer {
             }
             Effect::Start(job) => {
                 self.turns.job_starts(job);
+                if let Job::Plan(order) = &**job {
+                    self.later.plans(&order.id, &self.file);
+                }
                 self.operations.job_starts(job)
             }
             Effect::Learn(model, window) => {
@@ -356,7 +386,7 @@ impl Observer {
         let asked = self.requests.answered_by_world(request)?;
         self.defect(answer, &asked)?;
         if asked.method == "session/context" {
-            self.contexts.answered(&asked, answer, self.steps)?;
+            self.contexts.answered(&asked, answer, &self.file, self.steps)?;
         }
         Ok(())
     }
@@ -387,6 +417,8 @@ impl Observer {
     /// The process of the session dies. Effects that were not performed are lost.
     pub fn crashed(&mut self) {
         self.requests.crashed();
+        self.later.crashed();
+        self.calls = Calls::default();
         self.operations.crashed();
     }
 
@@ -398,6 +430,17 @@ impl Observer {
         self.file.look(disk)?;
         self.file.stays(disk, 0)?;
         self.contexts.reopened(core, &self.file)
+    }
+
+    /// Nothing came for a long time.
+    ///
+    /// # Errors
+    /// When something should have started.
+    pub fn left_alone(&self) -> Verdict {
+        if self.operations.running().is_some() || self.operations.log_is_out() {
+            return Ok(());
+        }
+        self.later.left_alone(&self.requests, &self.file)
     }
 
     /// Everything was answered, and nothing runs.
@@ -423,7 +466,8 @@ impl Observer {
 
     fn bounded(&self, core: &Core) -> Verdict {
         let load = core.load();
-        let open = self.requests.held_by_core();
+        // A compaction after the turn may be left of a request that was answered.
+        let open = self.requests.held_by_core() + self.later.pending().len();
         let waiting = load.waiting + load.index + load.held;
         require(waiting <= open, Rule::QueuesBounded, || format!("{open} requests are open, and {load:?} wait"))?;
         require(load.reads <= 1_024, Rule::QueuesBounded, || format!("{load:?}"))?;
@@ -491,7 +535,7 @@ impl Observer {
             if asked.method == "session/context" {
                 self.recoveries.gives(&asked, Some(failure))?;
             }
-            return self.cancels.answered(&asked, None, &self.requests, &self.operations);
+            return self.cancels.answered(&asked, None, &self.requests, &self.operations, &self.later);
         }
         self.sees_appends(&asked)?;
         let named = if matches!(asked.method, "session/compact" | "session/append" | "session/configure") {
@@ -503,23 +547,30 @@ impl Observer {
         match asked.method {
             "session/configure" => {
                 self.recoveries.rewritten(&named);
+                limits::answered(&asked, &named)?;
                 self.operations.named_switch(&asked, &named)?;
             }
             "session/append" => {
                 self.usage.answered(&named);
                 self.requests.appended(&asked, &named, &self.file)?;
+                let runs = |id: &OperationId| self.operations.is_open(id);
+                self.later.named_next(&asked, &named, runs, &self.requests, &self.file)?;
                 self.operations.named_next(&asked, &named)?;
                 self.recoveries.appended(&asked, &named);
             }
-            "session/cancel" => self.cancels.answered(&asked, Some(&result()), &self.requests, &self.operations)?,
+            "session/cancel" => {
+                self.cancels.answered(&asked, Some(&result()), &self.requests, &self.operations, &self.later)?;
+            }
             "session/compact" => {
+                let ends = |id: &OperationId| self.cancels.was_named(id) || self.turns.may_end_later();
+                self.later.answered(&asked, &named, ends, &self.file)?;
                 self.operations.answered(&asked, &named)?;
                 self.operations.expected_leaf(&asked, &named, &self.file)?;
             }
             "session/context" => {
                 self.held(&asked)?;
                 self.recoveries.gives(&asked, None)?;
-                self.contexts.answered(&asked, answer, self.steps)?;
+                self.contexts.answered(&asked, answer, &self.file, self.steps)?;
             }
             "session/status" => {
                 let result = result();
@@ -544,6 +595,7 @@ impl Observer {
         let cancelled = self.operations.outcome(id) == Some(Outcome::Cancelled);
         let request = self.operations.request_of(id);
         let asked = self.turns.ends()
+            || self.later.was_over(id).is_none() && self.turns.may_end_later()
             || self.cancels.was_named(id)
             || request.is_some_and(|request| self.cancels.was_cancelled(request));
         require(!cancelled || asked, Rule::CancelWasAsked, || format!("{id:?} ends as cancelled"))
@@ -551,6 +603,7 @@ impl Observer {
 
     fn emitted(&mut self, about: &About, event: &Event, disk: &Disk) -> Verdict {
         self.operations.names(about, event, self.status.ended_last())?;
+        self.calls.event(event)?;
         match event {
             Event::EntryAppended { entry, .. } => {
                 let id = about.entry.as_ref();
@@ -561,7 +614,8 @@ impl Observer {
                 self.usage.announced(about)
             }
             Event::CompactionStart { .. } | Event::RecoveryStart { .. } => {
-                let id = self.operations.starts(about, event, &disk.running(), &self.requests)?;
+                let id = self.operations.starts(about, event, &disk.running(), &self.requests, &self.later)?;
+                self.later.starts(&id);
                 self.recoveries.starts(&id, event, &self.file)?;
                 self.status.starts(&id)
             }
@@ -579,6 +633,7 @@ impl Observer {
                     _ if was_open => self.recoveries.compaction_ends(event)?,
                     _ => {}
                 }
+                self.later.ends(&ended.id, self.operations.outcome(&ended.id), &self.file)?;
                 self.cancel_was_asked(&ended.id)?;
                 self.status.ends(&ended)
             }

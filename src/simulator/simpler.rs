@@ -201,6 +201,7 @@ fn simpler_compacting(it: &Compacting) -> Vec<Compacting> {
         .extend(options(it.instructions, |_| Vec::new()).map(|instructions| Compacting { instructions, ..it.clone() }));
     simpler.extend(options(it.expected, simpler_entry).map(|expected| Compacting { expected, ..it.clone() }));
     simpler.extend(it.by_agent.then(|| Compacting { by_agent: false, ..it.clone() }));
+    simpler.extend(it.after_turn.then(|| Compacting { after_turn: false, ..it.clone() }));
     let keeps = options(it.keep_recent_tokens, smaller);
     simpler.extend(keeps.map(|keep_recent_tokens| Compacting { keep_recent_tokens, ..it.clone() }));
     simpler
@@ -215,6 +216,8 @@ fn simpler_configured(configured: Configured) -> Vec<Configured> {
         Configured::Title(title) => options(title, |it| small(it).collect()).map(Configured::Title).collect(),
         Configured::Prompt(prompt) => options(prompt, |it| small(it).collect()).map(Configured::Prompt).collect(),
         Configured::Tools(tools) => small(tools).map(Configured::Tools).collect(),
+        Configured::Window(window) => options(window, smaller).map(Configured::Window).collect(),
+        Configured::Output(output) => options(output, smaller).map(Configured::Output).collect(),
         Configured::All(number) => {
             std::iter::once(Configured::Model(number)).chain(small(number).map(Configured::All)).collect()
         }

@@ -15,6 +15,7 @@ use crate::{
     session::{
         core::commands::compacting::BY_CLIENT,
         effects::Ticket,
+        fault::{Fault, planted},
         jobs::{Job, PlanOrder},
         operations::{Asked, Kind as _, Place},
         stop::Stop,
@@ -64,6 +65,9 @@ impl Core {
 
     /// Whether the newest message is a complete answer without calls. An answer that failed or was cut off is repeated.
     pub(super) fn turn_is_over(&self) -> bool {
+        if planted(Fault::TurnAssumed) {
+            return true;
+        }
         let newest = self.state.path().iter().rev().find_map(|entry| entry.outline());
         newest.is_some_and(|newest| {
             newest.role == Role::Assistant && newest.calls.is_empty() && !newest.failed && !newest.cut_off
@@ -72,7 +76,7 @@ impl Core {
 
     /// Whether the compaction after the turn may start.
     pub(super) fn may_begin_delayed(&self) -> bool {
-        self.upkeep.after_turn.is_some() && !self.must_wait()
+        self.upkeep.after_turn.is_some() && !self.must_wait() && !planted(Fault::LaterForgotten)
     }
 
     /// The compaction after the turn, if it is due.

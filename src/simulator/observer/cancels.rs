@@ -2,6 +2,7 @@
 
 use super::{
     Rule, Verdict,
+    later::Later,
     operations::Operations,
     requests::{Asked, Requests},
     require,
@@ -71,12 +72,15 @@ impl Cancels {
         result: Option<&Value>,
         requests: &Requests,
         operations: &Operations,
+        later: &Later,
     ) -> Verdict {
         let Some(reached) = self.reached.take_if(|reached| reached.request == asked.number) else { return Ok(()) };
         let cancelled = result.and_then(|result| result["cancelled"].as_array()).map(Vec::as_slice).unwrap_or_default();
         let ids: Vec<OperationId> =
             cancelled.iter().filter_map(|it| it["operationId"].as_str()).map(OperationId::from).collect();
-        let left = operations.that_can_end(reached.which.as_ref()).find(|id| !ids.contains(id));
+        let meant = |id: &&OperationId| reached.which.as_ref().is_none_or(|which| which == *id);
+        let pending = later.pending().iter().filter(meant);
+        let left = operations.that_can_end(reached.which.as_ref()).chain(pending).find(|id| !ids.contains(id));
         require(left.is_none(), Rule::CancelNamesAll, || format!("cancel {} does not name {left:?}", asked.number))?;
         let unstarted = ids.iter().filter(|id| !operations.is_open(id)).count();
         let waiting = requests.compactions_before(asked.number).filter(|it| !operations.has_owner(*it)).count();
@@ -111,7 +115,9 @@ impl Cancels {
             let outcome = operations.outcome(&id);
             // A recovery ends behind the write of its compaction.
             let waits = !operations.is_open(&id) || operations.has_part(&id);
-            if outcome.is_none() && waits && operations.log_is_out() {
+            // One that has not started waits for the end of the one that runs.
+            let later = operations.log_is_out() || !operations.is_open(&id) && operations.running().is_some();
+            if outcome.is_none() && waits && later {
                 let stops = operations.is_open(&id) || !operations.job_runs(&id);
                 require(stops, Rule::JobsStop, || format!("a job runs for {id:?}, which was cancelled"))?;
                 self.later.push(id);

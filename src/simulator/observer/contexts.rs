@@ -1,6 +1,6 @@
 //! The context: valid, the same after a reopening, and without a lost message.
 
-use super::{Rule, Verdict, file::File, requests::Asked, require};
+use super::{Rule, Verdict, file::File, limits, requests::Asked, require};
 use crate::{
     conversation::{
         context::{self, Context, check},
@@ -19,6 +19,11 @@ use std::{collections::HashSet, sync::Arc};
 
 /// One of this number of steps with a new path has its context checked.
 const OFTEN: u64 = 8;
+
+/// The number of steps from one check of a context to the next. A check costs the whole file.
+fn often(file: &File) -> u64 {
+    OFTEN * (1 + file.count() as u64 / 500)
+}
 
 /// The session as it was when it last knew every line of the file.
 #[derive(Debug)]
@@ -63,12 +68,16 @@ impl Contexts {
         let compaction = path.compaction().map(|place| path[place].id.clone());
         let rewritten = compaction != self.compaction;
         self.compaction = compaction;
-        if rewritten || step.is_multiple_of(OFTEN) { sound(core, path, file) } else { Ok(()) }
+        if !rewritten && !step.is_multiple_of(often(file)) {
+            return Ok(());
+        }
+        limits::hold(core, file)?;
+        sound(core, path, file)
     }
 
     /// A context was answered. One of `OFTEN` is read.
-    pub fn answered(&self, asked: &Asked, answer: &Answer, step: u64) -> Verdict {
-        fits(asked, answer)?;
+    pub fn answered(&self, asked: &Asked, answer: &Answer, file: &File, step: u64) -> Verdict {
+        fits(asked, answer, file)?;
         if !step.is_multiple_of(OFTEN) || !asked.params["format"].is_null() && asked.params["format"] != "messages" {
             return Ok(());
         }
@@ -91,6 +100,14 @@ impl Contexts {
     /// the index.
     pub fn reopened(&mut self, core: &Core, file: &File) -> Verdict {
         let path = core.state().path();
+        if file.is_unfinished() {
+            // The path may have an entry more.
+            (self.known, self.returns) = (None, None);
+            return Ok(());
+        }
+        if !path.lacks_its_past() {
+            limits::hold(core, file)?;
+        }
         let Some(before) = self.returns.take().or(self.known.take()) else { return sound(core, path, file) };
         self.known = None;
         let same_file = before.lines == file.count();
@@ -118,7 +135,8 @@ impl Contexts {
 
     /// Nothing runs: a reader of the whole file has the same context.
     pub fn at_rest(&self, core: &Core, file: &File) -> Verdict {
-        if core.state().history().is_asleep() || file.another_wrote() || file.count() == 0 {
+        let unknown = file.another_wrote() || file.is_unfinished() || file.count() == 0;
+        if core.state().history().is_asleep() || unknown {
             return Ok(());
         }
         let path = core.state().path();
@@ -241,7 +259,7 @@ impl<'a> Told<'a> {
 }
 
 /// The usage is at the end of the answer, behind the messages or the body.
-fn fits(asked: &Asked, answer: &Answer) -> Verdict {
+fn fits(asked: &Asked, answer: &Answer, file: &File) -> Verdict {
     let end = match answer {
         Answer::Failed(_) => return Ok(()),
         Answer::Result(json) => json.get().to_owned(),
@@ -255,7 +273,13 @@ fn fits(asked: &Asked, answer: &Answer) -> Verdict {
     let over = usage["contextTokens"].as_u64() > usage["contextWindow"].as_u64() && usage["windowSource"] != "default";
     require(!asked.must_fit() || !over, Rule::RequestFits, || {
         format!("request {} is answered with {usage}", asked.number)
-    })
+    })?;
+    // A read runs beside the session, which may have other limits since.
+    if asked.params["leafEntryId"].is_null() && matches!(answer, Answer::Pieces(_)) && asked.params["format"].is_null()
+    {
+        return limits::fit(&end, file);
+    }
+    Ok(())
 }
 
 fn complete(context: &Context, messages: &[Value], file: &File, indexed: bool) -> Verdict {

@@ -213,6 +213,11 @@ impl File {
         if self.is_there { (bytes + pieces * PLACEHOLDER) as u64 } else { u64::MAX }
     }
 
+    /// Whether this life found bytes behind the last whole line. A session reads an entry there that lacks its newline.
+    pub fn is_unfinished(&self) -> bool {
+        self.is_there && self.found > self.bytes.len()
+    }
+
     /// Number of the lines.
     pub fn count(&self) -> usize {
         self.lines.len()

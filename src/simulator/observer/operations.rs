@@ -2,8 +2,10 @@
 
 use super::{
     Rule, Verdict, Violation, broken,
+    due::{Cause, Due, Standing},
     file::File,
     ids,
+    later::{self, Later},
     requests::{Asked, Requests},
     require,
 };
@@ -27,9 +29,6 @@ use crate::{
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
-
-/// Turns in which nothing runs, from a failed answer that came during maintenance to its recovery.
-const TURNS: u32 = 4;
 
 /// A kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,35 +84,18 @@ struct Planning {
     failed: bool,
 }
 
-/// An operation that `next` has named.
-#[derive(Debug)]
-struct Named {
-    id: OperationId,
-    /// Whether it starts behind a write.
-    behind_write: bool,
-}
-
 /// The operations of a life of a session.
 #[derive(Debug, Default)]
 pub struct Operations {
     open: Vec<Open>,
     ended: HashMap<OperationId, Outcome>,
-    /// Ids that an answer has introduced, with the way of its request.
-    answered: HashMap<OperationId, (TicketNumber, Sent)>,
+    due: Due,
     /// The operation whose plan is made, or was made and waits for the log.
     planning: Option<Planning>,
     /// Requests that are answered at the end of an operation.
     owners: HashMap<OperationId, TicketNumber>,
     /// Whether entries are being counted.
     counts: bool,
-    /// Operations that `next` has named and that have not started.
-    next: Vec<Named>,
-    /// A failed answer came that no recovery was named for. One may start by itself in one of so many turns.
-    reported: u32,
-    /// Whether pruning or a larger model made room in this input. A compaction may follow by itself.
-    relieved: bool,
-    /// The model was changed, and no compaction was named for it. One may start by itself behind the work that runs.
-    switched: bool,
     /// Operations that the life before left in the lock, outer ones first.
     left_behind: Vec<(OperationId, What)>,
     /// Operations that were started before a crash and not ended.
@@ -148,7 +130,7 @@ impl Operations {
 
     /// The process dies.
     pub fn crashed(&mut self) {
-        self.next.clear();
+        self.due.crashed();
         let owed = self.open.drain(..).map(|open| (open.id, open.what));
         // A reader has no lock that names its operations.
         self.owed.extend(owed.filter(|_| self.has_lock));
@@ -201,7 +183,7 @@ impl Operations {
     /// The request that asked for an operation.
     pub fn request_of(&self, id: &OperationId) -> Option<TicketNumber> {
         let owner = self.owners.get(id).copied();
-        owner.or_else(|| self.answered.get(id).map(|(request, _)| *request))
+        owner.or_else(|| self.due.introduced_by(id).map(|(request, _)| request))
     }
 
     /// Whether a job of an operation goes on.
@@ -250,7 +232,7 @@ impl Operations {
 
     /// Whether an answer outside of a batch has introduced an operation.
     pub fn introduced_by_answer(&self, id: &OperationId) -> bool {
-        self.answered.get(id).is_some_and(|(_, sent)| *sent == Sent::Alone)
+        self.due.introduced_by(id).is_some_and(|(_, sent)| sent == Sent::Alone)
     }
 
     /// The operation that ends with a request, unless it is being written.
@@ -278,7 +260,7 @@ impl Operations {
             require(!asked.waits_for_compaction(), Rule::WaitingAnswer, || {
                 format!("{} waits, and is answered at the start", asked.number)
             })?;
-            self.answered.insert(id, (asked.number, asked.sent));
+            self.due.introduces(asked, id);
             return Ok(());
         };
         let ended = self.ended.get(&id).and_then(|ended| serde_json::to_value(ended).ok());
@@ -291,7 +273,8 @@ impl Operations {
     pub fn expected_leaf(&self, asked: &Asked, result: &Value, file: &File) -> Verdict {
         let expected = asked.params["expectedLeafId"].as_str().map(EntryId::from);
         let plan = result["operationId"].as_str().and_then(|id| self.plans.get(&OperationId::from(id)));
-        let (Some(expected), Some(plan)) = (expected, plan) else { return Ok(()) };
+        // One after the turn is planned later.
+        let (Some(expected), Some(plan), false) = (expected, plan, asked.comes_later()) else { return Ok(()) };
         let changed = |id: &&EntryId| {
             let entry = file.newest(id).and_then(|place| file.entry(place));
             **id == expected || entry.is_some_and(|entry| entry.in_context() || entry.rewrites())
@@ -304,86 +287,49 @@ impl Operations {
 
     /// An append was answered: its `next` names the operation that runs, or one that starts behind it.
     pub fn named_next(&mut self, asked: &Asked, result: &Value) -> Verdict {
-        let last = asked.params["messages"].as_array().and_then(|messages| messages.last());
-        // An answer that is whole may report a prompt that the provider cut. Below 512 tokens nothing is taken for cut.
-        let ends_badly = last.is_some_and(|last| {
-            let reported = ["input", "cacheRead", "cacheWrite"].iter().filter_map(|part| last["usage"][part].as_u64());
-            let may_be_cut = reported.fold(0, u64::saturating_add) >= 512;
-            last["stopReason"] == "error" || last["stopReason"] == "length" || may_be_cut
-        });
-        let next = &result["next"];
-        let Some(id) = next["operationId"].as_str().map(OperationId::from) else {
-            self.reported = if ends_badly { TURNS } else { self.reported };
-            return Ok(());
-        };
-        if self.is_open(&id) {
-            self.reported = if ends_badly { TURNS } else { self.reported };
-            return Ok(());
-        }
-        let usage = &result["usage"];
-        let by_answer = next["reason"] == "overflow" || next["reason"] == "incomplete";
-        let repeats = next["willRetry"] == true;
-        let is_due = match by_answer {
-            // An answer that is whole came from a request over the window.
-            true => last.is_some_and(|last| last["role"] == "assistant") && (ends_badly || !repeats),
-            false => {
-                usage["contextTokens"].as_u64() > usage["thresholdTokens"].as_u64() && usage["autoCompaction"] == true
-            }
-        };
-        require(is_due, Rule::NextIsDue, || format!("{id:?} is due at {usage}: {next}"))?;
-        let ended = self.ended.contains_key(&id);
-        require(!ended, Rule::NextRuns, || format!("`next` of {} names {id:?}, which has ended", asked.number))?;
-        self.answered.insert(id.clone(), (asked.number, asked.sent));
-        self.next.push(Named { id, behind_write: by_answer });
-        Ok(())
+        let standing = self.standing(result);
+        self.due.named_next(asked, result, standing)
     }
 
     /// A change of the model was answered: its `next` names the operation that runs, or one that starts behind the answer.
     pub fn named_switch(&mut self, asked: &Asked, result: &Value) -> Verdict {
-        if self.running().is_some() || self.is_planned() {
-            // It begins behind the operation that runs or is planned, in a turn.
-            self.reported = TURNS;
+        let (standing, busy) = (self.standing(result), self.running().is_some() || self.is_planned());
+        self.due.named_switch(asked, result, standing, busy)
+    }
+
+    /// The state of the operation that `next` of an answer names.
+    fn standing(&self, result: &Value) -> Standing {
+        let id = result["next"]["operationId"].as_str().map(OperationId::from);
+        match id {
+            Some(id) if self.is_open(&id) => Standing::Open,
+            Some(id) if self.ended.contains_key(&id) => Standing::Ended,
+            _ => Standing::New,
         }
-        let (next, usage) = (&result["next"], &result["session"]["usage"]);
-        let id = next["operationId"].as_str().map(OperationId::from);
-        let Some(id) = id.filter(|id| !self.is_open(id)) else {
-            self.switched |= !asked.params["model"].is_null();
-            return Ok(());
-        };
-        let is_large =
-            usage["contextTokens"].as_u64() > usage["thresholdTokens"].as_u64() && usage["autoCompaction"] == true;
-        let is_due = is_large && next["reason"] == "model_switch" && next["willRetry"] == false;
-        require(is_due, Rule::NextIsDue, || format!("{id:?} is due at {usage}: {next}"))?;
-        let ended = self.ended.contains_key(&id);
-        require(!ended, Rule::NextRuns, || format!("`next` of {} names {id:?}, which has ended", asked.number))?;
-        self.answered.insert(id.clone(), (asked.number, asked.sent));
-        self.next.push(Named { id, behind_write: false });
-        Ok(())
     }
 
     /// A turn begins. A recovery that is due starts in one of the first in which nothing runs.
     pub fn turn_begins(&mut self, is_indexed: bool) {
         if is_indexed && !self.log_is_out && self.open.is_empty() && self.planning.is_none() {
-            self.reported = self.reported.saturating_sub(1);
+            self.due.turn_begins();
         }
     }
 
     /// Whether the session may start work without input.
     pub fn follows(&self, requests: &Requests) -> Follows {
-        let due = self.answered.keys().any(|id| !self.ended.contains_key(id) && !self.is_open(id));
+        let due = self.due.introduced().any(|id| !self.ended.contains_key(id) && !self.is_open(id));
         let asked = requests.wait_for_context() || requests.for_compaction();
-        let works = due || asked || self.may_decide() || self.switched || self.is_planned();
+        let works = due || asked || self.may_decide() || self.due.is_switched() || self.is_planned();
         if works { Follows::Work } else { Follows::Nothing }
     }
 
     /// Whether a failed answer may wait for a decision.
     pub fn may_decide(&self) -> bool {
-        self.reported > 0
+        self.due.may_decide()
     }
 
     /// Pruning or a larger model made room.
     pub fn relieved(&mut self) {
-        self.relieved = true;
+        self.due.relieved();
     }
 
     /// `session/status` is answered.
@@ -481,13 +427,18 @@ impl Operations {
         event: &Event,
         running: &[Unfinished],
         requests: &Requests,
+        later: &Later,
     ) -> Result<OperationId, Violation> {
         let Some(id) = about.operation.clone() else { return broken(Rule::StartedOnce, "a start without an id") };
-        let (what, manual, switch, window) = match *event {
-            Event::CompactionStart { reason, context_window, .. } => {
-                (What::Compaction, reason == Reason::Manual, reason == Reason::ModelSwitch, context_window)
+        let (what, cause, window) = match *event {
+            Event::CompactionStart { reason: Reason::Manual, context_window, .. } => {
+                (What::Compaction, None, context_window)
             }
-            Event::RecoveryStart { .. } => (What::Recovery, false, false, 0),
+            Event::CompactionStart { reason: Reason::ModelSwitch, context_window, .. } => {
+                (What::Compaction, Some(Cause::Switch), context_window)
+            }
+            Event::CompactionStart { context_window, .. } => (What::Compaction, Some(Cause::Size), context_window),
+            Event::RecoveryStart { .. } => (What::Recovery, Some(Cause::Answer), 0),
             _ => return broken(Rule::StartedOnce, "a start of nothing"),
         };
         let recorded = running.iter().any(|it| it.operation_id == id && What::of(it) == what);
@@ -503,26 +454,17 @@ impl Operations {
             require(!known, Rule::StartedOnce, || format!("{what:?} {id:?} starts again"))?;
             let other = self.running();
             require(other.is_none(), Rule::OneCompaction, || format!("{id:?} starts while {other:?} runs"))?;
-            owner = match self.answered.get(&id) {
-                None if manual => requests.waiting_for_compaction().next().map(|asked| asked.number),
+            owner = match self.due.introduced_by(&id) {
+                None if cause.is_none() => later::owner(later, &id, requests),
                 _ => None,
             };
-            let by_itself = match what {
-                What::Compaction if switch => std::mem::take(&mut self.switched),
-                What::Compaction => !manual && (self.relieved || requests.wait_for_context()),
-                What::Recovery => self.reported > 0,
-            };
-            let asked = owner.is_some() || self.answered.contains_key(&id) || by_itself;
-            if what == What::Recovery && !self.answered.contains_key(&id) {
-                self.reported = 0;
-            }
+            let asked = self.due.starts(&id, cause, requests.wait_for_context()) || owner.is_some();
             require(asked, Rule::StartWasAsked, || {
                 format!("no answer has introduced {id:?}, and no request waits for it")
             })?;
         }
         self.planning.take_if(|it| it.id == id);
         self.owners.extend(owner.map(|owner| (id.clone(), owner)));
-        self.next.retain(|next| next.id != id);
         let open = Open {
             id: id.clone(),
             what,
@@ -683,9 +625,7 @@ impl Operations {
             format!("a job runs for {:?}, which has ended", runs.map(|it| &it.0))
         })?;
         self.stops.retain(|(id, _)| !ended.contains_key(id));
-        self.relieved = false;
-        let late = self.next.iter().find(|next| !(next.behind_write && self.log_is_out));
-        require(late.is_none(), Rule::NextRuns, || format!("{late:?} never started"))
+        self.due.after_input(self.log_is_out)
     }
 
     /// Nothing runs.

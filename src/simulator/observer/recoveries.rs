@@ -12,7 +12,10 @@ use crate::{
         events::{Event, ModelChange, Reason, RecoveryAction, RecoveryOutcome, RecoveryReason},
         types::{Outcome, Usage},
     },
-    session::core::{Core, Input},
+    session::{
+        core::{Core, Input},
+        log_work::LogDone,
+    },
     wire::outbox::About,
 };
 use serde_json::Value;
@@ -101,8 +104,8 @@ pub struct Recoveries {
     /// Whether the client asks the model that a context names.
     switches_models: bool,
     unhelpful: Option<Unhelpful>,
-    /// Whether the log is lost.
-    is_lost: bool,
+    /// Whether a write was not confirmed, or the log is lost. Entries of such a write are not announced.
+    is_unconfirmed: bool,
     /// The session changed since the start of the compaction that runs.
     changed: bool,
 }
@@ -128,7 +131,7 @@ impl Recoveries {
 
     /// An input goes in.
     pub fn feeds(&mut self, input: &Input) {
-        self.is_lost |= matches!(input, Input::Log(None, _));
+        self.is_unconfirmed |= matches!(input, Input::Log(None | Some(LogDone::Wrote { appended: Err(_), .. }), _));
         if matches!(input, Input::Layers(_) | Input::Windows(_) | Input::FileTouched) {
             self.session_changes();
         }
@@ -251,7 +254,7 @@ impl Recoveries {
         require(needed, Rule::RecoveryWasNeeded, || format!("{id:?} recovers by {reason:?} from {message}"))?;
         let removal = removed.as_ref().and_then(|removed| file.removal_of(removed));
         let unsaid = removal.filter(|place| !file.is_announced(*place));
-        require(unsaid.is_none() || self.is_lost, Rule::RecoveryFollowsEdit, || {
+        require(unsaid.is_none() || self.is_unconfirmed, Rule::RecoveryFollowsEdit, || {
             format!("{id:?} starts before the edit of line {unsaid:?} is announced")
         })?;
         let is_stale = self.named.get(id).map_or_else(|| self.is_stale(), |(is_stale, _)| *is_stale);

@@ -27,6 +27,11 @@ impl Asked {
         self.method == "session/compact" && self.params["wait"] == true && self.params["dryRun"] != true
     }
 
+    /// Whether it is a request for a compaction after the turn.
+    pub fn comes_later(&self) -> bool {
+        self.method == "session/compact" && self.params["when"] == "after_turn" && self.params["dryRun"] != true
+    }
+
     /// Whether it is a request for the context that is answered behind the compaction that runs.
     pub fn waits_as_context(&self) -> bool {
         self.method == "session/context" && self.params["wait"] == true

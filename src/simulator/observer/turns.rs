@@ -39,6 +39,8 @@ pub struct Turns {
     /// Contexts with `wait` that came before the index. They wait for no append that waits for the index.
     before_index: BTreeSet<TicketNumber>,
     ending: Ending,
+    /// Whether the session is to end when it is idle.
+    finishes: bool,
     /// Whether the log is lost.
     lost: bool,
     /// The log came back, and no turn has begun since.
@@ -68,6 +70,16 @@ impl Turns {
     /// The session is told to end now.
     pub fn stops(&mut self) {
         self.ending = Ending::Stop;
+    }
+
+    /// The session is told to end when it is idle.
+    pub fn finishes(&mut self) {
+        self.finishes = true;
+    }
+
+    /// Whether a compaction after the turn may end as cancelled: no turn comes.
+    pub fn may_end_later(&self) -> bool {
+        self.finishes
     }
 
     /// Whether the session ends, so that its operations may end as cancelled.

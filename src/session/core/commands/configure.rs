@@ -14,6 +14,7 @@ use crate::{
             Core,
             edit::{EditMethod, NotStaged, Staged},
         },
+        fault::{Fault, planted},
         state::State,
     },
     settings::Limits,
@@ -49,7 +50,7 @@ impl EditMethod for SessionConfigure {
             if let Some(tools) = &params.tools {
                 data.tools.clone_from(tools);
             }
-            if limits {
+            if limits && !planted(Fault::LimitsForgotten) {
                 data.limits = limits_of(state, params);
             }
             staged.add_custom(state, stamps, "session", serde_json::to_value(data).unwrap_or_default())?;

@@ -1,0 +1,145 @@
+//! Compactions after the turn: each waits for a complete answer without calls, and starts behind it.
+
+use super::{
+    Rule, Verdict,
+    file::File,
+    requests::{Asked, Requests},
+    require,
+};
+use crate::{ids::OperationId, protocol::types::Outcome, session::effects::TicketNumber};
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+/// The compactions after the turn of a life of a session.
+#[derive(Debug, Default)]
+pub struct Later {
+    /// Those that the answer of their request has introduced.
+    introduced: HashSet<OperationId>,
+    /// Those of them that have not started.
+    pending: Vec<OperationId>,
+    /// The operations that were planned, by whether the turn was over then.
+    planned: HashMap<OperationId, bool>,
+}
+
+impl Later {
+    /// A plan is asked for.
+    pub fn plans(&mut self, id: &OperationId, file: &File) {
+        self.planned.insert(id.clone(), turn_is_over(file));
+    }
+
+    /// Whether the turn was over when an operation was planned.
+    pub fn was_over(&self, id: &OperationId) -> Option<bool> {
+        self.planned.get(id).copied()
+    }
+
+    /// A request for a compaction was answered. `ends`: whether an operation that has not started was cancelled.
+    pub fn answered(
+        &mut self,
+        asked: &Asked,
+        result: &Value,
+        ends: impl Fn(&OperationId) -> bool,
+        file: &File,
+    ) -> Verdict {
+        let id = result["operationId"].as_str().map(OperationId::from).filter(|_| asked.comes_later());
+        let Some(id) = id else { return Ok(()) };
+        if let Some(outcome) = result["outcome"].as_str() {
+            return self.began_behind_turn(&id, outcome == "cancelled", file);
+        }
+        let other = self.pending.iter().find(|id| !ends(id));
+        require(other.is_none(), Rule::RefusedWhileBusy, || {
+            format!("{id:?} is to start after the turn, and {other:?} is, too")
+        })?;
+        self.introduced.insert(id.clone());
+        self.pending.push(id);
+        Ok(())
+    }
+
+    /// An operation starts.
+    pub fn starts(&mut self, id: &OperationId) {
+        self.pending.retain(|pending| pending != id);
+    }
+
+    /// An operation ends.
+    pub fn ends(&self, id: &OperationId, outcome: Option<Outcome>, file: &File) -> Verdict {
+        if !self.introduced.contains(id) {
+            return Ok(());
+        }
+        self.began_behind_turn(id, outcome == Some(Outcome::Cancelled), file)
+    }
+
+    fn began_behind_turn(&self, id: &OperationId, is_cancelled: bool, file: &File) -> Verdict {
+        let was_over = self.planned.get(id).is_some_and(|over| *over);
+        require(was_over || is_cancelled || file.another_wrote(), Rule::AfterTheTurn, || {
+            format!("{id:?} was planned before the turn was over")
+        })
+    }
+
+    /// An append was answered: the operation that `next` names starts behind the turn that it ends. `runs`: whether an
+    /// operation runs.
+    pub fn named_next(
+        &self,
+        asked: &Asked,
+        result: &Value,
+        runs: impl Fn(&OperationId) -> bool,
+        requests: &Requests,
+        file: &File,
+    ) -> Verdict {
+        let next = &result["next"];
+        let id = next["operationId"].as_str().map(OperationId::from).filter(|_| next["reason"] == "manual");
+        let Some(id) = id.filter(|id| !runs(id)) else { return Ok(()) };
+        let waits = self.pending.contains(&id) || requests.waiting_for_compaction().any(Asked::comes_later);
+        let is_due = waits && (turn_is_over(file) || file.another_wrote());
+        require(is_due, Rule::NextIsDue, || format!("append {} names {id:?}, which is not due", asked.number))
+    }
+
+    /// The operations that wait for the end of the turn.
+    pub fn pending(&self) -> &[OperationId] {
+        &self.pending
+    }
+
+    /// The session was left alone for a long time, and nothing runs.
+    pub fn left_alone(&self, requests: &Requests, file: &File) -> Verdict {
+        let waiting = requests.waiting_for_compaction().find(|asked| asked.comes_later()).map(|asked| asked.number);
+        let waits = !self.pending.is_empty() || waiting.is_some();
+        let free = !file.another_wrote();
+        require(!(waits && free && turn_is_over(file)), Rule::LaterStarts, || {
+            format!("the turn is over, and {:?} or that of request {waiting:?} never started", self.pending)
+        })
+    }
+
+    /// The process dies: what has not started is forgotten.
+    pub fn crashed(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A life begins.
+    pub fn opens(&mut self) -> Verdict {
+        let Self { pending, .. } = std::mem::take(self);
+        require(pending.is_empty(), Rule::EveryStartEnds, || {
+            format!("{pending:?} had not started when the session was closed, and has no end")
+        })
+    }
+}
+
+/// Whether the newest message is a complete answer without calls.
+pub fn turn_is_over(file: &File) -> bool {
+    let newest = file.chain().find(|entry| entry.outline().is_some());
+    let line: Value = newest.and_then(|entry| serde_json::from_str(entry.line()).ok()).unwrap_or_default();
+    let message = &line["message"];
+    let calls = message["content"].as_array().is_some_and(|blocks| blocks.iter().any(|it| it["type"] == "toolCall"));
+    let is_whole = !matches!(message["stopReason"].as_str(), Some("error" | "aborted" | "length"));
+    message["role"] == "assistant" && is_whole && !calls
+}
+
+/// The request that asks for the operation that starts now, among those that are answered at its end.
+pub fn owner(later: &Later, id: &OperationId, requests: &Requests) -> Option<TicketNumber> {
+    let waiting = || requests.waiting_for_compaction();
+    let found = match later.was_over(id) {
+        // It was planned before its start. One that comes later would have been first behind a turn.
+        Some(false) => waiting().find(|asked| !asked.comes_later()),
+        Some(true) => None,
+        // It starts before it is planned, or was cancelled before.
+        None => waiting().find(|asked| asked.comes_later()),
+    };
+    found.or_else(|| waiting().next()).map(|asked| asked.number)
+}

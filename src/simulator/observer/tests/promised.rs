@@ -1,0 +1,106 @@
+//! Streams with compactions after the turn, limits of the client, or requests to models that break a rule.
+
+use super::{
+    super::{Rule, limits},
+    Fault,
+    play::*,
+};
+use crate::{
+    protocol::types::Outcome,
+    session::{core::Input, effects::Effect, operations::idle},
+    summary::model::writer::Step,
+};
+use serde_json::json;
+
+/// A request for a compaction after the turn, and its answer.
+fn later(play: &mut Play, operation: &str) -> super::super::Verdict {
+    let request = play.send("session/compact", json!({"when": "after_turn"}));
+    play.answer(request, &json!({ "operationId": operation }))
+}
+
+fn answers(play: &mut Play) -> super::super::Verdict {
+    let message = json!({"role": "assistant", "content": [], "stopReason": "stop", "timestamp": 1});
+    let entry = play.entry("message", &[("message", message.clone())]);
+    let request = play.send("session/append", json!({ "messages": [message] }));
+    play.write(std::slice::from_ref(&entry))?;
+    play.answer(request, &appended(&entry))?;
+    play.announce(&entry, None)
+}
+
+/// A fault for each rule.
+const FAULTS: &[(Rule, &str, Fault)] = &[
+    (Rule::AfterTheTurn, "it is planned behind a message of the user", |play| {
+        play.append("x")?;
+        later(play, "a")?;
+        play.effect(Effect::Record(vec![unfinished("a")]))?;
+        play.publish(compacting(Some("a")))?;
+        play.status(compacting(Some("a")))?;
+        play.emit(Some("a"), start())?;
+        play.plans("a", &[])?;
+        play.publish(idle())?;
+        play.emit(Some("a"), end(Outcome::Skipped, None))
+    }),
+    (Rule::LaterStarts, "it does not start behind an answer", |play| {
+        play.append("x")?;
+        later(play, "a")?;
+        play.observer.left_alone()?;
+        answers(play)?;
+        play.observer.left_alone()
+    }),
+    (Rule::RefusedWhileBusy, "a second one is taken", |play| {
+        later(play, "a")?;
+        later(play, "b")
+    }),
+    (Rule::CancelNamesAll, "a cancel does not name it", |play| {
+        later(play, "a")?;
+        let cancel = play.cancel(json!({}));
+        play.answer(cancel, &json!({"cancelled": []}))
+    }),
+    (Rule::EveryStartEnds, "the session is closed before it starts", |play| {
+        later(play, "a")?;
+        play.crash();
+        later(play, "b")?;
+        play.opens()
+    }),
+    (Rule::LimitsHold, "the window is larger than the client states", |play| {
+        let request = play.send("session/configure", json!({"contextWindow": 500}));
+        play.answer(request, &json!({"session": {"usage": {"contextWindow": 1_000}}, "next": {"type": "none"}}))
+    }),
+    (Rule::LimitsHold, "the window that is stored is forgotten", |play| {
+        let model = json!({"provider": "p", "id": "m"});
+        let choice = play.entry("model_change", &[("provider", json!("p")), ("modelId", json!("m"))]);
+        let data = json!({"limits": {"model": model, "contextWindow": 500}});
+        let entry = play.entry("custom", &[("customType", json!("abridged.session")), ("data", data)]);
+        play.write(&[choice, entry])?;
+        play.observer.file.look(&play.disk)?;
+        limits::hold(&play.core(), &play.observer.file)?;
+        play.disk
+            .append_as_another(
+                &json!({"type": "custom", "id": "c", "parentId": play.leaf, "timestamp": "2026-01-01T00:00:00.000Z",
+                "customType": "abridged.session", "data": {}})
+                .to_string(),
+            )
+            .expect("an entry");
+        limits::hold(&play.core(), &play.observer.file)
+    }),
+    (Rule::OutputFits, "the answer does not fit beside the context", |play| {
+        let end = json!({"usage": usage(600), "maxOutputTokens": 401});
+        limits::fit(&end, &play.observer.file)
+    }),
+    (Rule::CallsAreBounded, "a model is asked again and again", |play| {
+        play.observer.models_were_asked(7);
+        play.started("a")?;
+        play.observer.feeds(&Input::Reported("a".into(), Step::Progress { done: 0, total: 2 }));
+        play.observer.models_were_asked(7 + 2 + 12 + 1);
+        play.publish(idle())?;
+        play.emit(Some("a"), end(Outcome::Skipped, None))
+    }),
+];
+
+#[test]
+fn each_rule_can_fail() {
+    for (rule, fault, play) in FAULTS {
+        let found = play(&mut Play::new()).map_err(|violation| violation.rule);
+        assert_eq!(found, Err(*rule), "{fault}");
+    }
+}
