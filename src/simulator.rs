@@ -7,6 +7,7 @@ pub mod action;
 pub mod client;
 pub mod found;
 mod hosts;
+pub mod long;
 pub mod models;
 pub mod observer;
 pub mod pool;

@@ -3,12 +3,13 @@
 //! seed when one ends, until all threads together have made the number of steps.
 //!
 //! `--steps N` (default 1,000,000) ends the run, `--seed N` (default 0) begins it, `--threads N` (default one for each core)
-//! says how many threads run. A seed that breaks a rule is printed, and the exit code is 1.
+//! says how many threads run. `--long N` (default 0) runs so many sessions of 2,000 turns instead, from the first seed on.
+//! A seed that breaks a rule is printed, and the exit code is 1.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its numbers")]
 
-use abridged::simulator::{client, seeds, world::Report};
+use abridged::simulator::{client, long, seeds, world::Report};
 use std::{
     process::ExitCode,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -18,6 +19,9 @@ use std::{
 
 /// Steps of a usual run.
 const STEPS: u64 = 1_000_000;
+
+/// Turns of a long session.
+const TURNS: u64 = 2_000;
 
 /// Broken rules that end a run.
 const MOST_BROKEN: u64 = 20;
@@ -58,12 +62,42 @@ impl Progress {
     }
 }
 
+/// Runs long sessions one after the other.
+fn runs_long(seeds: std::ops::Range<u64>) -> ExitCode {
+    let mut broken = 0;
+    for seed in seeds {
+        let started = Instant::now();
+        match long::run(seed, TURNS) {
+            Ok(long) => println!(
+                "seed {seed}: {} answered, {} refused, {} contexts, {} overflows, {} crashes, {} hours, {} steps in {:.1} s",
+                long.answered,
+                long.refused,
+                long.contexts,
+                long.overflows,
+                long.crashes,
+                long.hours,
+                long.report.steps,
+                started.elapsed().as_secs_f64()
+            ),
+            Err(violation) => {
+                println!("seed {seed} breaks {violation}");
+                broken += 1;
+            }
+        }
+    }
+    ExitCode::from(u8::from(broken > 0))
+}
+
 fn main() -> ExitCode {
     let cores = thread::available_parallelism().map_or(1, usize::from) as u64;
     let (most, first) = (option("--steps", STEPS), option("--seed", 0));
     let threads = option("--threads", cores).max(1);
     // A panic inside of a session is a broken rule, and the world reports it.
     std::panic::set_hook(Box::new(|_| {}));
+    let sessions = option("--long", 0);
+    if sessions > 0 {
+        return runs_long(first..first + sessions);
+    }
     let progress =
         Progress { most, steps: AtomicU64::new(0), next_seed: AtomicU64::new(first), broken: AtomicU64::new(0) };
     let mut all = Report::default();

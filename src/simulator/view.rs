@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     ids::{EntryId, OperationId, SessionId},
-    protocol::events::Event,
+    protocol::{errors::Failure, events::Event},
     session::effects::{Answer, TicketNumber},
     wire::{outbox::About, transport::Piece},
 };
@@ -37,6 +37,14 @@ pub struct View {
     window: u64,
     /// The size of the context that was given last, in tokens. None if it was refused.
     given: Option<u64>,
+    /// The size of the last answer to a request for a context, in bytes.
+    pub bytes: u64,
+    /// The failure of the last request for a context, if it was refused.
+    pub refused: Option<Failure>,
+    /// Whether the last context had the newest text of the user.
+    pub has_newest: bool,
+    /// The number of the newest text of the user.
+    asked: u64,
 }
 
 impl View {
@@ -53,6 +61,10 @@ impl View {
             next: 0,
             window: 1_000,
             given: Some(0),
+            bytes: 0,
+            refused: None,
+            has_newest: true,
+            asked: 0,
         }
     }
 
@@ -61,7 +73,7 @@ impl View {
         match (event, &about.entry, &about.operation) {
             (Event::EntryAppended { .. }, Some(entry), _) => self.entries.push(entry.clone()),
             (Event::CompactionStart { .. } | Event::RecoveryStart { .. }, _, Some(operation))
-                if self.operations.last() != Some(operation) =>
+                if !self.operations.contains(operation) =>
             {
                 self.operations.push(operation.clone());
             }
@@ -75,11 +87,26 @@ impl View {
         let method = self.open.remove(&request);
         if method == Some("session/context") {
             self.given = given(answer);
+            self.has_newest = has(answer, &format!("m{}:", self.asked));
+            self.bytes = match answer {
+                Answer::Failed(_) => 0,
+                Answer::Result(json) => json.get().len() as u64,
+                Answer::Pieces(pieces) => pieces.iter().map(|piece| piece.as_str().len() as u64).sum(),
+            };
+            self.refused = match answer {
+                Answer::Failed(failure) => Some(failure.clone()),
+                _ => None,
+            };
         }
-        let (Some("session/append" | "session/undo_compaction"), Answer::Result(result)) = (method, answer) else {
+        let (Some("session/append" | "session/undo_compaction" | "session/compact"), Answer::Result(result)) =
+            (method, answer)
+        else {
             return;
         };
         let answer: Value = serde_json::from_str(result.get()).unwrap_or_default();
+        if method == Some("session/compact") && answer["outcome"].is_null() {
+            self.operations.extend(answer["operationId"].as_str().map(OperationId::from));
+        }
         if let Some(leaf) = answer["leafEntryId"].as_str() {
             self.leaf = Some(leaf.into());
         }
@@ -114,6 +141,13 @@ impl View {
             Which::Unknown => None,
         };
         found.unwrap_or_else(|| "no-such-entry".into())
+    }
+
+    /// Whether the newest message is among these bytes of a file.
+    #[must_use]
+    pub fn newest_is_in(&self, bytes: &[u8]) -> bool {
+        let marks = [format!("m{}:", self.next), format!("\"timestamp\":{}", self.next)];
+        marks.iter().any(|mark| memchr::memmem::rfind(bytes, mark.as_bytes()).is_some())
     }
 
     fn number(&mut self) -> u64 {
@@ -204,6 +238,7 @@ impl View {
         set("instructions", compacting.instructions.map(|it| text(it.into(), 60).into()));
         set("expectedLeafId", compacting.expected.map(|which| self.entry(which).as_str().into()));
         set("initiator", compacting.by_agent.then(|| "agent".into()));
+        set("when", compacting.after_turn.then(|| "after_turn".into()));
         Value::Object(params)
     }
 
@@ -227,7 +262,10 @@ impl View {
             message
         };
         match *said {
-            Said::User(chars) => json!({"role": "user", "content": text(number, chars)}),
+            Said::User(chars) => {
+                self.asked = number;
+                json!({"role": "user", "content": text(number, chars)})
+            }
             Said::Answer(chars, reported) => answer(blocks(chars), "stop", reported),
             Said::Provided(Provider { window, percent, states }) => match self.given {
                 None => json!({"role": "user", "content": text(number, 40)}),
@@ -356,6 +394,15 @@ fn given(answer: &Answer) -> Option<u64> {
     Some(answer["usage"]["contextTokens"].as_u64().unwrap_or_default())
 }
 
+/// Whether a text is in an answer.
+fn has(answer: &Answer, text: &str) -> bool {
+    match answer {
+        Answer::Failed(_) => false,
+        Answer::Result(json) => json.get().contains(text),
+        Answer::Pieces(pieces) => pieces.iter().any(|piece| piece.as_str().contains(text)),
+    }
+}
+
 fn usage(reported: Reported, window: u64) -> Option<Value> {
     let input =
         |input: u64| json!({"input": input, "output": 20, "cacheRead": 0, "cacheWrite": 0, "totalTokens": input + 20});
@@ -390,6 +437,8 @@ fn configure(configured: Configured) -> Value {
             "model": {"provider": "local", "id": setup::model(number)}, "title": format!("Title {number}"),
             "systemPrompt": text(number.into(), 100),
         }),
+        Configured::Window(window) => json!({"contextWindow": window}),
+        Configured::Output(output) => json!({"maxOutputTokens": output}),
         Configured::Nothing => json!({}),
     }
 }

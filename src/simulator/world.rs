@@ -67,23 +67,24 @@ pub struct World<'a> {
     setup: &'a Setup,
     seed: u64,
     observer: &'a mut Observer,
-    clock: VirtualClock,
+    pub(super) clock: VirtualClock,
     /// Draws the delays of results. Each action starts it anew, so that an action that is left out changes little else.
     random: SplitMix64,
     /// Number of equal actions so far, by their hash.
     equal: HashMap<u64, u64>,
-    disk: Disk,
+    pub(super) disk: Disk,
     access: Arc<ModelAccess>,
+    models: Models,
     surroundings: Surroundings,
-    view: View,
+    pub(super) view: View,
     life: Option<Life>,
     /// Sessions that were opened so far.
-    lives: u64,
+    pub(super) lives: u64,
     next_ticket: TicketNumber,
     hasher: DefaultHasher,
-    report: Report,
+    pub(super) report: Report,
     /// Actions, inputs and effects in their order, if a person reads them.
-    trace: Option<Vec<String>>,
+    pub(super) trace: Option<Vec<String>>,
 }
 
 /// The facts about the process and the disk that actions change.
@@ -127,13 +128,18 @@ impl<'a> World<'a> {
     fn runs(&mut self, scenario: &Scenario) -> Result<(), Violation> {
         self.open(scenario.setup.rights)?;
         for action in &scenario.actions {
-            self.tell(|| format!("{action:?}"));
-            self.draw_anew(action);
-            self.act(action)?;
+            self.performs(action)?;
         }
         self.end()?;
         self.report.hash = self.hasher.finish();
         Ok(())
+    }
+
+    /// Performs an action.
+    pub(super) fn performs(&mut self, action: &Action) -> Result<(), Violation> {
+        self.tell(|| format!("{action:?}"));
+        self.draw_anew(action);
+        self.act(action)
     }
 
     /// Adds a line to the trace.
@@ -144,7 +150,8 @@ impl<'a> World<'a> {
         }
     }
 
-    fn new(scenario: &'a Scenario, observer: &'a mut Observer) -> Self {
+    /// A world whose session is not open yet.
+    pub(super) fn new(scenario: &'a Scenario, observer: &'a mut Observer) -> Self {
         let (setup, seed) = (&scenario.setup, scenario.seed);
         let clock = VirtualClock::seeded(seed);
         let models = Models::new(clock.clone(), setup.script.clone());
@@ -177,6 +184,7 @@ impl<'a> World<'a> {
             equal: HashMap::new(),
             disk,
             access,
+            models,
             surroundings,
             life: None,
             lives: 0,
@@ -313,7 +321,7 @@ impl<'a> World<'a> {
     }
 
     /// Runs the session until nothing is left, opens it again and compares.
-    fn end(&mut self) -> Result<(), Violation> {
+    pub(super) fn end(&mut self) -> Result<(), Violation> {
         self.surroundings.kill = None;
         (self.surroundings.panic, self.surroundings.fails_read) = (None, false);
         self.disk.make_room();
@@ -322,6 +330,9 @@ impl<'a> World<'a> {
             self.open(self.surroundings.rights)?;
         }
         self.run_for(REST)?;
+        if self.life.is_some() {
+            self.observer.left_alone()?;
+        }
         // A model that never answers is asked without a deadline.
         self.send_cancel(super::action::WhichOperation::All);
         self.run_for(REST)?;
