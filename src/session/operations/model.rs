@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    protocol::types::{Breakdown, UsageSource},
+    protocol::types::{Breakdown, Outcome, UsageSource},
     session::operation::{OpenOperations, Operation, Outlet},
 };
 use proptest::prelude::*;

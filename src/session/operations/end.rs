@@ -1,0 +1,57 @@
+//! The ends of operations.
+
+use crate::protocol::{
+    errors::{Failure, Nothing},
+    types::{Outcome, Usage},
+};
+use std::time::Duration;
+
+/// How an operation ended.
+#[derive(Debug)]
+pub enum End<P> {
+    /// It made its product.
+    Completed(P),
+    /// It was cancelled.
+    Cancelled,
+    /// It failed.
+    Failed(Failure),
+    /// There was nothing to do.
+    Skipped(Nothing),
+}
+
+impl<P> End<P> {
+    /// The outcome on the wire.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Completed(_) => Outcome::Completed,
+            Self::Cancelled => Outcome::Cancelled,
+            Self::Failed(_) => Outcome::Failed,
+            Self::Skipped(_) => Outcome::Skipped,
+        }
+    }
+
+    /// The product of a completed operation.
+    pub fn product(&self) -> Option<&P> {
+        if let Self::Completed(product) = self { Some(product) } else { None }
+    }
+
+    /// The reason of a skipped operation, as the protocol names it.
+    pub fn skipped(&self) -> Option<&'static str> {
+        if let Self::Skipped(nothing) = self { Some(nothing.name()) } else { None }
+    }
+
+    /// The error of a failed operation.
+    pub fn failure(&self) -> Option<&Failure> {
+        if let Self::Failed(failure) = self { Some(failure) } else { None }
+    }
+}
+
+/// An end, with the facts that its event names.
+pub struct Ended<'a, P> {
+    /// How it ended.
+    pub end: &'a End<P>,
+    /// The usage after it.
+    pub usage: &'a Usage,
+    /// The time since its start.
+    pub duration: Duration,
+}
