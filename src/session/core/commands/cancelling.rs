@@ -39,8 +39,9 @@ impl Core {
             |request: &Request| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
         let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due);
         ticket.cancelled_these(all.filter(|_| !planted(Fault::CancelNamesNothing)).collect());
+        self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);
-        self.end_unstarted(unstarted);
+        self.end_unstarted([]);
     }
 
     /// Cancels what runs, but not a draft that is being written. The ends are sent at once, and late results are ignored.
@@ -48,10 +49,11 @@ impl Core {
         let cancelling = self.operations.cancel(which);
         self.cancel_due_recovery(which);
         self.forget_switch(which);
-        self.end_cancelled(cancelling);
         let delayed = self.take_delayed(which);
-        let unstarted = self.work.take_unstarted(which).into_iter().chain(delayed);
-        self.end_unstarted(unstarted);
+        let unstarted: Vec<Request> = self.work.take_unstarted(which).into_iter().chain(delayed).collect();
+        self.leave_unstarted(unstarted);
+        self.end_cancelled(cancelling);
+        self.end_unstarted([]);
     }
 
     /// Ends the operations that a cancel selected. Contexts that waited for them, or for a decision that the cancel has
@@ -93,14 +95,20 @@ impl Core {
 
     /// Ends compactions that were cancelled before their starts were sent, or leaves them to the turns.
     pub(in crate::session::core) fn end_unstarted(&mut self, requests: impl IntoIterator<Item = Request>) {
+        self.leave_unstarted(requests);
+        if self.may_end_cancelled() {
+            self.begin_all_cancelled();
+        }
+    }
+
+    /// Leaves compactions that were cancelled before their starts to the turns. `settled` waits for their ends.
+    fn leave_unstarted(&mut self, requests: impl IntoIterator<Item = Request>) {
         let before = self.cancelled.len();
         self.cancelled.extend(requests);
         if !planted(Fault::JobOfUnstarted) {
             self.cancelled[before..].iter().for_each(|request| request.stop.request());
         }
-        if self.may_end_cancelled() {
-            self.begin_all_cancelled();
-        }
+        self.settle();
     }
 
     /// Whether compactions that were cancelled before their starts may start and end now. While the log is out a start
