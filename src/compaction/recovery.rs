@@ -180,13 +180,17 @@ pub fn remedy(facts: Facts) -> Remedy {
     }
 }
 
+/// The part of a rejected context that a stated size takes at most. Tokenizers count the same text differently by up to a
+/// factor of three; a larger statement is an error of the provider, or counts text that the session does not know.
+const SMALLEST_PART: u64 = 4;
+
 /// The window of a recovery's compaction: the rejected context bounds it. Where the provider states sizes, the bound is in
-/// the proportion of its limit to its count of the request.
+/// the proportion of its limit to its count of the request, and a quarter of the context at least.
 #[must_use]
 pub fn bound(rejected: u64, share: Share, stated: Option<(u64, u64)>) -> u64 {
     let in_proportion = stated.filter(|(limit, requested)| limit < requested).map(|(limit, requested)| {
         let product = u128::from(rejected) * u128::from(limit) / u128::from(requested);
-        u64::try_from(product).unwrap_or(rejected)
+        u64::try_from(product).unwrap_or(rejected).max(rejected / SMALLEST_PART)
     });
     share.of(in_proportion.unwrap_or(rejected)).max(1)
 }
@@ -327,7 +331,10 @@ mod tests {
         assert_eq!(bound(20_000, Share::WHOLE, Some((32_000, 40_000))), 16_000);
         assert_eq!(bound(20_000, Share::SMALLER, Some((32_000, 40_000))), 11_200);
         assert_eq!(bound(20_000, Share::WHOLE, Some((40_000, 32_000))), 20_000, "no refusal states that");
-        assert_eq!(bound(u64::MAX, Share::SMALLER, Some((1, u64::MAX))), 1);
+        assert_eq!(bound(16_042, Share::WHOLE, Some((16_000, 999_999))), 4_010, "a quarter at least");
+        assert_eq!(bound(16_042, Share::SMALLER, Some((16_000, 999_999))), 2_807);
+        assert_eq!(bound(20_000, Share::WHOLE, Some((10_001, 40_000))), 5_000);
+        assert_eq!(bound(u64::MAX, Share::WHOLE, Some((1, u64::MAX))), u64::MAX / 4);
         assert_eq!(bound(0, Share::SMALLER, None), 1);
     }
 }
