@@ -72,8 +72,8 @@ pub enum Trouble {
 }
 
 /// The part of a window that input and output fill when an answer ends at the window, in percent. `maxOutputTokens` leaves a
-/// hundredth free, and another one is for the estimate of the input.
-const FULL: u64 = 98;
+/// twentieth of an estimated size free, and a hundredth is for the error of that estimate.
+const FULL: u64 = 94;
 /// No window is larger, in tokens. A larger report is no size.
 const LARGEST_INPUT: u64 = 20_000_000;
 
@@ -237,10 +237,10 @@ mod tests {
         assert_eq!(length.verdict(ROOM), Verdict::Shortened);
         assert_eq!(Answer { has_text: false, ..length }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
         assert_eq!(Answer { has_calls: true, ..length }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
-        let full = Answer { input: 60_000, output: 38_000, ..length };
+        let full = Answer { input: 60_000, output: 34_000, ..length };
         assert_eq!(full.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull));
-        assert_eq!(Answer { output: 37_999, ..full }.verdict(ROOM), Verdict::Shortened);
-        let unreported = Answer { input: 0, output: 0, context_tokens: 98_000, ..length };
+        assert_eq!(Answer { output: 33_999, ..full }.verdict(ROOM), Verdict::Shortened);
+        let unreported = Answer { input: 0, output: 0, context_tokens: 94_000, ..length };
         assert_eq!(unreported.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull));
         let estimated = Answer { has_text: false, context_tokens: 99_000, ..unreported };
         assert_eq!(estimated.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull), "an estimate cuts no prompt");
@@ -252,7 +252,7 @@ mod tests {
             assert_eq!(filled.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull), "{filled:?}");
         }
         assert_eq!(Answer { input: 50_000, ..empty }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
-        let counted = Answer { input: 0, output: 10_000, context_tokens: 97_999, ..length };
+        let counted = Answer { input: 0, output: 10_000, context_tokens: 93_999, ..length };
         assert_eq!(counted.verdict(ROOM), Verdict::Shortened, "the context counts the output once");
     }
 

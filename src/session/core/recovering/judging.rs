@@ -219,7 +219,7 @@ mod tests {
     fn the_counts_of_an_answer_are_input_with_cache_and_output() {
         let held = session(40_000);
         for (counts, full) in
-            [(usage(1_000, 38_500, 0), true), (usage(1_000, 37_500, 1_000), true), (usage(1_000, 37_500, 0), false)]
+            [(usage(1_000, 36_600, 0), true), (usage(1_000, 35_600, 1_000), true), (usage(1_000, 35_600, 0), false)]
         {
             let expected = if full { Verdict::Unusable(WindowFull) } else { Verdict::Shortened };
             assert_eq!(verdict(&held, cut_off(None, counts.clone())), expected, "{counts}");
