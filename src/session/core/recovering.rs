@@ -70,10 +70,27 @@ struct Given {
     model: Option<ModelRef>,
 }
 
-/// A recovery that failed. Until the session goes on from its leaf there is no context to repeat the turn with.
+/// A recovery that failed. There is no context to repeat the turn with until the session goes on from its leaf, or an edit
+/// makes its request smaller or a limit larger.
 struct Failed {
     leaf: Option<EntryId>,
     why: String,
+    limits: Limits,
+}
+
+/// The size of a request and the limits of its model, in tokens.
+#[derive(Clone, Copy)]
+struct Limits {
+    request: u64,
+    window: u64,
+    output: Option<u64>,
+}
+
+impl Limits {
+    /// Whether a request with these limits has more room than one with the others.
+    fn are_wider_than(self, others: Self) -> bool {
+        self.request < others.request || self.window > others.window || self.output > others.output
+    }
 }
 
 impl Core {
@@ -305,7 +322,8 @@ impl Core {
             self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Decision);
         }
         let why = why.filter(|_| !planted(Fault::FailureForgotten) && !self.went_on(&recovery));
-        self.recoveries.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why) });
+        let limits = self.limits();
+        self.recoveries.failed = why.map(|why| Failed { leaf, why: recovery.kind.failed(&why), limits });
         self.settle();
         recovery.finish(end, &self.sent_usage, notices);
         self.record_running();
@@ -354,6 +372,19 @@ impl Core {
             ),
         };
         Failure::OverWindow { floor: self.state.measure().floor(), why }
+    }
+
+    fn limits(&self) -> Limits {
+        let fullness = self.state.measure();
+        let model = self.state.model(self.state.path());
+        let output = models::output_limit(&self.state.settings().settings, model.as_ref()).map(|limit| limit.tokens);
+        Limits { request: fullness.context_tokens, window: fullness.budget.window, output }
+    }
+
+    /// Forgets a recovery that failed, if an edit made the request smaller or a limit larger.
+    pub(super) fn forget_failed_recovery(&mut self) {
+        let now = self.limits();
+        self.recoveries.failed.take_if(|failed| now.are_wider_than(failed.limits));
     }
 
     /// The reason for which there is no context to repeat the turn with, if its recovery failed.

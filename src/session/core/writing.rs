@@ -369,6 +369,7 @@ impl Core {
 
     /// Answers a request whose entries are on disk, sends its events, and starts the maintenance that is due.
     pub(super) fn answer_edit(&mut self, edit: &dyn Edit, mut staged: edit::Staged, ticket: Ticket) {
+        self.forget_failed_recovery();
         let due = self.due_after_edit(ticket.in_batch());
         staged.next = self.next(due.as_ref());
         match edit.answer(self, &staged) {

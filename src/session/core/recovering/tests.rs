@@ -193,6 +193,35 @@ fn a_recovery_whose_write_fails_refuses_the_context_until_the_session_goes_on() 
 }
 
 #[test]
+fn an_edit_that_makes_the_request_smaller_or_a_limit_larger_gives_a_context_behind_a_failed_recovery() {
+    let tools = |number: usize| {
+        let tool =
+            json!({"name": "read", "description": "Reads a file. ".repeat(number), "inputSchema": {"type": "object"}});
+        json!({ "tools": [tool] })
+    };
+    for (edit, lifts) in [
+        (tools(200), false),
+        (tools(20), true),
+        (json!({"contextWindow": 100_000}), false),
+        (json!({"contextWindow": 300_000}), true),
+        (json!({"maxOutputTokens": 8_000}), true),
+    ] {
+        let mut held = Held::new();
+        for (number, params) in [(1, tools(100)), (2, json!({"contextWindow": 200_000})), (4, edit.clone())] {
+            if number == 4 {
+                let _ = due(&mut held, 3);
+                refuse_write(&mut held);
+            }
+            held.edit::<SessionConfigure>(number, params);
+            let work = log_work(held.turn()).expect("a write");
+            held.back(work);
+        }
+        let refused = answer(&wait_for_context(&mut held, 5), 5).is_some_and(|answer| answer.is_string());
+        assert_eq!(!refused, lifts, "{edit}");
+    }
+}
+
+#[test]
 fn a_cancel_of_another_operation_leaves_a_recovery_before_its_start() {
     let mut held = Held::new();
     let work = due(&mut held, 1);
@@ -600,7 +629,7 @@ fn a_repeat_of_a_context_over_the_window_needs_maintenance() {
 /// number 9. The entries of the recovery are being written.
 fn reported_over_window() -> (Held, crate::session::log_work::LogWork) {
     let mut held = Held::new();
-    with_window(&mut held, 3_000, json!({}));
+    with_window(&mut held, 3_400, json!({}));
     let order = held.begin_draft(1);
     cut_off(&mut held, 2);
     let output = "line ".repeat(2_000);
