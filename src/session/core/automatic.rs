@@ -188,7 +188,10 @@ impl Core {
             }
             (Some(Due::Delayed(request)), _) => (request.id.clone(), request.kind.cause(), false),
             (Some(Due::Compaction(due)), _) => (due.id.clone(), OperationKind::Compaction(due.reason).cause(), false),
-            (_, Some(operation)) => (operation.id.clone(), operation.kind.cause(), operation.kind.repeats_the_turn()),
+            (_, Some(operation)) => {
+                let repeats = operation.kind.repeats_the_turn() || self.repeats_behind_maintenance();
+                (operation.id.clone(), operation.kind.cause(), repeats)
+            }
             (_, None) => return Next::None,
         };
         Next::Maintenance { operation_id, reason, will_retry, will_continue: false }

@@ -39,6 +39,13 @@ impl Core {
         !self.recoveries.reported.is_empty()
     }
 
+    /// Whether the turn at the leaf is repeated behind the maintenance that runs: its answer failed, and will leave the context.
+    pub(in crate::session::core) fn repeats_behind_maintenance(&self) -> bool {
+        let leaf = self.state.path().visible_leaf();
+        let at_leaf = self.recoveries.reported.last().filter(|it| Some(&it.judged.answer.id) == leaf);
+        at_leaf.is_some_and(|it| it.trouble == Trouble::CutOff || self.state.measure().auto())
+    }
+
     /// Forgets the failed answers that wait for a decision. The contexts that wait for it are answered.
     pub(in crate::session::core) fn forget_reported(&mut self) {
         self.recoveries.reported.clear();
@@ -131,6 +138,35 @@ mod tests {
             assert!(kinds.contains(&"context_edit".to_owned()), "{kinds:?}");
             let effects = held.back(work);
             assert_eq!(recoveries(&effects).0, usize::from(!smaller));
+        }
+    }
+
+    #[test]
+    fn next_says_that_a_turn_is_repeated_behind_the_compaction_that_runs() {
+        let cut_off = json!({"role": "assistant", "content": [], "stopReason": "length", "timestamp": 1});
+        let good = json!({"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stopReason": "stop",
+            "timestamp": 1});
+        let refusal = json!({"role": "assistant", "content": [], "stopReason": "error", "timestamp": 1,
+            "errorMessage": "context_length_exceeded"});
+        for (message, enabled, repeats) in [
+            (&refusal, true, true),
+            (&refusal, false, false),
+            (&cut_off, true, true),
+            (&cut_off, false, true),
+            (&good, true, false),
+        ] {
+            let mut held = Held::new();
+            set(&mut held, json!({"compaction": {"enabled": enabled}}));
+            let order = held.begin_draft(1);
+            held.append_with(2, json!({"messages": [message]}));
+            let work = log_work(held.turn()).expect("a write");
+            let next = next(&held.back(work), 2);
+            assert_eq!(next["operationId"], json!(order.id));
+            assert_eq!(next["willRetry"], json!(repeats), "{message} {enabled}");
+            held.append(3);
+            let work = log_work(held.turn()).expect("a write");
+            let next = super::super::tests::next(&held.back(work), 3);
+            assert_eq!(next["willRetry"], json!(false), "the conversation goes on");
         }
     }
 
