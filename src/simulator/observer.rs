@@ -294,8 +294,14 @@ impl Observer {
                 self.cancels.reaches(*request, &self.requests, &self.operations);
                 self.turns.request_cancelled(*request, &self.requests, self.file.count());
             }
-            Input::Stop => self.turns.stops(),
-            Input::Finish => self.turns.finishes(),
+            Input::Stop => {
+                self.status.told_to_end();
+                self.turns.stops();
+            }
+            Input::Finish => {
+                self.status.told_to_end();
+                self.turns.finishes();
+            }
             Input::Turn => {
                 self.turns.begins();
                 self.operations.turn_begins(self.indexed);

@@ -117,6 +117,11 @@ impl StatusLine {
         self.quiet = false;
     }
 
+    /// The session is told to end. A compaction after the turn starts and ends with it.
+    pub fn told_to_end(&mut self) {
+        self.quiet = false;
+    }
+
     /// A start event is sent.
     pub fn starts(&mut self, id: &OperationId) -> Verdict {
         require(!self.quiet, Rule::NothingBehindSettled, || format!("{id:?} starts behind `settled`"))?;
