@@ -344,11 +344,12 @@ impl World<'_> {
     fn on_urgent(&mut self, urgent: Urgent) -> Result<(), Violation> {
         match urgent {
             Urgent::Cancel(which, number) => {
+                let lives = self.lives;
                 // A cancel finds the compactions that wait.
                 while let Some(mail) = self.life.as_mut().and_then(|life| life.mailbox.pop_front()) {
                     self.deliver(mail)?;
                 }
-                let Some(life) = &mut self.life else { return Ok(()) };
+                let Some(life) = self.life.as_mut().filter(|_| self.lives == lives) else { return Ok(()) };
                 let ticket = life.effects.ticket(number, Sent::Alone);
                 self.feed(Input::Cancel(which, ticket))
             }
