@@ -635,7 +635,9 @@ impl Observer {
                 let was_open = about.operation.as_ref().is_some_and(|id| self.operations.is_open(id));
                 let ended = self.operations.ends(about, event, &self.file)?;
                 match event {
-                    Event::RecoveryEnd { outcome, will_retry, .. } => self.recoveries.ends(*outcome, *will_retry)?,
+                    Event::RecoveryEnd { outcome, will_retry, .. } => {
+                        self.recoveries.ends(*outcome, *will_retry, &self.file)?;
+                    }
                     _ if was_open => self.recoveries.compaction_ends(event)?,
                     _ => {}
                 }

@@ -359,7 +359,7 @@ impl Recoveries {
     }
 
     /// A recovery ends.
-    pub fn ends(&mut self, outcome: RecoveryOutcome, will_retry: bool) -> Verdict {
+    pub fn ends(&mut self, outcome: RecoveryOutcome, will_retry: bool, file: &File) -> Verdict {
         // It was left by a life before.
         let Some(running) = self.running.take() else { return Ok(()) };
         let recovered = outcome == RecoveryOutcome::Recovered;
@@ -381,6 +381,8 @@ impl Recoveries {
         self.promise = match outcome {
             // Messages that came meanwhile may be over the window again.
             _ if self.changed => Promise::None,
+            // Another program went on from the answer before it left the context.
+            RecoveryOutcome::Failed if file.another_wrote() && went_on(running.removed.as_ref(), file) => Promise::None,
             RecoveryOutcome::Recovered => Promise::Fits,
             RecoveryOutcome::Failed => Promise::Refused,
             RecoveryOutcome::Cancelled => Promise::None,
@@ -415,6 +417,12 @@ impl Recoveries {
         self.last = Some(now);
         Ok(())
     }
+}
+
+/// Whether a message of the user or an answer stands behind an answer.
+fn went_on(answer: Option<&EntryId>, file: &File) -> bool {
+    let mut behind = file.chain().take_while(|entry| Some(&entry.id) != answer);
+    behind.any(|entry| entry.outline().is_some_and(|it| matches!(it.role, Role::User | Role::Assistant)))
 }
 
 /// Whether a text says that a request is too long, by the texts of simulated providers.
