@@ -50,7 +50,10 @@ impl Attempts {
                 // Those behind the one in force were undone.
                 Body::Compaction(compaction) if path.compaction().is_some_and(|in_force| place <= in_force) => {
                     attempts.compactions += 1;
-                    if let Some(before) = compaction.preserved().map(|preserved| preserved.attempts) {
+                    // An answer that was no progress after all may have hidden attempts when the compaction was written.
+                    let hidden = removed.iter().any(|id| path.position(id).is_some_and(|answer| answer < place));
+                    let carried = compaction.preserved().filter(|_| !hidden);
+                    if let Some(before) = carried.map(|preserved| preserved.attempts) {
                         attempts.overflow += before.overflow;
                         attempts.incomplete += before.incomplete;
                         attempts.promotions += before.promotions;
@@ -190,6 +193,18 @@ mod tests {
         assert!(Attempts::of(&path).is_none());
         assert_eq!(Attempts::before(&path, &"e2".into()).incomplete, 1);
         assert!(Attempts::before(&path, &"e1".into()).is_none());
+    }
+
+    #[test]
+    fn an_answer_that_is_removed_behind_a_compaction_hides_no_attempt_before_it() {
+        let lines = [user(), attempt("incomplete"), answer("length"), compaction(json!({})), edit("e2", Value::Null)];
+        for (count, expected) in [(4, (0, 1)), (5, (1, 1))] {
+            let found = attempts(&lines[..count]);
+            assert_eq!((found.incomplete, found.compactions), expected, "{count} lines");
+        }
+        let later = [compaction(json!({"incomplete": 2})), answer("length"), edit("e1", Value::Null)];
+        let found = attempts(&later);
+        assert_eq!((found.incomplete, found.compactions), (2, 1), "the answer is newer than the compaction");
     }
 
     #[test]
