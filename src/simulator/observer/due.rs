@@ -52,6 +52,8 @@ pub struct Due {
     reported: u32,
     /// Whether pruning or a larger model made room in this input. A compaction may follow by itself.
     relieved: bool,
+    /// The model was changed while something ran. It is decided about in one of so many turns in which nothing runs.
+    undecided: u32,
     /// The model was changed, and no compaction was named for it. One may start by itself behind the work that runs.
     switched: bool,
 }
@@ -115,7 +117,7 @@ impl Due {
     pub fn named_switch(&mut self, asked: &Asked, result: &Value, standing: Standing, busy: bool) -> Verdict {
         if busy {
             // It begins behind the operation that runs or is planned, in a turn.
-            self.reported = TURNS;
+            (self.reported, self.undecided) = (TURNS, TURNS);
         }
         let (next, usage) = (&result["next"], &result["session"]["usage"]);
         let id = next["operationId"].as_str().map(OperationId::from).filter(|_| standing != Standing::Open);
@@ -142,11 +144,12 @@ impl Due {
     /// A turn begins in which nothing runs. A recovery that is due starts in one of the first.
     pub fn turn_begins(&mut self) {
         self.reported = self.reported.saturating_sub(1);
+        self.undecided = self.undecided.saturating_sub(1);
     }
 
-    /// Whether a failed answer may wait for a decision.
+    /// Whether a failed answer or a change of the model may wait for a decision.
     pub fn may_decide(&self) -> bool {
-        self.reported > 0
+        self.reported > 0 || self.undecided > 0
     }
 
     /// Pruning or a larger model made room.
