@@ -638,7 +638,7 @@ impl Observer {
                     Event::RecoveryEnd { outcome, will_retry, .. } => {
                         self.recoveries.ends(*outcome, *will_retry, &self.file)?;
                     }
-                    _ if was_open => self.recoveries.compaction_ends(event)?,
+                    _ if was_open => self.recoveries.compaction_ends(event, &self.file)?,
                     _ => {}
                 }
                 self.later.ends(&ended.id, self.operations.outcome(&ended.id), &self.file)?;

@@ -82,6 +82,8 @@ enum Promise {
 struct Unhelpful {
     tokens: u64,
     threshold: u64,
+    /// Whether the newest message was one of the user, which no compaction covers before its answer.
+    unanswered: bool,
 }
 
 /// The knowledge about recoveries. Attempts are known beyond the life of a session.
@@ -149,6 +151,9 @@ impl Recoveries {
         let messages = asked.params["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
         if messages.iter().any(|message| message["role"] == "user") {
             self.unhelpful = None;
+        }
+        if messages.iter().any(|message| message["role"] == "assistant") {
+            self.unhelpful.take_if(|before| before.unanswered);
         }
         if !asked.params["parentEntryId"].is_null() {
             // The other branch may have another compaction.
@@ -332,7 +337,7 @@ impl Recoveries {
     }
 
     /// A compaction ends.
-    pub fn compaction_ends(&mut self, event: &Event) -> Verdict {
+    pub fn compaction_ends(&mut self, event: &Event, file: &File) -> Verdict {
         let Event::CompactionEnd { reason, outcome, result, usage, will_retry, .. } = event else { return Ok(()) };
         let over = usage.threshold_tokens.is_some_and(|threshold| usage.context_tokens > threshold);
         match self.running.as_mut().and_then(|running| running.inside.as_mut()) {
@@ -348,7 +353,9 @@ impl Recoveries {
             // Messages that came meanwhile are another matter.
             None if *reason == Reason::Threshold && over && !self.changed => {
                 let threshold = usage.threshold_tokens.unwrap_or_default();
-                self.unhelpful = Some(Unhelpful { tokens: usage.context_tokens, threshold });
+                let newest = file.chain().find_map(|entry| entry.outline());
+                let unanswered = newest.is_some_and(|newest| newest.role == Role::User);
+                self.unhelpful = Some(Unhelpful { tokens: usage.context_tokens, threshold, unanswered });
                 Ok(())
             }
             None => {
