@@ -6,7 +6,7 @@
 use super::{Core, Ending, due::Due, work::Request, work::Work};
 use crate::{
     compaction::request::{Cause, is_too_early},
-    conversation::message::outline::Role,
+    conversation::{entry::Body, message::outline::Role},
     ids::OperationId,
     protocol::{
         errors::{Failure, Nothing},
@@ -63,15 +63,24 @@ impl Core {
         Ok(())
     }
 
-    /// Whether the newest message is a complete answer without calls. An answer that failed or was cut off is repeated.
+    /// Whether the newest message is a complete answer without calls. An answer that failed, was cut off or was removed is
+    /// repeated.
     pub(super) fn turn_is_over(&self) -> bool {
         if planted(Fault::TurnAssumed) {
             return true;
         }
-        let newest = self.state.path().iter().rev().find_map(|entry| entry.outline());
-        newest.is_some_and(|newest| {
-            newest.role == Role::Assistant && newest.calls.is_empty() && !newest.failed && !newest.cut_off
-        })
+        let mut removed = Vec::new();
+        for entry in self.state.path().iter().rev() {
+            match (&entry.body, entry.outline()) {
+                (Body::ContextEdit(edit), _) if edit.replacement.is_none() => removed.push(&edit.target_id),
+                (_, Some(newest)) => {
+                    let is_whole = newest.calls.is_empty() && !newest.failed && !newest.cut_off;
+                    return newest.role == Role::Assistant && is_whole && !removed.contains(&&entry.id);
+                }
+                _ => {}
+            }
+        }
+        false
     }
 
     /// Whether the compaction after the turn may start.
@@ -194,6 +203,18 @@ mod tests {
         let mut held = Held::of(&lines, u64::MAX);
         let effects = ask(&mut held, 1, json!({}));
         assert!(effects.iter().any(|effect| matches!(effect, Effect::Start(_))), "it is planned");
+    }
+
+    #[test]
+    fn it_waits_for_the_repeat_of_an_answer_that_was_removed() {
+        let mut lines = messages();
+        lines.push(line("answer", Some("e39"), "message", json!({"message": done()})));
+        let removal = json!({"targetId": "answer", "replacement": null});
+        lines.push(line("removal", Some("answer"), "context_edit", removal));
+        let mut held = Held::of(&lines, u64::MAX);
+        let effects = ask(&mut held, 1, json!({}));
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Start(_))), "it is not planned");
+        assert_eq!(started(&append(&mut held, 2, &done())), 1);
     }
 
     #[test]

@@ -121,9 +121,12 @@ impl Later {
     }
 }
 
-/// Whether the newest message is a complete answer without calls.
+/// Whether the newest message is a complete answer without calls that stands in the context.
 pub fn turn_is_over(file: &File) -> bool {
     let newest = file.chain().find(|entry| entry.outline().is_some());
+    if newest.is_some_and(|newest| file.removal_of(&newest.id).is_some()) {
+        return false;
+    }
     let line: Value = newest.and_then(|entry| serde_json::from_str(entry.line()).ok()).unwrap_or_default();
     let message = &line["message"];
     let calls = message["content"].as_array().is_some_and(|blocks| blocks.iter().any(|it| it["type"] == "toolCall"));
