@@ -235,7 +235,13 @@ impl File {
 
     /// Whether a line that is no entry has this id.
     pub fn is_on_broken_line(&self, id: &EntryId) -> bool {
-        self.another_wrote && self.lines.iter().any(|line| line.entry.is_none() && line.text.contains(id.as_str()))
+        self.broken_line_with(id).is_some()
+    }
+
+    /// The text of a line that is no entry and has this id.
+    pub fn broken_line_with(&self, id: &EntryId) -> Option<&str> {
+        let mut broken = self.lines.iter().filter(|line| self.another_wrote && line.entry.is_none());
+        broken.find(|line| line.text.contains(id.as_str())).map(|line| &*line.text)
     }
 
     /// Whether the line was announced.

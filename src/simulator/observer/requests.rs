@@ -192,7 +192,10 @@ impl Requests {
             let above = above.map(|entry| entry.id.clone());
             // The line of the parent may be damaged. Nothing stands between then.
             let named = file.parent(place).is_some_and(|it| it.as_str() == parent);
-            require(named || above == Some(parent.into()), Rule::Chained, || {
+            // So may be a line between that belongs to the parent. Its text names the parent.
+            let between = file.parent(place).filter(|it| file.newest(it).is_none());
+            let belongs = between.is_some_and(|it| file.broken_line_with(it).is_some_and(|line| line.contains(parent)));
+            require(named || belongs || above == Some(parent.into()), Rule::Chained, || {
                 format!("{id:?} follows {above:?}, not {parent}")
             })?;
         } else if let Some(expected) = asked.params["expectedLeafId"].as_str().map(EntryId::from) {
