@@ -6,9 +6,12 @@ use super::{
     requests::{Asked, Requests},
     require,
 };
-use crate::{ids::OperationId, protocol::types::Outcome, session::effects::TicketNumber};
+use crate::{conversation::entry::Entry, ids::OperationId, protocol::types::Outcome, session::effects::TicketNumber};
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// The compactions after the turn of a life of a session.
 #[derive(Debug, Default)]
@@ -88,7 +91,10 @@ impl Later {
         let id = next["operationId"].as_str().map(OperationId::from).filter(|_| next["reason"] == "manual");
         let Some(id) = id.filter(|id| !runs(id)) else { return Ok(()) };
         let waits = self.pending.contains(&id) || requests.waiting_for_compaction().any(Asked::comes_later);
-        let is_due = waits && (turn_is_over(file) || file.another_wrote());
+        // Its entries are announced behind the answer.
+        let newest = file.chain().find(|entry| entry.outline().is_some());
+        let is_over = newest.is_some_and(|newest| ends_turn(newest, file));
+        let is_due = waits && (is_over || file.another_wrote());
         require(is_due, Rule::NextIsDue, || format!("append {} names {id:?}, which is not due", asked.number))
     }
 
@@ -121,13 +127,20 @@ impl Later {
     }
 }
 
-/// Whether the newest message is a complete answer without calls that stands in the context.
-pub fn turn_is_over(file: &File) -> bool {
-    let newest = file.chain().find(|entry| entry.outline().is_some());
-    if newest.is_some_and(|newest| file.removal_of(&newest.id).is_some()) {
+/// Whether the newest message that was announced ends its turn. A message of a write that was not confirmed is in the file,
+/// and not in the session.
+fn turn_is_over(file: &File) -> bool {
+    let known = |entry: &&Arc<Entry>| file.newest(&entry.id).is_some_and(|place| file.is_announced(place));
+    let mut messages = file.chain().filter(|entry| entry.outline().is_some());
+    messages.find(known).is_some_and(|newest| ends_turn(newest, file))
+}
+
+/// Whether a message is a complete answer without calls that stands in the context.
+fn ends_turn(message: &Entry, file: &File) -> bool {
+    if file.removal_of(&message.id).is_some() {
         return false;
     }
-    let line: Value = newest.and_then(|entry| serde_json::from_str(entry.line()).ok()).unwrap_or_default();
+    let line: Value = serde_json::from_str(message.line()).unwrap_or_default();
     let message = &line["message"];
     let calls = message["content"].as_array().is_some_and(|blocks| blocks.iter().any(|it| it["type"] == "toolCall"));
     let is_whole = !matches!(message["stopReason"].as_str(), Some("error" | "aborted" | "length"));
