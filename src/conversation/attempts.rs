@@ -43,7 +43,7 @@ impl Attempts {
     }
 
     fn counted<'a>(path: &'a Path, mut removed: Vec<&'a EntryId>) -> Self {
-        let mut attempts = Self::default();
+        let (mut attempts, mut least) = (Self::default(), Self::default());
         for (place, entry) in path.iter().enumerate().rev() {
             match &entry.body {
                 Body::ResetBoundary => break,
@@ -51,14 +51,13 @@ impl Attempts {
                 Body::Compaction(compaction) if path.compaction().is_some_and(|in_force| place <= in_force) => {
                     attempts.compactions += 1;
                     // An answer that was no progress after all may have hidden attempts when the compaction was written.
-                    let hidden = removed.iter().any(|id| path.position(id).is_some_and(|answer| answer < place));
-                    let carried = compaction.preserved().filter(|_| !hidden);
-                    if let Some(before) = carried.map(|preserved| preserved.attempts) {
-                        attempts.overflow += before.overflow;
-                        attempts.incomplete += before.incomplete;
-                        attempts.promotions += before.promotions;
-                        attempts.compactions += before.compactions;
-                        break;
+                    let hides = |answer: usize| answer < place && is_progress(&path[answer]);
+                    let hidden = removed.iter().any(|id| path.position(id).is_some_and(hides));
+                    if let Some(before) = compaction.preserved().map(|preserved| preserved.attempts) {
+                        least = least.largest(attempts.plus(before));
+                        if !hidden {
+                            break;
+                        }
                     }
                 }
                 Body::ContextEdit(edit) if edit.replacement.is_none() => removed.push(&edit.target_id),
@@ -66,7 +65,25 @@ impl Attempts {
                 _ => attempts.add(entry),
             }
         }
-        attempts
+        attempts.largest(least)
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.with(other, u32::saturating_add)
+    }
+
+    /// The larger count of each kind. A path lacks entries that a compaction covers.
+    fn largest(self, other: Self) -> Self {
+        self.with(other, u32::max)
+    }
+
+    fn with(self, other: Self, count: impl Fn(u32, u32) -> u32) -> Self {
+        Self {
+            overflow: count(self.overflow, other.overflow),
+            incomplete: count(self.incomplete, other.incomplete),
+            compactions: count(self.compactions, other.compactions),
+            promotions: count(self.promotions, other.promotions),
+        }
     }
 
     fn add(&mut self, entry: &Entry) {
@@ -202,6 +219,9 @@ mod tests {
             let found = attempts(&lines[..count]);
             assert_eq!((found.incomplete, found.compactions), expected, "{count} lines");
         }
+        let covered = [answer("length"), compaction(json!({"overflow": 1})), edit("e0", Value::Null)];
+        let found = attempts(&covered);
+        assert_eq!((found.overflow, found.compactions), (1, 1), "the entries before the answer are not there");
         let later = [compaction(json!({"incomplete": 2})), answer("length"), edit("e1", Value::Null)];
         let found = attempts(&later);
         assert_eq!((found.incomplete, found.compactions), (2, 1), "the answer is newer than the compaction");
