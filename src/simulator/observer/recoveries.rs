@@ -152,7 +152,9 @@ impl Recoveries {
         if messages.iter().any(|message| message["role"] == "user") {
             self.unhelpful = None;
         }
-        if messages.iter().any(|message| message["role"] == "assistant") {
+        let answers =
+            |it: &Value| it["role"] == "assistant" && it["stopReason"] != "error" && it["stopReason"] != "aborted";
+        if messages.iter().any(answers) {
             self.unhelpful.take_if(|before| before.unanswered);
         }
         if !asked.params["parentEntryId"].is_null() {
