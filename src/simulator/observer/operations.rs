@@ -10,7 +10,7 @@ use super::{
     require,
 };
 use crate::{
-    conversation::entry::Body,
+    conversation::entry::{Body, Entry},
     ids::{EntryId, OperationId},
     log::{Access, Unfinished},
     protocol::{
@@ -606,8 +606,10 @@ impl Operations {
         require(changes.is_none() || !is_known, Rule::CoveredUnchanged, || {
             format!("{changes:?} came between the plan of {id:?} and its entry")
         })?;
-        // Newer lines may be messages, or change the settings by which everything is measured.
-        let grew = above[..newer].iter().any(|entry| entry.in_context() || entry.ours("session").is_some());
+        // Newer lines may be messages, or change the settings or the model by which everything is measured.
+        let measures =
+            |entry: &Entry| matches!(entry.body, Body::ModelChange { .. }) || entry.ours("session").is_some();
+        let grew = above[..newer].iter().any(|entry| entry.in_context() || measures(entry));
         // The window of the session may have changed since: another model was stored, or a window was learned.
         require(grew || result.tokens_after <= open.window, Rule::CompactionFits, || {
             format!("{id:?} leaves {} tokens in a window of {}", result.tokens_after, open.window)
