@@ -319,7 +319,7 @@ impl Fullness {
         let maintenances = if over && turn != Turn::CallsOpen { Attempts::of(path).all() } else { 0 };
         Facts {
             context_tokens: self.context_tokens,
-            budget: self.budget,
+            budget: self.with_reported_overhead(),
             automatic: self.compaction.switch().into(),
             undone: over && path.has_undo(),
             turn,
@@ -555,6 +555,7 @@ mod tests {
             let fullness = Fullness {
                 context_tokens,
                 source: crate::compaction::gauge::Source::Estimate,
+                messages: context_tokens,
                 summary_tokens: 0,
                 image_bytes,
                 budget: Budget::of(200_000, &compaction, 0, 0),

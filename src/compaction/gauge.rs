@@ -33,6 +33,8 @@ pub struct Fullness {
     pub context_tokens: u64,
     /// Source of that size.
     pub source: Source,
+    /// Estimated size of its messages, in tokens.
+    pub messages: u64,
     /// Size of the summary in it, in tokens.
     pub summary_tokens: u64,
     /// Size of its images, in bytes.
@@ -102,6 +104,7 @@ impl Gauge<'_> {
         Fullness {
             context_tokens,
             source,
+            messages: size(meter.sent()),
             summary_tokens: size(meter.summary()),
             image_bytes: meter.image_bytes(),
             budget,
@@ -124,6 +127,22 @@ impl Fullness {
             budget.threshold = (budget.overhead() + budget.window) / 2;
         }
         Self { budget, ..self }
+    }
+
+    /// The budget of a decision. A report may show an overhead that nobody announced and that is too large to be inferred. As
+    /// long as the context fits the window, no compaction changes that.
+    #[must_use]
+    pub fn with_reported_overhead(&self) -> Budget {
+        let known = self.budget.overhead() + self.messages;
+        let unknown = match self.source {
+            Source::Report => self.context_tokens.saturating_sub(known),
+            Source::Estimate => 0,
+        };
+        let is_large = unknown as f64 > self.budget.window as f64 * LARGEST_OVERHEAD;
+        match is_large && self.context_tokens <= self.budget.window {
+            true => Budget { system: self.budget.system + unknown, ..self.budget },
+            false => self.budget,
+        }
     }
 
     /// The parts of the context as it is.
@@ -199,6 +218,7 @@ mod tests {
             Fullness {
                 context_tokens: 60_000,
                 source: Source::Estimate,
+                messages: 60_000 - overhead,
                 summary_tokens: 0,
                 image_bytes: 0,
                 budget: Budget::of(100_000, &compaction, overhead, 0).with_pins(500),
@@ -216,5 +236,30 @@ mod tests {
             assert_eq!((of, over, pins), (window, threshold, 500), "{overhead} of {bound}");
         }
         assert_eq!(fullness(1_000).floor().latest_turn, 58_500);
+    }
+
+    #[test]
+    fn an_overhead_that_only_a_report_shows_counts_over_three_quarters_of_the_window_and_within_it() {
+        let compaction = CompactionSettings::default();
+        let fullness = |context_tokens: u64, messages: u64, source: Source| Fullness {
+            context_tokens,
+            source,
+            messages,
+            summary_tokens: 0,
+            image_bytes: 0,
+            budget: Budget::of(16_000, &compaction, 1_000, 500),
+            window_source: SaidBy::Setting,
+            scale: Scale::new(crate::conversation::tokens::Estimator::Chars, 1.0),
+            calibration: None,
+            compaction: compaction.clone(),
+        };
+        let system = |context_tokens, messages, source| {
+            fullness(context_tokens, messages, source).with_reported_overhead().system
+        };
+        assert_eq!(system(14_501, 1_000, Source::Report), 13_001);
+        assert_eq!(system(14_500, 1_000, Source::Report), 1_000, "that much is inferred");
+        assert_eq!(system(14_501, 1_000, Source::Estimate), 1_000);
+        assert_eq!(system(16_000, 1_000, Source::Report), 14_500);
+        assert_eq!(system(16_001, 1_000, Source::Report), 1_000, "a context over the window is compacted");
     }
 }

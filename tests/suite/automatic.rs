@@ -447,3 +447,29 @@ fn the_smallest_windows_do_not_loop() {
         assert_eq!(starts, 0);
     }
 }
+
+/// The system prompt and the tools of some hosts are larger than the threshold, and are not given with the session.
+#[test]
+fn an_overhead_over_the_threshold_that_was_not_announced_starts_no_compaction_behind_each_answer() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, 16_000, &json!({}));
+    for turn in 0..24 {
+        daemon.append(&session, &[user(&text_of(100, &format!("ask{turn}")))]);
+        let context = daemon.context(&session);
+        let size: usize =
+            context["messages"].as_array().expect("messages").iter().map(|it| it.to_string().len() / 4).sum();
+        let input = 14_000 + size;
+        let mut answer = assistant(&text_of(100, &format!("answer{turn}")));
+        answer["usage"] =
+            json!({"input": input, "output": 100, "cacheRead": 0, "cacheWrite": 0, "totalTokens": input + 100});
+        daemon.append(&session, &[answer]);
+        if turn == 1 {
+            let why = why(&mut daemon, &session);
+            assert!(why.contains("no compaction can help"), "{why}");
+        }
+    }
+    daemon.context(&session);
+    let compactions = daemon.count("compaction_start");
+    // The window is full again every few turns.
+    assert!((1..=12).contains(&compactions), "{compactions} compactions");
+}
