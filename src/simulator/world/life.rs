@@ -105,6 +105,7 @@ enum Message {
 }
 
 /// Work that begins, or a result that arrives, at its time.
+#[expect(clippy::large_enum_variant, reason = "a few live at a time")]
 enum Due {
     Log(Box<dyn Log>, LogWork),
     Read(TicketNumber, Read),
