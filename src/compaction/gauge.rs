@@ -138,7 +138,7 @@ impl Fullness {
             Source::Report => self.context_tokens.saturating_sub(known),
             Source::Estimate => 0,
         };
-        let is_large = unknown as f64 > self.budget.window as f64 * LARGEST_OVERHEAD;
+        let is_large = (self.budget.overhead() + unknown) as f64 > self.budget.window as f64 * LARGEST_OVERHEAD;
         match is_large && self.context_tokens <= self.budget.window {
             true => Budget { system: self.budget.system + unknown, ..self.budget },
             false => self.budget,
@@ -256,9 +256,9 @@ mod tests {
         let system = |context_tokens, messages, source| {
             fullness(context_tokens, messages, source).with_reported_overhead().system
         };
-        assert_eq!(system(14_501, 1_000, Source::Report), 13_001);
-        assert_eq!(system(14_500, 1_000, Source::Report), 1_000, "that much is inferred");
-        assert_eq!(system(14_501, 1_000, Source::Estimate), 1_000);
+        assert_eq!(system(13_001, 1_000, Source::Report), 11_501);
+        assert_eq!(system(13_000, 1_000, Source::Report), 1_000, "that much is inferred");
+        assert_eq!(system(13_001, 1_000, Source::Estimate), 1_000);
         assert_eq!(system(16_000, 1_000, Source::Report), 14_500);
         assert_eq!(system(16_001, 1_000, Source::Report), 1_000, "a context over the window is compacted");
     }
