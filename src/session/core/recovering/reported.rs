@@ -104,8 +104,8 @@ mod tests {
             core::{
                 Input,
                 held::{
-                    Held, answer, built, draft, events, job, line, log_work, message, notices, outcomes, usages,
-                    written,
+                    Held, answer, built, compacted_messages, draft, events, job, log_work, message, notices, outcomes,
+                    usages, written,
                 },
             },
             effects::Effect,
@@ -236,10 +236,7 @@ mod tests {
 
     #[test]
     fn a_refusal_behind_a_compaction_of_another_program_waits_for_the_index() {
-        let fields = json!({"summary": "A parser was mended.", "firstKeptEntryId": "e10", "tokensBefore": 100});
-        let mut lines = crate::session::core::held::messages();
-        lines.push(line("c1", Some("e39"), "compaction", fields));
-        let mut held = Held::of(&lines, 0);
+        let mut held = Held::of(&compacted_messages(), 0);
         refused(&mut held, 1);
         let work = log_work(held.turn()).expect("a write");
         let effects = held.back(work);
@@ -435,10 +432,7 @@ mod tests {
 
     /// A refusal behind a compaction of another program, and a context that waits with number 2. The index is being built.
     fn without_past() -> (Held, crate::session::jobs::Job) {
-        let fields = json!({"summary": "A parser was mended.", "firstKeptEntryId": "e10", "tokensBefore": 100});
-        let mut lines = crate::session::core::held::messages();
-        lines.push(line("c1", Some("e39"), "compaction", fields));
-        let mut held = Held::of(&lines, 0);
+        let mut held = Held::of(&compacted_messages(), 0);
         refused(&mut held, 1);
         let work = log_work(held.turn()).expect("a write");
         let index = job(held.back(work));
@@ -481,10 +475,7 @@ mod tests {
 
     #[test]
     fn a_session_that_ends_builds_no_index_for_a_refusal() {
-        let fields = json!({"summary": "A parser was mended.", "firstKeptEntryId": "e10", "tokensBefore": 100});
-        let mut lines = crate::session::core::held::messages();
-        lines.push(line("c1", Some("e39"), "compaction", fields));
-        let mut held = Held::of(&lines, 0);
+        let mut held = Held::of(&compacted_messages(), 0);
         refused(&mut held, 1);
         let work = log_work(held.turn()).expect("a write");
         held.feed(Input::Finish);
