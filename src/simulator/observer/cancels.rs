@@ -115,7 +115,7 @@ impl Cancels {
             let outcome = operations.outcome(&id);
             // A recovery ends behind the write of its compaction.
             let waits = !operations.is_open(&id) || operations.has_part(&id);
-            // One that has not started waits for the end of the one that runs.
+            // An operation that has not started waits for the end of the running one.
             let later = operations.log_is_out() || !operations.is_open(&id) && operations.running().is_some();
             if outcome.is_none() && waits && later {
                 let stops = operations.is_open(&id) || !operations.job_runs(&id);

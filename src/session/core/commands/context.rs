@@ -420,7 +420,7 @@ mod tests {
         held.feed(Input::RequestCancelled(2));
         held.back(work);
         assert_eq!(answer(&held.turn(), 2), Some(json!("request_cancelled")));
-        // One that waits is answered at once.
+        // A waiting request is answered at once.
         assert!(matches!(
             job({
                 held.compact(3);
