@@ -180,8 +180,8 @@ pub fn remedy(facts: Facts) -> Remedy {
     }
 }
 
-/// The part of a rejected context that a stated size takes at most. Tokenizers count the same text differently by up to a
-/// factor of three; a larger statement is an error of the provider, or counts text that the session does not know.
+/// The bound is a quarter of the rejected context at least, whatever size a provider states: a larger ratio is an error of
+/// the provider, or counts text that no compaction removes. A second attempt, at 70 %, reaches a sixth.
 const SMALLEST_PART: u64 = 4;
 
 /// The window of a recovery's compaction: the rejected context bounds it. Where the provider states sizes, the bound is in
