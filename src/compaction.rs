@@ -6,6 +6,8 @@ pub mod draft;
 pub mod gauge;
 pub mod images;
 pub mod ladder;
+#[cfg(test)]
+mod lines;
 pub mod meter;
 pub mod plan;
 pub mod preview;

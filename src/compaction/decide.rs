@@ -338,7 +338,7 @@ impl Fullness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::CompactionSettings;
+    use crate::{compaction::lines, settings::CompactionSettings};
     use serde_json::{Value, json};
 
     fn facts(context_tokens: u64) -> Facts {
@@ -497,18 +497,7 @@ mod tests {
 
     fn path(messages: &[Value]) -> Path {
         let line = |message: &Value| json!({"type": "message", "message": message});
-        path_of(&messages.iter().map(line).collect::<Vec<_>>())
-    }
-
-    fn path_of(lines: &[Value]) -> Path {
-        let mut path = Path::default();
-        for (at, line) in lines.iter().enumerate() {
-            let mut line = line.clone();
-            (line["id"], line["timestamp"]) = (format!("e{at}").into(), "2026-01-01T00:00:00.000Z".into());
-            line["parentId"] = at.checked_sub(1).map(|parent| format!("e{parent}")).into();
-            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
-        }
-        path
+        lines::path(&messages.iter().map(line).collect::<Vec<_>>())
     }
 
     fn message(role: &str) -> Value {
@@ -539,7 +528,7 @@ mod tests {
             (vec![user.clone(), answer.clone(), compaction("e2"), user.clone()], Matter::None),
             (vec![user.clone(), answer.clone(), user.clone(), compaction("e1"), user.clone()], Matter::Some),
         ] {
-            assert_eq!(Matter::on(&path_of(&lines)), matter, "{lines:?}");
+            assert_eq!(Matter::on(&lines::path(&lines)), matter, "{lines:?}");
         }
     }
 
@@ -549,7 +538,7 @@ mod tests {
             {"type": "image", "mimeType": "image/png", "data": "A".repeat(40)}]}});
         let undo = ours("undo", json!({"compactionEntryId": "e1"}));
         let attempt = ours("attempt", json!({"reason": "overflow"}));
-        let path = path_of(&[pinned, compaction("e0"), undo, ours("pin", json!({"entryId": "e0"})), attempt]);
+        let path = lines::path(&[pinned, compaction("e0"), undo, ours("pin", json!({"entryId": "e0"})), attempt]);
         let compaction = CompactionSettings::default();
         let facts = |context_tokens, image_bytes| {
             let fullness = Fullness {

@@ -410,6 +410,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compaction::lines::path;
     use serde_json::{Value, json};
 
     /// `u:10k a:2k t:40k`: user, answer, tool result, x for execution, m for metadata, c for a compaction.
@@ -458,18 +459,6 @@ mod tests {
         check("x:1k a:1k x:1k", 1_000, "cut before x:1k at 2, frees 2000");
         check("t:5k t:5k", 1_000, "cut before t:5k at 0, frees 0");
         check("u:1k c u:1k a:1k", 2_000, "cut before u:1k at 2, frees 1000");
-    }
-
-    /// The entries e0, e1, … behind each other.
-    fn path(lines: &[Value]) -> Path {
-        let mut path = Path::default();
-        for (at, line) in lines.iter().enumerate() {
-            let mut line = line.clone();
-            (line["id"], line["timestamp"]) = (format!("e{at}").into(), "2026-01-01T00:00:00.000Z".into());
-            line["parentId"] = at.checked_sub(1).map(|parent| format!("e{parent}")).into();
-            path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
-        }
-        path
     }
 
     fn message(message: Value) -> Value {

@@ -1,24 +1,12 @@
 use super::*;
 use crate::{
-    compaction::plan::{Demand, NothingToDo},
-    conversation::{
-        path::Path,
-        tokens::{Estimator, Scale},
+    compaction::{
+        lines::path,
+        plan::{Demand, NothingToDo},
     },
+    conversation::tokens::{Estimator, Scale},
 };
 use std::cell::RefCell;
-
-/// The entries e0, e1, … behind each other.
-fn path(lines: &[Value]) -> Path {
-    let mut path = Path::default();
-    for (at, line) in lines.iter().enumerate() {
-        let mut line = line.clone();
-        (line["id"], line["timestamp"]) = (format!("e{at}").into(), "2026-01-01T00:00:00.000Z".into());
-        line["parentId"] = at.checked_sub(1).map(|parent| format!("e{parent}")).into();
-        path.push(Arc::new(Entry::parse(line.to_string().into()).expect("an entry")));
-    }
-    path
-}
 
 fn message(message: Value) -> Value {
     json!({"type": "message", "message": message})
