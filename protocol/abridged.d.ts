@@ -1405,6 +1405,8 @@ export interface ListedModel {
   contextWindow: Known;
   /** The output limit, in tokens; null where it is unknown. */
   maxOutputTokens: Known | null;
+  /** The prices; null where they are unknown. */
+  cost: KnownCost | null;
   /** `"provider/id"` of a larger model to go to. */
   promoteTo: string | null;
   /** Whether sessions without a model of their own use this model. */
@@ -1448,6 +1450,20 @@ export type KnownBy =
   | "environment"
   /** The session's own settings. */
   | "session";
+
+/** Prices in dollars per million tokens, and their source. */
+export interface KnownCost {
+  /** Input that is not cached. */
+  input: number;
+  /** Output. */
+  output: number;
+  /** Input that is read from the prompt cache; null where it is unknown. */
+  cacheRead: number | null;
+  /** Input that is written to the prompt cache; null where it is unknown, or costs as much as input. */
+  cacheWrite: number | null;
+  /** The source. */
+  source: KnownBy;
+}
 
 /** Params of `settings/get`. */
 export interface SettingsGetParams {
@@ -1518,12 +1534,26 @@ export interface ModelSettings {
   reasoning: boolean | null;
   /** `"provider/id"` of the larger model for `contextPromotion`. */
   promoteTo: string | null;
+  /** Its prices. Default: those of the catalog. */
+  cost: ModelCost | null;
   /** Overrides of `compaction` for this model. */
   compaction: CompactionSettings | null;
 }
 
 /** A secret text: as JSON and in a log it is `***`. */
 export type Secret = string;
+
+/** Prices of a model, in dollars per million tokens. */
+export interface ModelCost {
+  /** Input that is not cached. */
+  input: number;
+  /** Output. */
+  output: number;
+  /** Input that is read from the prompt cache. Default: a tenth of `input`. */
+  cacheRead?: number | null;
+  /** Input that is written to the prompt cache. Default: 1.25 × `input` for Anthropic's API, else `input`. */
+  cacheWrite?: number | null;
+}
 
 /** Compaction of sessions. */
 export interface CompactionSettings {
@@ -2181,6 +2211,8 @@ export interface ModelSettingsInput {
   reasoning?: boolean | null;
   /** `"provider/id"` of the larger model for `contextPromotion`. */
   promoteTo?: string | null;
+  /** Its prices. Default: those of the catalog. */
+  cost?: ModelCost | null;
   /** Overrides of `compaction` for this model. */
   compaction?: CompactionSettingsInput | null;
 }

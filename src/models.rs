@@ -7,6 +7,7 @@ pub mod dialects;
 pub mod known;
 pub mod learned;
 pub mod patterns;
+pub mod prices;
 pub mod windows;
 
 use crate::settings::{CompactionSettings, Settings};

@@ -89,9 +89,31 @@ pub struct ModelSettings {
     pub reasoning: Option<bool>,
     /// `"provider/id"` of the larger model for `contextPromotion`.
     pub promote_to: Option<String>,
+    /// Its prices. Default: those of the catalog.
+    pub cost: Option<ModelCost>,
     /// Overrides of `compaction` for this model.
     #[schemars(with = "Option<CompactionSettings>")]
     pub compaction: Option<CompactionPatch>,
+}
+
+/// Prices of a model, in dollars per million tokens.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelCost {
+    /// Input that is not cached.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub input: f64,
+    /// Output.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub output: f64,
+    /// Input that is read from the prompt cache. Default: a tenth of `input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 100_000))]
+    pub cache_read: Option<f64>,
+    /// Input that is written to the prompt cache. Default: 1.25 × `input` for Anthropic's API, else `input`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 100_000))]
+    pub cache_write: Option<f64>,
 }
 
 /// A checked patch of `compaction` for one model.

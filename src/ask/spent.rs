@@ -7,6 +7,7 @@ use crate::{
         message::Usage,
     },
     ids::{EntryId, ModelRef, OperationId},
+    models::prices::Cost,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,15 +24,14 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// The cost as an entry of the session.
+    /// The cost as an entry of the session. Without known prices `cost` is zero, because readers need the fields.
     #[must_use]
-    pub fn line(&self, stamp: &Stamp, parent: Option<&EntryId>, operation: &OperationId) -> String {
+    pub fn line(&self, stamp: &Stamp, parent: Option<&EntryId>, operation: &OperationId, cost: Option<Cost>) -> String {
         let Usage { input, output, cache_read, cache_write, .. } = self.usage;
         let usage = json!({
             "input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write,
             "totalTokens": self.usage.context_tokens(),
-            // Prices are not known here, and readers need the fields.
-            "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0 },
+            "cost": cost.unwrap_or_default(),
         });
         entry::line(
             "usage",

@@ -1,7 +1,13 @@
 //! The models, the facts about each, and their sources. Keys and the credentials in an address are left out.
 
-use super::{ModelRef, SaidBy, known::Api, output_limit, window};
-use crate::settings::{ModelSettings, Source, Sourced};
+use super::{
+    ModelRef, SaidBy,
+    known::Api,
+    output_limit,
+    prices::{self, Listed},
+    window,
+};
+use crate::settings::{ModelCost, ModelSettings, Source, Sourced};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,6 +29,8 @@ pub struct ListedModel {
     pub context_window: Known,
     /// The output limit, in tokens; null where it is unknown.
     pub max_output_tokens: Option<Known>,
+    /// The prices; null where they are unknown.
+    pub cost: Option<KnownCost>,
     /// `"provider/id"` of a larger model to go to.
     pub promote_to: Option<String>,
     /// Whether sessions without a model of their own use this model.
@@ -42,6 +50,22 @@ impl ListedModel {
 pub struct Known {
     /// The value.
     pub value: u64,
+    /// The source.
+    pub source: KnownBy,
+}
+
+/// Prices in dollars per million tokens, and their source.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KnownCost {
+    /// Input that is not cached.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Input that is read from the prompt cache; null where it is unknown.
+    pub cache_read: Option<f64>,
+    /// Input that is written to the prompt cache; null where it is unknown, or costs as much as input.
+    pub cache_write: Option<f64>,
     /// The source.
     pub source: KnownBy,
 }
@@ -118,6 +142,10 @@ pub fn catalog(
             api_key_env: set.api_key_env.clone(),
             context_window: Known { value: window.tokens, source: window_by },
             max_output_tokens: output.map(|limit| Known { value: limit.tokens, source: output_by(limit.source) }),
+            cost: prices::listed(settings, &model).map(|Listed { cost, source }| {
+                let ModelCost { input, output, cache_read, cache_write } = cost;
+                KnownCost { input, output, cache_read, cache_write, source: by(source) }
+            }),
             promote_to: set.promote_to.clone(),
             default: default.as_ref() == Some(&model),
             provider: model.provider,
@@ -151,7 +179,7 @@ mod tests {
             "models": [
                 {"provider": "local", "id": "qwen", "contextWindow": 5, "promoteTo": "local/big"},
                 {"provider": "local", "id": "qwen", "contextWindow": 6},
-                {"provider": "local", "id": "big", "maxOutputTokens": 7},
+                {"provider": "local", "id": "big", "maxOutputTokens": 7, "cost": {"input": 2, "output": 8.5}},
                 {"provider": "anthropic", "id": "claude-opus-4-5", "apiKeyCommand": ["hush"], "headers": {"X": "hush"}},
             ],
         });
@@ -173,6 +201,9 @@ mod tests {
         assert_eq!(models[0].max_output_tokens, None);
         assert_eq!(models[1].max_output_tokens, Some(Known { value: 7, source: KnownBy::Global }));
         assert_eq!(models[2].max_output_tokens, Some(Known { value: 64_000, source: KnownBy::Catalog }));
+        let costs = models.iter().map(|it| it.cost.map(|cost| (cost.input, cost.cache_read, cost.source)));
+        let known = (5.0, Some(0.5), KnownBy::Catalog);
+        assert_eq!(costs.collect::<Vec<_>>(), [None, Some((2.0, None, KnownBy::Global)), Some(known), None]);
         let told = serde_json::to_string(&models).expect("JSON");
         assert!(!told.contains("hush"), "{told}");
     }

@@ -3,11 +3,12 @@
 //! The numbers are those of `data/models.json`, which names its source; `data/update.py` makes it.
 
 pub use crate::provider::Api;
+use crate::settings::ModelCost;
 use serde::Deserialize;
 use std::{collections::HashMap, sync::LazyLock};
 
 /// The catalog's entry of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct KnownModel {
     /// Size of the window, in tokens.
     pub window: u64,
@@ -17,6 +18,8 @@ pub struct KnownModel {
     pub reasoning: bool,
     /// Whether it looks at images.
     pub images: bool,
+    /// Its prices at its provider.
+    pub cost: Option<ModelCost>,
 }
 
 /// A provider whose address and key variable everybody knows.
@@ -36,7 +39,8 @@ pub struct KnownProvider {
 /// a variant (`:free`) or `-latest`. Then, where the name is `vendor/model`, the entry of the vendor.
 ///
 /// Nothing is said of a model because its relatives are known, and nothing of those on this machine: their windows are
-/// what somebody gave them.
+/// what somebody gave them. A price counts for the model itself at that provider, with or without a date. A variant has
+/// another one, and so has the same model elsewhere.
 #[must_use]
 pub fn known(provider: &str, id: &str) -> Option<KnownModel> {
     if self::provider(provider).is_some_and(|it| it.key_env.is_empty()) {
@@ -44,11 +48,13 @@ pub fn known(provider: &str, id: &str) -> Option<KnownModel> {
     }
     listed(provider, id).or_else(|| {
         let (vendor, id) = id.split_once('/')?;
-        match VENDORS.iter().find(|(name, _)| *name == vendor).map_or(vendor, |(_, provider)| provider) {
+        let of_vendor = match VENDORS.iter().find(|(name, _)| *name == vendor).map_or(vendor, |(_, provider)| provider)
+        {
             // Anthropic's own names have no dots; others write its versions with one.
             "anthropic" => listed("anthropic", &id.replace('.', "-")),
             provider => listed(provider, id),
-        }
+        };
+        of_vendor.map(|model| KnownModel { cost: None, ..model })
     })
 }
 
@@ -132,7 +138,9 @@ static MODELS: LazyLock<HashMap<(&str, &str), KnownModel>> = LazyLock::new(|| {
 fn listed(provider: &str, id: &str) -> Option<KnownModel> {
     let plain = without_variant(id);
     let names = [id, without_date(id), plain, without_date(plain), plain.strip_suffix("-latest").unwrap_or(plain)];
-    names.into_iter().find_map(|id| MODELS.get(&(provider, id)).copied())
+    let model = names.into_iter().find_map(|id| MODELS.get(&(provider, id)).copied())?;
+    let is_variant = plain != id && !MODELS.contains_key(&(provider, id));
+    Some(if is_variant { KnownModel { cost: None, ..model } } else { model })
 }
 
 /// `model:free` is `model`; `model:14b` is another one.
@@ -172,8 +180,14 @@ mod tests {
             let output = model.output.unwrap_or(1);
             assert!((1..=model.window).contains(&output), "{provider}/{id}: answers of {output}");
             assert!(self::provider(provider).is_some_and(|it| !it.key_env.is_empty()), "{provider}: where is it?");
+            let Some(ModelCost { input, output, cache_read, cache_write }) = model.cost else { continue };
+            for price in [Some(input), Some(output), cache_read, cache_write].into_iter().flatten() {
+                assert!(price > 0.0 && price < 1_000.0, "{provider}/{id}: a price of {price}");
+            }
+            assert!(cache_read.is_none_or(|read| read <= input), "{provider}/{id}: the cache costs more");
         }
-        assert!(JSON.len() < 82_000 && JSON.lines().count() == names.len() + 2, "a line each");
+        assert!(file.models.iter().filter(|row| row.model.cost.is_some()).count() > 500, "most have a price");
+        assert!(JSON.len() < 120_000 && JSON.lines().count() == names.len() + 2, "a line each");
     }
 
     #[test]
@@ -218,12 +232,28 @@ mod tests {
     #[test]
     fn an_entry_says_more_than_the_window() {
         let model = known("anthropic", "claude-haiku-4-5");
-        let expected = KnownModel { window: 200_000, output: Some(64_000), reasoning: true, images: true };
+        let cost = ModelCost { input: 1.0, output: 5.0, cache_read: Some(0.1), cache_write: Some(1.25) };
+        let expected =
+            KnownModel { window: 200_000, output: Some(64_000), reasoning: true, images: true, cost: Some(cost) };
         assert_eq!(model, Some(expected));
         let model = known("deepseek", "deepseek-v4-pro").map(|it| (it.output, it.reasoning, it.images));
         assert_eq!(model, Some((Some(384_000), true, false)));
         let unlimited = known("openrouter", "x-ai/grok-4.20");
         assert_eq!(unlimited.map(|it| (it.window, it.output)), Some((2_000_000, None)), "nobody names a limit");
+    }
+
+    #[test]
+    fn a_price_is_that_of_the_model_itself_at_its_provider() {
+        for (provider, id, input) in [
+            ("anthropic", "claude-haiku-4-5", Some(1.0)),
+            ("anthropic", "claude-haiku-4-5-20251001", Some(1.0)),
+            ("openrouter", "anthropic/claude-haiku-4.5", Some(1.0)),
+            ("openrouter", "anthropic/claude-haiku-4.5:batch", None),
+            ("elsewhere", "anthropic/claude-haiku-4-5", None),
+            ("ollama", "qwen3", None),
+        ] {
+            assert_eq!(known(provider, id).and_then(|it| it.cost).map(|it| it.input), input, "{provider}/{id}");
+        }
     }
 
     #[test]

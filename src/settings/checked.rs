@@ -360,6 +360,13 @@ fn unit_of(place: &Place) -> Option<(Unit, Place)> {
         let unit = if ["provider", "id"].contains(&key.as_str()) { Unit::Item } else { Unit::Wiring(key.clone()) };
         return Some((unit, Place(steps[..2].to_vec())));
     }
+    // Some of the prices of a model would give wrong costs.
+    if let [Step::Key(models), Step::Item(_), Step::Key(cost), _] = steps.as_slice()
+        && models == "models"
+        && cost == "cost"
+    {
+        return Some((Unit::Value, Place(steps[..3].to_vec())));
+    }
     let key = |at: usize| matches!(steps.get(at), Some(Step::Key(_)));
     let named = |at: usize, name: &str| matches!(steps.get(at), Some(Step::Key(key)) if key == name);
     // A list of names or words falls back whole: half of a command is another command.

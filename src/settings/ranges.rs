@@ -46,6 +46,16 @@ pub struct Number {
     of_projects: Range,
     /// The effect of a value outside of its range.
     pub effect: Effect,
+    kind: Kind,
+}
+
+/// The kind of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Only whole numbers. The type of the value refuses a fraction.
+    Whole,
+    /// Fractions, too.
+    Real,
 }
 
 /// A number outside of its range.
@@ -70,6 +80,15 @@ impl Number {
         match trust {
             Trust::Trusted => self.range,
             Trust::Untrusted => self.of_projects,
+        }
+    }
+
+    /// Whether a value is outside of a range of this number.
+    fn is_outside(&self, range: Range, found: &serde_json::Number) -> bool {
+        let in_range = |it: f64| (range.least as f64..=range.most as f64).contains(&it);
+        match self.kind {
+            Kind::Whole => range.nearest(found).is_some(),
+            Kind::Real => !found.as_f64().is_some_and(in_range),
         }
     }
 }
@@ -187,7 +206,7 @@ fn look(value: &Value, number: &Number, keys: &[String], range: Range, at: &mut 
                 at.0.pop();
             }
         }
-        (Value::Number(value), []) if range.nearest(value).is_some() => {
+        (Value::Number(value), []) if number.is_outside(range, value) => {
             let ranges = [number.range, number.of_projects];
             found.push(Outside { place: at.clone(), found: value.clone(), range, ranges, effect: number.effect });
         }
@@ -239,8 +258,10 @@ fn collect(root: &Value, schema: &Value, keys: &mut Vec<String>, found: &mut Vec
         collect(root, schema, keys, found);
         keys.pop();
     }
-    let types = [&schema["type"]].into_iter().chain(schema["type"].as_array().into_iter().flatten());
-    if types.into_iter().any(|it| it == "integer" || it == "number") {
+    let is = |name: &str| {
+        schema["type"] == name || schema["type"].as_array().is_some_and(|it| it.iter().any(|it| it == name))
+    };
+    if is("integer") || is("number") {
         let end = |schema: &Value, name: &str, without: i64| schema[name].as_f64().map_or(without, |end| end as i64);
         let read = |schema: &Value, wider: Range| Range {
             least: end(schema, "minimum", wider.least),
@@ -248,7 +269,8 @@ fn collect(root: &Value, schema: &Value, keys: &mut Vec<String>, found: &mut Vec
         };
         let range = read(schema, Range { least: i64::MIN, most: i64::MAX });
         let effect = if schema["x-outOfRange"] == "clamped" { Effect::Clamped } else { Effect::Refused };
-        found.push(Number { keys: keys.clone(), range, of_projects: read(&schema["x-project"], range), effect });
+        let kind = if is("number") { Kind::Real } else { Kind::Whole };
+        found.push(Number { keys: keys.clone(), range, of_projects: read(&schema["x-project"], range), effect, kind });
     }
 }
 
@@ -267,13 +289,14 @@ mod tests {
                 it.keys.join(".")
             })
             .collect();
-        // Every number of the defaults, those of `compaction` for each model too, and the two numbers without a default.
+        // Every number of the defaults, those of `compaction` for each model too, and the numbers without a default.
         let mut expected = Vec::new();
         keys_of_numbers(&serde_json::to_value(Settings::default()).expect("settings are JSON"), "", &mut expected);
         let of_compaction = expected.iter().filter(|key| key.starts_with("compaction."));
         let of_models: Vec<String> = of_compaction.map(|key| format!("models.{key}")).collect();
         expected.extend(of_models);
         expected.extend(["models.contextWindow".to_owned(), "models.maxOutputTokens".to_owned()]);
+        expected.extend(["input", "output", "cacheRead", "cacheWrite"].map(|price| format!("models.cost.{price}")));
         expected.sort();
         rows.sort();
         assert_eq!(rows, expected);
@@ -289,6 +312,21 @@ mod tests {
                 }
             }
             _ => {}
+        }
+    }
+
+    #[test]
+    fn a_price_may_be_a_fraction_and_is_checked_as_one() {
+        let outside_of = |price: &str| {
+            let text = format!(r#"{{"models": [{{"cost": {{"input": {price}, "output": 1}}}}]}}"#);
+            let found = outside(&serde_json::from_str(&text).expect("JSON"), Trust::Trusted);
+            found.into_iter().map(|it| it.place.to_string()).collect::<Vec<_>>()
+        };
+        for price in ["0", "0.0375", "3", "99999.5", "100000"] {
+            assert_eq!(outside_of(price), [""; 0], "{price}");
+        }
+        for price in ["-0.5", "-1", "100000.5", "1e300"] {
+            assert_eq!(outside_of(price), ["models[0].cost.input"], "{price}");
         }
     }
 

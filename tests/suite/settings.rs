@@ -372,15 +372,18 @@ fn models_are_listed_with_what_is_known_of_them_and_no_secret() {
     let models = daemon.ok("models/list", json!({}))["models"].clone();
     let expected = json!([{"provider": "local", "id": "qwen", "api": "openai_chat", "baseUrl": "http://127.0.0.1/v1",
         "apiKeyEnv": "LOCAL_KEY", "contextWindow": {"value": 32_768, "source": "global"}, "maxOutputTokens": null,
-        "promoteTo": "local/long", "default": true}]);
+        "cost": null, "promoteTo": "local/long", "default": true}]);
     assert_eq!(models, expected);
-    let own = json!({"models": [{"provider": "own", "id": "m", "contextWindow": 9}]});
+    let cost = json!({"input": 0.5, "output": 2});
+    let own = json!({"models": [{"provider": "own", "id": "m", "contextWindow": 9, "cost": cost}]});
     let new = json!({"cwd": "/project", "model": "else/where", "settings": own});
     let session = daemon.ok("session/new", new)["session"].clone();
     let models = daemon.ok("models/list", json!({"sessionId": id_of(&session)}))["models"].clone();
     let of = |at: usize| (models[at]["id"].clone(), models[at]["contextWindow"].clone());
     assert_eq!(of(0), (json!("m"), json!({"value": 9, "source": "session"})));
     assert_eq!(of(1), (json!("qwen"), json!({"value": 128_000, "source": "default"})));
+    let prices = json!({"input": 0.5, "output": 2.0, "cacheRead": null, "cacheWrite": null, "source": "session"});
+    assert_eq!(models[0]["cost"], prices);
     // A model that is not configured gives way to the default one.
     assert_eq!(models.as_array().map(Vec::len), Some(2));
 }
@@ -395,6 +398,8 @@ fn a_model_that_everybody_knows_needs_no_settings() {
     let models = daemon.ok("models/list", json!({"sessionId": id_of(&session)}))["models"].clone();
     assert_eq!(models[0]["contextWindow"], json!({"value": 200_000, "source": "catalog"}));
     assert_eq!(models[0]["maxOutputTokens"], json!({"value": 64_000, "source": "catalog"}));
+    let prices = json!({"input": 5.0, "output": 25.0, "cacheRead": 0.5, "cacheWrite": 6.25, "source": "catalog"});
+    assert_eq!(models[0]["cost"], prices);
 }
 
 #[test]

@@ -124,6 +124,26 @@ fn a_model_with_an_invalid_address_is_asked_nowhere() {
 }
 
 #[test]
+fn prices_of_a_model_are_all_valid_or_none_is_used() {
+    let model = |cost: Value| json!({"models": [{"provider": "p", "id": "m", "cost": cost}]}).to_string();
+    let kept = json!({"models": [{"provider": "p", "id": "m"}]});
+    for (cost, key) in [
+        (json!(3), ""),
+        (json!({"input": 3}), ""),
+        (json!({"input": 3, "output": "15"}), ".output"),
+        (json!({"input": -1, "output": 2}), ".input"),
+        (json!({"input": 1, "output": 2, "cacheRead": 100_000.5}), ".cacheRead"),
+    ] {
+        let checked = check(&model(cost.clone()), None);
+        assert_eq!(checked.value.as_ref(), Some(&kept), "{cost}");
+        let keys: Vec<_> = checked.problems.iter().map(|it| it.key.clone()).collect();
+        assert_eq!(keys, [format!("models[0].cost{key}")]);
+    }
+    let valid = model(json!({"input": 0.25, "output": 1, "cacheRead": 0}));
+    assert_eq!(held(&valid, None).to_string(), valid);
+}
+
+#[test]
 fn problems_name_the_items_as_they_stand_in_the_text() {
     let found = problem("{\"models\": [5,\n7, {\"id\": \"a\",\n\"contextWindow\": 0}, 8,\n{\"reasoning\": 1}]}");
     let keys: Vec<&str> = found
@@ -268,6 +288,11 @@ fn a_forbidden_setting_of_an_untrusted_project_is_not_checked() {
 fn with(number: &Number, value: i64) -> Value {
     number.keys.iter().rev().fold(json!(value), |inner, key| match key.as_str() {
         "models" => json!({"models": [inner]}),
+        "cost" => {
+            let mut cost = json!({"input": 0, "output": 0});
+            inner.as_object().into_iter().flatten().for_each(|(price, value)| cost[price] = value.clone());
+            json!({ "cost": cost })
+        }
         key => json!({ key: inner }),
     })
 }

@@ -233,7 +233,7 @@ impl Core {
     /// Takes the costs that are not written yet, as entries behind the leaf.
     pub(in crate::session::core) fn take_costs(&mut self) -> CostEntries {
         let leaf = self.state.path().last().map(|leaf| &leaf.id);
-        self.costs.take(leaf, &mut self.stamps)
+        self.costs.take(leaf, &mut self.stamps, &self.state.settings().settings)
     }
 
     /// Writes a draft, if the entries that it covers did not change.
