@@ -9,3 +9,4 @@ pub mod model;
 mod models;
 mod paint;
 pub mod schema;
+pub mod watch;

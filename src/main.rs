@@ -76,6 +76,23 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// See the sessions of a data folder, live: how full they are, what runs, what maintenance cost. It reads files and locks
+    /// only; nothing is started or written.
+    ///
+    /// The size of a context is the last report of the provider, else an estimate (~). It is measured from the end of the file
+    /// back to the last compaction, over 8 MiB at most; ≥ stands where there may be more. What a client told a daemon without
+    /// storing it is not known here.
+    Watch {
+        /// The data folder. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Print the sessions once, as without a terminal.
+        #[arg(long)]
+        once: bool,
+        /// Print JSON: one document with --once, else an object on a line for each session that changed.
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the completions for a shell.
     Completions {
         /// Which one.
@@ -162,6 +179,7 @@ fn main() -> ExitCode {
             cli::compact::run(&cli::compact::Request { file, model, dry_run, instructions, keep, json })
         }
         Command::Doctor { ask, json } => cli::doctor::run(ask, json),
+        Command::Watch { data, once, json } => cli::watch::run(&cli::watch::Request { data, once, json }),
         Command::Completions { shell } => Ok(completions(shell)),
         Command::Schema { out } => cli::schema::run(&out),
     };

@@ -254,6 +254,14 @@ impl Path {
         self.bytes
     }
 
+    /// The same path, before whose first entry more of it was not read.
+    #[must_use]
+    pub fn begins_later(mut self) -> Self {
+        self.cut = true;
+        self.forget_marks();
+        self
+    }
+
     /// Whether there is more of it in the file.
     #[must_use]
     pub fn is_cut(&self) -> bool {

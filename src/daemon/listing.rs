@@ -46,7 +46,17 @@ const WORTH_WRITING: usize = 50;
 pub struct Catalog {
     sessions: PathBuf,
     cache: PathBuf,
+    keeps: Keeps,
     known: Mutex<Option<Known>>,
+}
+
+/// The right to write the cache file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    /// The file is read, and written after many changes.
+    Written,
+    /// The file is only read.
+    Read,
 }
 
 /// The cached rows, by the path of the file below the folder.
@@ -75,7 +85,23 @@ impl Catalog {
     /// The sessions below a folder, with the cache file `cache`.
     #[must_use]
     pub fn new(sessions: PathBuf, cache: PathBuf) -> Self {
-        Self { sessions, cache, known: Mutex::new(None) }
+        Self { sessions, cache, keeps: Keeps::Written, known: Mutex::new(None) }
+    }
+
+    /// The same for a process that writes nothing: the cache file is only read.
+    #[must_use]
+    pub fn reading(sessions: PathBuf, cache: PathBuf) -> Self {
+        Self { keeps: Keeps::Read, ..Self::new(sessions, cache) }
+    }
+
+    /// The files of the last list that it leaves out, because they are no sessions or cannot be read.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<PathBuf> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let cards = known.iter().flatten().filter(|(_, card)| card.session.is_none());
+        let mut files: Vec<PathBuf> = cards.map(|(name, _)| self.sessions.join(name)).collect();
+        files.sort_unstable();
+        files
     }
 
     /// The answer to `session/list`, without the status of open sessions.
@@ -85,7 +111,7 @@ impl Catalog {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.get_or_insert_with(|| read_cache(&self.cache));
         let read = self.update(known, &files);
-        if read >= WORTH_WRITING {
+        if read >= WORTH_WRITING && self.keeps == Keeps::Written {
             self.write_cache(known);
         }
 

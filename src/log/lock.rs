@@ -85,6 +85,33 @@ fn readable_ones<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<Unfinished>
     Ok(items.into_iter().filter_map(|item| readable(item).ok().flatten()).collect())
 }
 
+/// The record of a lock file, read by a process that does not take the lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The process that wrote it, and holds the lock while it lives.
+    pub pid: u32,
+    /// The operations that it has not ended, outer ones first.
+    pub operations: Vec<Unfinished>,
+}
+
+/// Reads the lock file of a session. The lock is neither taken nor tested: a test of the lock would hold it for a moment,
+/// and an owner that opens the session in that moment would be refused. `None` where no record is there, or where the
+/// file is none of ours.
+///
+/// # Errors
+/// When there is a file that cannot be opened or read.
+pub fn look(session: &Path) -> io::Result<Option<Recorded>> {
+    let file = match regular::open(&beside(session, "lock"), regular::Links::Refused) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    Ok(match read(&file)? {
+        Content::Ours(Some(record)) => Some(Recorded { pid: record.pid, operations: record.unfinished() }),
+        Content::Ours(None) | Content::Foreign => None,
+    })
+}
+
 impl Lock {
     /// Takes the lock of a session file.
     ///
@@ -403,6 +430,36 @@ mod tests {
         ] {
             assert!(text(kind, exists).contains(words) && text(kind, exists).contains("readOnly: true"), "{kind}");
         }
+    }
+
+    #[test]
+    fn a_lock_that_is_looked_at_is_neither_taken_nor_made() {
+        let (_home, session, path) = session();
+        assert_eq!(look(&session).expect("no file"), None);
+        assert!(!path.exists(), "a look makes no file");
+        let mut lock = Lock::take(&session).expect("the lock");
+        lock.record(vec![operation("a", "recovery"), operation("b", "compaction")]);
+        let operations = vec![operation("a", "recovery"), operation("b", "compaction")];
+        let recorded = Recorded { pid: std::process::id(), operations };
+        assert_eq!(look(&session).expect("a record"), Some(recorded));
+        drop(lock);
+        let seen = regular::open(&path, regular::Links::Refused).expect("the file of a dead owner");
+        assert!(Lock::take(&session).is_ok(), "a reader does not hold the lock");
+        drop(seen);
+    }
+
+    #[test]
+    fn a_lock_that_is_looked_at_may_be_anything() {
+        let (home, session, path) = session();
+        for (content, pid) in
+            [("", None), ("ssh-ed25519 AAAA", None), (r#"{"pid":7,"oper"#, None), (r#"{"pid":7}"#, Some(7))]
+        {
+            fs::write(&path, content).expect("a file");
+            assert_eq!(look(&session).expect("it is read").map(|it| it.pid), pid, "{content:?}");
+        }
+        fs::remove_file(&path).expect("removed");
+        std::os::unix::fs::symlink(home.path().join("elsewhere"), &path).expect("a link");
+        assert!(look(&session).is_err(), "a link is not followed");
     }
 
     #[test]

@@ -72,6 +72,12 @@ impl Source {
         Backwards::new(&self.bytes, self.floor, end)
     }
 
+    /// The same file, of which nothing before `offset` is read. A line may begin before it and is a broken one then.
+    #[must_use]
+    pub fn not_before(&self, offset: u64) -> Self {
+        Self { floor: self.floor.max(offset), ..self.clone() }
+    }
+
     /// Offset of the first entry, in bytes.
     #[must_use]
     pub fn floor(&self) -> u64 {

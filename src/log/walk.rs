@@ -174,7 +174,27 @@ fn entry_of(line: &Line<'_>, wanted: &EntryId) -> Option<Arc<Entry>> {
     pieces::entry(line.bytes).ok().filter(|entry| !line.too_long && entry.id == *wanted)
 }
 
+/// The last part of a path.
+#[derive(Debug)]
+pub struct Near {
+    /// The entries that were read.
+    pub path: Path,
+    /// Whether the context of the last entry begins among them.
+    pub whole: bool,
+}
+
 impl Source {
+    /// Reads backwards from `end` to where the context of the last entry begins, and at most this number of bytes.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn path_within(&self, end: u64, most: u64) -> Result<Near, StoreError> {
+        let near = self.not_before(end.saturating_sub(most));
+        let path = near.path_from(end)?;
+        let whole = near.floor() == self.floor() || path.is_cut();
+        Ok(Near { path: if whole { path } else { path.begins_later() }, whole })
+    }
+
     /// Reads backwards from `end` to where the context of the last entry begins.
     ///
     /// # Errors

@@ -136,6 +136,7 @@ fn help_and_version_are_there() {
         (vec!["compact", "--help"], "--dry-run"),
         (vec!["schema", "--help"], "--out"),
         (vec!["doctor", "--help"], "--ask"),
+        (vec!["watch", "--help"], "--once"),
         (vec!["completions", "bash"], "doctor"),
         (vec!["completions", "zsh"], "#compdef abridged"),
         (vec!["completions", "fish"], "doctor"),

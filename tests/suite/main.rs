@@ -65,4 +65,5 @@ mod support;
 mod switches;
 mod switching;
 mod transcripts;
+mod watch;
 mod wire;

@@ -1,0 +1,215 @@
+//! Reads the sessions of a data folder: the list, the locks and the ends of the files. It writes nothing, and takes and
+//! tests no lock.
+
+#![expect(clippy::disallowed_methods, reason = "looks at the folder of the sessions")]
+
+use super::row::{Cost, Fullness, Measured, Picture, Row, sort};
+use crate::{
+    conversation::{
+        entry::{Body, Entry, VERSION},
+        path,
+    },
+    daemon::{Places, listing::Catalog},
+    log::{header, history::History, lock, source::Source},
+    models::{learned::Learned, windows::Windows},
+    protocol::types::{ListParams, UsageSource},
+    session::state::{SessionData, State},
+    settings::{Layers, files::SettingsFiles, sources::Reread, trust::Trust},
+};
+use rustix::{
+    io::Errno,
+    process::{Pid, test_kill_process},
+};
+use serde::Deserialize;
+use std::{
+    collections::{HashMap, HashSet},
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// The most bytes at the end of a file that are read to measure its context. A context of a million tokens has about
+/// four million.
+const MOST: u64 = 8 << 20;
+
+/// Reads the sessions of a data folder again and again. A file that did not change is measured once.
+pub(super) struct Looks {
+    sessions: PathBuf,
+    data: PathBuf,
+    catalog: Catalog,
+    files: SettingsFiles,
+    learned: Learned,
+    /// By the path of the file.
+    measured: HashMap<String, Known>,
+}
+
+/// A measurement, valid for this time of change and size of the file.
+struct Known {
+    updated_at: String,
+    size: u64,
+    measured: Measured,
+}
+
+impl Looks {
+    /// Reads the settings and nothing else.
+    pub(super) fn at(places: &Places, environment: &dyn Fn(&str) -> Option<String>) -> Self {
+        let sessions = places.sessions();
+        Self {
+            catalog: Catalog::reading(sessions.clone(), places.data.join("sessions-list.json")),
+            sessions,
+            data: places.data.clone(),
+            files: SettingsFiles::read(places.settings(), environment),
+            learned: Windows::read(&places.data).learned(),
+            measured: HashMap::new(),
+        }
+    }
+
+    /// The folder of the sessions.
+    pub(super) fn folder(&self) -> &Path {
+        &self.sessions
+    }
+
+    /// Lists the sessions with their locks. Nothing is measured.
+    pub(super) fn look(&mut self) -> Picture {
+        let problem = self.problem();
+        let listed = match problem {
+            None => self.catalog.list(&ListParams { limit: Some(usize::MAX), ..ListParams::default() }).sessions,
+            Some(_) => Vec::new(),
+        };
+        let mut rows: Vec<Row> = listed
+            .into_iter()
+            .map(|listed| {
+                let lock = lock::look(Path::new(&listed.path)).ok().flatten();
+                Row::of(listed, lock, lives)
+            })
+            .collect();
+        sort(&mut rows);
+        let there: HashSet<&String> = rows.iter().map(|row| &row.path).collect();
+        self.measured.retain(|path, _| there.contains(path));
+        let left_out = if problem.is_some() { Vec::new() } else { self.catalog.left_out() };
+        Picture { folder: self.sessions.clone(), rows, left_out, problem }
+    }
+
+    /// The reason why the folder cannot be listed. A folder that does not exist holds no sessions.
+    pub(super) fn problem(&self) -> Option<String> {
+        let error = fs::read_dir(&self.sessions).err().filter(|error| error.kind() != io::ErrorKind::NotFound)?;
+        let advice = match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                "; run this as the user of the daemon, or name another folder with --data"
+            }
+            _ => "; name the data folder of a daemon with --data",
+        };
+        Some(format!("{}: cannot be listed: {error}{advice}", self.sessions.display()))
+    }
+
+    /// Measures these sessions. Files that did not change since they were measured are not read.
+    pub(super) fn measure(&mut self, rows: &mut [Row]) {
+        let mut layers: HashMap<String, Layers> = HashMap::new();
+        for row in rows {
+            let current = |known: &&Known| known.updated_at == row.updated_at && known.size == row.size_bytes;
+            if let Some(known) = self.measured.get(&row.path).filter(current) {
+                row.take(&known.measured);
+                continue;
+            }
+            let layers = layers.entry(row.cwd.clone()).or_insert_with(|| self.files.read_project(Path::new(&row.cwd)));
+            let measured = measure(Path::new(&row.path), layers, &self.learned);
+            row.take(&measured);
+            let known = Known { updated_at: row.updated_at.clone(), size: row.size_bytes, measured };
+            self.measured.insert(row.path.clone(), known);
+        }
+        self.files.take_problems();
+    }
+
+    /// Reads the settings and the learned windows again. Everything is measured anew if they changed.
+    pub(super) fn reread(&mut self) {
+        let learned = Windows::read(&self.data).learned();
+        if self.files.reread() == Reread::Changed || learned != self.learned {
+            self.learned = learned;
+            self.measured.clear();
+        }
+        self.files.take_problems();
+    }
+}
+
+/// Whether a process is there. One of another user counts.
+pub(super) fn lives(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+fn measure(file: &Path, layers: &Layers, learned: &Learned) -> Measured {
+    match context(file, layers, learned) {
+        Ok((usage, maintenance)) => Measured { usage: Ok(usage), maintenance },
+        Err(why) => Measured { usage: Err(why), maintenance: Cost::default() },
+    }
+}
+
+/// The fullness of a context by the rule of the daemon, from the part of the file behind the last compaction. The
+/// tokenizer is not loaded: what no provider reported is estimated by characters.
+fn context(file: &Path, layers: &Layers, learned: &Learned) -> Result<(Fullness, Cost), String> {
+    let text = |error: &dyn std::error::Error| error.to_string();
+    let found = header::peek(file).map_err(|error| text(&error))?;
+    let source = Source::open(file.to_owned(), &found).map_err(|error| text(&error))?;
+    let length = source.length().map_err(|error| text(&error))?;
+    let (history, whole) = if found.header.version < VERSION {
+        if length > MOST {
+            return Err(format!("its version is {}; it is measured after a daemon opened it", found.header.version));
+        }
+        (source.load(&found, 0).map_err(|error| text(&error))?.history, true)
+    } else {
+        let (end, _) = source.end(length).map_err(|error| text(&error))?;
+        let near = source.path_within(end, MOST).map_err(|error| text(&error))?;
+        (History::of_file(source.into(), near.path, None), near.whole)
+    };
+    let maintenance = spent(history.path());
+    let counted = history.path().compaction().is_some_and(|place| {
+        history.path()[place].compaction().is_some_and(|compaction| compaction.measured().is_some())
+    });
+    let given = SessionData::default();
+    let state =
+        State::new(found.header, Some(file.to_owned()), found.title, history, given, None, layers, Trust::Trusted);
+    let mut state = state.map_err(|problem| format!("its settings are invalid: {problem}"))?;
+    state.learned = learned.clone();
+    let usage = state.usage();
+    let at_least = !whole && !counted && usage.source == UsageSource::Estimate;
+    Ok((Fullness { usage, at_least }, maintenance))
+}
+
+/// The cost of maintenance on a path.
+fn spent(path: &path::Path) -> Cost {
+    let mut cost = Cost::default();
+    for report in path.iter().filter_map(|entry| Report::of(entry)) {
+        cost.requests += 1;
+        cost.tokens += report.usage.total_tokens;
+        cost.dollars += report.usage.cost.map_or(0.0, |cost| cost.total);
+    }
+    cost
+}
+
+/// A `usage` entry of ours. Entries of other programs name no operation.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    #[serde(rename = "operationId")]
+    _operation: String,
+    usage: Tokens,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Tokens {
+    #[serde(default)]
+    total_tokens: u64,
+    cost: Option<Price>,
+}
+
+#[derive(Deserialize)]
+struct Price {
+    #[serde(default)]
+    total: f64,
+}
+
+impl Report {
+    fn of(entry: &Entry) -> Option<Self> {
+        matches!(entry.body, Body::Usage).then(|| serde_json::from_str(entry.line()).ok()).flatten()
+    }
+}
