@@ -6,7 +6,7 @@ use crate::{
     support::{Daemon, Home, assistant, entries, header, run, text_of, turns, user},
 };
 use rustix::{
-    process::{Pid, Signal, kill_process},
+    process::{Pid, Signal, WaitOptions, kill_process, waitpid},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
     termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
 };
@@ -430,14 +430,18 @@ const LEAVE: &str = "\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l";
 
 impl Screen {
     fn start(home: &Home) -> Self {
+        Self::of(home, "xterm", SMALL)
+    }
+
+    fn of(home: &Home, term: &str, size: Winsize) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("it can be opened");
         let name = ptsname(&master, Vec::new()).expect("a name").into_string().expect("text");
         let slave = File::options().read(true).write(true).open(name).expect("the other end");
-        tcsetwinsize(&master, SMALL).expect("a size");
+        tcsetwinsize(&master, size).expect("a size");
         let end = || Stdio::from(slave.try_clone().expect("a descriptor"));
         let mut command = watch(home, &[]);
-        command.env("TERM", "xterm").env_remove("NO_COLOR").stdin(end()).stdout(end()).stderr(end());
+        command.env("TERM", term).env_remove("NO_COLOR").stdin(end()).stdout(end()).stderr(end());
         let child = command.spawn().expect("it starts");
         let master = File::from(master);
         let mut reader = master.try_clone().expect("a descriptor");
@@ -472,9 +476,12 @@ impl Screen {
         self.seen.push_str(&String::from_utf8_lossy(&bytes));
     }
 
+    fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).expect("a pid")).expect("a pid")
+    }
+
     fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a pid")).expect("a pid");
-        kill_process(pid, signal).expect("it is there");
+        kill_process(self.pid(), signal).expect("it is there");
     }
 
     fn resize(&self, size: Winsize) {
@@ -555,6 +562,9 @@ fn a_stopped_picture_gives_the_terminal_back_until_it_goes_on() {
     while !screen.seen.ends_with(LEAVE) {
         screen.read(end, "the way out");
     }
+    // A signal to go on that comes before the stop has no effect.
+    waitpid(Some(screen.pid()), WaitOptions::UNTRACED).expect("it stops");
+    assert!(!screen.is_single(), "the keys are as they were");
     screen.signal(Signal::CONT);
     screen.until("No sessions here yet");
     screen.master.write_all(b"q").expect("a key");
@@ -564,8 +574,11 @@ fn a_stopped_picture_gives_the_terminal_back_until_it_goes_on() {
 #[test]
 fn a_terminal_that_cannot_be_drawn_on_gets_the_table_once() {
     let home = Home::new();
-    let mut command = watch(&home, &[]);
-    command.env("TERM", "dumb");
-    let (code, out, _) = run(command);
-    assert!(code == Some(0) && !out.contains('\u{1b}'), "{out:?}");
+    let mut screen = Screen::of(&home, "dumb", TINY);
+    let end = Instant::now() + LONG;
+    while !screen.seen.contains("--data DIR") {
+        screen.read(end, "the table");
+    }
+    assert_eq!(screen.child.wait().expect("it ends").code(), Some(0));
+    assert!(!screen.seen.contains("\u{1b}[?") && !screen.is_single(), "{:?}", screen.seen);
 }

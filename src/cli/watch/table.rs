@@ -298,14 +298,21 @@ fn named(row: &Row, rest: usize, paint: &Paint) -> String {
         return clipped(&title, rest);
     }
     let width = (rest / 3).min(40);
-    let cwd = plain(&row.cwd);
-    let folder = match cwd.chars().count() > width {
-        true => format!("…{}", tail(&cwd, width - 1)),
-        false => cwd,
-    };
+    let folder = folder(&plain(&row.cwd), width);
     let title = clipped(&title, rest - width - 1);
     let gap = " ".repeat(rest - width - title.chars().count());
     format!("{title}{gap}{}", paint.dim(&folder))
+}
+
+/// A folder in a number of characters: its last parts that have room, or the end of the last one.
+fn folder(cwd: &str, width: usize) -> String {
+    if cwd.chars().count() <= width {
+        return cwd.to_owned();
+    }
+    let ends = cwd.match_indices('/').map(|(at, _)| format!("…{}", &cwd[at..]));
+    let last = cwd.rsplit('/').next().unwrap_or_default();
+    let fits = |text: &String| text.chars().count() <= width;
+    ends.chain([last.to_owned()]).find(fits).unwrap_or_else(|| format!("…{}", tail(last, width.saturating_sub(1))))
 }
 
 /// A text from elsewhere without characters that move the cursor or turn the direction of the line.
@@ -435,6 +442,23 @@ mod tests {
         let all = drawn(&picture, 120, 24).join("");
         assert!(!all.chars().any(|char| char.is_control() || char == '\u{202e}'), "{all:?}");
         assert!(all.contains("a[2Jb2Jc de"), "{all:?}");
+    }
+
+    #[test]
+    fn a_folder_ends_with_whole_names() {
+        for (width, expected) in [
+            (20, "/home/user/project"),
+            (18, "/home/user/project"),
+            (17, "…/user/project"),
+            (13, "…/project"),
+            (9, "…/project"),
+            (8, "project"),
+            (7, "project"),
+            (5, "…ject"),
+            (1, "…"),
+        ] {
+            assert_eq!(folder("/home/user/project", width), expected, "{width}");
+        }
     }
 
     #[test]
