@@ -1,7 +1,5 @@
 //! A terminal that is drawn on, and left as it was.
 
-#![expect(clippy::disallowed_methods, reason = "a command of a person")]
-
 use super::table::Size;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::{
