@@ -1591,6 +1591,12 @@ export interface CompactionSettings {
   deadlineSeconds: number;
   /** The most summaries at the same time, over all sessions. */
   maxConcurrent: number;
+  /**
+   * The most tokens of automatic maintenance for each session and hour; −1: no limit. Beyond it automatic summaries
+   * are
+   * extracted without a model. The file of a project can only make it smaller.
+   */
+  maxTokensPerHour: number;
   /** `"provider/id"` of each summarizer, in order. */
   models: string[];
   /** The layout of a compacted context. */
@@ -2253,6 +2259,12 @@ export interface CompactionSettingsInput {
   deadlineSeconds?: number;
   /** The most summaries at the same time, over all sessions. */
   maxConcurrent?: number;
+  /**
+   * The most tokens of automatic maintenance for each session and hour; −1: no limit. Beyond it automatic summaries
+   * are
+   * extracted without a model. The file of a project can only make it smaller.
+   */
+  maxTokensPerHour?: number;
   /** `"provider/id"` of each summarizer, in order. */
   models?: string[];
   /** The layout of a compacted context. */

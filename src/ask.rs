@@ -4,6 +4,7 @@
 //! arrives. Dropping its future cancels the request. Nothing else repeats a request.
 
 pub mod access;
+pub mod allowance;
 pub mod client;
 pub mod clock;
 pub mod failed;

@@ -9,5 +9,6 @@ pub mod instructions;
 pub mod message;
 pub mod mirroring;
 pub mod path;
+pub mod spending;
 pub mod tokens;
 pub mod undo;

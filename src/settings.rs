@@ -168,6 +168,10 @@ pub struct CompactionSettings {
     /// The most summaries at the same time, over all sessions.
     #[schemars(range(min = 1, max = 64), extend("x-project" = within(1, 4)))]
     pub max_concurrent: u64,
+    /// The most tokens of automatic maintenance for each session and hour; −1: no limit. Beyond it automatic summaries are
+    /// extracted without a model. The file of a project can only make it smaller.
+    #[schemars(range(min = -1, max = 1_000_000_000))]
+    pub max_tokens_per_hour: i64,
     /// `"provider/id"` of each summarizer, in order.
     pub models: Vec<String>,
     /// The layout of a compacted context.
@@ -348,6 +352,12 @@ pub enum Switch {
 }
 
 impl CompactionSettings {
+    /// The most tokens of automatic maintenance for each hour, if they are limited.
+    #[must_use]
+    pub fn ceiling(&self) -> Option<u64> {
+        u64::try_from(self.max_tokens_per_hour).ok()
+    }
+
     /// Whether a session compacts itself.
     #[must_use]
     pub fn switch(&self) -> Switch {
@@ -379,6 +389,7 @@ impl Default for CompactionSettings {
             stall_seconds: 90,
             deadline_seconds: 900,
             max_concurrent: 2,
+            max_tokens_per_hour: -1,
             models: Vec::new(),
             style: Style::default(),
         }

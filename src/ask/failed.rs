@@ -36,7 +36,7 @@ pub enum Next {
     OtherModel,
     /// Stop. The time for the request is over.
     Stop,
-    /// Stop. The requests of the work are used up.
+    /// Stop. The requests or the tokens of the work are used up.
     Enough,
 }
 
@@ -53,7 +53,7 @@ impl Failed {
                 // A limit of bytes, or an error without numbers.
                 TroubleKind::TooLarge => Next::Shorten { window: None },
                 TroubleKind::OutOfTime => Next::Stop,
-                TroubleKind::TooMany => Next::Enough,
+                TroubleKind::TooMany | TroubleKind::NoTokens => Next::Enough,
                 _ => Next::OtherModel,
             },
             status: trouble.status,
@@ -108,6 +108,7 @@ mod tests {
         row(TroubleKind::Denied, Next::OtherModel);
         row(TroubleKind::Throttled, Next::OtherModel);
         row(TroubleKind::TooMany, Next::Enough);
+        row(TroubleKind::NoTokens, Next::Enough);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A request to a model, the reports on its way, and its answer.
 
-use super::{failed::Failed, purpose::Purpose, retry::Policy, spent::Spent};
+use super::{allowance::Allowance, failed::Failed, purpose::Purpose, retry::Policy, spent::Spent};
 use crate::{
-    conversation::message::Usage,
+    conversation::{message::Usage, spending::Trigger},
     ids::{OperationId, SessionId},
     models::{candidates::Candidate, dialects},
     provider::{self, Cache, Delta, Effort, Reasoning, ToolChoice, Trouble, TroubleKind, Turn},
@@ -53,6 +53,8 @@ pub struct Origin {
     pub session: SessionId,
     /// Operation.
     pub operation: OperationId,
+    /// Reason of the operation.
+    pub trigger: Trigger,
 }
 
 /// Limits of a request.
@@ -66,6 +68,8 @@ pub struct Limits {
     pub until: Option<Instant>,
     /// Number of requests that may still be sent. None: no limit.
     pub quota: Option<Arc<Quota>>,
+    /// Tokens that the work may still take, and the most that this request may take. None: no limit.
+    pub tokens: Option<(Arc<Allowance>, u64)>,
 }
 
 /// A number of requests that may still be sent, shared by all requests of one piece of work.

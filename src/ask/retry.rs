@@ -126,8 +126,9 @@ mod tests {
         for kind in [Throttled, Broken, Unreachable, CutOff] {
             assert!(retried(kind), "{kind:?}");
         }
-        let lasting =
-            [TooLarge, OutOfQuota, Denied, NotFound, Untrusted, Endless, Garbled, TooMany, Unwilling, Refused];
+        let lasting = [
+            TooLarge, OutOfQuota, Denied, NotFound, Untrusted, Endless, Garbled, TooMany, NoTokens, Unwilling, Refused,
+        ];
         let waited_for = [Stalled, Late, OutOfTime];
         for kind in lasting.into_iter().chain(waited_for) {
             assert!(!retried(kind), "{kind:?}");

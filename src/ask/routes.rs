@@ -91,9 +91,12 @@ impl Routes {
     }
 
     async fn with_retries(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
-        let Request { retry, purpose, candidate, .. } = request;
+        let Request { retry, purpose, candidate, origin, .. } = request;
         let model = &candidate.model;
-        let spend = |usage: Usage| tell(Update::Spent(Spent { purpose: *purpose, model: model.clone(), usage }));
+        let spend = |usage: Usage| {
+            let (purpose, trigger) = (*purpose, origin.trigger);
+            tell(Update::Spent(Spent { purpose, model: model.clone(), trigger, usage }));
+        };
         let mut cost = Usage::default();
         let mut retries = 0;
         let mut running: Option<Retry<'_>> = None;
@@ -126,9 +129,21 @@ impl Routes {
 
     /// One attempt.
     async fn once(&self, request: &Request, tell: Sink<'_>) -> Result<Answer, Attempt> {
+        let tokens = request.limits.tokens.as_ref();
+        let claim = tokens.map(|(allowance, most)| allowance.claim(*most)).transpose()?;
         if let Some(quota) = &request.limits.quota {
             quota.take()?;
         }
+        let sent = self.send(request, tell).await;
+        let usage = sent.as_ref().map_or_else(|attempt| attempt.usage, |answer| answer.usage);
+        if let Some(claim) = claim {
+            claim.took(usage.context_tokens());
+        }
+        sent
+    }
+
+    /// Sends a request once.
+    async fn send(&self, request: &Request, tell: Sink<'_>) -> Result<Answer, Attempt> {
         tell(Update::Begins);
         let answer = match &request.candidate.way {
             Way::Provider(endpoint) => {

@@ -5,6 +5,7 @@ use crate::{
     conversation::{
         entry::{self, Stamp},
         message::Usage,
+        spending::Trigger,
     },
     ids::{EntryId, ModelRef, OperationId},
     models::prices::Cost,
@@ -19,6 +20,9 @@ pub struct Spent {
     pub purpose: Purpose,
     /// Model that answered.
     pub model: ModelRef,
+    /// Reason of the request. An older recording has none.
+    #[serde(default)]
+    pub trigger: Trigger,
     /// Usage, in tokens.
     pub usage: Usage,
 }
@@ -40,6 +44,7 @@ impl Spent {
             &[
                 ("kind", &entry::raw(&self.purpose)),
                 ("purpose", &entry::raw(&self.purpose)),
+                ("trigger", &entry::raw(&self.trigger)),
                 ("provider", &entry::raw(&self.model.provider)),
                 ("model", &entry::raw(&self.model.id)),
                 ("usage", &entry::raw(&usage)),

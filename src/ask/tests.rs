@@ -12,7 +12,7 @@ use super::{
     virtual_clock::VirtualClock,
 };
 use crate::{
-    conversation::message::Usage,
+    conversation::{message::Usage, spending::Trigger},
     ids::ModelRef,
     models::candidates::{Candidate, Way},
     provider::{
@@ -192,7 +192,7 @@ fn request(way: Way) -> Request {
     let second = Duration::from_secs(1);
     Request {
         purpose: Purpose::Turn,
-        origin: Origin { session: "s".into(), operation: "o".into() },
+        origin: Origin { session: "s".into(), operation: "o".into(), trigger: Trigger::Threshold },
         candidate: Candidate {
             model: ModelRef::parse("some/model").expect("a model"),
             window: 100_000,
@@ -208,7 +208,7 @@ fn request(way: Way) -> Request {
         reasoning: Reasoning::Off,
         cache: Cache::default(),
         retry: Policy { most: 3, base: 2 * second, max: 60 * second, longest: 30 * second },
-        limits: Limits { stall: STALL, client: None, until: None, quota: None },
+        limits: Limits { stall: STALL, client: None, until: None, quota: None, tokens: None },
     }
 }
 
@@ -321,7 +321,7 @@ fn turns_and_tools_reach_the_client() {
     let sent = world.completions().remove(0);
     assert_eq!((sent.tools, sent.max_tokens, sent.model.to_string().as_str()), (tools, 4_000, "some/model"));
     assert_eq!((sent.system.as_deref(), sent.deadline), (Some("Be brief."), None));
-    assert_eq!(sent.origin, Origin { session: "s".into(), operation: "o".into() });
+    assert_eq!(sent.origin, Origin { session: "s".into(), operation: "o".into(), trigger: Trigger::Threshold });
     let user = json!({"role": "user", "content": [{"type": "text", "text": "Hello."}], "timestamp": world.clock.timestamp_ms()});
     assert_eq!(sent.messages, [user]);
     // An answer that comes whole is reported in pieces too, and the texts join to its text.

@@ -12,6 +12,7 @@ use crate::{
         retry::Policy,
         routes::Routes,
     },
+    conversation::spending::Trigger,
     daemon::Places,
     models::{
         ModelRef,
@@ -180,7 +181,7 @@ async fn answer(routes: &Routes, retry: &RetrySettings, candidate: &Candidate) -
     let Way::Provider(_) = &candidate.way else { return None };
     let request = Request {
         purpose: Purpose::Turn,
-        origin: Origin { session: "doctor".into(), operation: "doctor".into() },
+        origin: Origin { session: "doctor".into(), operation: "doctor".into(), trigger: Trigger::Manual },
         candidate: candidate.clone(),
         system: None,
         turns: vec![Turn::user("Say ok.")],
@@ -190,7 +191,7 @@ async fn answer(routes: &Routes, retry: &RetrySettings, candidate: &Candidate) -
         reasoning: Reasoning::Off,
         cache: Cache::default(),
         retry: Policy::of(retry, LONGEST_WAIT),
-        limits: Limits { stall: LONGEST, client: None, until: None, quota: None },
+        limits: Limits { stall: LONGEST, client: None, until: None, quota: None, tokens: None },
     };
     let retries = AtomicU32::new(0);
     let tell = |update: Update| {

@@ -6,6 +6,7 @@ use crate::{
         context::{self, Context},
         entry::{self, Attempts, CarriedCalibration, ContextEdit, Entry, Preserved, Stamp},
         path::Path,
+        spending::Spending,
     },
     ids::EntryId,
     models::Budget,
@@ -72,7 +73,7 @@ impl Draft {
             return with;
         }
         let why = format!("with it the context would have {} tokens, over the {goal} aimed at", with.tokens_after);
-        let mut made = Made { by: None, rejected: before.rejected };
+        let mut made = Made { by: None, ..before.clone() };
         made.rejected.push(Rejected { model: before.by, why, error: None });
         Self { made, ..self }
     }
@@ -93,7 +94,8 @@ impl Draft {
         // The size of a context depends on neither.
         let stamp = Stamp { id: "draft".into(), timestamp: String::new() };
         let path = self.plan.path();
-        let line = self.line(&stamp, path.last().map(|leaf| &leaf.id), path, None, 0);
+        let (parent, spent) = (path.last().map(|leaf| &leaf.id), Spending::default());
+        let line = self.line(&stamp, parent, path, None, 0, spent);
         let entry = Entry::parse(line.into()).expect("we wrote this line ourselves");
         context::build(&self.plan.path().with(Arc::new(entry)), &self.plan.prompts)
     }
@@ -108,6 +110,7 @@ impl Draft {
         path: &Path,
         first_kept: Option<&EntryId>,
         tokens_after: u64,
+        spent: Spending,
     ) -> String {
         let first_kept = self.plan.first_kept_id().or(first_kept).unwrap_or(&stamp.id);
         let mut preserved = Preserved::of(path);
@@ -118,6 +121,7 @@ impl Draft {
         preserved.estimator = Some(self.plan.demand.scale.estimator().name().to_owned());
         preserved.calibrations = self.plan.calibrations().to_vec();
         preserved.attempts = Attempts::of(path);
+        preserved.spent = Some(spent).filter(|spent| !spent.is_empty());
         for pin in &mut preserved.pins {
             let place = path.position(&pin.entry_id);
             if let Some(place) = place.filter(|place| *place < self.plan.first_kept()) {
@@ -198,7 +202,7 @@ mod tests {
             let summary = Summary { text: "A summary.".into(), short: String::new(), files: Default::default() };
             Draft::extracted(plan, summary, Vec::new())
         };
-        let made = || Made { by: ModelRef::parse("some/model"), rejected: Vec::new() };
+        let made = || Made { by: ModelRef::parse("some/model"), ..Made::default() };
         for (insists, words, taken) in [(false, 50, true), (false, 2_000, false), (true, 2_000, true)] {
             let with = draft(insists).with_summary("word ".repeat(words), None, made());
             assert_eq!((with.made.by.is_some(), with.made.rejected.is_empty()), (taken, taken), "{words} words");
@@ -237,7 +241,7 @@ mod tests {
             .iter()
             .fold(pinned, |path, line| path.with(Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))));
         let stamp = Stamp { id: "c".into(), timestamp: String::new() };
-        let line = drafted(&[], |_| {}).line(&stamp, None, &path, None, 1);
+        let line = drafted(&[], |_| {}).line(&stamp, None, &path, None, 1, Spending::default());
         let entry = Entry::parse(line.into()).expect("an entry");
         let preserved = entry.compaction().and_then(|compaction| compaction.preserved()).expect("data");
         assert_eq!((preserved.attempts.overflow, preserved.compactions), (1, 1));
@@ -261,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_summary_that_makes_a_draft_no_larger_is_taken_even_over_the_goal() {
-        let made = || Made { by: ModelRef::parse("some/model"), rejected: Vec::new() };
+        let made = || Made { by: ModelRef::parse("some/model"), ..Made::default() };
         let taken = |draft: Draft, text: &str| draft.with_summary(text.to_owned(), None, made()).made.by.is_some();
         let tight = || drafted(&[], |demand| demand.budget.threshold = 10);
         assert!(taken(tight(), "Summary: a"));
@@ -296,7 +300,7 @@ mod tests {
         let other = draft.clone().with_overhead(budget(5_000), calibrations.clone());
         assert_eq!(other.tokens_after, draft.tokens_after + 4_000);
         let stamp = Stamp { id: "c".into(), timestamp: String::new() };
-        let line = other.line(&stamp, None, &path, None, other.tokens_after);
+        let line = other.line(&stamp, None, &path, None, other.tokens_after, Spending::default());
         let entry = Entry::parse(line.into()).expect("an entry");
         let preserved = entry.compaction().and_then(|compaction| compaction.preserved()).expect("data");
         assert_eq!((preserved.overhead, &preserved.calibrations), (Some(5_000), &calibrations));

@@ -2,6 +2,7 @@
 //! what a fork copies, and what a context sends.
 
 mod compaction;
+mod cost;
 mod escapes;
 mod head;
 mod header;
@@ -27,6 +28,7 @@ use crate::{
             self, Message,
             outline::{Outline, Role},
         },
+        spending::Cost,
         tokens::{self, Estimator, Size},
     },
     ids::EntryId,
@@ -326,6 +328,15 @@ impl Entry {
     pub fn compaction(&self) -> Option<&Compaction> {
         match &self.body {
             Body::Compaction(compaction) => Some(compaction),
+            _ => None,
+        }
+    }
+
+    /// The cost that it records, where it is a `usage` entry.
+    #[must_use]
+    pub fn cost(&self) -> Option<Cost> {
+        match &self.body {
+            Body::Usage => Cost::of(&Head::read(&self.line).ok()?),
             _ => None,
         }
     }

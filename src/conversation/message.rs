@@ -173,6 +173,12 @@ impl Usage {
 }
 
 impl Usage {
+    /// Reads a usage; none where it is null or a count is no number.
+    #[must_use]
+    pub fn read(json: &RawValue) -> Option<Self> {
+        read_usage(json).ok().flatten()
+    }
+
     /// The tokens of what was sent, without the answer; zero where only a total is known.
     #[must_use]
     pub fn prompt_tokens(&self) -> u64 {

@@ -567,6 +567,7 @@ impl Preserved {
             estimator: None,
             calibrations: Vec::new(),
             attempts: Attempts::default(),
+            spent: None,
         }
     }
 }

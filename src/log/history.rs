@@ -15,7 +15,7 @@ use super::{
     sealed::Sealed,
 };
 use crate::{
-    conversation::{entry::Entry, path::Path},
+    conversation::{entry::Entry, path::Path, spending::Spending},
     ids::EntryId,
 };
 use library::{Bodies, IndexRest, Indexed, Indexing, Library, Reader, Wanted};
@@ -28,6 +28,8 @@ pub struct History {
     bodies: Bodies,
     /// Counts of the path's entries, kept while their bodies are not.
     asleep: Option<Counts>,
+    /// The costs of the entries without an index, as far as they are known. The index knows all of them.
+    spent: Spending,
 }
 
 /// Token counts of a path's entries, in their order.
@@ -41,7 +43,13 @@ impl History {
     /// The history of a file whose `path` was read back to the beginning of its context.
     #[must_use]
     pub fn of_file(source: Sealed, path: Path, index: Option<Arc<Index>>) -> Self {
-        Self { path, index, bodies: Bodies::File(source), asleep: None }
+        Self { path, index, bodies: Bodies::File(source), asleep: None, spent: Spending::default() }
+    }
+
+    /// The same with the costs of the file, as far as they are known without an index.
+    #[must_use]
+    pub fn with_costs(self, spent: Spending) -> Self {
+        Self { spent, ..self }
     }
 
     /// The history of a file of an older version, which is kept in memory until it is replaced; and the faults of its tree.
@@ -57,7 +65,8 @@ impl History {
     #[must_use]
     pub fn in_memory(entries: Vec<Arc<Entry>>) -> Self {
         let bodies = Bodies::Memory(Arc::default());
-        let mut history = Self { path: Path::default(), index: Some(Arc::default()), bodies, asleep: None };
+        let (path, index) = (Path::default(), Some(Arc::default()));
+        let mut history = Self { path, index, bodies, asleep: None, spent: Spending::default() };
         entries.into_iter().for_each(|entry| drop(history.add(entry)));
         history.complete_in_memory();
         history
@@ -72,7 +81,7 @@ impl History {
             offset += u64::from(spot.length) + 1;
             push(&mut index, &Placed { entry: entry.clone(), spot, gap: Gap::Blank });
         }
-        Self { path: Path::of(&entries), index: Some(Arc::new(index)), bodies: Bodies::File(source), asleep: None }
+        Self::of_file(source, Path::of(&entries), Some(Arc::new(index)))
     }
 
     /// The path to the leaf.
@@ -85,6 +94,12 @@ impl History {
     #[must_use]
     pub fn entry_count(&self) -> Option<usize> {
         self.index.as_ref().map(|index| index.len())
+    }
+
+    /// The costs of all entries. Without an index they are those that the end of the file tells.
+    #[must_use]
+    pub fn spending(&self) -> &Spending {
+        self.index.as_ref().map_or(&self.spent, |index| index.spending())
     }
 
     /// The index, once there is one.
@@ -120,8 +135,9 @@ impl History {
             self.add(placed.entry);
             return self.complete_in_memory();
         }
-        if let Some(index) = &mut self.index {
-            push(Arc::make_mut(index), &placed);
+        match &mut self.index {
+            Some(index) => drop(push(Arc::make_mut(index), &placed)),
+            None => placed.entry.cost().iter().for_each(|cost| self.spent.add(cost)),
         }
         if self.asleep.is_none() && self.path.continues_with(&placed.entry) {
             self.path.push(placed.entry);

@@ -5,7 +5,10 @@
 //! compares the id that stands in the file.
 
 use crate::{
-    conversation::entry::{Broken, Head, PLACEHOLDER, text},
+    conversation::{
+        entry::{Broken, Head, PLACEHOLDER, text},
+        spending::{Cost, Spending},
+    },
     ids::EntryId,
 };
 use std::{
@@ -82,6 +85,8 @@ pub struct Index {
     title: Option<String>,
     /// Entries that say something about the session beside its messages: compactions, markers, models, names.
     landmarks: Vec<Place>,
+    /// The costs of all its entries.
+    spending: Spending,
     keys: RandomState,
 }
 
@@ -194,6 +199,7 @@ impl Index {
                     None => drop(Arc::make_mut(&mut self.labels).remove(&target)),
                 }
             }
+            "usage" | "model_usage" => Cost::of(head).iter().for_each(|cost| self.spending.add(cost)),
             "session_info" => {
                 self.title = head.name.and_then(text).map(Cow::into_owned);
                 self.landmarks.push(place);
@@ -222,6 +228,12 @@ impl Index {
         self.nodes.shrink_to_fit();
         self.landmarks.shrink_to_fit();
         self.newest.shrink_to_fit();
+    }
+
+    /// The costs of all its entries.
+    #[must_use]
+    pub fn spending(&self) -> &Spending {
+        &self.spending
     }
 
     /// How many entries there are.

@@ -70,7 +70,7 @@ impl Source {
             let detail = format!("version {version} is newer than {VERSION}, which is what is understood here");
             repairs.push(Repair { kind: "newer_version", line: None, detail });
         }
-        let mut path = self.path_from(durable)?;
+        let (mut path, spent) = self.path_and_costs(durable)?;
         repairs.extend(self.unreadable(&path, index.as_ref())?);
         let index = index.map(Arc::new);
         let source = Sealed::from(self);
@@ -78,7 +78,7 @@ impl Source {
             let library = Library::new(index.clone(), Bodies::File(source.clone()));
             library.complete(&mut path, &[], &Blocking::is_allowed_here());
         }
-        let history = History::of_file(source, path, index);
+        let history = History::of_file(source, path, index).with_costs(spent);
         Ok(Loaded { history, repairs, durable, tail })
     }
 

@@ -16,6 +16,7 @@ use crate::{
     conversation::{
         entry::Entry,
         path::{self, Path},
+        spending::{Cost, Spending},
     },
     ids::EntryId,
 };
@@ -37,7 +38,28 @@ pub struct Walk<'s> {
     left: usize,
     /// The number of the first entry of each id, counted from the end, once the beginning of the file was reached.
     first: Option<HashMap<u64, usize>>,
+    spent: Spent,
     keys: RandomState,
+}
+
+/// The costs in the lines that were read, on any branch, back to the last compaction that carries those before it.
+#[derive(Default)]
+struct Spent {
+    /// The newest first.
+    costs: Vec<Cost>,
+    reach: SpentReach,
+}
+
+/// Entries before which costs may be missing.
+#[derive(Default)]
+enum SpentReach {
+    /// The first line that was read.
+    #[default]
+    Line,
+    /// No entry: the file was read to its beginning.
+    Beginning,
+    /// No entry: a compaction carries the costs before it.
+    Carried(Box<Spending>),
 }
 
 /// The outcome of reading a line.
@@ -66,6 +88,7 @@ impl<'s> Walk<'s> {
             at: Spot { offset: end, length: 0 },
             left: 0,
             first: None,
+            spent: Spent::default(),
             keys: RandomState::new(),
         }
     }
@@ -138,7 +161,13 @@ impl<'s> Walk<'s> {
 
     /// Reads the line before. The wanted entry is given at once if it is the line, everything else is noted.
     fn read_line(&mut self, wanted: Option<&EntryId>) -> Result<Step, StoreError> {
-        let Some(line) = self.lines.before().map_err(self.source.failed())? else { return Ok(Step::Over) };
+        let Some(line) = self.lines.before().map_err(self.source.failed())? else {
+            self.spent.begins();
+            return Ok(Step::Over);
+        };
+        if line.offset <= self.source.floor() {
+            self.spent.begins();
+        }
         if line.is_blank() {
             return Ok(Step::Passed);
         }
@@ -148,17 +177,61 @@ impl<'s> Walk<'s> {
         {
             self.at = line.spot();
             self.left += 1;
+            self.spent.see(&entry);
             return Ok(Step::Found(entry));
         }
         let passed = |id: &str, spot| Passed { key: self.keys.hash_one(id), spot };
         match pieces::whole(&line, Form::Today) {
-            Ok(head) => self.passed.extend(head.id().map(|id| passed(&id, line.spot()))),
+            Ok(head) => {
+                if matches!(head.kind.as_ref(), "usage" | "model_usage" | "compaction")
+                    && let Ok(entry) = pieces::entry(line.bytes)
+                {
+                    self.spent.see(&entry);
+                }
+                self.passed.extend(head.id().map(|id| passed(&id, line.spot())));
+            }
             Err(pieces) => {
                 let with_id = pieces.iter().rev().filter_map(|piece| Some(passed(&piece.id()?, piece.spot(&line))));
                 self.passed.extend(with_id);
             }
         }
         Ok(Step::Passed)
+    }
+}
+
+/// Most costs between two compactions that are summed without an index.
+const MOST_COSTS: usize = 4_096;
+
+impl Spent {
+    /// Notes an entry that stands before those that were noted.
+    fn see(&mut self, entry: &Entry) {
+        if matches!(self.reach, SpentReach::Carried(_)) {
+            return;
+        }
+        match entry.compaction().and_then(|compaction| compaction.preserved()?.spent.as_ref()) {
+            Some(carried) => self.reach = SpentReach::Carried(Box::new(carried.clone())),
+            None if self.costs.len() < MOST_COSTS => self.costs.extend(entry.cost()),
+            None => {}
+        }
+    }
+
+    /// Notes that no line stands before those that were read.
+    fn begins(&mut self) {
+        if matches!(self.reach, SpentReach::Line) {
+            self.reach = SpentReach::Beginning;
+        }
+    }
+
+    /// The costs of the file, as far as they were read.
+    fn sum(self) -> Spending {
+        let (mut spending, is_partial) = match self.reach {
+            SpentReach::Carried(carried) => (*carried, false),
+            SpentReach::Beginning => (Spending::default(), false),
+            SpentReach::Line => (Spending::default(), true),
+        };
+        spending.is_partial |= is_partial || self.costs.len() >= MOST_COSTS;
+        self.costs.iter().rev().for_each(|cost| spending.add(cost));
+        spending
     }
 }
 
@@ -205,12 +278,25 @@ impl Source {
 
     /// The same, as it would be with an entry behind the last line, where one is given.
     pub fn path_behind(&self, leaf: Option<Arc<Entry>>, end: u64) -> Result<Path, StoreError> {
+        Ok(self.tail(leaf, end)?.0)
+    }
+
+    /// The path from `end`, with the costs of the file as far as they stand in the lines that were read.
+    pub fn path_and_costs(&self, end: u64) -> Result<(Path, Spending), StoreError> {
+        self.tail(None, end)
+    }
+
+    fn tail(&self, leaf: Option<Arc<Entry>>, end: u64) -> Result<(Path, Spending), StoreError> {
         let mut walk = Walk::new(self, end);
         let mut leaf = leaf;
-        path::gather(|child| match leaf.take() {
+        let path = path::gather(|child| match leaf.take() {
             Some(leaf) => Ok(Some(leaf)),
             None => walk.before(child),
-        })
+        })?;
+        if end <= self.floor() {
+            walk.spent.begins();
+        }
+        Ok((path, walk.spent.sum()))
     }
 
     /// The appended entries, with the new path where they do not continue the one behind `leaf`.

@@ -55,6 +55,8 @@ pub enum TroubleKind {
     Garbled,
     /// The summary took more requests than one may take; this one was not sent.
     TooMany,
+    /// The request may take more tokens than the work may still spend; it was not sent.
+    NoTokens,
     /// The client cannot, or does not want to, run a model.
     Unwilling,
     /// The provider takes the request for a wrong one.
@@ -144,6 +146,7 @@ impl Trouble {
             TroubleKind::TooMany => {
                 "see why its answers were refused, and set the model's contextWindow to what it really has"
             }
+            TroubleKind::NoTokens => "wait until tokens of the last hour are an hour old, or raise the setting",
             TroubleKind::Unwilling => "answer llm/complete, or give the model an api and a baseUrl in the settings",
             TroubleKind::Refused => "see what the provider says; the model's settings may not suit it",
         }
@@ -170,6 +173,7 @@ impl fmt::Display for Trouble {
             TroubleKind::Endless => "the answer did not end",
             TroubleKind::Garbled => "what came is no answer of such a provider",
             TroubleKind::TooMany => "too many requests for one summary",
+            TroubleKind::NoTokens => "too few tokens are left for it",
             TroubleKind::Unwilling => "the client does not run it",
             TroubleKind::Refused => "the request was refused",
         };

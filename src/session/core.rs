@@ -282,14 +282,14 @@ impl Core {
         let effects = Effects::default();
         let mut core = Self {
             sent_usage: state.usage(),
-            state,
             log: LogState::Ready(log),
             work: Work::None,
             operations: OpenOperations::new(effects.clone(), at.now),
             effects,
             queue: Queue::default(),
             cancelled: Vec::new(),
-            costs: Costs::default(),
+            costs: Costs::opened(&state.history().spending().recent, at),
+            state,
             held: Vec::new(),
             reads: Reads::default(),
             index: IndexWait::default(),

@@ -14,7 +14,7 @@ use crate::{
         preview::Preview,
         request::{PlanRequest, Planned},
     },
-    conversation::entry::Entry,
+    conversation::{entry::Entry, spending::Trigger},
     ids::{ModelRef, OperationId},
     log::{
         error::StoreError,
@@ -86,6 +86,10 @@ pub struct PlanMade {
 pub struct DraftOrder {
     /// Its operation.
     pub id: OperationId,
+    /// The reason for which models are asked. The costs say it.
+    pub trigger: Trigger,
+    /// The tokens that the models may take, if they are limited.
+    pub tokens: Option<u64>,
     /// The plan.
     pub plan: Plan,
     /// The topics that a person wants to be kept above all.

@@ -6,6 +6,7 @@ use super::{
     operations::{End, Ended, Kind, Standing},
 };
 use crate::{
+    conversation::spending::Trigger,
     ids::{EntryId, OperationId},
     protocol::{
         errors::Failure,
@@ -75,6 +76,19 @@ impl OperationKind {
         match self {
             Self::Compaction(reason) => *reason,
             Self::Recovery(Recovery { reason, .. }) | Self::Recovering(reason) => (*reason).into(),
+        }
+    }
+
+    /// Its reason in the entries of its costs.
+    #[must_use]
+    pub fn trigger(&self) -> Trigger {
+        match self.reason() {
+            Reason::Manual => Trigger::Manual,
+            Reason::Threshold => Trigger::Threshold,
+            Reason::Overflow => Trigger::Overflow,
+            Reason::Incomplete => Trigger::Incomplete,
+            Reason::Idle => Trigger::Idle,
+            Reason::ModelSwitch => Trigger::ModelSwitch,
         }
     }
 

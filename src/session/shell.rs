@@ -433,10 +433,10 @@ impl Shell {
     }
 
     fn draft(&self, order: DraftOrder) {
-        let DraftOrder { id, plan, instructions, candidates, settings, deadline, stop } = order;
-        let origin = Origin { session: self.session.clone(), operation: id.clone() };
+        let DraftOrder { id, trigger, tokens, plan, instructions, candidates, settings, deadline, stop } = order;
+        let origin = Origin { session: self.session.clone(), operation: id.clone(), trigger };
         let access = self.shared.access.clone();
-        let job = DraftJob { origin, plan, instructions, candidates, settings, deadline, access, stop };
+        let job = DraftJob { origin, plan, instructions, candidates, settings, deadline, tokens, access, stop };
         let messages = self.messages.clone();
         pool::spawn(job, move |report| {
             let input = match report {

@@ -30,6 +30,7 @@ use crate::{
     settings::{
         Flaw, Layers, Limits, Problem, Settings, Sourced,
         checked::{Checked, check, tighten},
+        layers::without_ceiling,
         trust::{Trust, allowed},
     },
 };
@@ -690,7 +691,8 @@ fn usable(settings: &Value, trust: Trust) -> (Value, Vec<Problem>) {
     if trust == Trust::Trusted {
         return (settings, problems);
     }
-    let mut settings = allowed(&settings, trust).0;
+    // A file of another folder leaves the ceiling of tokens to the person who opens it.
+    let mut settings = without_ceiling(allowed(&settings, trust).0);
     let outside = tighten(&mut settings, trust).into_iter().map(|it| {
         let what = format!("{}; a session file may set {}", it.found, it.range);
         Problem { key: it.place.to_string(), flaw: Flaw::Untrusted, ..Problem::broken(what) }

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     sync::{Arc, LazyLock},
 };
@@ -99,6 +100,10 @@ impl Layers {
         };
         let session = patch.as_ref().map(|patch| (Source::Session, patch));
         for (source, layer) in self.layers.iter().map(|(source, layer)| (*source, layer)).chain(session) {
+            let layer = match source {
+                Source::Project => &without_looser_ceiling(layer, &value),
+                _ => layer,
+            };
             merge(&mut value, layer);
             mark(layer, "", source, &mut sources);
         }
@@ -124,6 +129,27 @@ impl Layers {
         let defaults = |_| Sourced { settings: Settings::default(), sources: BTreeMap::new(), prompts };
         self.with_session(None).unwrap_or_else(defaults)
     }
+}
+
+/// The layer of a project without a ceiling of tokens that is higher than the one below it, or none.
+fn without_looser_ceiling<'a>(layer: &'a Value, below: &Value) -> Cow<'a, Value> {
+    let ceiling = |value: &Value| Some(value.pointer(CEILING)?.as_i64().filter(|most| *most >= 0).unwrap_or(i64::MAX));
+    match (ceiling(layer), ceiling(below)) {
+        (Some(project), Some(below)) if project > below => Cow::Owned(without_ceiling(layer.clone())),
+        _ => Cow::Borrowed(layer),
+    }
+}
+
+/// The place of the ceiling of tokens in a layer.
+const CEILING: &str = "/compaction/maxTokensPerHour";
+
+/// A layer without its ceiling of tokens.
+#[must_use]
+pub fn without_ceiling(mut layer: Value) -> Value {
+    if let Some(compaction) = layer.pointer_mut("/compaction").and_then(Value::as_object_mut) {
+        compaction.shift_remove("maxTokensPerHour");
+    }
+    layer
 }
 
 /// The variable with settings as JSON.
@@ -230,6 +256,32 @@ mod tests {
         assert_eq!(sourced.sources["compaction.strategy"], Source::Project);
         assert_eq!(sourced.sources["compaction.speculative"], Source::Global);
         assert!(!sourced.sources.contains_key("compaction.keepRecentTokens"));
+    }
+
+    #[test]
+    fn a_project_only_lowers_the_ceiling_of_tokens() {
+        let ceiling = |global: Option<i64>, project: i64, session: Option<i64>| {
+            let layer = |most: i64| json!({"compaction": {"maxTokensPerHour": most, "midTurn": false}});
+            let mut layers: Vec<_> = global.map(|most| (Source::Global, layer(most))).into_iter().collect();
+            layers.push((Source::Project, layer(project)));
+            let sourced = Layers::of(layers).with_session(session.map(layer).as_ref()).expect("settings");
+            assert!(!sourced.settings.compaction.mid_turn, "the other values of the project stay");
+            (sourced.settings.compaction.ceiling(), sourced.sources.get("compaction.maxTokensPerHour").copied())
+        };
+        for (global, project, session, expected) in [
+            (None, 500, None, (Some(500), Some(Source::Project))),
+            (None, -1, None, (None, Some(Source::Project))),
+            (Some(800), 500, None, (Some(500), Some(Source::Project))),
+            (Some(800), 800, None, (Some(800), Some(Source::Project))),
+            (Some(800), 0, None, (Some(0), Some(Source::Project))),
+            (Some(800), 900, None, (Some(800), Some(Source::Global))),
+            (Some(800), -1, None, (Some(800), Some(Source::Global))),
+            (Some(-1), 900, None, (Some(900), Some(Source::Project))),
+            // A client decides for its session.
+            (Some(800), 500, Some(900), (Some(900), Some(Source::Session))),
+        ] {
+            assert_eq!(ceiling(global, project, session), expected, "{global:?} {project} {session:?}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ const HARMLESS: &[&str] = &[
     "compaction.speculative",
     "compaction.stallSeconds",
     "compaction.deadlineSeconds",
+    "compaction.maxTokensPerHour",
     "compaction.style",
     "prune",
     "tools",

@@ -16,6 +16,7 @@ use crate::{
     conversation::{
         entry::{Entry, Stamps},
         path::Path,
+        spending::{Spending, Trigger},
     },
     ids::{ModelRef, random::SplitMix64},
     models::{
@@ -122,12 +123,13 @@ impl World {
         let models = Models::new(clock.clone(), script);
         let (stop, told) = (Stop::default(), Arc::new(Mutex::new(Vec::new())));
         let job = DraftJob {
-            origin: Origin { session: "s".into(), operation: "o".into() },
+            origin: Origin { session: "s".into(), operation: "o".into(), trigger: Trigger::Threshold },
             plan,
             instructions: None,
             candidates: candidates.into_iter().map(Ok).collect(),
             settings: settings(),
             deadline: Some(DEADLINE),
+            tokens: None,
             access: ModelAccess::of(models.routes(), Windows::in_memory()),
             stop: stop.clone(),
         };
@@ -172,7 +174,7 @@ fn reasons(draft: &Draft) -> Vec<&str> {
 
 fn line(draft: &Draft) -> String {
     let stamp = Stamps::seeded(1, Timestamp::UNIX_EPOCH).stamp();
-    draft.line(&stamp, None, draft.plan.path(), None, draft.tokens_after)
+    draft.line(&stamp, None, draft.plan.path(), None, draft.tokens_after, Spending::default())
 }
 
 #[test]

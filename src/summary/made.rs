@@ -11,6 +11,9 @@ pub struct Made {
     pub by: Option<ModelRef>,
     /// The rejected candidates.
     pub rejected: Vec<Rejected>,
+    /// The tokens that a request or a whole summary would have taken, where no model was asked because too few were left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unaffordable: Option<u64>,
 }
 
 /// A rejected candidate.

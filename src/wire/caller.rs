@@ -130,6 +130,7 @@ mod tests {
     use super::*;
     use crate::{
         ask::{purpose::Purpose, request::Origin},
+        conversation::spending::Trigger,
         ids::ModelRef,
         wire::transport::Chosen,
     };
@@ -140,7 +141,7 @@ mod tests {
 
     fn completion(tools: Vec<Value>, deadline: Option<Duration>) -> Completion {
         Completion {
-            origin: Origin { session: "s".into(), operation: "o".into() },
+            origin: Origin { session: "s".into(), operation: "o".into(), trigger: Trigger::Threshold },
             purpose: Purpose::Compaction,
             system: None,
             messages: Vec::new(),

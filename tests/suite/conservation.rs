@@ -12,6 +12,7 @@ use abridged::{
         entry::{Entry, Stamp},
         message::Message,
         path::Path,
+        spending::Spending,
         tokens::{Estimator, Scale},
     },
     ids::EntryId,
@@ -233,7 +234,8 @@ impl World {
         self.count += 1;
         let id: EntryId = format!("c{}", self.count).into();
         let stamp = Stamp { id: id.clone(), timestamp: String::new() };
-        let line = draft.line(&stamp, path.last().map(|leaf| &leaf.id), &path, None, draft.tokens_after);
+        let line =
+            draft.line(&stamp, path.last().map(|leaf| &leaf.id), &path, None, draft.tokens_after, Spending::default());
         self.push(&line);
         self.covered.insert(id, covered);
         self.compactions += 1;

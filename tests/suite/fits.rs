@@ -15,6 +15,7 @@ use abridged::{
         instructions::{Given, Instructions},
         message::{outline::Role, system::SystemPrompt},
         path::Path,
+        spending::Spending,
     },
     prompts::Prompts,
     settings::{Layers, layers::Source},
@@ -163,7 +164,8 @@ fn compacted(path: &Path, window: u64, overhead: u64, cause: Cause) -> End {
 /// The path behind the line that a draft writes.
 fn written(path: &Path, draft: &Draft) -> Path {
     let stamp = Stamp { id: "compaction".into(), timestamp: "2026-01-01T00:00:00.000Z".into() };
-    let line = draft.line(&stamp, path.last().map(|leaf| &leaf.id), path, None, draft.tokens_after);
+    let line =
+        draft.line(&stamp, path.last().map(|leaf| &leaf.id), path, None, draft.tokens_after, Spending::default());
     path.with(Arc::new(Entry::parse(line.into()).expect("a line")))
 }
 

@@ -15,6 +15,7 @@ use abridged::{
         instructions::{Given, Instructions},
         message::{Block, Message},
         path::Path,
+        spending::Spending,
         tokens::{self, Estimator},
     },
     ids::ModelRef,
@@ -490,7 +491,14 @@ impl World {
     fn write(&mut self, draft: &Draft) {
         let stamp = Stamp { id: format!("e{}", self.entries.len()).into(), timestamp: String::new() };
         let parent = self.path.last().map(|leaf| leaf.id.clone());
-        self.push(draft.line(&stamp, parent.as_ref(), &self.path.clone(), None, draft.tokens_after));
+        self.push(draft.line(
+            &stamp,
+            parent.as_ref(),
+            &self.path.clone(),
+            None,
+            draft.tokens_after,
+            Spending::default(),
+        ));
     }
 }
 

@@ -41,6 +41,18 @@ pub struct Head<'a> {
     /// The name in a `title_change`, which oh-my-pi writes.
     #[serde(default, borrow)]
     pub title: Option<&'a RawValue>,
+    /// The tokens of a `usage`.
+    #[serde(default, borrow)]
+    pub usage: Option<&'a RawValue>,
+    /// The purpose of a `usage`.
+    #[serde(default, borrow)]
+    pub purpose: Option<&'a RawValue>,
+    /// The purpose in a `usage` of another program.
+    #[serde(rename = "kind", default, borrow)]
+    pub use_kind: Option<&'a RawValue>,
+    /// The reason of a `usage`.
+    #[serde(default, borrow)]
+    pub trigger: Option<&'a RawValue>,
 }
 
 impl<'a> Head<'a> {

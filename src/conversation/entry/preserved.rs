@@ -2,7 +2,7 @@
 
 use super::ContextEdit;
 use crate::{
-    conversation::tokens::calibration::Calibration,
+    conversation::{spending::Spending, tokens::calibration::Calibration},
     ids::{EntryId, ModelRef},
 };
 use serde::{Deserialize, Deserializer, Serialize};
@@ -53,6 +53,9 @@ pub struct Preserved {
     /// The maintenance since the last progress, without this compaction.
     #[serde(skip_serializing_if = "Attempts::is_none")]
     pub attempts: Attempts,
+    /// The costs of all entries before this compaction, on any branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spending>,
 }
 
 /// Counts of maintenance since the last progress.

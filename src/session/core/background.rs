@@ -116,7 +116,11 @@ impl Core {
             IndexBuilt::Made(indexed) if indexed.covers(self.log_facts().end, self.state.path()) => {
                 let repairs: Vec<Repair> = indexed.repairs.iter().map(Repair::from).collect();
                 self.state.repairs.extend(indexed.repairs.iter().cloned());
+                let was_partial = self.state.history().spending().is_partial;
                 self.state.change(|history| history.set_index(indexed));
+                if was_partial {
+                    self.costs.learn(&self.state.history().spending().recent);
+                }
                 self.send_index(repairs);
                 None
             }

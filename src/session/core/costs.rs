@@ -1,18 +1,34 @@
 //! Costs of model requests, from the answer of the model to the entries in the file.
 
+mod budget;
+mod hour;
+
 use crate::{
     ask::spent::Spent,
-    conversation::entry::{Entry, Stamps},
+    conversation::{
+        entry::{Entry, Stamps},
+        spending::Recent,
+    },
     ids::{EntryId, OperationId},
     models::prices,
-    session::fault::{Fault, planted},
+    session::{
+        core::Moment,
+        fault::{Fault, planted},
+    },
     settings::Settings,
 };
-use std::sync::Arc;
+use budget::Budget;
+pub(super) use budget::Lack;
+use hour::Hour;
+use std::{sync::Arc, time::Instant};
 
-/// Costs that are not in the file yet, in the order in which they arose.
-#[derive(Default)]
-pub(super) struct Costs(Vec<(OperationId, Spent)>);
+/// The costs of a session.
+pub(super) struct Costs {
+    /// Costs that are not in the file yet, in the order in which they arose.
+    waiting: Vec<(OperationId, Spent)>,
+    hour: Hour,
+    budget: Budget,
+}
 
 /// Costs on their way to the disk, and the entries that record them.
 pub(super) struct CostEntries {
@@ -22,26 +38,44 @@ pub(super) struct CostEntries {
 }
 
 impl Costs {
+    /// The costs of a session that is opened. `file`: the tokens of automatic maintenance that its file has.
+    pub fn opened(file: &Recent, at: &Moment) -> Self {
+        Self { waiting: Vec::new(), hour: Hour::opened(file, at.now, at.wall), budget: Budget::default() }
+    }
+
     /// Adds the cost of a request that an operation sent.
-    pub fn add(&mut self, operation: OperationId, spent: Spent) {
-        self.0.push((operation, spent));
+    pub fn add(&mut self, operation: OperationId, spent: Spent, now: Instant) {
+        if spent.trigger.is_automatic() {
+            self.hour.add(spent.usage.context_tokens(), now);
+        }
+        self.waiting.push((operation, spent));
+    }
+
+    /// Takes the tokens of automatic maintenance of the whole file.
+    pub fn learn(&mut self, file: &Recent) {
+        self.hour.learn(file);
+    }
+
+    /// The tokens of automatic maintenance in the last hour.
+    pub fn hour(&self) -> &Hour {
+        &self.hour
     }
 
     /// Number of the costs that are not on their way.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.waiting.len()
     }
 
     /// Whether all costs are in the file or on their way.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.waiting.is_empty()
     }
 
     /// Takes all costs, as entries behind `leaf`.
     pub fn take(&mut self, leaf: Option<&EntryId>, stamps: &mut Stamps, settings: &Settings) -> CostEntries {
         let mut parent = leaf.cloned();
         let mut entries = Vec::new();
-        let costs = std::mem::take(&mut self.0);
+        let costs = std::mem::take(&mut self.waiting);
         for (operation, spent) in &costs {
             let stamp = stamps.stamp();
             let id = stamp.id.clone();
@@ -60,14 +94,18 @@ impl Costs {
 
     /// Puts back costs whose write has to be repeated, before those that arose since.
     pub fn put_back(&mut self, entries: CostEntries) {
-        self.0.splice(0..0, entries.costs);
+        self.waiting.splice(0..0, entries.costs);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ask::purpose::Purpose, conversation::message::Usage, ids::ModelRef};
+    use crate::{
+        ask::purpose::Purpose,
+        conversation::{message::Usage, spending::Trigger},
+        ids::ModelRef,
+    };
     use jiff::Timestamp;
     use serde_json::Value;
 
@@ -75,9 +113,12 @@ mod tests {
     fn an_entry_has_the_cost_in_dollars_where_the_prices_are_known() {
         let usage = Usage { input: 1_000, output: 100, cache_read: 0, cache_write: 0, total: 0 };
         for (model, total) in [("anthropic/claude-haiku-4-5", 0.0015), ("p/m", 0.0)] {
-            let mut costs = Costs::default();
+            let (now, wall) = (Instant::now(), Timestamp::UNIX_EPOCH);
+            let at = Moment { now, wall, awake_elsewhere: 0, tokenizer: false };
+            let mut costs = Costs::opened(&Recent::default(), &at);
             let model = ModelRef::parse(model).expect("a name");
-            costs.add("op".into(), Spent { purpose: Purpose::Compaction, model, usage });
+            let (purpose, trigger) = (Purpose::Compaction, Trigger::Idle);
+            costs.add("op".into(), Spent { purpose, model, trigger, usage }, now);
             let mut stamps = Stamps::seeded(1, Timestamp::UNIX_EPOCH);
             let entries = costs.take(None, &mut stamps, &Settings::default()).entries;
             let line: Value = serde_json::from_str(entries[0].line()).expect("JSON");

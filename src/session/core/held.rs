@@ -6,6 +6,7 @@ use crate::{
     conversation::{
         entry::{Header, HeaderKind, VERSION},
         message::Usage,
+        spending::Trigger,
     },
     log::{Log, error::StoreError, memory::Disk, sealed::Blocking, store::Opened},
     models::ModelRef,
@@ -275,7 +276,10 @@ pub fn draft(order: DraftOrder) -> Draft {
 pub fn cost() -> Step {
     let model = ModelRef { provider: "scripted".to_owned(), id: "writer".to_owned() };
     let usage = Usage { input: 10, output: 1, cache_read: 0, cache_write: 0, total: 11 };
-    Step::Request(Purpose::Compaction, Update::Spent(Spent { purpose: Purpose::Compaction, model, usage }))
+    Step::Request(
+        Purpose::Compaction,
+        Update::Spent(Spent { purpose: Purpose::Compaction, model, trigger: Trigger::Threshold, usage }),
+    )
 }
 
 /// The events that were sent.

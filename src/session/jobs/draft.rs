@@ -43,6 +43,8 @@ pub struct DraftJob {
     pub settings: Arc<Sourced>,
     /// The time for the models, if it is limited.
     pub deadline: Option<Duration>,
+    /// The tokens that the models may take, if they are limited.
+    pub tokens: Option<u64>,
     /// Access to models.
     pub access: Arc<ModelAccess>,
     /// Cancels the job.
@@ -71,7 +73,7 @@ pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Dra
 }
 
 async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
-    let DraftJob { origin, plan, instructions, candidates, settings, deadline, access, stop } = job;
+    let DraftJob { origin, plan, instructions, candidates, settings, deadline, tokens, access, stop } = job;
     let scale = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
     let asks = !candidates.is_empty();
@@ -95,7 +97,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         context: Vec::new(),
         language: material.language,
     };
-    let job = SummaryJob { origin, material, brief, reserve, candidates, settings, scale, deadline, access };
+    let job = SummaryJob { origin, material, brief, reserve, candidates, settings, scale, deadline, tokens, access };
     let Some((written, made)) = stop.unless_requested(by_models(&job, tell)).await else {
         return Err(Failure::Cancelled);
     };
@@ -109,7 +111,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
 async fn by_models(job: &SummaryJob, tell: Tell<'_>) -> (Option<Written>, Made) {
     caught(summarize(job, tell)).await.unwrap_or_else(|| {
         let why = defect().to_string();
-        (None, Made { by: None, rejected: vec![Rejected { model: None, why, error: None }] })
+        (None, Made { rejected: vec![Rejected { model: None, why, error: None }], ..Made::default() })
     })
 }
 
@@ -159,7 +161,7 @@ pub fn requests(plan: &Plan, candidate: &Candidate, settings: &Sourced) -> usize
     let files = FileLists::default();
     let material = Material::of(plan.span(), &files, cap, &settings.settings, scale, &|| false);
     let brief = Brief { prompts: (*settings.prompts).clone(), ..Brief::default() };
-    planned(&material, &brief, candidate, plan.demand.budget.reserve, scale)
+    planned(&material, &brief, candidate, plan.demand.budget.reserve, scale).requests
 }
 
 #[cfg(test)]

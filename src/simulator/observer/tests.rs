@@ -7,7 +7,7 @@ mod recovered;
 use super::*;
 use crate::{
     ask::{purpose::Purpose, spent::Spent},
-    conversation::entry::raw,
+    conversation::{entry::raw, spending::Trigger},
     ids::ModelRef,
     protocol::{
         events::{RetrySource, Severity},
@@ -585,7 +585,8 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     }),
     (Rule::CostsKept, "a cost is not in the file", |play| {
         let model = ModelRef { provider: "p".to_owned(), id: "m".to_owned() };
-        let spent = Spent { purpose: Purpose::Compaction, model, usage: Default::default() };
+        let spent =
+            Spent { purpose: Purpose::Compaction, model, trigger: Trigger::Threshold, usage: Default::default() };
         play.observer.feeds(&Input::Reported("a".into(), Step::Request(Purpose::Compaction, Update::Spent(spent))));
         play.rests()
     }),

@@ -83,6 +83,20 @@ impl<'a> Summarizer<'a> {
         Some(self.own_scale().unscaled(fold::room(self.window(), answer, around)?))
     }
 
+    /// The most tokens that a request takes with a conversation of `tokens` estimated tokens in it: the request and its
+    /// largest answer.
+    pub fn most_tokens(&self, brief: &Brief, part: Part, tokens: u64, previous: Option<&str>) -> u64 {
+        let ask = Ask { part, conversation: "", previous, most: self.answer(part), refused: Some(&"x".repeat(200)) };
+        let around = self.scale.estimate(&brief.text(&ask)) + self.scale.estimate(&brief.system()) + 64;
+        self.sent(tokens.saturating_add(around), part)
+    }
+
+    /// The most tokens of a request of `estimate` estimated tokens, its largest answer included.
+    pub fn sent(&self, estimate: u64, part: Part) -> u64 {
+        let answer = self.answer(part) + thinking_room(self.candidate, Reasoning::Off);
+        self.own_scale().size(estimate).saturating_add(answer)
+    }
+
     /// The window that a server really has, where it cut a request of about `estimate` tokens and read `reported`.
     pub fn truncated(&self, reported: u64, estimate: u64, text: &str) -> Option<u64> {
         let served = overflow::truncated(reported, estimate)?;
@@ -107,26 +121,40 @@ impl<'a> Summarizer<'a> {
     }
 }
 
-/// Requests that a candidate takes for its summary, the short one included. The length of the summary that later requests
-/// carry along is a guess: half of its limit.
+/// The requests that a candidate takes for its summary.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Planned {
+    /// Their number, the short summary included.
+    pub requests: usize,
+    /// The most tokens that they take together, without the short summary and without repeated requests.
+    pub tokens: u64,
+}
+
+/// The requests that a candidate takes for its summary. The length of the summary that later requests carry along is a
+/// guess for their number, half of its limit, and the limit for their tokens.
 #[must_use]
-pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserve: u64, scale: Scale) -> usize {
+pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserve: u64, scale: Scale) -> Planned {
     let summarizer = Summarizer::new(candidate, reserve, scale);
     let shares = material.shares();
     let chunks = |part: Part| {
         let (pieces, previous) = material.part(part);
         if pieces.is_empty() {
-            return 0;
+            return (0, 0);
         }
         let share = if part == Part::History { shares.history } else { shares.prefix };
         let rooms = (summarizer.room(brief, part, previous), summarizer.most(brief, part, share));
-        let (Some(room), Some(most)) = rooms else { return 1 };
+        let (Some(room), Some(most)) = rooms else { return (1, 0) };
         let until = pieces.chunk(0, room).until;
         let carried = scale.unscaled(most) / 2;
         let room = summarizer.room(brief, part, Some("")).unwrap_or(room).saturating_sub(carried).max(1);
-        1 + pieces.chunks(until, room)
+        let chunks = 1 + pieces.chunks(until, room);
+        let first = summarizer.most_tokens(brief, part, 0, previous);
+        let later = summarizer.most_tokens(brief, part, scale.unscaled(most), Some(""));
+        let texts = summarizer.own_scale().size(pieces.tokens());
+        (chunks, texts.saturating_add(first).saturating_add(later.saturating_mul(chunks as u64 - 1)))
     };
-    chunks(Part::History) + chunks(Part::TurnPrefix) + 1
+    let (history, prefix) = (chunks(Part::History), chunks(Part::TurnPrefix));
+    Planned { requests: history.0 + prefix.0 + 1, tokens: history.1.saturating_add(prefix.1) }
 }
 
 #[cfg(test)]

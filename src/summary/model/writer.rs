@@ -7,6 +7,7 @@
 use crate::{
     ask::{
         access::ModelAccess,
+        allowance::Allowance,
         clock::{after, within},
         failed::{Failed, Next},
         purpose::Purpose,
@@ -58,6 +59,8 @@ pub struct SummaryJob {
     pub scale: Scale,
     /// Time for all requests together. None: no limit.
     pub deadline: Option<Duration>,
+    /// Tokens that all requests may take together. None: no limit.
+    pub tokens: Option<u64>,
     /// Access to models.
     pub access: Arc<ModelAccess>,
 }
@@ -108,13 +111,19 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
         rejected: Mutex::default(),
         too_long: AtomicUsize::new(0),
         quota: Arc::new(Quota::new(MOST_BEYOND_PLAN, exceeded)),
+        allowance: job.tokens.map(|tokens| Arc::new(Allowance::new(tokens))),
         granted: AtomicUsize::new(0),
         begun: AtomicUsize::new(0),
         done: AtomicUsize::new(0),
     };
     let asked = async {
+        // Nothing waits for other summaries to be told that no model can be asked.
+        let affordable: Vec<_> = job.candidates.iter().filter(|candidate| writer.affords(candidate)).collect();
+        if affordable.is_empty() {
+            return Ok(None);
+        }
         let _slot = job.access.summaries.take(job.settings.settings.compaction.max_concurrent).await;
-        for candidate in &job.candidates {
+        for candidate in affordable {
             match candidate {
                 Err(unfit) => writer.cannot_ask(unfit),
                 Ok(candidate) => match writer.write(candidate).await {
@@ -138,7 +147,8 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
     });
     let rejected = std::mem::take(&mut *writer.rejected());
     let (written, by) = written.map_or((None, None), |(written, by)| (Some(written), Some(by)));
-    (written, Made { by, rejected })
+    let unaffordable = writer.allowance.as_ref().and_then(|allowance| allowance.refused()).filter(|_| by.is_none());
+    (written, Made { by, rejected, unaffordable })
 }
 
 /// Longest wait for the short summary.
@@ -163,6 +173,8 @@ struct Writer<'a> {
     too_long: AtomicUsize,
     /// Requests that may still be sent.
     quota: Arc<Quota>,
+    /// Tokens that may still be taken, if they are limited.
+    allowance: Option<Arc<Allowance>>,
     /// Most planned chunks that one candidate was asked for so far. The quota has room for them.
     granted: AtomicUsize,
     /// Planned chunks that the candidate in hand was asked for.
@@ -193,12 +205,25 @@ impl Writer<'_> {
         self.reject(Some(failed.model.clone()), failed.to_string(), Some(failed.data()));
     }
 
-    /// Sends a request for a part. Its reports reach the session without secrets.
+    /// Whether the tokens that are left are enough for the summary of a candidate. One that they are not enough for is
+    /// recorded.
+    fn affords(&self, candidate: &Result<Candidate, Unfit>) -> bool {
+        let (Some(allowance), Ok(candidate)) = (&self.allowance, candidate) else { return true };
+        let SummaryJob { material, brief, reserve, scale, .. } = self.job;
+        let tokens = planned(material, brief, candidate, *reserve, *scale).tokens;
+        let why = allowance.has(tokens).err();
+        let refused = why.is_some();
+        why.into_iter().for_each(|why| self.reject(Some(candidate.model.clone()), why, None));
+        !refused
+    }
+
+    /// Sends a request for a part, of `estimate` estimated tokens. Its reports reach the session without secrets.
     async fn send(
         &self,
         summarizer: &Summarizer<'_>,
         part: Part,
         text: &str,
+        estimate: u64,
         retry: Policy,
     ) -> Result<Answered, Failed> {
         let SummaryJob { origin, brief, settings, access, .. } = self.job;
@@ -220,6 +245,7 @@ impl Writer<'_> {
                 client: Some(Duration::from_secs(settings.settings.compaction.deadline_seconds)),
                 until: self.until,
                 quota: Some(self.quota.clone()),
+                tokens: self.allowance.clone().map(|allowance| (allowance, summarizer.sent(estimate, part))),
             },
         };
         let redacted = Redacted::new(settings.settings.redaction.enabled);
@@ -236,7 +262,7 @@ impl Writer<'_> {
         let SummaryJob { material, brief, scale, .. } = self.job;
         let summarizer = Summarizer::new(candidate, self.job.reserve, *scale);
         let shares = material.shares();
-        let planned = planned(material, brief, candidate, self.job.reserve, *scale);
+        let planned = planned(material, brief, candidate, self.job.reserve, *scale).requests;
         self.begun.store(0, Ordering::Relaxed);
         self.done.store(0, Ordering::Relaxed);
         (self.tell)(Step::Progress { done: 0, total: planned });
@@ -355,7 +381,7 @@ impl Writer<'_> {
         let mut refused: Option<String> = None;
         loop {
             let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
-            let answer = match self.send(summarizer, ask.part, &text, retry).await {
+            let answer = match self.send(summarizer, ask.part, &text, estimate, retry).await {
                 Ok(Answered { answer, .. }) => answer,
                 Err(failed) => match failed.next {
                     Next::Stop => return Err(NoSummary::Time),
@@ -448,7 +474,8 @@ impl Writer<'_> {
         // The summary is written. Its end does not wait long for a line about it.
         let longest = Duration::from_secs(settings.settings.compaction.stall_seconds).min(LONGEST_FOR_SHORT);
         let text = brief.text(&ask);
-        let asked = self.send(summarizer, Part::Short, &text, Policy::NEVER);
+        let estimate = scale.estimate(&text) + scale.estimate(&brief.system());
+        let asked = self.send(summarizer, Part::Short, &text, estimate, Policy::NEVER);
         let clock = &*self.job.access.routes.clock;
         let Answered { answer, .. } = within(clock, after(clock.now(), longest), asked).await?.ok()?;
         let expected = Expected {
@@ -510,7 +537,7 @@ mod tests {
             routes::Routes,
             virtual_clock::VirtualClock,
         },
-        conversation::{entry::Entry, tokens::Estimator},
+        conversation::{entry::Entry, spending::Trigger, tokens::Estimator},
         models::windows::Windows,
         settings::Layers,
         summary::{files::FileLists, span::Span},
@@ -574,7 +601,7 @@ mod tests {
         let candidate = Candidate { model, window: 100_000, output: None, thinks: false, way: Way::Client };
         let routes = Routes { client, clock: Box::new(clock.clone()), ..Routes::new(Arc::new(Silent::default())) };
         SummaryJob {
-            origin: Origin { session: "s".into(), operation: "o".into() },
+            origin: Origin { session: "s".into(), operation: "o".into(), trigger: Trigger::Threshold },
             material,
             brief: Brief::default(),
             reserve: 16_384,
@@ -582,6 +609,7 @@ mod tests {
             settings,
             scale,
             deadline: Some(deadline),
+            tokens: None,
             access: ModelAccess::of(routes, Windows::in_memory()),
         }
     }

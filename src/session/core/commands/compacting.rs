@@ -28,7 +28,7 @@ use crate::{
         core::{
             Core, HeldContext, WaitsFor, Write,
             command::{Command, CommandMethod},
-            costs::CostEntries,
+            costs::{CostEntries, Lack},
             result::sent,
             work::{Request, Work},
         },
@@ -176,9 +176,21 @@ impl Core {
         let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
         let deadline = operation.kind.is_automatic().then_some(deadline);
         let (id, stop, settings) = (operation.id.clone(), operation.stop.clone(), self.state.settings().clone());
+        let trigger = operation.kind.trigger();
+        let tokens = self.tokens_for(trigger);
         self.work = Work::Drafting(operation);
         let PlanMade { planned: Planned { plan, .. }, candidates } = made;
-        self.start(Job::Draft(DraftOrder { id, plan, candidates, instructions, settings, deadline, stop }));
+        self.start(Job::Draft(DraftOrder {
+            id,
+            trigger,
+            tokens,
+            plan,
+            candidates,
+            instructions,
+            settings,
+            deadline,
+            stop,
+        }));
     }
 
     /// An operation that starts now.
@@ -220,7 +232,7 @@ impl Core {
     /// Sends a step of a draft in the making. A cancelled draft sends nothing; its cost is still recorded.
     pub(in crate::session::core) fn reported(&mut self, id: &OperationId, step: Step) {
         match (step, self.work.drafting(id)) {
-            (Step::Request(_, Update::Spent(spent)), _) => self.costs.add(id.clone(), spent),
+            (Step::Request(_, Update::Spent(spent)), _) => self.costs.add(id.clone(), spent, self.now),
             (_, None) => {}
             (Step::Progress { done, total }, Some(operation)) => operation.progress(Stage::Summarizing, done, total),
             (Step::Chunk { purpose, number }, Some(operation)) => {
@@ -269,7 +281,8 @@ impl Core {
         let (path, first_newer) = (path.clone(), first_newer.cloned());
         let costs = self.take_costs();
         let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
-        let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after);
+        let spent = self.carried_costs(&costs);
+        let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after, spent);
         match Entry::parse(line.into()) {
             Ok(entry) => {
                 operation.commits();
@@ -302,6 +315,7 @@ impl Core {
             return self.finish(operation, End::Failed(failure));
         }
         operation.progress(Stage::Writing, 1, 1);
+        self.lacked_tokens(made.unaffordable);
         self.state.change(History::trim);
         for entry in costs.iter().chain([entry]).chain(mirrors) {
             self.announce(entry, Some(operation.id.clone()));
@@ -332,7 +346,9 @@ impl Core {
     pub(in crate::session::core) fn finish(&mut self, operation: Operation, end: End<Product>) {
         let compactions = self.state.path().compactions();
         let mut notices = Vec::new();
+        let lack = self.lack_of_tokens();
         if let End::Completed(Product::Compaction(result)) = &end
+            && matches!(lack, Lack::None)
             && result.method == SummaryMethod::Extractive
             && let Some(last) = result.rejected.last()
         {
@@ -341,6 +357,9 @@ impl Core {
                 last.why
             );
             notices.push(("No model could write the summary".to_owned(), detail));
+        }
+        if let Lack::New(title, detail) = lack {
+            notices.push((title.to_owned(), detail));
         }
         if operation.kind.is_automatic() && self.summarizes_for_handoff() {
             self.upkeep.told_of_handoff = true;

@@ -49,6 +49,10 @@ impl Core {
         if self.state.path().has_undo() {
             off.push("automatic compaction (an undone compaction)".to_owned());
         }
+        let why = match self.why_extracted() {
+            Some(extracted) => format!("{why} {extracted}"),
+            None => why,
+        };
         match off.as_slice() {
             [] => why,
             off => format!("{why} Switched off: {}.", off.join(", ")),
