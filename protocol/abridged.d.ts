@@ -1632,8 +1632,14 @@ export interface PruneSettings {
   protectTokens: number;
   /** The least tokens for which results are pruned. */
   minimumSavings: number;
-  /** Tools whose results always stay. */
+  /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
   protectedTools: string[];
+  /**
+   * Time for which the provider caches a prompt behind its last use, in seconds: five minutes at Anthropic, and at
+   * least
+   * as long at OpenAI. A pruning that breaks a younger cache has to save more than it costs.
+   */
+  cacheSeconds: number;
 }
 
 /** The tools of agents. */
@@ -2277,8 +2283,14 @@ export interface PruneSettingsInput {
   protectTokens?: number;
   /** The least tokens for which results are pruned. */
   minimumSavings?: number;
-  /** Tools whose results always stay. */
+  /** Tools whose results stay. A read of a file that a newer one repeats is pruned all the same. */
   protectedTools?: string[];
+  /**
+   * Time for which the provider caches a prompt behind its last use, in seconds: five minutes at Anthropic, and at
+   * least
+   * as long at OpenAI. A pruning that breaks a younger cache has to save more than it costs.
+   */
+  cacheSeconds?: number;
 }
 
 /** The tools of agents. */

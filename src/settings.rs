@@ -226,8 +226,12 @@ pub struct PruneSettings {
     /// The least tokens for which results are pruned.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub minimum_savings: u64,
-    /// Tools whose results always stay.
+    /// Tools whose results stay. A read of a file that a newer one repeats is pruned all the same.
     pub protected_tools: Vec<String>,
+    /// Time for which the provider caches a prompt behind its last use, in seconds: five minutes at Anthropic, and at least
+    /// as long at OpenAI. A pruning that breaks a younger cache has to save more than it costs.
+    #[schemars(range(min = 1, max = 86_400), extend("x-project" = within(1, 3_600)))]
+    pub cache_seconds: u64,
 }
 
 /// The tools of agents.
@@ -402,6 +406,7 @@ impl Default for PruneSettings {
             protect_tokens: 40_000,
             minimum_savings: 20_000,
             protected_tools: vec!["skill".to_owned(), "read".to_owned()],
+            cache_seconds: 300,
         }
     }
 }

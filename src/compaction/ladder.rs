@@ -12,7 +12,7 @@ use super::{
     draft::{Draft, goal, size_before},
     images,
     plan::{self, Plan},
-    prune,
+    prune::{self, Rules, Standing},
 };
 use crate::{
     conversation::{
@@ -103,7 +103,7 @@ pub fn extracted(
         let (span, scale, cleaner) = (plan.span(), plan.demand.scale, &cleaner);
         extractive::summarize(&extractive::Request { span, instructions, cap, settings, cleaner, scale, stop })
     };
-    let draft = climb(plan, &settings.prune, &summarize);
+    let draft = climb(plan, settings.into(), &summarize);
     if stop() { Err(NoDraft::Cancelled) } else { draft }
 }
 
@@ -124,13 +124,13 @@ pub fn may_shrink(plan: &Plan) -> bool {
 ///
 /// # Errors
 /// When not even the last rung fits, or the draft is not smaller than the context.
-pub fn climb(plan: Plan, prune: &PruneSettings, summarize: &dyn Fn(&Plan, u64) -> Summary) -> Result<Draft, NoDraft> {
+pub fn climb(plan: Plan, rules: Rules<'_>, summarize: &dyn Fn(&Plan, u64) -> Summary) -> Result<Draft, NoDraft> {
     let (goal, before) = (goal(&plan), size_before(&plan));
     let cap = summary_cap(&plan);
     let mut ladder = Ladder { best: Draft::extracted(plan.clone(), summarize(&plan, cap), carried_edits(&plan)), goal };
 
     ladder.lose_image_bytes();
-    ladder.try_rung(|draft| with_edits(draft, &prune_edits(draft, prune)));
+    ladder.try_rung(|draft| with_edits(draft, &prune_edits(draft, rules)));
     ladder.try_rung(|draft| with_edits(draft, &elide_edits(draft)));
     ladder.try_rung(|draft| with_edits(draft, &image_edits(draft, KEPT_IMAGES)));
     // The next rungs halve the tail.
@@ -259,19 +259,24 @@ fn is_pinned(draft: &Draft, entry: &EntryId) -> bool {
     draft.plan.path().pins().iter().any(|pin| pin.entry == *entry)
 }
 
-/// Edits that cut the results before the protected newest ones, if the gain is large enough.
-fn prune_edits(draft: &Draft, settings: &PruneSettings) -> Vec<ContextEdit> {
+/// Edits that cut superseded reads and the results before the protected newest ones, if the gain is large enough.
+fn prune_edits(draft: &Draft, rules: Rules<'_>) -> Vec<ContextEdit> {
     let estimator = draft.plan.demand.scale.estimator();
     let edited = edited(draft);
-    let may = |entry: &Entry| !draft.plan.is_pinned(entry) && !edited.contains(&entry.id);
-    prune::prune(draft.plan.kept(), settings, estimator, &may).edits
+    let standing = |entry: &Entry| match () {
+        () if edited.contains(&entry.id) => Standing::Edited,
+        () if draft.plan.is_pinned(entry) => Standing::Pinned,
+        () => Standing::Free,
+    };
+    prune::prune(draft.plan.kept(), rules, estimator, &standing).edits
 }
 
 /// Edits that replace every kept result with the notice of a pruning.
 fn prune_all(draft: &Draft) -> Vec<ContextEdit> {
-    let all = PruneSettings { protect_tokens: 0, minimum_savings: 0, protected_tools: Vec::new() };
-    let may = |entry: &Entry| !draft.plan.is_pinned(entry);
-    prune::prune(draft.plan.kept(), &all, draft.plan.demand.scale.estimator(), &may).edits
+    let all = PruneSettings { protect_tokens: 0, minimum_savings: 0, protected_tools: Vec::new(), cache_seconds: 300 };
+    let standing = |entry: &Entry| if draft.plan.is_pinned(entry) { Standing::Pinned } else { Standing::Free };
+    let rules = Rules { settings: &all, tools: &[] };
+    prune::prune(draft.plan.kept(), rules, draft.plan.demand.scale.estimator(), &standing).edits
 }
 
 /// The entries whose content an edit replaces.

@@ -24,7 +24,12 @@ use crate::{
     text,
 };
 use serde_json::{Value, json};
-use std::{borrow::Cow, collections::HashMap, ops::Range, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
 
 /// The messages a model may be sent, in order.
 #[derive(Debug, Clone, Default)]
@@ -327,10 +332,10 @@ pub fn edited(entry: &Arc<Entry>, replacement: &Replacement) -> Option<ContextMe
     ContextMessage::made(Some(entry.id.clone()), Part::Message, &value)
 }
 
-/// Whether an entry is sent with another content, or not at all.
+/// The entries that are sent with another content, or not at all.
 #[must_use]
-pub fn is_edited(path: &Path, id: &EntryId) -> bool {
-    edits(path, path.compaction()).contains_key(id)
+pub fn edited_entries(path: &Path) -> HashSet<EntryId> {
+    edits(path, path.compaction()).into_keys().collect()
 }
 
 /// The edits in force, the latest for each target.

@@ -207,8 +207,9 @@ impl FileLists {
     }
 }
 
-/// The files that a call touches.
-fn files_of(tool: &str, arguments: &Value, tools: &[FileTool]) -> Vec<(String, FileOperation)> {
+/// The files that a call touches, with what it does to each. `tools` precede the known ones.
+#[must_use]
+pub fn files_of(tool: &str, arguments: &Value, tools: &[FileTool]) -> Vec<(String, FileOperation)> {
     let text = |argument: &str| arguments.get(argument).and_then(Value::as_str).map(str::to_owned);
     if let Some(own) = tools.iter().find(|it| it.tool == tool) {
         return text(&own.argument).map(|path| (path, own.operation)).into_iter().collect();

@@ -222,7 +222,7 @@ impl World {
             return;
         };
         let settings = Settings::default();
-        let Ok(draft) = ladder::climb(plan, &settings.prune, &|plan, cap| summarize(plan, cap, &settings)) else {
+        let Ok(draft) = ladder::climb(plan, (&settings).into(), &|plan, cap| summarize(plan, cap, &settings)) else {
             panic!("32,768 tokens are enough for any of these");
         };
         assert!(draft.tokens_after <= draft.plan.demand.budget.threshold);
@@ -276,8 +276,8 @@ impl World {
             }
         }
         let newest_user = path.iter().rev().find(|entry| entry.line().contains(r#""role":"user""#));
-        let edited = |entry: &Entry| context::is_edited(&path, &entry.id);
-        if let Some(newest) = newest_user.filter(|entry| !edited(entry)) {
+        let edited = context::edited_entries(&path);
+        if let Some(newest) = newest_user.filter(|entry| !edited.contains(&entry.id)) {
             let marker = newest.line().split("word_").nth(1).and_then(|rest| rest.split(' ').next()).expect("a marker");
             assert!(
                 sent.iter().any(|message| message.to_string().contains(&format!("word_{marker} "))),

@@ -48,6 +48,7 @@ mod planted;
 mod prompts;
 mod proof;
 mod provider;
+mod pruning;
 mod reading;
 mod reading_order;
 mod recorded;

@@ -88,14 +88,16 @@ fn asking(lines: &[Value], from: usize, threshold: u64) -> Plan {
 }
 
 const NO_PRUNING: PruneSettings =
-    PruneSettings { protect_tokens: u64::MAX, minimum_savings: 0, protected_tools: Vec::new() };
+    PruneSettings { protect_tokens: u64::MAX, minimum_savings: 0, protected_tools: Vec::new(), cache_seconds: 300 };
+
+const NO_RULES: Rules<'static> = Rules { settings: &NO_PRUNING, tools: &[] };
 
 fn summary(text: &str) -> Summary {
     Summary { text: text.to_owned(), short: String::new(), files: FileLists::default() }
 }
 
 fn climbed(plan: Plan, prune: &PruneSettings) -> Draft {
-    climb(plan, prune, &|_, _| summary("A summary.")).expect("a draft")
+    climb(plan, Rules { settings: prune, tools: &[] }, &|_, _| summary("A summary.")).expect("a draft")
 }
 
 fn targets(draft: &Draft) -> Vec<&str> {
@@ -119,7 +121,12 @@ fn old_results_are_pruned_that_are_neither_pinned_nor_edited() {
     let mut lines = vec![user(5), answer(5), user(10), call(&ids)];
     lines.extend(ids.map(|id| result(id, 1_500)));
     lines.extend([answer(10), pin("e4"), edit("e5", "short")]);
-    let prune = PruneSettings { protect_tokens: 1_000, minimum_savings: 1_000, protected_tools: Vec::new() };
+    let prune = PruneSettings {
+        protect_tokens: 1_000,
+        minimum_savings: 1_000,
+        protected_tools: Vec::new(),
+        cache_seconds: 300,
+    };
     let draft = climbed(keeping(&lines, 2, demand(4_000)), &prune);
     assert_eq!((targets(&draft), first_kept(&draft)), (vec!["e6"], Some("e2")));
     assert_eq!(left(&draft, "e6"), "[Output truncated - 1500 tokens]");
@@ -164,7 +171,7 @@ fn the_edits_of_a_shorter_tail_are_those_of_its_entries() {
         caps.borrow_mut().push(cap);
         summary("A summary.")
     };
-    let draft = climb(keeping(&lines, 2, demand(3_000)), &NO_PRUNING, &write).expect("a draft");
+    let draft = climb(keeping(&lines, 2, demand(3_000)), NO_RULES, &write).expect("a draft");
     assert_eq!((targets(&draft), first_kept(&draft)), (vec!["e6"], Some("e5")));
     assert_eq!(caps.take(), [160, 300], "no ledger of the last rung is needed");
     let lines =
@@ -183,7 +190,7 @@ fn before_anything_is_clipped_the_ledger_becomes_short() {
     };
     let mut demand = demand(3_200);
     demand.budget.reserve = 1_200;
-    let draft = climb(keeping(&lines, 3, demand), &NO_PRUNING, &write).expect("a draft");
+    let draft = climb(keeping(&lines, 3, demand), NO_RULES, &write).expect("a draft");
     // A cut that keeps the same is no rung.
     assert_eq!(caps.take(), [853, 500]);
     assert_eq!((targets(&draft), draft.summary.text.len()), (vec!["e4"], 2_000));
@@ -215,7 +222,7 @@ fn only_long_results_and_the_request_are_clipped() {
         *written.borrow_mut() += 1;
         summary(&words(if *written.borrow() == 1 { 10 } else { 2_000 }))
     };
-    let draft = climb(asking(&lines, 2, 2_000), &NO_PRUNING, &write).expect("a draft");
+    let draft = climb(asking(&lines, 2, 2_000), NO_RULES, &write).expect("a draft");
     assert_eq!((targets(&draft), first_kept(&draft)), (vec!["e4"], Some("e2")));
 }
 

@@ -1,6 +1,8 @@
 //! Maintenance that no client asks for: whether it is due after an append, its start, and the time after one that did not
 //! complete.
 
+pub(super) mod pruning;
+
 use super::{
     Append, Core, Ending, LogState, Unanswered, WaitsFor, Write,
     commands::{configure::model_fields, prune},
@@ -150,22 +152,6 @@ impl Core {
         self.may_maintain() && (self.decision().is_due() || planted(Fault::AlwaysDue))
     }
 
-    /// The edits of a pruning that brings the context below the threshold.
-    pub(super) fn pruning_that_suffices(&mut self) -> Option<Staged> {
-        if self.decision().why == Why::Images {
-            return prune::without_old_images(&self.state, &mut self.stamps);
-        }
-        let pruned = prune::pruned(&self.state, &self.state.settings().settings.prune);
-        let fullness = self.state.measure();
-        let left = fullness.context_tokens.saturating_sub(fullness.scale.size(pruned.tokens_saved));
-        let budget = fullness.budget.attainable().unwrap_or(fullness.budget);
-        if pruned.edits.is_empty() || left > budget.threshold {
-            return None;
-        }
-        let why = "the context was over the threshold".to_owned();
-        prune::staged(&self.state, pruned, &mut self.stamps).ok().map(|staged| Staged { why, ..staged })
-    }
-
     /// Entries that bring the context below the threshold are on disk. The context is measured again.
     pub(super) fn relieved(&mut self, staged: &Staged, event: Event) {
         if staged.stores_model() {
@@ -279,7 +265,7 @@ mod tests {
             core::{
                 Input,
                 command::Command,
-                commands::prune,
+                commands::prune::{self, Share},
                 held::{
                     Held, answer, answered, compacted_messages, draft, events, job, line, log_work, message, messages,
                     named, notices, outcomes, plan, started, written,
@@ -409,7 +395,7 @@ mod tests {
     /// The size of the context behind a pruning, in tokens.
     fn left(held: &Held) -> u64 {
         let state = held.core.state();
-        let pruned = prune::pruned(state, &state.settings().settings.prune);
+        let pruned = prune::pruned(state, &state.settings().settings.prune, Share::All);
         let fullness = state.measure();
         fullness.context_tokens - fullness.scale.size(pruned.tokens_saved)
     }

@@ -2,7 +2,7 @@
 
 use super::{edit::Staged, work::Request};
 use crate::{
-    compaction::{decide::Rest, recovery::Remedy},
+    compaction::{decide::Rest, prune::pays::Considered, recovery::Remedy},
     conversation::attempts::Attempted,
     ids::{EntryId, ModelRef, OperationId},
     protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
@@ -20,6 +20,8 @@ pub(super) struct Upkeep {
     pub after_turn: Option<Request>,
     /// Whether the client was told that the strategy `handoff` summarizes in place.
     pub told_of_handoff: bool,
+    /// The last decision about a pruning.
+    pub pruning: Option<Considered>,
 }
 
 /// A change of the model, or of its window.

@@ -103,7 +103,7 @@ pub struct Staged {
     pub about: Vec<EntryId>,
     /// Tokens that a prune saves.
     pub tokens_saved: u64,
-    /// The reason of a prune that no client asked for.
+    /// The reason of a prune, and what it saves.
     pub why: String,
     /// An undo: its entries behind the marker need the path without the compaction, which the writer reads.
     pub undoing: Option<Box<Undoing>>,

@@ -3,13 +3,19 @@
 use crate::{
     compaction::{
         images,
-        prune::{self, Pruned},
+        prune::{
+            self, Pruned, Rules, Standing,
+            cache::Cache,
+            pays::{self, Facts, Judged, MOST_REQUESTS, Postponed, SUMMARY},
+        },
     },
     conversation::{
         context,
         entry::{ContextEdit, Entry, Stamps},
+        message::outline::Role,
     },
     ids::EntryId,
+    models::prices,
     protocol::{
         SessionPrune,
         errors::Failure,
@@ -25,6 +31,7 @@ use crate::{
     },
     settings::PruneSettings,
 };
+use jiff::Timestamp;
 use serde_json::json;
 
 impl EditMethod for SessionPrune {
@@ -35,12 +42,14 @@ impl EditMethod for SessionPrune {
             minimum_savings: params.minimum_savings.unwrap_or(settings.minimum_savings),
             ..settings.clone()
         };
-        let pruned = pruned(state, &settings);
+        let pruned = pruned(state, &settings, Share::All);
         if params.dry_run == Some(true) {
             let about = pruned.edits.into_iter().map(|edit| edit.target_id).collect();
             return Ok(Staged { about, tokens_saved: pruned.tokens_saved, ..Staged::default() });
         }
-        Ok(staged(state, pruned, stamps)?)
+        let judged = judged(state, &pruned, stamps.now());
+        let why = format!("session/prune was called; {}", described(&pruned, &judged));
+        Ok(Staged { why, ..staged(state, pruned, stamps)? })
     }
 
     fn answer(_: &Core, staged: &Staged) -> Result<PruneAnswer, Failure> {
@@ -48,7 +57,7 @@ impl EditMethod for SessionPrune {
     }
 
     fn event(_: &State, staged: &Staged) -> Option<Event> {
-        Some(event(staged, "session/prune was called"))
+        Some(event(staged, &staged.why))
     }
 
     fn rewrites_context(params: &PruneParams) -> bool {
@@ -56,13 +65,77 @@ impl EditMethod for SessionPrune {
     }
 }
 
+/// Which results of the kept part leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::session::core) enum Share {
+    /// The reads that newer reads stand for.
+    Superseded,
+    /// These, and the results before the newest ones.
+    All,
+}
+
 /// The results in the kept part that may be cut, with the saving.
-pub(in crate::session::core) fn pruned(state: &State, settings: &PruneSettings) -> Pruned {
+pub(in crate::session::core) fn pruned(state: &State, settings: &PruneSettings, share: Share) -> Pruned {
     let path = state.path();
-    let pins = path.pins();
-    let edited = |entry: &Entry| context::is_edited(path, &entry.id);
-    let may = |entry: &Entry| !edited(entry) && pins.iter().all(|pin| pin.entry != entry.id);
-    prune::prune(&path[path.first_kept()..], settings, state.estimator(), &may)
+    let edited = context::edited_entries(path);
+    let standing = |entry: &Entry| match () {
+        () if edited.contains(&entry.id) => Standing::Edited,
+        () if path.pins().iter().any(|pin| pin.entry == entry.id) => Standing::Pinned,
+        () => Standing::Free,
+    };
+    let rules = Rules { settings, tools: &state.settings().settings.tools.files };
+    let prune = match share {
+        Share::Superseded => prune::prune_superseded,
+        Share::All => prune::prune,
+    };
+    prune(&path[path.first_kept()..], rules, state.estimator(), &standing)
+}
+
+/// A pruning and its judgement as a part of a sentence.
+pub(in crate::session::core) fn described(pruned: &Pruned, judged: &Judged) -> String {
+    match pruned.superseded {
+        0 => judged.to_string(),
+        reads => format!("superseded reads of files: {reads}; {judged}"),
+    }
+}
+
+/// Judges a pruning of the context as it is.
+pub(in crate::session::core) fn judged(state: &State, pruned: &Pruned, now: Timestamp) -> Judged {
+    let (path, settings, fullness) = (state.path(), &state.settings().settings, state.measure());
+    let model = state.model(path);
+    let size = |tokens: u64| fullness.scale.size(tokens);
+    let saved = size(pruned.tokens_saved);
+    let budget = fullness.budget.attainable().unwrap_or(fullness.budget);
+    let keep = fullness.compaction.keep_recent_tokens.min(fullness.messages);
+    let written = keep + SUMMARY.min(fullness.budget.summary_cap());
+    let room = |context: u64| budget.threshold.saturating_sub(context);
+    // A context that was below its threshold has as much more room as it is smaller.
+    let gained = room(fullness.context_tokens.saturating_sub(saved)).min(saved);
+    let compacted = room(budget.overhead() + budget.pins + written).max(1);
+    let answers = path[path.first_kept()..].iter().filter(|entry| entry.is_from(Role::Assistant)).count() as u64;
+    let growth = (fullness.messages / answers.max(1)).max(1);
+    pays::judge(Facts {
+        saved,
+        behind: size(behind(state, pruned)),
+        cache: Cache::of(path, model.as_ref(), now, settings.prune.cache_seconds),
+        rates: prices::rates(settings, model.as_ref()),
+        requests: (gained / growth).clamp(1, MOST_REQUESTS),
+        postponed: Postponed {
+            read: fullness.messages - keep,
+            answered: written - keep,
+            written,
+            share: (gained as f64 / compacted as f64).min(1.0),
+        },
+    })
+}
+
+/// The tokens of the context behind the first edit of a pruning that stay.
+fn behind(state: &State, pruned: &Pruned) -> u64 {
+    let context = context::build(state.path(), &state.settings().prompts);
+    let edited = |id: &EntryId| pruned.edits.iter().any(|edit| edit.target_id == *id);
+    let from = context.messages().iter().skip_while(|message| !message.entry_shown().is_some_and(edited));
+    let tokens: u64 = from.map(|message| u64::from(message.tokens(state.estimator()))).sum();
+    tokens.saturating_sub(pruned.tokens_saved)
 }
 
 /// The entries that bring the images of the context within their budget. None where no image can leave.
@@ -74,7 +147,7 @@ pub(in crate::session::core) fn without_old_images(state: &State, stamps: &mut S
     if edits.is_empty() {
         return None;
     }
-    let staged = staged(state, Pruned { edits, tokens_saved: 0 }, stamps).ok()?;
+    let staged = staged(state, Pruned { edits, ..Pruned::default() }, stamps).ok()?;
     let after = staged.entries.iter().fold(path.clone(), |path, entry| path.with(entry.clone()));
     let left = context::build(&after, &state.settings().prompts).tokens(state.estimator());
     let saved = context.tokens(state.estimator()).saturating_sub(left);

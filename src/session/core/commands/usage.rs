@@ -39,9 +39,11 @@ impl SessionMethod for SessionUsage {
 }
 
 impl Core {
-    /// The reason why the context is compacted now or not, and everything that is switched off.
+    /// The reason why the context is compacted now or not, the last decision about a pruning, and everything that is switched
+    /// off.
     fn why_and_switches(&self) -> String {
-        let why = self.why();
+        let pruning = self.upkeep.pruning.map(|considered| format!(" {considered}"));
+        let why = self.why() + &pruning.unwrap_or_default();
         let mut off = self.state.settings().switched_off(self.state.model(self.state.path()).as_ref());
         if self.writable().is_err() {
             off.push("writing (readOnly of session/load)".to_owned());
