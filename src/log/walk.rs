@@ -252,6 +252,8 @@ fn entry_of(line: &Line<'_>, wanted: &EntryId) -> Option<Arc<Entry>> {
 pub struct Near {
     /// The entries that were read.
     pub path: Path,
+    /// The costs that they tell.
+    pub spent: Spending,
     /// Whether the context of the last entry begins among them.
     pub whole: bool,
 }
@@ -263,9 +265,16 @@ impl Source {
     /// When the file cannot be read.
     pub fn path_within(&self, end: u64, most: u64) -> Result<Near, StoreError> {
         let near = self.not_before(end.saturating_sub(most));
-        let path = near.path_from(end)?;
-        let whole = near.floor() == self.floor() || path.is_cut();
-        Ok(Near { path: if whole { path } else { path.begins_later() }, whole })
+        let (path, mut spent) = near.path_and_costs(end)?;
+        if near.floor() == self.floor() || path.is_cut() {
+            return Ok(Near { path, spent, whole: true });
+        }
+        // The lines that were not read stand before the first one, and that is not the first of the file.
+        let carries = |entry: &Arc<Entry>| {
+            entry.compaction().is_some_and(|it| it.preserved().is_some_and(|it| it.spent.is_some()))
+        };
+        spent.is_partial |= !path.iter().any(carries);
+        Ok(Near { path: path.begins_later(), spent, whole: false })
     }
 
     /// Reads backwards from `end` to where the context of the last entry begins.

@@ -5,10 +5,7 @@
 
 use super::row::{Cost, Fullness, Measured, Picture, Row, sort};
 use crate::{
-    conversation::{
-        entry::{Body, Entry, VERSION},
-        path,
-    },
+    conversation::entry::VERSION,
     daemon::{Places, listing::Catalog},
     log::{header, history::History, lock, source::Source},
     models::{learned::Learned, windows::Windows},
@@ -20,7 +17,6 @@ use rustix::{
     io::Errno,
     process::{Pid, test_kill_process},
 };
-use serde::Deserialize;
 use std::{
     collections::{HashMap, HashSet},
     fs, io,
@@ -150,17 +146,18 @@ fn context(file: &Path, layers: &Layers, learned: &Learned) -> Result<(Fullness,
     let found = header::peek(file).map_err(|error| text(&error))?;
     let source = Source::open(file.to_owned(), &found).map_err(|error| text(&error))?;
     let length = source.length().map_err(|error| text(&error))?;
-    let (history, whole) = if found.header.version < VERSION {
+    let (history, spent, whole) = if found.header.version < VERSION {
         if length > MOST {
             return Err(format!("its version is {}; it is measured after a daemon opened it", found.header.version));
         }
-        (source.load(&found, 0).map_err(|error| text(&error))?.history, true)
+        let history = source.load(&found, 0).map_err(|error| text(&error))?.history;
+        let spent = history.spending().clone();
+        (history, spent, true)
     } else {
         let (end, _) = source.end(length).map_err(|error| text(&error))?;
         let near = source.path_within(end, MOST).map_err(|error| text(&error))?;
-        (History::of_file(source.into(), near.path, None), near.whole)
+        (History::of_file(source.into(), near.path, None), near.spent, near.whole)
     };
-    let maintenance = spent(history.path());
     let counted = history.path().compaction().is_some_and(|place| {
         history.path()[place].compaction().is_some_and(|compaction| compaction.measured().is_some())
     });
@@ -171,45 +168,5 @@ fn context(file: &Path, layers: &Layers, learned: &Learned) -> Result<(Fullness,
     state.learned = learned.clone();
     let usage = state.usage();
     let at_least = !whole && !counted && usage.source == UsageSource::Estimate;
-    Ok((Fullness { usage, at_least }, maintenance))
-}
-
-/// The cost of maintenance on a path.
-fn spent(path: &path::Path) -> Cost {
-    let mut cost = Cost::default();
-    for report in path.iter().filter_map(|entry| Report::of(entry)) {
-        cost.requests += 1;
-        cost.tokens += report.usage.total_tokens;
-        cost.dollars += report.usage.cost.map_or(0.0, |cost| cost.total);
-    }
-    cost
-}
-
-/// A `usage` entry of ours. Entries of other programs name no operation.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Report {
-    #[serde(rename = "operationId")]
-    _operation: String,
-    usage: Tokens,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Tokens {
-    #[serde(default)]
-    total_tokens: u64,
-    cost: Option<Price>,
-}
-
-#[derive(Deserialize)]
-struct Price {
-    #[serde(default)]
-    total: f64,
-}
-
-impl Report {
-    fn of(entry: &Entry) -> Option<Self> {
-        matches!(entry.body, Body::Usage).then(|| serde_json::from_str(entry.line()).ok()).flatten()
-    }
+    Ok((Fullness { usage, at_least }, Cost::from(&spent)))
 }

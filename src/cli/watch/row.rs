@@ -1,6 +1,7 @@
 //! A session in the picture, and its form for programs.
 
 use crate::{
+    conversation::spending::Spending,
     ids::SessionId,
     log::{Unfinished, lock::Recorded},
     protocol::types::{ListedSession, Usage},
@@ -35,7 +36,7 @@ pub(super) struct Row {
     pub left_behind: Vec<Unfinished>,
     /// Fullness of the context; null where it cannot be read, or was not measured.
     pub usage: Option<Fullness>,
-    /// Cost of the requests of maintenance that were read.
+    /// Cost of maintenance.
     pub maintenance: Cost,
     /// The reason why the file cannot be measured.
     pub problem: Option<String>,
@@ -52,7 +53,7 @@ pub(super) struct Fullness {
     pub at_least: bool,
 }
 
-/// Cost of requests.
+/// Cost of the requests that no turn of the session is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Cost {
@@ -60,8 +61,25 @@ pub(super) struct Cost {
     pub requests: u64,
     /// Tokens that were sent and received.
     pub tokens: u64,
-    /// Price in dollars; zero where no price is known.
-    pub dollars: f64,
+    /// The tokens of these that automatic maintenance took.
+    pub automatic_tokens: u64,
+    /// Price in dollars; null where the price of a request is not known.
+    pub dollars: Option<f64>,
+    /// Whether there may be more, because not all of the file was read.
+    pub at_least: bool,
+}
+
+impl From<&Spending> for Cost {
+    fn from(spending: &Spending) -> Self {
+        let all = spending.all();
+        Self {
+            requests: all.requests,
+            tokens: all.total,
+            automatic_tokens: spending.automatic.total,
+            dollars: (all.priced == all.requests).then_some(all.price as f64 / 1e6),
+            at_least: spending.is_partial,
+        }
+    }
 }
 
 /// The outcome of measuring a file.
@@ -148,6 +166,10 @@ pub(super) fn sort(rows: &mut [Row]) {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::conversation::{
+        message::Usage,
+        spending::{Cost as Spent, Trigger},
+    };
 
     /// A session with this name, changed at this second of an hour.
     pub(in crate::cli::watch) fn row(name: &str, second: u32) -> Row {
@@ -183,6 +205,27 @@ pub(super) mod tests {
         assert_eq!((dead.open_in, dead.running.len(), &dead.left_behind), (None, 0, &operations));
         let closed = Row::of(listed(), None, |_| true);
         assert_eq!((closed.open_in, closed.running.len(), closed.left_behind.len()), (None, 0, 0));
+    }
+
+    #[test]
+    fn a_price_is_that_of_all_requests_or_not_known() {
+        let cost = |prices: &[Option<u64>]| {
+            let mut spending = Spending { is_partial: true, ..Spending::default() };
+            for price in prices {
+                let usage = Usage { input: 100, output: 10, ..Usage::default() };
+                spending.add(&Spent {
+                    purpose: "compaction".to_owned(),
+                    trigger: Trigger::Idle,
+                    usage,
+                    price: *price,
+                    at: 0,
+                });
+            }
+            Cost::from(&spending)
+        };
+        let known = Cost { requests: 2, tokens: 220, automatic_tokens: 220, dollars: Some(0.75), at_least: true };
+        assert_eq!(cost(&[Some(500_000), Some(250_000)]), known);
+        assert_eq!(cost(&[Some(500_000), None]), Cost { dollars: None, ..known });
     }
 
     #[test]

@@ -242,13 +242,15 @@ fn short(number: u64) -> String {
     }
 }
 
+/// The price of maintenance where it is known and not below a cent, else its tokens.
 fn spent(cost: &Cost) -> String {
-    match cost {
-        Cost { requests: 0, .. } => String::new(),
-        Cost { dollars: 0.01..10.0, .. } => format!("${:.2}", cost.dollars),
-        Cost { dollars: 10.0.., .. } => format!("${}", short(cost.dollars as u64)),
-        Cost { tokens, .. } => short(*tokens),
-    }
+    let text = match (cost.requests, cost.dollars) {
+        (0, _) => return String::new(),
+        (_, Some(dollars @ 0.01..10.0)) => format!("${dollars:.2}"),
+        (_, Some(dollars @ 10.0..)) => format!("${}", short(dollars as u64)),
+        _ => short(cost.tokens),
+    };
+    format!("{}{text}", if cost.at_least { "≥" } else { "" })
 }
 
 /// Seconds up to 99, then minutes up to 99, then hours up to two days, then days.
@@ -368,7 +370,7 @@ mod tests {
         busy.usage = Some(full(142_300, UsageSource::Provider));
         busy.running = vec![operation("compaction", "threshold", "2026-01-01T00:00:18Z")];
         busy.open_in = Some(7);
-        busy.maintenance = Cost { requests: 2, tokens: 31_234, dollars: 0.0 };
+        busy.maintenance = Cost { requests: 2, tokens: 31_234, ..Cost::default() };
         busy
     }
 
@@ -525,14 +527,17 @@ mod tests {
     #[test]
     fn a_cost_is_a_price_where_one_is_known() {
         for (requests, tokens, dollars, expected) in [
-            (0, 0, 0.0, ""),
-            (1, 31_234, 0.0, "31k"),
-            (1, 31_234, 0.004, "31k"),
-            (1, 31_234, 0.125, "$0.12"),
-            (1, 31_234, 12.5, "$12"),
-            (1, 31_234, 12_500.0, "$12k"),
+            (0, 0, Some(0.0), ""),
+            (1, 31_234, None, "31k"),
+            (1, 31_234, Some(0.004), "31k"),
+            (1, 31_234, Some(0.125), "$0.12"),
+            (1, 31_234, Some(12.5), "$12"),
+            (1, 31_234, Some(12_500.0), "$12k"),
         ] {
-            assert_eq!(spent(&Cost { requests, tokens, dollars }), expected, "{dollars}");
+            let cost = Cost { requests, tokens, dollars, ..Cost::default() };
+            assert_eq!(spent(&cost), expected, "{dollars:?}");
+            let partial = spent(&Cost { at_least: true, ..cost });
+            assert_eq!(partial.strip_prefix('≥').unwrap_or_default(), expected, "{dollars:?}");
         }
     }
 
