@@ -481,6 +481,8 @@ export interface StatusAnswer {
   queue: Queue;
   /** Operations that run. */
   operations: RunningOperation[];
+  /** Tokens that models took for work beside the turns. */
+  spent: Spent;
   /** Number of disk operations: `{writes, fsyncs}`. */
   _meta: unknown;
 }
@@ -511,6 +513,53 @@ export interface RunningOperation {
   reason: string;
   /** Time of its start. */
   startedAt: string;
+}
+
+/**
+ * Requests and tokens that models took for work beside the turns of a session: summaries, retries and rejected answers
+ * included.
+ */
+export interface Spent {
+  /** All requests. */
+  total: SpentSum;
+  /** Those by purpose, as `usage` entries name it. */
+  purposes: Record<string, SpentSum>;
+  /** Those of automatic maintenance, which no client asked for. */
+  automatic: SpentSum;
+  /** Automatic maintenance of the last hour. */
+  lastHour: SpentInHour;
+  /** Whether earlier requests may be missing, because the index is not ready. */
+  atLeast: boolean;
+}
+
+/** A sum of requests. */
+export interface SpentSum {
+  /** Number of requests that reported a cost. */
+  requests: number;
+  /** Input that was not cached, in tokens. */
+  input: number;
+  /** Output, in tokens. */
+  output: number;
+  /** Input that a provider read from its cache, in tokens. */
+  cacheRead: number;
+  /** Input that a provider wrote to its cache, in tokens. */
+  cacheWrite: number;
+  /** All tokens. */
+  totalTokens: number;
+  /** Cost in dollars of the requests whose prices are known; null where none is. */
+  dollars: number | null;
+  /** Number of requests whose prices are not known. */
+  unpriced: number;
+}
+
+/** Automatic maintenance of the last hour. */
+export interface SpentInHour {
+  /** Tokens. */
+  tokens: number;
+  /** The most tokens, by `compaction.maxTokensPerHour`; null: no limit. */
+  most: number | null;
+  /** Tokens that are left; null: no limit. */
+  left: number | null;
 }
 
 /** Params of `session/append`. */

@@ -9,4 +9,5 @@ pub mod model;
 mod models;
 mod paint;
 pub mod schema;
+mod spent;
 pub mod watch;

@@ -5,7 +5,7 @@ use crate::{
     conversation::{
         entry::{self, Stamp},
         message::Usage,
-        spending::Trigger,
+        spending::{self, Trigger},
     },
     ids::{EntryId, ModelRef, OperationId},
     models::prices::Cost,
@@ -28,6 +28,13 @@ pub struct Spent {
 }
 
 impl Spent {
+    /// The cost before its entry is written: without a time and a price.
+    #[must_use]
+    pub fn cost(&self) -> spending::Cost {
+        let purpose = self.purpose.name().to_owned();
+        spending::Cost { purpose, trigger: self.trigger, usage: self.usage, price: None, at: 0 }
+    }
+
     /// The cost as an entry of the session. Without known prices `cost` is zero, because readers need the fields.
     #[must_use]
     pub fn line(&self, stamp: &Stamp, parent: Option<&EntryId>, operation: &OperationId, cost: Option<Cost>) -> String {

@@ -7,6 +7,7 @@ use super::{
     compact::{grouped, printable},
     models::{Model, models},
     paint::Paint,
+    spent::Costs,
 };
 use crate::{
     daemon::Places,
@@ -32,6 +33,7 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 /// Everything that is found.
@@ -47,6 +49,7 @@ struct Findings {
     values: Vec<Setting>,
     prompts: Vec<OwnPrompt>,
     models: Vec<Model>,
+    costs: Costs,
     problems: Vec<Finding>,
 }
 
@@ -142,7 +145,7 @@ fn find(places: &Places, folder: PathBuf, ask: bool) -> Result<Findings, String>
     let mut problems: Vec<Finding> = files.problems().map(of_settings).collect();
     let sessions = places.sessions();
     problems.extend([&places.config, &sessions].into_iter().filter_map(|folder| unwritable(folder)));
-    let (count, bytes) = look_at_sessions(&sessions, &mut problems);
+    let found = look_at_sessions(&sessions, &mut problems);
     let models = models(places, &sourced, ask)?;
     problems.extend(models.iter().flat_map(|model| of_model(model, &models, &variable)));
     problems.extend(sourced.settings.compaction.models.iter().filter(|it| ModelRef::parse(it).is_none()).map(no_model));
@@ -151,7 +154,8 @@ fn find(places: &Places, folder: PathBuf, ask: bool) -> Result<Findings, String>
         version: env!("CARGO_PKG_VERSION"),
         settings: place(places.settings(), "ABRIDGED_CONFIG_DIR"),
         project: Project { exists: project.exists(), path: project, trusted: files.trust(&folder) == Trust::Trusted },
-        data: Data { place: place(sessions, "ABRIDGED_DATA_DIR"), sessions: count, bytes },
+        data: Data { place: place(sessions, "ABRIDGED_DATA_DIR"), sessions: found.files.len(), bytes: found.bytes },
+        costs: Costs::of(found.files),
         values: values(&sourced, &models),
         prompts: files.overridden(Some(&folder)).map(own_prompt).collect(),
         folder,
@@ -190,23 +194,31 @@ fn unwritable(folder: &Path) -> Option<Finding> {
     Some(Finding { weight: Weight::Broken, file: Some(there.to_owned()), line: None, key: None, what })
 }
 
-/// How many sessions there are, and how large; what processes left behind that are gone.
-fn look_at_sessions(sessions: &Path, problems: &mut Vec<Finding>) -> (usize, u64) {
+/// The files of sessions, with their times of modification, and their size together.
+struct Sessions {
+    files: Vec<(SystemTime, PathBuf)>,
+    bytes: u64,
+}
+
+/// Looks at the files of sessions, and reports what processes left behind that are gone.
+fn look_at_sessions(sessions: &Path, problems: &mut Vec<Finding>) -> Sessions {
     let folders = fs::read_dir(sessions).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
-    let (mut count, mut bytes) = (0, 0);
+    let mut found = Sessions { files: Vec::new(), bytes: 0 };
     for file in files {
         let path = file.path();
         match path.extension().and_then(|it| it.to_str()) {
             Some("jsonl") => {
-                count += 1;
-                bytes += file.metadata().map_or(0, |about| about.len());
+                let about = file.metadata().ok();
+                found.bytes += about.as_ref().map_or(0, fs::Metadata::len);
+                let modified = about.and_then(|about| about.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH);
+                found.files.push((modified, path));
             }
             Some("lock") => problems.extend(stale(&path)),
             _ => {}
         }
     }
-    (count, bytes)
+    found
 }
 
 /// A lock whose process is gone. The lock itself went with it; only the file is left.
@@ -324,6 +336,8 @@ fn picture(findings: &Findings, paint: &Paint) -> String {
     let models: Vec<_> = findings.models.iter().flat_map(|model| rows_of(model, paint)).collect();
     let none = "none is set; a session's own is asked if its key is there, and else summaries are extracted";
     part("Models", if models.is_empty() { nothing(none) } else { models });
+
+    part("Costs of summaries", findings.costs.rows());
 
     text.push_str(&format!("\n{}\n", paint.bold("Problems")));
     for problem in &findings.problems {

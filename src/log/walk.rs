@@ -4,6 +4,8 @@
 //! the way back are noted by id and place: one of them may be the next parent, and where no entry before has the id, the
 //! entry right before is the parent.
 
+mod spent;
+
 use super::{
     Grown, Placed, continue_behind,
     error::StoreError,
@@ -16,10 +18,11 @@ use crate::{
     conversation::{
         entry::Entry,
         path::{self, Path},
-        spending::{Cost, Spending},
+        spending::Spending,
     },
     ids::EntryId,
 };
+use spent::Spent;
 use std::{
     collections::{HashMap, VecDeque},
     hash::{BuildHasher, RandomState},
@@ -40,26 +43,6 @@ pub struct Walk<'s> {
     first: Option<HashMap<u64, usize>>,
     spent: Spent,
     keys: RandomState,
-}
-
-/// The costs in the lines that were read, on any branch, back to the last compaction that carries those before it.
-#[derive(Default)]
-struct Spent {
-    /// The newest first.
-    costs: Vec<Cost>,
-    reach: SpentReach,
-}
-
-/// Entries before which costs may be missing.
-#[derive(Default)]
-enum SpentReach {
-    /// The first line that was read.
-    #[default]
-    Line,
-    /// No entry: the file was read to its beginning.
-    Beginning,
-    /// No entry: a compaction carries the costs before it.
-    Carried(Box<Spending>),
 }
 
 /// The outcome of reading a line.
@@ -183,11 +166,7 @@ impl<'s> Walk<'s> {
         let passed = |id: &str, spot| Passed { key: self.keys.hash_one(id), spot };
         match pieces::whole(&line, Form::Today) {
             Ok(head) => {
-                if matches!(head.kind.as_ref(), "usage" | "model_usage" | "compaction")
-                    && let Ok(entry) = pieces::entry(line.bytes)
-                {
-                    self.spent.see(&entry);
-                }
+                self.spent.pass(&head, &line);
                 self.passed.extend(head.id().map(|id| passed(&id, line.spot())));
             }
             Err(pieces) => {
@@ -196,42 +175,6 @@ impl<'s> Walk<'s> {
             }
         }
         Ok(Step::Passed)
-    }
-}
-
-/// Most costs between two compactions that are summed without an index.
-const MOST_COSTS: usize = 4_096;
-
-impl Spent {
-    /// Notes an entry that stands before those that were noted.
-    fn see(&mut self, entry: &Entry) {
-        if matches!(self.reach, SpentReach::Carried(_)) {
-            return;
-        }
-        match entry.compaction().and_then(|compaction| compaction.preserved()?.spent.as_ref()) {
-            Some(carried) => self.reach = SpentReach::Carried(Box::new(carried.clone())),
-            None if self.costs.len() < MOST_COSTS => self.costs.extend(entry.cost()),
-            None => {}
-        }
-    }
-
-    /// Notes that no line stands before those that were read.
-    fn begins(&mut self) {
-        if matches!(self.reach, SpentReach::Line) {
-            self.reach = SpentReach::Beginning;
-        }
-    }
-
-    /// The costs of the file, as far as they were read.
-    fn sum(self) -> Spending {
-        let (mut spending, is_partial) = match self.reach {
-            SpentReach::Carried(carried) => (*carried, false),
-            SpentReach::Beginning => (Spending::default(), false),
-            SpentReach::Line => (Spending::default(), true),
-        };
-        spending.is_partial |= is_partial || self.costs.len() >= MOST_COSTS;
-        self.costs.iter().rev().for_each(|cost| spending.add(cost));
-        spending
     }
 }
 

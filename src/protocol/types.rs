@@ -6,12 +6,14 @@ mod connection;
 mod reading;
 mod settings;
 mod shapes;
+mod spending;
 
 pub use browsing::*;
 pub use compaction::*;
 pub use connection::*;
 pub use reading::*;
 pub use settings::*;
+pub use spending::*;
 
 use crate::{
     compaction::gauge::{Fullness, Source},
@@ -396,6 +398,8 @@ pub struct StatusAnswer {
     pub queue: Queue,
     /// Operations that run.
     pub operations: Vec<RunningOperation>,
+    /// Tokens that models took for work beside the turns.
+    pub spent: Spent,
     /// Number of disk operations: `{writes, fsyncs}`.
     #[serde(rename = "_meta")]
     pub meta: Value,

@@ -9,6 +9,7 @@ mod bad_input;
 mod bounds;
 mod broken_files;
 mod browsing;
+mod budget;
 mod canaries;
 mod candidates;
 mod cli;

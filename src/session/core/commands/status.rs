@@ -51,6 +51,7 @@ impl Core {
             session: self.state.info(self.status()),
             queue: Queue::default(),
             operations: self.operations.list(),
+            spent: self.spent(),
             meta: json!({ "writes": stats.writes, "fsyncs": stats.fsyncs }),
         }
     }

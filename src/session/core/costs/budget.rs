@@ -6,6 +6,7 @@ use crate::{
         entry::Entry,
         spending::{Spending, Trigger},
     },
+    protocol::types::{Spent, SpentInHour},
     session::core::{Core, costs::CostEntries},
 };
 use std::{
@@ -68,6 +69,14 @@ impl Core {
         costs.entries.iter().filter_map(|entry: &Arc<Entry>| entry.cost()).for_each(|cost| spent.add(&cost));
         spent.recent = self.costs.hour().by_wall(self.now, self.stamps.now());
         spent
+    }
+
+    /// The costs of the session as clients see them, those included that are not in the file yet.
+    pub(in crate::session::core) fn spent(&self) -> Spent {
+        let mut spending = self.state.history().spending().clone();
+        self.costs.waiting.iter().for_each(|(_, spent)| spending.add(&spent.cost()));
+        let tokens = self.costs.hour().tokens(self.now);
+        Spent::new(&spending, SpentInHour { tokens, most: self.ceiling(), left: self.tokens_left() })
     }
 
     /// Records the tokens for whose lack a compaction asked no model.
