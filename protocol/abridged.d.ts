@@ -39,6 +39,8 @@ export interface Methods {
   "session/tree": { params: TreeParams; result: TreeAnswer };
   /** Returns the fullness of the context and the reason why it is compacted now or not. */
   "session/usage": { params: SessionParams; result: UsageAnswer };
+  /** Runs idle maintenance now, independent of its timer and of `compaction.idleEnabled`. */
+  "session/run_idle": { params: SessionParams; result: RunIdleAnswer };
   /** Cancels running operations. Answered immediately. */
   "session/cancel": { params: CancelParams; result: CancelAnswer };
   /** Replaces the older part of the context by a summary. With `dryRun` it returns the plan. */
@@ -77,6 +79,8 @@ export interface ClientNotifications {
   "initialized": { params: Nothing };
   /** Ends the process. */
   "exit": { params: Nothing };
+  /** The user is active: restarts the idle timer and cancels running idle maintenance. */
+  "session/activity": { params: SessionParams };
   /** Cancels a request, in the form of LSP. */
   "$/cancelRequest": { params: CancelLspParams };
   /** Cancels a request, in the form of ACP. */
@@ -929,6 +933,48 @@ export interface Thresholds {
   /** Estimator: `tiktoken`, or `chars` until its tables are loaded. */
   estimator: string;
 }
+
+/** Result of `session/run_idle`. */
+export type RunIdleAnswer =
+  /** The maintenance has started. Its events follow. */
+  | {
+      /** Id of the operation. */
+      operationId: OperationId;
+    }
+  /** Nothing starts now. */
+  | {
+      /** Reason. */
+      skipped: IdleSkipped;
+    };
+
+/** The reason why no idle maintenance starts. */
+export type IdleSkipped =
+  /** An operation or another request runs or waits, the session ends, or its file cannot be read. */
+  | "busy"
+  /** Automatic maintenance is off: `compaction.enabled` is false, or `compaction.strategy` is `off`. */
+  | "disabled"
+  /** The context is smaller than `compaction.idleThresholdTokens`. */
+  | "below_threshold"
+  /** A tool call of the newest answer has no result. */
+  | "unanswered_call"
+  /** The newest message is a request of the user or a tool result: the model is to answer. */
+  | "unanswered_message"
+  /** A compaction was undone on this path, and no manual one followed. */
+  | "undone"
+  /**
+   * The last automatic maintenance was cancelled, failed or was skipped. A message of the user, or growth by 5 %, ends
+   * that.
+   */
+  | "resting"
+  /** Nothing can be summarized, or the summary would make nothing smaller. */
+  | "nothing_to_compact"
+  /**
+   * Another session has its idle maintenance. This one waits for its turn and starts by itself, if nothing comes
+   * between.
+   */
+  | "queued"
+  /** It was cancelled before it started. */
+  | "cancelled";
 
 /** Params of `session/cancel`. */
 export interface CancelParams {
@@ -1960,6 +2006,26 @@ export type SessionEvent =
       error?: ErrorData | null;
       /** The same error for a person. */
       errorMessage?: string | null;
+    }
+  /** Idle maintenance has started. The status of the session stays `idle`, and the compaction inside has its id. */
+  | {
+      type: "idle_start";
+      /** Size of the context. */
+      contextTokens: number;
+      /** Time since the last activity, in seconds. */
+      idleSeconds: number;
+    }
+  /**
+   * Idle maintenance has ended. Each `idle_start` has exactly one, behind the `compaction_end`, which names the error
+   * of
+   * one that failed. Activity cancels it.
+   */
+  | {
+      type: "idle_end";
+      /** Outcome. */
+      outcome: Outcome;
+      /** Reason of skipped maintenance, as in `compaction_end`. */
+      skippedReason?: string | null;
     }
   /** The session has another model. */
   | {

@@ -90,6 +90,10 @@ macro_rules! with_methods {
             request session SessionTree = "session/tree": TreeParams => TreeAnswer;
             /// Returns the fullness of the context and the reason why it is compacted now or not.
             request session SessionUsage = "session/usage": SessionParams => UsageAnswer;
+            /// Runs idle maintenance now, independent of its timer and of `compaction.idleEnabled`.
+            request session SessionRunIdle = "session/run_idle": SessionParams => RunIdleAnswer;
+            /// The user is active: restarts the idle timer and cancels running idle maintenance.
+            notification command SessionActivity = "session/activity": SessionParams => ();
             /// Cancels running operations. Answered immediately.
             request daemon SessionCancel = "session/cancel": CancelParams => CancelAnswer;
             /// Replaces the older part of the context by a summary. With `dryRun` it returns the plan.

@@ -191,6 +191,22 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     }
+    /// Idle maintenance has started. The status of the session stays `idle`, and the compaction inside has its id.
+    Durable IdleStart = "idle_start" {
+        /// Size of the context.
+        context_tokens: u64,
+        /// Time since the last activity, in seconds.
+        idle_seconds: u64,
+    }
+    /// Idle maintenance has ended. Each `idle_start` has exactly one, behind the `compaction_end`, which names the error of
+    /// one that failed. Activity cancels it.
+    Durable IdleEnd = "idle_end" {
+        /// Outcome.
+        outcome: Outcome,
+        /// Reason of skipped maintenance, as in `compaction_end`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        skipped_reason: Option<String>,
+    }
     /// The session has another model.
     Durable ModelChanged = "model_changed" {
         /// The model before.

@@ -33,7 +33,7 @@ mod work;
 mod writing;
 
 use super::{
-    effects::{Effect, Effects, Read, Ticket, TicketNumber},
+    effects::{Effect, Effects, IdleTurn, Read, Ticket, TicketNumber},
     jobs::{IndexBuilt, Job, PlanMade},
     log_work::{LogDone, LogFacts, LogWork},
     operation::OpenOperations,
@@ -109,6 +109,8 @@ pub enum Input {
     Drafted(OperationId, Result<Draft, Failure>),
     /// Estimated entries were counted by the tokenizer.
     Counted,
+    /// The turn of this session for idle maintenance has come, or it waits.
+    IdleTurn(IdleTurn),
 }
 
 /// The time of an input, and the facts about the process that a session depends on.
@@ -331,7 +333,12 @@ impl Core {
         self.operations.set_time(at.now);
         self.state.tokenizer_is(at.tokenizer);
         match input {
-            Input::Command(command, ticket) => self.queue.take_in(command, ticket),
+            Input::Command(command, ticket) => {
+                if command.is_activity() {
+                    self.is_active();
+                }
+                self.queue.take_in(command, ticket);
+            }
             Input::Cancel(which, ticket) => self.cancel(which.as_ref(), ticket),
             Input::RequestCancelled(request) => self.request_cancelled(request),
             Input::Layers(layers) => self.relayer(layers),
@@ -340,6 +347,7 @@ impl Core {
             Input::Finish => {
                 if matches!(self.ending, Ending::No) {
                     self.ending = Ending::WhenIdle;
+                    self.idle_gives_way();
                     let delayed = self.take_delayed(None);
                     self.end_unstarted(delayed);
                 }
@@ -361,6 +369,7 @@ impl Core {
             Input::Reported(id, step) => self.reported(&id, step),
             Input::Drafted(id, result) => self.drafted(&id, result),
             Input::Counted => self.counted(),
+            Input::IdleTurn(turn) => self.idle_turn(turn),
         }
         self.settle();
         self.share_memory();
@@ -508,6 +517,7 @@ impl Core {
 
     fn handle(&mut self, command: Command, ticket: Ticket) {
         match command {
+            Command::Activity => ticket.ok(&()),
             command if self.waits_for_index(&command) => self.await_index(command, ticket),
             command if self.state.history().is_asleep() && !command.closes() => {
                 self.queue.put_back(command, ticket);

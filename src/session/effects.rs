@@ -51,6 +51,28 @@ pub enum Effect {
     Unsubscribe(TicketNumber),
     /// Hands a request over to the daemon, which waited for its turn in the session.
     HandOver(TicketNumber),
+    /// Asks for the turn of this session for idle maintenance, or leaves it. An `Input::IdleTurn` follows where it asks.
+    IdleTurn(Turning),
+}
+
+/// A wish of a session about its turn among those that have idle maintenance. One session at a time has the turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Turning {
+    /// It asks for the turn.
+    Ask,
+    /// It leaves the turn, or the queue for it.
+    Leave,
+}
+
+/// The turn of a session for idle maintenance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleTurn {
+    /// Other sessions are before it.
+    Waits,
+    /// It has come.
+    Comes,
 }
 
 /// A read beside the session. It must not change the session.

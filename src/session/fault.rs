@@ -117,6 +117,16 @@ pub enum Fault {
     LimitsForgotten,
     /// A context allows an answer of any length.
     OutputUnlimited,
+    /// Idle maintenance begins while a tool call has no result.
+    IdleCallIgnored,
+    /// Idle maintenance begins while a message waits for its answer.
+    IdleMessageIgnored,
+    /// Idle maintenance gives way to nothing.
+    IdleStays,
+    /// Idle maintenance begins without its turn among the sessions.
+    IdleTurnAssumed,
+    /// A session keeps its turn for idle maintenance.
+    IdleTurnKept,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

@@ -24,6 +24,11 @@ pub enum OperationKind {
     Recovery(Recovery),
     /// The compaction of a recovery. The turn is repeated behind it.
     Recovering(RecoveryReason),
+    /// Maintenance of an idle session, around its compaction.
+    Idle {
+        /// Time since the last activity, in seconds. A lock file does not name it.
+        seconds: u64,
+    },
 }
 
 /// A recovery.
@@ -44,6 +49,8 @@ pub enum Product {
     Compaction(Box<CompactionResult>),
     /// A recovery: there is a context to repeat the turn with.
     Recovered,
+    /// Idle maintenance: its compaction completed.
+    Maintained,
 }
 
 impl Product {
@@ -52,7 +59,7 @@ impl Product {
     pub fn compaction(&self) -> Option<&CompactionResult> {
         match self {
             Self::Compaction(result) => Some(result),
-            Self::Recovered => None,
+            Self::Recovered | Self::Maintained => None,
         }
     }
 }
@@ -67,7 +74,13 @@ impl OperationKind {
     /// Whether the turn is repeated behind it, if it completes.
     #[must_use]
     pub fn repeats_the_turn(&self) -> bool {
-        !matches!(self, Self::Compaction(_))
+        matches!(self, Self::Recovery(_) | Self::Recovering(_))
+    }
+
+    /// Whether it is idle maintenance, or the compaction of one. Both give way to everything else.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        matches!(self, Self::Idle { .. } | Self::Compaction(Reason::Idle))
     }
 
     /// Its reason.
@@ -76,6 +89,7 @@ impl OperationKind {
         match self {
             Self::Compaction(reason) => *reason,
             Self::Recovery(Recovery { reason, .. }) | Self::Recovering(reason) => (*reason).into(),
+            Self::Idle { .. } => Reason::Idle,
         }
     }
 
@@ -156,6 +170,8 @@ impl OperationKind {
 const COMPACTION: &str = "compaction";
 /// The name of a recovery.
 pub const RECOVERY: &str = "recovery";
+/// The name of idle maintenance.
+pub const IDLE: &str = "idle";
 
 impl Kind for OperationKind {
     type Product = Product;
@@ -165,6 +181,7 @@ impl Kind for OperationKind {
         match self {
             Self::Compaction(_) | Self::Recovering(_) => COMPACTION,
             Self::Recovery(_) => RECOVERY,
+            Self::Idle { .. } => IDLE,
         }
     }
 
@@ -180,16 +197,20 @@ impl Kind for OperationKind {
                 let reason = RecoveryReason::read(cause);
                 Some(Self::Recovery(Recovery { reason, removed: None, action: RecoveryAction::Retry }))
             }
+            IDLE => Some(Self::Idle { seconds: 0 }),
             _ => None,
         }
     }
 
     fn standing(&self) -> Standing {
-        Standing::Foreground(StatusKind::Compacting)
+        match self {
+            Self::Idle { .. } => Standing::Background,
+            _ => Standing::Foreground(StatusKind::Compacting),
+        }
     }
 
     fn gives_way_to(&self, _: &Self) -> bool {
-        false
+        self.is_idle()
     }
 
     fn start(&self, before: &Usage) -> Option<Event> {
@@ -199,6 +220,9 @@ impl Kind for OperationKind {
             Self::Recovery(Recovery { reason, removed, action }) => {
                 Event::RecoveryStart { reason: *reason, removed_entry_id: removed.clone(), action: *action }
             }
+            Self::Idle { seconds } => {
+                Event::IdleStart { context_tokens: before.context_tokens, idle_seconds: *seconds }
+            }
         })
     }
 
@@ -207,6 +231,9 @@ impl Kind for OperationKind {
             Self::Compaction(reason) => self.compaction_end(*reason, ended),
             Self::Recovering(reason) => self.compaction_end((*reason).into(), ended),
             Self::Recovery(_) => self.recovery_end(ended.end),
+            Self::Idle { .. } => {
+                Event::IdleEnd { outcome: ended.end.outcome(), skipped_reason: ended.end.skipped().map(str::to_owned) }
+            }
         })
     }
 

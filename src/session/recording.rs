@@ -16,7 +16,7 @@ pub mod tap;
 
 use super::{
     core::{Input, Moment},
-    effects::{Answer, Sent, TicketNumber},
+    effects::{Answer, IdleTurn, Sent, TicketNumber},
     jobs::{self, IndexBuilt},
     open::Form,
     state::Beginning,
@@ -290,6 +290,8 @@ pub enum Recorded {
     Drafted(OperationId, Drafting),
     /// Estimated entries were counted by the tokenizer.
     Counted,
+    /// The turn for idle maintenance has come, or waits.
+    IdleTurn(IdleTurn),
 }
 
 /// An answer that the outside decided.
@@ -454,6 +456,7 @@ impl Recorded {
             Input::Reported(id, step) => Self::Reported(id.clone(), step.clone()),
             Input::Drafted(id, result) => Self::Drafted(id.clone(), result.into()),
             Input::Counted => Self::Counted,
+            Input::IdleTurn(turn) => Self::IdleTurn(*turn),
         }
     }
 }

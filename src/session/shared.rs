@@ -12,6 +12,8 @@ pub struct Shared {
     pub(super) awake: Arc<AtomicU64>,
     /// One session at a time counts tokens.
     pub(super) counting: Arc<Semaphore>,
+    /// One session at a time has idle maintenance, in the order in which they ask.
+    pub(super) idling: Arc<Semaphore>,
     /// The ways to ask a model.
     pub access: Arc<ModelAccess>,
     /// The recording of all sessions.
@@ -22,7 +24,7 @@ impl Shared {
     /// State for the sessions of a daemon.
     #[must_use]
     pub fn new(access: Arc<ModelAccess>) -> Self {
-        Self { awake: Arc::default(), counting: Arc::new(Semaphore::new(1)), access, recorder: None }
+        Self { awake: Arc::default(), counting: one_at_a_time(), idling: one_at_a_time(), access, recorder: None }
     }
 
     /// The same with a recording of all sessions.
@@ -30,4 +32,8 @@ impl Shared {
     pub fn recorded_by(self, recorder: Option<Recorder>) -> Self {
         Self { recorder, ..self }
     }
+}
+
+fn one_at_a_time() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(1))
 }

@@ -8,7 +8,7 @@
 
 use super::{
     core::{Core, Input, Moment, Over},
-    effects::{Answer, Effect, Effects, Read, Sent, Ticket, TicketNumber},
+    effects::{Answer, Effect, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning},
     handle::{CancelReply, HandOver, Inbox, Mail, SharedStatus, Urgent},
     jobs::{self, DraftOrder, Job},
     log_work::{LogDone, LogFacts, LogWork},
@@ -41,7 +41,8 @@ use std::{
     sync::{Arc, atomic::Ordering},
     time::Instant,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio_util::task::AbortOnDropHandle;
 
 /// A message of the shell's own work.
 enum Message {
@@ -50,6 +51,18 @@ enum Message {
     Answered(TicketNumber, Option<Given>),
     /// The log is back. No result: its work ended in a panic.
     Log(Box<dyn Log>, Option<LogDone>),
+    /// The turn of the session for idle maintenance has come.
+    IdleTurn(OwnedSemaphorePermit),
+}
+
+/// The turn of the session for idle maintenance.
+enum Turn {
+    /// It is not asked for.
+    No,
+    /// It is in the queue.
+    Waits { _queue: AbortOnDropHandle<()> },
+    /// It has come.
+    Comes { _permit: OwnedSemaphorePermit },
 }
 
 /// A request that waits for its answer.
@@ -103,6 +116,7 @@ struct Shell {
     messages: mpsc::UnboundedSender<Message>,
     urgent: mpsc::UnboundedSender<Box<Urgent>>,
     recording: Option<Box<Recording>>,
+    turn: Turn,
 }
 
 /// Runs a session until it is closed.
@@ -131,6 +145,7 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
         messages,
         urgent: urgent_sender,
         recording: None,
+        turn: Turn::No,
     };
     let (seed, at) = (seed(), shell.moment());
     if let Some(recorder) = shell.shared.recorder.clone() {
@@ -289,6 +304,10 @@ impl Shell {
                 self.log = Some(log);
                 self.feed(core, Input::Log(done, facts))
             }
+            Message::IdleTurn(permit) => {
+                self.turn = Turn::Comes { _permit: permit };
+                self.feed(core, Input::IdleTurn(IdleTurn::Comes))
+            }
         }
     }
 
@@ -357,6 +376,8 @@ impl Shell {
                         hand_over(&self.cwd, reply);
                     }
                 }
+                Effect::IdleTurn(Turning::Ask) => self.ask_for_turn(),
+                Effect::IdleTurn(Turning::Leave) => self.turn = Turn::No,
             }
         }
     }
@@ -445,6 +466,21 @@ impl Shell {
             };
             send(&messages, Message::Input(input));
         });
+    }
+
+    /// Asks for the turn of this session for idle maintenance.
+    fn ask_for_turn(&mut self) {
+        let (all, messages) = (self.shared.idling.clone(), self.messages.clone());
+        if let Ok(permit) = all.clone().try_acquire_owned() {
+            return send(&messages, Message::IdleTurn(permit));
+        }
+        let waits = tokio::spawn(async move {
+            if let Ok(permit) = all.acquire_owned().await {
+                send(&messages, Message::IdleTurn(permit));
+            }
+        });
+        self.turn = Turn::Waits { _queue: AbortOnDropHandle::new(waits) };
+        send(&self.messages, Message::Input(Input::IdleTurn(IdleTurn::Waits)));
     }
 
     fn record_end(&self, end: End) {

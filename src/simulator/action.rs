@@ -45,6 +45,18 @@ pub struct Setup {
     pub promotes: bool,
     /// Whether the client asks the model that a context names.
     pub switches: bool,
+    /// The settings of idle maintenance.
+    pub idle: Idle,
+}
+
+/// The settings of idle maintenance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Idle {
+    /// `compaction.idleTimeoutSeconds`. Zero is off.
+    pub seconds: u64,
+    /// `compaction.idleThresholdTokens`, in tokens.
+    pub threshold: u64,
 }
 
 impl Default for Setup {
@@ -62,6 +74,7 @@ impl Default for Setup {
             script: Script::default(),
             promotes: false,
             switches: false,
+            idle: Idle::default(),
         }
     }
 }
@@ -128,6 +141,8 @@ pub enum Action {
     WindowLearned(u64),
     /// Bytes that the other sessions keep in memory.
     AwakeElsewhere(u64),
+    /// Other sessions have idle maintenance for so many milliseconds when this one asks for its turn next.
+    OthersIdle(u64),
     /// The file was touched.
     FileTouched,
     /// Another program writes to the file.
@@ -330,6 +345,10 @@ pub enum Request {
     Unsubscribe,
     /// `session/clear_queue`
     ClearQueue,
+    /// `session/activity`
+    Activity,
+    /// `session/run_idle`
+    RunIdle,
     /// `session/load` of the open session
     Load,
     /// `settings/set` of the project, which the daemon answers

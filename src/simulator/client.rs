@@ -2,14 +2,17 @@
 
 use super::{
     action::{
-        Action, Compacting, Configured, Counts, Error, Format, Indexed, Method, OtherWrite, Pinned, Reported, Request,
-        Rights, Said, Scenario, Setup, Tuning, Unsynced, Way, Which, WhichOperation,
+        Action, Compacting, Configured, Counts, Error, Format, Idle, Indexed, Method, OtherWrite, Pinned, Reported,
+        Request, Rights, Said, Scenario, Setup, Tuning, Unsynced, Way, Which, WhichOperation,
     },
     hosts::Host,
     script::Script,
     setup, situations,
 };
 use crate::{ids::random::SplitMix64, session::effects::Sent};
+
+/// Sets the draws of idleness apart from the others of a seed.
+const IDLENESS: u64 = 0x1d1e;
 
 /// The character of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +68,8 @@ pub fn scenario_of(seed: u64, profile: Profile, random: &mut SplitMix64) -> Scen
     }
     let mut scenario = Scenario { seed, setup, actions };
     situations::add(&mut scenario, random);
+    // Draws of its own: the scenarios without idleness stay as they are.
+    situations::add_idleness(&mut scenario, &mut SplitMix64::new(seed ^ IDLENESS));
     scenario
 }
 
@@ -102,6 +107,7 @@ fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
         script,
         promotes: random.below(3) == 0,
         switches: random.below(2) == 0,
+        idle: Idle::default(),
     }
 }
 

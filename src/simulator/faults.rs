@@ -65,12 +65,17 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::FailureForgotten, Rule::FailedRefuses, 0),
     (Fault::RoomAssumed, Rule::RecoveredFits, 13),
     (Fault::RateLimitRecovered, Rule::RecoveryWasNeeded, 0),
-    (Fault::RestForgotten, Rule::NoLoop, 375),
+    (Fault::RestForgotten, Rule::NoLoop, 572),
     (Fault::RetryNotSaid, Rule::RecoveryAgrees, 0),
     (Fault::TurnAssumed, Rule::AfterTheTurn, 0),
     (Fault::LaterForgotten, Rule::LaterStarts, 0),
     (Fault::LimitsForgotten, Rule::LimitsHold, 0),
     (Fault::OutputUnlimited, Rule::OutputFits, 0),
+    (Fault::IdleCallIgnored, Rule::IdleAwaitsNoAnswer, 0),
+    (Fault::IdleMessageIgnored, Rule::IdleAwaitsNoAnswer, 0),
+    (Fault::IdleStays, Rule::IdleGivesWay, 0),
+    (Fault::IdleTurnAssumed, Rule::IdleHasItsTurn, 0),
+    (Fault::IdleTurnKept, Rule::IdleLeavesItsTurn, 6),
 ];
 
 /// Seeds of a usual run.

@@ -5,8 +5,8 @@
 
 use super::{
     action::{
-        Action, Configured, Counts, Error, Indexed, Pinned, Reported, Request, Rights, Said, Scenario, Setup, Way,
-        Which,
+        Action, Configured, Counts, Error, Idle, Indexed, Pinned, Reported, Request, Rights, Said, Scenario, Setup,
+        Way, Which,
     },
     observer::{Observer, Violation},
     script::Script,
@@ -131,6 +131,7 @@ fn drawn(random: &mut SplitMix64) -> Setup {
         script,
         promotes: random.below(6) == 0,
         switches: random.below(2) == 0,
+        idle: Idle::default(),
     }
 }
 

@@ -8,6 +8,7 @@ mod cancels;
 mod contexts;
 mod due;
 mod file;
+mod idle;
 mod later;
 mod limits;
 mod operations;
@@ -39,6 +40,7 @@ use calls::Calls;
 use cancels::Cancels;
 use contexts::Contexts;
 use file::File;
+use idle::Idling;
 use later::Later;
 use operations::Operations;
 use recoveries::Recoveries;
@@ -197,6 +199,14 @@ pub enum Rule {
     CompactionFits,
     /// A compaction sends at most 12 requests beyond its planned chunks.
     CallsAreBounded,
+    /// Idle maintenance is planned where no tool call waits for its result, and no message for its answer.
+    IdleAwaitsNoAnswer,
+    /// Idle maintenance ends with the activity that comes while it runs, and nothing in the foreground waits for it.
+    IdleGivesWay,
+    /// Idle maintenance has its turn among the sessions.
+    IdleHasItsTurn,
+    /// A session at rest has left its turn.
+    IdleLeavesItsTurn,
     /// Costs of model requests are written.
     CostsKept,
     /// Queues are bounded and empty at rest.
@@ -259,6 +269,7 @@ pub struct Observer {
     turns: Turns,
     usage: UsageSent,
     calls: Calls,
+    idling: Idling,
     /// The size that the session shared last.
     shared: Option<u64>,
     /// Whether the index was there after the last input.
@@ -276,6 +287,7 @@ impl Observer {
         self.status = StatusLine::default();
         self.cancels = Cancels::default();
         (self.turns, self.usage) = (Turns::default(), UsageSent::default());
+        self.idling = Idling::default();
         self.recoveries.opens();
         (self.shared, self.indexed, self.write_failed) = (None, false, false);
         self.requests.opens();
@@ -287,6 +299,7 @@ impl Observer {
     /// An input goes into the core.
     pub fn feeds(&mut self, input: &Input) {
         self.recoveries.feeds(input);
+        self.idling.feeds(input);
         match input {
             Input::Command(_, ticket) => self.turns.reached(ticket.number(), &self.requests, self.indexed),
             Input::Cancel(_, ticket) => self.cancels.reaches(ticket.number(), &self.requests, &self.operations),
@@ -366,11 +379,14 @@ impl Observer {
             }
             Effect::Start(job) => {
                 self.turns.job_starts(job);
+                let mut idles = false;
                 if let Job::Plan(order) = &**job {
+                    idles = self.idling.plans(&order.id, &order.stop, &self.file)?;
                     self.later.plans(&order.id, &self.file);
                 }
-                self.operations.job_starts(job)
+                self.operations.job_starts(job, idles)
             }
+            Effect::IdleTurn(turning) => self.idling.turns(*turning),
             Effect::Learn(model, window) => {
                 require(*window > 0, Rule::SaneNumbers, || format!("the window of {model:?} is learned as zero"))
             }
@@ -412,6 +428,7 @@ impl Observer {
             self.file.log_is_here();
         }
         let load = core.load();
+        self.idling.after_input(&self.operations, load.held)?;
         self.turns.after_input(load.waiting + load.index, load.held, &self.operations)?;
         self.usage.after_input(core)?;
         self.recoveries.after_input(core)?;
@@ -460,6 +477,7 @@ impl Observer {
         self.status.at_rest()?;
         self.turns.at_rest()?;
         self.operations.at_rest(&disk.running())?;
+        self.idling.at_rest()?;
         self.cancels.at_rest(&self.operations)?;
         if !self.write_failed {
             self.file.at_rest()?;
@@ -578,6 +596,7 @@ impl Observer {
                 self.recoveries.gives(&asked, None)?;
                 self.contexts.answered(&asked, answer, &self.file, self.steps)?;
             }
+            "session/run_idle" => self.operations.answered(&asked, &result())?,
             "session/status" => {
                 let result = result();
                 self.status.answered(&result)?;
@@ -603,6 +622,7 @@ impl Observer {
         let asked = self.turns.ends()
             || self.later.was_over(id).is_none() && self.turns.may_end_later()
             || self.cancels.was_named(id)
+            || self.idling.may_give_way() && self.operations.was_idle(id)
             || request.is_some_and(|request| self.cancels.was_cancelled(request));
         require(!cancelled || asked, Rule::CancelWasAsked, || format!("{id:?} ends as cancelled"))
     }
@@ -619,14 +639,21 @@ impl Observer {
                 self.recoveries.announced(about);
                 self.usage.announced(about)
             }
-            Event::CompactionStart { .. } | Event::RecoveryStart { .. } => {
+            Event::CompactionStart { .. } | Event::RecoveryStart { .. } | Event::IdleStart { .. } => {
                 let id = self.operations.starts(about, event, &disk.running(), &self.requests, &self.later)?;
                 self.later.starts(&id);
                 self.recoveries.starts(&id, event, &self.file)?;
-                self.status.starts(&id)
+                match event {
+                    Event::IdleStart { .. } => self.idling.starts(&id)?,
+                    _ if self.operations.is_idle(&id) => {}
+                    _ => return self.status.starts(&id),
+                }
+                self.status.starts_behind(&id)
             }
-            Event::CompactionEnd { error, .. } | Event::RecoveryEnd { error, .. } => {
-                if let Some(error) = error {
+            Event::CompactionEnd { .. } | Event::RecoveryEnd { .. } | Event::IdleEnd { .. } => {
+                if let Event::CompactionEnd { error: Some(error), .. } | Event::RecoveryEnd { error: Some(error), .. } =
+                    event
+                {
                     self.write_failed |= error.code == "storage_error";
                     let detail = || format!("{:?} ended with {error:?}", about.operation);
                     let excused = self.operations.is_left_behind(about) || self.turns.is_lost();

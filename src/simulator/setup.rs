@@ -63,7 +63,11 @@ pub fn layers(setup: &Setup, tuning: Tuning) -> Layers {
         models.push(larger);
     }
     let mut others = json!({});
-    let mut compaction = json!({"keepRecentTokens": setup.keep_recent});
+    let mut compaction = json!({"keepRecentTokens": setup.keep_recent, "idleThresholdTokens": setup.idle.threshold});
+    if setup.idle.seconds > 0 {
+        compaction["idleEnabled"] = true.into();
+        compaction["idleTimeoutSeconds"] = setup.idle.seconds.into();
+    }
     match tuning {
         Tuning::None | Tuning::Invalid => {}
         Tuning::StrategyOff => compaction["strategy"] = "off".into(),

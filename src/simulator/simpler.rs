@@ -32,6 +32,7 @@ pub fn simpler(action: &Action) -> Vec<Action> {
         Action::Layers(tuning) => simpler_tuning(*tuning).map(Action::Layers).collect(),
         Action::WindowLearned(window) => smaller(*window).into_iter().map(Action::WindowLearned).collect(),
         Action::AwakeElsewhere(bytes) => smaller(*bytes).into_iter().map(Action::AwakeElsewhere).collect(),
+        Action::OthersIdle(millis) => smaller(*millis).into_iter().map(Action::OthersIdle).collect(),
         Action::Other(write) => simpler_write(write).into_iter().map(Action::Other).collect(),
         Action::Room(bytes) => small(*bytes).map(Action::Room).collect(),
         Action::WallJumps(millis) => {
@@ -85,6 +86,12 @@ pub fn simpler_setup(setup: &Setup) -> Vec<Setup> {
     }
     if setup.promotes {
         add(&|it| it.promotes = false);
+    }
+    if setup.idle.seconds > 0 {
+        add(&|it| it.idle.seconds = 0);
+    }
+    if setup.idle.threshold > 0 {
+        add(&|it| it.idle.threshold = 0);
     }
     if setup.switches {
         add(&|it| it.switches = false);
@@ -183,6 +190,8 @@ fn simpler_request(request: &Request) -> Vec<Request> {
         | Request::Subscribe
         | Request::Unsubscribe
         | Request::ClearQueue
+        | Request::Activity
+        | Request::RunIdle
         | Request::Load
         | Request::HandOver
         | Request::Close => Vec::new(),

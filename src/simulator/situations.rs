@@ -2,7 +2,10 @@
 //! cancelled in the queue, a log that is lost, a model that answers at its second try.
 
 use super::{
-    action::{Action, Compacting, Method, PanicAt, Pinned, Request, Rights, Said, Scenario, Which, WhichOperation},
+    action::{
+        Action, Compacting, Idle, Method, PanicAt, Pinned, Reported, Request, Rights, Said, Scenario, Which,
+        WhichOperation,
+    },
     script::{End, Fault, Step},
     setup,
 };
@@ -19,6 +22,19 @@ pub fn add(scenario: &mut Scenario, random: &mut SplitMix64) {
     for _ in 0..random.below(MOST) {
         let place = usize::try_from(random.below(scenario.actions.len() as u64 + 1)).unwrap_or(0);
         let situation = Situation(random).draw();
+        scenario.actions.splice(place..place, situation);
+    }
+}
+
+/// A client that is away for a while, now and then, in a session with idle maintenance.
+pub fn add_idleness(scenario: &mut Scenario, random: &mut SplitMix64) {
+    if random.below(2) == 0 {
+        return;
+    }
+    scenario.setup.idle = Idle { seconds: 1 + random.below(600), threshold: random.below(scenario.setup.window / 2) };
+    for _ in 0..=random.below(8) {
+        let place = usize::try_from(random.below(scenario.actions.len() as u64 + 1)).unwrap_or(0);
+        let situation = Situation(random).client_is_away();
         scenario.actions.splice(place..place, situation);
     }
 }
@@ -55,6 +71,40 @@ impl Situation<'_> {
             8 => self.stale_compaction(),
             _ => self.one_compaction_after_another(),
         }
+    }
+
+    /// The client answers, or leaves a message or a call open, is away, and comes back at some time.
+    fn client_is_away(&mut self) -> Vec<Action> {
+        let chars = 40 + self.few(4_000);
+        let said = match self.0.below(6) {
+            0 => Said::User(chars),
+            1 => Said::Calls(1 + self.few(2), Reported::Nothing),
+            2 => Said::Result(0, chars),
+            _ => Said::Answer(chars, Reported::Nothing),
+        };
+        let mut actions = Vec::new();
+        if self.0.below(3) == 0 {
+            actions.push(Action::OthersIdle(self.0.below(100_000)));
+        }
+        actions.push(send(Request::Append { messages: vec![Said::User(200), said], parent: None, expected: None }));
+        if self.0.below(4) == 0 {
+            actions.push(Action::Stall(self.0.below(200_000_000)));
+        }
+        actions.push(Action::Wait(self.0.below(900_000)));
+        if self.0.below(2) == 0 {
+            actions.push(send(Request::RunIdle));
+            actions.push(Action::Wait([2, 200, 3_000][self.few(3) as usize]));
+        }
+        match self.0.below(8) {
+            0 | 1 => actions.push(send(Request::Activity)),
+            2 => actions.push(self.append()),
+            3 => actions.push(self.compact()),
+            4 => actions.push(send(Request::Prune { protect: Some(0), minimum: Some(0), dry_run: None })),
+            5 => actions.push(send(Request::Context { leaf: None, format: None, wait: Some(true) })),
+            6 => actions.push(Action::Cancel(WhichOperation::All)),
+            _ => actions.push(send(Request::Status)),
+        }
+        actions
     }
 
     fn few(&mut self, end: u64) -> u32 {

@@ -72,9 +72,11 @@ impl View {
     pub fn event(&mut self, about: &About, event: &Event) {
         match (event, &about.entry, &about.operation) {
             (Event::EntryAppended { .. }, Some(entry), _) => self.entries.push(entry.clone()),
-            (Event::CompactionStart { .. } | Event::RecoveryStart { .. }, _, Some(operation))
-                if !self.operations.contains(operation) =>
-            {
+            (
+                Event::CompactionStart { .. } | Event::RecoveryStart { .. } | Event::IdleStart { .. },
+                _,
+                Some(operation),
+            ) if !self.operations.contains(operation) => {
                 self.operations.push(operation.clone());
             }
             (Event::UsageUpdated { usage }, ..) => self.window = usage.context_window.unwrap_or(self.window),
@@ -221,6 +223,8 @@ impl View {
             Request::Subscribe => ("session/subscribe", json!({})),
             Request::Unsubscribe => ("session/unsubscribe", json!({})),
             Request::ClearQueue => ("session/clear_queue", json!({})),
+            Request::Activity => ("session/activity", json!({})),
+            Request::RunIdle => ("session/run_idle", json!({})),
             Request::Load => ("session/load", json!({})),
             Request::HandOver => ("settings/set", json!({"scope": "project", "patch": {}})),
             Request::Close => ("session/close", json!({})),

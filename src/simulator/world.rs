@@ -102,6 +102,8 @@ struct Surroundings {
     fails_read: bool,
     /// The rest of half a line of another program.
     half: Option<String>,
+    /// Time for which other sessions have the turn when this one asks for it next.
+    others_idle: Duration,
 }
 
 impl<'a> World<'a> {
@@ -173,6 +175,7 @@ impl<'a> World<'a> {
             panic: None,
             fails_read: false,
             half: None,
+            others_idle: Duration::ZERO,
         };
         Self {
             setup,
@@ -231,6 +234,7 @@ impl<'a> World<'a> {
                 }
             }
             Action::AwakeElsewhere(bytes) => self.surroundings.awake_elsewhere = *bytes,
+            Action::OthersIdle(millis) => self.surroundings.others_idle = Duration::from_millis(*millis),
             Action::FileTouched => self.urge(Urgent::FileTouched),
             Action::Other(write) => self.write_as_another(write),
             Action::Room(bytes) => self.disk.leave_room(*bytes as usize),

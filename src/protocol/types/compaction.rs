@@ -74,6 +74,68 @@ pub struct CompactParams {
     pub expected_leaf_id: Option<EntryId>,
 }
 
+impl CompactParams {
+    /// The params of a compaction in this session that no client asks for.
+    #[must_use]
+    pub fn of(session_id: SessionId) -> Self {
+        Self {
+            session_id,
+            instructions: None,
+            keep_recent_tokens: None,
+            method: None,
+            when: None,
+            initiator: None,
+            dry_run: None,
+            wait: None,
+            expected_leaf_id: None,
+        }
+    }
+}
+
+/// Result of `session/run_idle`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+pub enum RunIdleAnswer {
+    /// The maintenance has started. Its events follow.
+    Started {
+        /// Id of the operation.
+        operation_id: OperationId,
+    },
+    /// Nothing starts now.
+    Skipped {
+        /// Reason.
+        skipped: IdleSkipped,
+    },
+}
+
+/// The reason why no idle maintenance starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleSkipped {
+    /// An operation or another request runs or waits, the session ends, or its file cannot be read.
+    Busy,
+    /// Automatic maintenance is off: `compaction.enabled` is false, or `compaction.strategy` is `off`.
+    Disabled,
+    /// The context is smaller than `compaction.idleThresholdTokens`.
+    BelowThreshold,
+    /// A tool call of the newest answer has no result.
+    UnansweredCall,
+    /// The newest message is a request of the user or a tool result: the model is to answer.
+    UnansweredMessage,
+    /// A compaction was undone on this path, and no manual one followed.
+    Undone,
+    /// The last automatic maintenance was cancelled, failed or was skipped. A message of the user, or growth by 5 %, ends
+    /// that.
+    Resting,
+    /// Nothing can be summarized, or the summary would make nothing smaller.
+    NothingToCompact,
+    /// Another session has its idle maintenance. This one waits for its turn and starts by itself, if nothing comes
+    /// between.
+    Queued,
+    /// It was cancelled before it started.
+    Cancelled,
+}
+
 /// Method of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

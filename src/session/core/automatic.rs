@@ -58,7 +58,7 @@ impl Core {
     /// Whether maintenance may start.
     pub(super) fn may_maintain(&self) -> bool {
         matches!(self.ending, Ending::No)
-            && self.work.is_none()
+            && !self.works_in_front()
             && self.cancelled.is_empty()
             && self.writable().is_ok()
             && !self.lacks_past()
@@ -196,6 +196,7 @@ impl Core {
 
     /// Starts the maintenance that is due, for a request that waits for it.
     pub(super) fn maintain(&mut self) -> WaitsFor {
+        self.idle_gives_way();
         match self.relief() {
             Some((staged, event)) => {
                 self.write(Write::Relief(staged, event));
@@ -219,6 +220,7 @@ impl Core {
         if planted(Fault::NextNotStarted) {
             return;
         }
+        self.idle_gives_way();
         let DueCompaction { id, reason, asked, former } = due;
         let kind = OperationKind::Compaction(reason);
         let stop = Stop::default();
@@ -238,7 +240,10 @@ impl Core {
     /// Records the end of a compaction: an automatic one that did not complete is not repeated immediately.
     pub(super) fn rests_after(&mut self, kind: &OperationKind, end: &End<Product>) {
         self.upkeep.rest = match end {
-            End::Completed(_) => None,
+            End::Completed(_) => {
+                self.idle_succeeds();
+                None
+            }
             _ if planted(Fault::RestForgotten) => None,
             // It says nothing about the branch that the session is on now.
             End::Failed(Failure::ContentModified { .. }) => None,

@@ -11,7 +11,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, Severity},
-        types::Repair,
+        types::{IdleSkipped, Repair},
     },
     session::{
         core::{Core, Ending, LogState},
@@ -139,6 +139,7 @@ impl Core {
         };
         if failure.is_some() {
             self.idle.postpone(self.now);
+            self.end_unstarted_round(IdleSkipped::Busy);
             self.forget_reported();
         }
         // In the order of their arrival, before later commands.
@@ -165,7 +166,7 @@ impl Core {
             repairs,
         };
         self.emit(About::default(), event);
-        if self.work.is_none() && !self.state.history().is_asleep() {
+        if !self.works_in_front() && !self.state.history().is_asleep() {
             self.send_usage(self.state.usage());
         }
     }
@@ -186,6 +187,7 @@ impl Core {
             }
             Err(error) => {
                 let failure = Failure::from(error);
+                self.end_unstarted_round(IdleSkipped::Busy);
                 // A close needs no path.
                 for (_, ticket) in self.queue.take_out(|command| !command.closes()) {
                     ticket.fail(&failure);
@@ -220,6 +222,7 @@ impl Core {
         if grown.entries.is_empty() {
             return;
         }
+        self.has_changed();
         let left = self.left_by(&grown);
         self.state.change(|history| {
             for placed in &grown.entries {

@@ -23,6 +23,8 @@ pub enum Command {
     Edit(Box<dyn Edit>),
     /// A request that writes nothing.
     Call(Call),
+    /// `session/activity`. It acts when it arrives.
+    Activity,
     /// A request of which the daemon does the work, when those before it are done.
     HandOver,
     /// `session/close`, and a close that the daemon decides.
@@ -75,6 +77,16 @@ impl Command {
     #[must_use]
     pub fn writes(&self) -> bool {
         matches!(self, Self::Append(_) | Self::Compact(_) | Self::Edit(_))
+    }
+
+    /// Whether it ends idle maintenance and starts its timer anew: it changes the session, or its user is there.
+    #[must_use]
+    pub fn is_activity(&self) -> bool {
+        match self {
+            Self::Append(_) | Self::Edit(_) | Self::Activity => true,
+            Self::Compact(params) => params.dry_run != Some(true),
+            Self::Call(_) | Self::HandOver | Self::Close => false,
+        }
     }
 
     /// Whether the daemon does the work.

@@ -98,6 +98,7 @@ impl Core {
 
     /// Starts a compaction after the turn.
     pub(super) fn begin_delayed(&mut self, request: Request) {
+        self.idle_gives_way();
         let Request { id, kind, params, asked, stop } = request;
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);

@@ -1,9 +1,15 @@
 //! The idle time of a session, and the work for which it waits.
 
+mod checks;
+mod maintenance;
+#[cfg(test)]
+mod tests;
+
 use crate::{
     log::history::History,
     session::core::{Core, Moment},
 };
+use maintenance::Maintenance;
 use std::time::{Duration, Instant};
 
 /// An idle session drops the bodies of its entries after this time.
@@ -32,11 +38,13 @@ pub(super) struct Idle {
     used: bool,
     /// Bytes of lines that the session keeps in memory, as it said last.
     shared: u64,
+    maintenance: Maintenance,
 }
 
 /// Work for an idle session, with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum IdleWork {
+    Maintain(Instant),
     Index(Instant),
     Sleep(Instant),
 }
@@ -44,13 +52,18 @@ enum IdleWork {
 impl Idle {
     /// An idle time that begins at the opening of a session.
     pub fn new(now: Instant) -> Self {
-        Self { since: now, used: false, shared: 0 }
+        Self { since: now, used: false, shared: 0, maintenance: Maintenance::new(now) }
     }
 
     /// Starts the idle time anew.
     pub fn touch(&mut self, now: Instant) {
         self.since = now;
         self.used = true;
+    }
+
+    /// Starts the timer of idle maintenance anew.
+    pub fn arm(&mut self, now: Instant) {
+        self.maintenance.arm(now);
     }
 
     /// Delays the next work after a failure, so that it is not tried in a loop.
@@ -74,15 +87,17 @@ impl Core {
     #[must_use]
     pub fn wake_at(&self, awake_elsewhere: u64) -> Option<Instant> {
         match self.idle_work(awake_elsewhere)? {
-            IdleWork::Index(at) | IdleWork::Sleep(at) => Some(at),
+            IdleWork::Maintain(at) | IdleWork::Index(at) | IdleWork::Sleep(at) => Some(at),
         }
     }
 
     /// Performs the work of an idle session, if it is time.
     pub(super) fn tick(&mut self, at: &Moment) {
         match self.idle_work(at.awake_elsewhere) {
+            Some(IdleWork::Maintain(due)) if due <= at.now => self.maintain_idle(),
             Some(IdleWork::Index(due)) if due <= at.now => self.start_indexing(),
             Some(IdleWork::Sleep(due)) if due <= at.now => {
+                self.notes_leaf();
                 self.state.change(History::sleep);
                 self.share(0);
             }
@@ -90,10 +105,25 @@ impl Core {
         }
     }
 
-    /// The next work of an idle session.
+    /// The next work of an idle session. Maintenance whose turn has come is first: it needs the bodies.
     fn idle_work(&self, awake_elsewhere: u64) -> Option<IdleWork> {
+        if !self.is_quiet() {
+            return None;
+        }
+        if self.has_turn() {
+            return Some(IdleWork::Maintain(self.now));
+        }
+        let at = |work: &IdleWork| match *work {
+            IdleWork::Maintain(at) | IdleWork::Index(at) | IdleWork::Sleep(at) => at,
+        };
+        let maintain = self.maintains_at().map(IdleWork::Maintain);
+        maintain.into_iter().chain(self.resting_work(awake_elsewhere)).min_by_key(at)
+    }
+
+    /// The next work on the file and the memory of an idle session.
+    fn resting_work(&self, awake_elsewhere: u64) -> Option<IdleWork> {
         let history = self.state.history();
-        if !self.is_quiet() || history.source().is_none() {
+        if history.source().is_none() {
             return None;
         }
         if history.index().is_none() {
@@ -105,7 +135,7 @@ impl Core {
 
     /// Says how much memory a session takes that may sleep.
     pub(super) fn share_memory(&mut self) {
-        if matches!(self.idle_work(0), Some(IdleWork::Sleep(_))) {
+        if self.is_quiet() && matches!(self.resting_work(0), Some(IdleWork::Sleep(_))) {
             self.share(self.state.path().bytes());
         }
     }

@@ -49,7 +49,7 @@ impl Core {
             return;
         }
         self.count();
-        if self.work.is_none() {
+        if !self.works_in_front() {
             self.send_usage(self.state.usage());
         }
     }

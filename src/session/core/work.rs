@@ -56,6 +56,12 @@ impl Work {
         matches!(self, Self::None)
     }
 
+    /// Whether it is idle maintenance.
+    pub fn is_idle(&self) -> bool {
+        let kind = self.unstarted().map(|request| &request.kind);
+        kind.or_else(|| self.operation().map(|operation| &operation.kind)).is_some_and(OperationKind::is_idle)
+    }
+
     /// The id of the compaction.
     pub fn id(&self) -> Option<&OperationId> {
         match self {

@@ -286,6 +286,7 @@ impl Core {
 
     /// Answers appends that are on disk, announces their entries, and starts the maintenance that is due.
     pub(super) fn answer_appends(&mut self, appends: Vec<Append>) {
+        self.has_changed();
         let due = self.due_after(&appends);
         let newest = appends.last().and_then(|append| append.staged.entries.last().cloned());
         let usage = self.state.usage();
@@ -370,6 +371,9 @@ impl Core {
     /// Answers a request whose entries are on disk, sends its events, and starts the maintenance that is due.
     pub(super) fn answer_edit(&mut self, edit: &dyn Edit, mut staged: edit::Staged, ticket: Ticket) {
         self.forget_failed_recovery();
+        if !staged.entries.is_empty() {
+            self.has_changed();
+        }
         let due = self.due_after_edit(ticket.in_batch());
         staged.next = self.next(due.as_ref());
         match edit.answer(self, &staged) {

@@ -390,6 +390,7 @@ impl Replay {
                 let order = self.drafts.remove(&id).ok_or("nothing was to be drafted")?;
                 Input::Drafted(id, drafted(order, drafting))
             }
+            Recorded::IdleTurn(turn) => Input::IdleTurn(turn),
             Recorded::Counted => {
                 let entries = self.count.take().ok_or("nothing was to be counted")?;
                 entries.iter().for_each(|entry| entry.count());
@@ -417,8 +418,8 @@ impl Replay {
                 Effect::Read(ticket, Read::Session(read)) => {
                     Performed::Answer { ticket, answer: Given::of(&read(&Blocking::is_allowed_here()), usize::MAX) }
                 }
-                // The answer was recorded.
-                Effect::Read(_, Read::Outside(_)) => continue,
+                // The answer was recorded, and so is the turn.
+                Effect::Read(_, Read::Outside(_)) | Effect::IdleTurn(_) => continue,
                 Effect::Start(job) => {
                     self.start(*job);
                     continue;

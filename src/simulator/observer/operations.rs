@@ -35,12 +35,17 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 pub enum What {
     Compaction,
     Recovery,
+    Idle,
 }
 
 impl What {
     /// The kind that a lock names.
     fn of(left: &Unfinished) -> Self {
-        if left.kind == "recovery" { Self::Recovery } else { Self::Compaction }
+        match left.kind.as_str() {
+            "recovery" => Self::Recovery,
+            "idle" => Self::Idle,
+            _ => Self::Compaction,
+        }
     }
 }
 
@@ -89,6 +94,8 @@ struct Planning {
 pub struct Operations {
     open: Vec<Open>,
     ended: HashMap<OperationId, Outcome>,
+    /// Operations that are idle maintenance.
+    idle: HashSet<OperationId>,
     due: Due,
     /// The operation whose plan is made, or was made and waits for the log.
     planning: Option<Planning>,
@@ -143,9 +150,26 @@ impl Operations {
         *self.spent.entry(operation.as_str().to_owned()).or_default() += 1;
     }
 
-    /// The operation that runs.
+    /// The operation that runs in the foreground.
     pub fn running(&self) -> Option<&OperationId> {
-        self.open.last().map(|open| &open.id)
+        self.open.last().map(|open| &open.id).filter(|id| !self.is_idle(id))
+    }
+
+    /// Whether an open operation is idle maintenance, or the compaction inside of it.
+    pub fn is_idle(&self, id: &OperationId) -> bool {
+        self.open.iter().any(|open| open.id == *id && open.what == What::Idle)
+    }
+
+    /// Whether an operation that ended was idle maintenance.
+    pub fn was_idle(&self, id: &OperationId) -> bool {
+        self.idle.contains(id)
+    }
+
+    /// Idle maintenance that runs and is not being written.
+    pub fn idle_that_can_end(&self) -> Option<&OperationId> {
+        let written = |id: &OperationId| self.open.iter().any(|open| open.id == *id && self.is_being_written(open));
+        let idle = self.open.iter().find(|open| open.what == What::Idle);
+        idle.map(|open| &open.id).filter(|id| !written(id))
     }
 
     /// The operation that runs or is planned.
@@ -309,7 +333,7 @@ impl Operations {
 
     /// A turn begins. A recovery that is due starts in one of the first in which nothing runs.
     pub fn turn_begins(&mut self, is_indexed: bool) {
-        if is_indexed && !self.log_is_out && self.open.is_empty() && self.planning.is_none() {
+        if is_indexed && !self.log_is_out && self.running().is_none() && self.planning.is_none() {
             self.due.turn_begins();
         }
     }
@@ -348,21 +372,21 @@ impl Operations {
         require(missing.is_none(), Rule::StartIsRecorded, || format!("the record forgets {missing:?}"))
     }
 
-    /// A job starts.
-    pub fn job_starts(&mut self, job: &Job) -> Verdict {
+    /// A job starts. `idles`: whether it is a plan of idle maintenance.
+    pub fn job_starts(&mut self, job: &Job, idles: bool) -> Verdict {
         match job {
             Job::Plan(order) => {
                 self.stops.push((order.id.clone(), order.stop.clone()));
                 self.plans.insert(order.id.clone(), ids(&order.request.path));
                 // The plan of an automatic compaction is made behind its start.
-                if !self.is_open(&order.id) {
+                if !self.is_open(&order.id) && !idles {
                     self.planning = Some(Planning { id: order.id.clone(), stop: order.stop.clone(), failed: false });
                 }
                 Ok(())
             }
             Job::Draft(order) => {
                 self.stops.push((order.id.clone(), order.stop.clone()));
-                let runs = self.running() == Some(&order.id);
+                let runs = self.open.last().is_some_and(|open| open.id == order.id);
                 require(runs, Rule::NothingAfterTheEnd, || format!("a draft begins for {:?}", order.id))
             }
             Job::Count(_) => {
@@ -409,7 +433,9 @@ impl Operations {
             Event::CompactionStart { .. }
             | Event::CompactionEnd { .. }
             | Event::RecoveryStart { .. }
-            | Event::RecoveryEnd { .. } => true,
+            | Event::RecoveryEnd { .. }
+            | Event::IdleStart { .. }
+            | Event::IdleEnd { .. } => true,
             Event::Notice { .. } => ended_last == Some(id) || self.was_left_behind(id),
             _ => false,
         };
@@ -439,6 +465,7 @@ impl Operations {
             }
             Event::CompactionStart { context_window, .. } => (What::Compaction, Some(Cause::Size), context_window),
             Event::RecoveryStart { .. } => (What::Recovery, Some(Cause::Answer), 0),
+            Event::IdleStart { .. } => (What::Idle, None, 0),
             _ => return broken(Rule::StartedOnce, "a start of nothing"),
         };
         let recorded = running.iter().any(|it| it.operation_id == id && What::of(it) == what);
@@ -447,22 +474,23 @@ impl Operations {
         })?;
         let around = self.open.last().filter(|_| what == What::Compaction);
         let is_part =
-            around.is_some_and(|around| around.id == id && around.what == What::Recovery && around.inside.is_none());
+            around.is_some_and(|around| around.id == id && around.what != What::Compaction && around.inside.is_none());
         let mut owner = None;
         if !is_part {
             let known = self.ended.contains_key(&id) || self.is_open(&id);
             require(!known, Rule::StartedOnce, || format!("{what:?} {id:?} starts again"))?;
-            let other = self.running();
+            let other = self.open.last().map(|open| &open.id);
             require(other.is_none(), Rule::OneCompaction, || format!("{id:?} starts while {other:?} runs"))?;
             owner = match self.due.introduced_by(&id) {
-                None if cause.is_none() => later::owner(later, &id, requests),
+                None if cause.is_none() && what != What::Idle => later::owner(later, &id, requests),
                 _ => None,
             };
             let asked = self.due.starts(&id, cause, requests.wait_for_context()) || owner.is_some();
-            require(asked, Rule::StartWasAsked, || {
+            require(asked || what == What::Idle, Rule::StartWasAsked, || {
                 format!("no answer has introduced {id:?}, and no request waits for it")
             })?;
         }
+        self.idle.extend((what == What::Idle).then(|| id.clone()));
         self.planning.take_if(|it| it.id == id);
         self.owners.extend(owner.map(|owner| (id.clone(), owner)));
         let open = Open {
@@ -527,6 +555,7 @@ impl Operations {
         let (what, outcome) = match event {
             Event::CompactionEnd { outcome, .. } => (What::Compaction, *outcome),
             Event::RecoveryEnd { outcome, .. } => (What::Recovery, of_recovery(*outcome)),
+            Event::IdleEnd { outcome, .. } => (What::Idle, *outcome),
             _ => return broken(Rule::EndedOnce, "an end of nothing"),
         };
         if self.was_left_behind(&id) {

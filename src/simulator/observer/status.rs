@@ -134,6 +134,14 @@ impl StatusLine {
         })
     }
 
+    /// A start event of work in the background is sent.
+    pub fn starts_behind(&mut self, id: &OperationId) -> Verdict {
+        let idles = is_idle(self.published.as_ref()) && is_idle(self.sent.as_ref());
+        require(idles, Rule::StatusBeforeStart, || {
+            format!("{id:?} starts in the background, and {:?} is published", self.published)
+        })
+    }
+
     /// An end event is sent.
     pub fn ends(&mut self, Ended { id, is_part }: &Ended) -> Verdict {
         // The status is that of the whole.
@@ -201,5 +209,6 @@ pub fn named(effect: &Effect) -> String {
         Effect::Share(_) => "the shared size".to_owned(),
         Effect::Subscribe(request, ..) | Effect::Unsubscribe(request) => format!("the subscription of {request}"),
         Effect::HandOver(request) => format!("the handover of {request}"),
+        Effect::IdleTurn(turning) => format!("the turn for idle maintenance: {turning:?}"),
     }
 }

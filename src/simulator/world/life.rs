@@ -18,7 +18,7 @@ use crate::{
     protocol::types::{CancelAnswer, SubscribeAnswer, Subscription},
     session::{
         core::{Core, Input, Over, command::Command},
-        effects::{Answer, Effect, Effects, Read, Sent, TicketNumber},
+        effects::{Answer, Effect, Effects, IdleTurn, Read, Sent, TicketNumber, Turning},
         jobs::{
             self, DraftOrder, IndexBuilt, Job, PlanOrder,
             draft::{self, DraftJob},
@@ -69,6 +69,15 @@ pub struct Life {
     delivered: HashSet<TicketNumber>,
     /// Requests that were cancelled in the mailbox.
     cancelled: HashSet<TicketNumber>,
+    turn: Turn,
+}
+
+/// The turn of the session for idle maintenance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    No,
+    Asked,
+    Mine,
 }
 
 /// A message that bypasses the mailbox.
@@ -112,6 +121,8 @@ enum Due {
     Index(Indexing, Stop),
     Plan(PlanOrder),
     Count(Vec<Arc<Entry>>),
+    /// The turn for idle maintenance comes.
+    Turn,
     Arrives(Message),
 }
 
@@ -160,6 +171,7 @@ impl World<'_> {
             windows: self.access.windows.version(),
             delivered: HashSet::new(),
             cancelled: HashSet::new(),
+            turn: Turn::No,
         });
         if let Some(life) = &self.life
             && self.lives > 1
@@ -299,6 +311,14 @@ impl World<'_> {
                 self.surroundings.tokenizer = true;
                 entries.iter().for_each(|entry| entry.count());
                 Message::Input(Input::Counted)
+            }
+            Due::Turn => {
+                // A session that has left the queue may get its turn all the same.
+                if let Some(life) = self.life.as_mut().filter(|life| life.turn != Turn::Mine) {
+                    life.turn = Turn::Mine;
+                    life.messages.push_back(Message::Input(Input::IdleTurn(IdleTurn::Comes)));
+                }
+                return Ok(());
             }
             Due::Arrives(message) => {
                 if let Some(life) = &mut self.life {
@@ -508,8 +528,27 @@ impl World<'_> {
             }
             Effect::Unsubscribe(request) => self.answered_by_shell(request, &Answer::ok(&())),
             Effect::HandOver(request) => self.answered_by_shell(request, &Answer::ok(&())),
+            Effect::IdleTurn(turning) => self.turns(turning),
         }
         Ok(())
+    }
+
+    /// The session asks for its turn among the others, or leaves it.
+    fn turns(&mut self, turning: Turning) {
+        let others = std::mem::take(&mut self.surroundings.others_idle);
+        let now = self.clock.now();
+        let Some(life) = &mut self.life else { return };
+        life.turn = match turning {
+            Turning::Leave => Turn::No,
+            Turning::Ask => {
+                if others > Duration::ZERO {
+                    life.messages.push_back(Message::Input(Input::IdleTurn(IdleTurn::Waits)));
+                }
+                life.next_due += 1;
+                life.due.insert((after(now, others), life.next_due), Due::Turn);
+                Turn::Asked
+            }
+        };
     }
 
     fn answered_by_shell(&mut self, request: TicketNumber, answer: &Answer) {

@@ -44,6 +44,7 @@ impl World<'_> {
             Effect::Subscribe(..) => "subscribe".to_owned(),
             Effect::Unsubscribe(_) => "unsubscribe".to_owned(),
             Effect::HandOver(_) => "hand over".to_owned(),
+            Effect::IdleTurn(turning) => format!("idle turn {turning:?}"),
         };
         self.count(kind);
     }
@@ -95,6 +96,7 @@ pub fn input(input: &Input) -> String {
         Input::Reported(id, _) => format!("reported {id}"),
         Input::Drafted(id, result) => format!("drafted {id}, {:?}", result.as_ref().err()),
         Input::Counted => "counted".to_owned(),
+        Input::IdleTurn(turn) => format!("idle turn {turn:?}"),
     }
 }
 
@@ -126,6 +128,7 @@ pub fn effect(effect: &Effect) -> String {
         Effect::Subscribe(request, ..) => format!("subscribe {request}"),
         Effect::Unsubscribe(request) => format!("unsubscribe {request}"),
         Effect::HandOver(request) => format!("hand over {request}"),
+        Effect::IdleTurn(turning) => format!("idle turn {turning:?}"),
     };
     words.chars().take(300).collect()
 }

@@ -26,6 +26,8 @@ impl Core {
             let later = move |core: &mut Self, ticket| core.cancel(which.as_ref(), ticket);
             return self.queue.put_back(Command::with(later), ticket);
         }
+        self.idle.arm(self.now);
+        self.cancel_unstarted_round(which);
         let cancelling = self.operations.cancel(which);
         let mut unstarted: Vec<Request> = self.work.take_unstarted(which).into_iter().collect();
         unstarted.extend(self.take_delayed(which));
@@ -46,6 +48,7 @@ impl Core {
 
     /// Cancels what runs, but not a draft that is being written. The ends are sent at once, and late results are ignored.
     pub(in crate::session::core) fn stop_running(&mut self, which: Option<&OperationId>) {
+        self.cancel_unstarted_round(which);
         let cancelling = self.operations.cancel(which);
         self.cancel_due_recovery(which);
         self.forget_switch(which);
@@ -58,7 +61,7 @@ impl Core {
 
     /// Ends the operations that a cancel selected. Contexts that waited for them, or for a decision that the cancel has
     /// dropped, are answered.
-    fn end_cancelled(&mut self, cancelling: Cancelling) {
+    pub(in crate::session::core) fn end_cancelled(&mut self, cancelling: Cancelling) {
         if !cancelling.ends_nothing() {
             self.settle();
             self.operations.end_cancelled(cancelling, &self.sent_usage);
@@ -70,6 +73,7 @@ impl Core {
                 self.rests_after(&kind, &End::Cancelled);
                 self.work = Work::None;
                 self.forget_cancelled_recovery();
+                self.leave_ended_round();
             }
             self.record_running();
         }
@@ -142,6 +146,7 @@ impl Core {
                 self.held.push(context);
             }
         }
+        self.end_round_without_request();
         let delayed = self.take_delayed_without_request();
         self.end_unstarted(delayed);
         if self.work.request_cancelled() {

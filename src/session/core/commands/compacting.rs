@@ -150,6 +150,9 @@ impl Core {
 
     /// Begins the compaction that was planned, or answers why there is no plan.
     pub(in crate::session::core) fn begin(&mut self, request: Request, result: Result<PlanMade, Failure>) {
+        if request.kind.is_idle() {
+            return self.begin_idle(request, result);
+        }
         let Request { id, kind, params, asked, stop } = request;
         let made = match result {
             Ok(made) => made,
@@ -170,7 +173,12 @@ impl Core {
     }
 
     /// Makes the draft of a plan.
-    fn draft(&mut self, operation: Operation, made: PlanMade, instructions: Option<String>) {
+    pub(in crate::session::core) fn draft(
+        &mut self,
+        operation: Operation,
+        made: PlanMade,
+        instructions: Option<String>,
+    ) {
         operation.progress(Stage::Summarizing, 0, 1);
         // A compaction that was asked for has no deadline.
         let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
@@ -378,6 +386,10 @@ impl Core {
             // Messages that came meanwhile may be over the window again.
             self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Decision);
         }
+        if operation.kind.is_idle() {
+            return self.finish_idle(operation, end, notices);
+        }
+        self.idle.arm(self.now);
         if matches!(operation.kind, OperationKind::Recovering(_)) {
             return self.finish_inside(operation, end, notices);
         }

@@ -1,0 +1,85 @@
+//! Whether idle maintenance may start, and the reason why not.
+
+use crate::{
+    compaction::decide::Matter,
+    conversation::{message::outline::Role, path::Path},
+    protocol::types::IdleSkipped,
+    session::{
+        core::{Core, Ending},
+        fault::{Fault, planted},
+    },
+    settings::Switch,
+};
+
+/// Whether the model is to answer the newest message: one of the user or of an agent, or a tool result. An answer that failed
+/// or was cut off may be repeated, but no request runs.
+fn awaits_answer(path: &Path) -> bool {
+    let newest = path.iter().rev().find_map(|entry| entry.outline());
+    newest.is_some_and(|newest| matches!(newest.role, Role::User | Role::Developer | Role::ToolResult))
+}
+
+impl Core {
+    /// Whether the session starts work by itself: it does not end.
+    pub(super) fn goes_on(&self) -> bool {
+        matches!(self.ending, Ending::No)
+    }
+
+    /// The reason why no idle maintenance starts now. The bodies of the session are in memory.
+    pub(super) fn idle_objection(&self) -> Option<IdleSkipped> {
+        let fullness = self.state.measure();
+        Some(match () {
+            () if !self.nothing_waits() => IdleSkipped::Busy,
+            () if fullness.compaction.switch() != Switch::On || self.writable().is_err() => IdleSkipped::Disabled,
+            () if self.is_below_idle_threshold(fullness.context_tokens) => IdleSkipped::BelowThreshold,
+            () => return self.objection_at_leaf(),
+        })
+    }
+
+    /// The reason why the conversation is left as it is. The bodies of the session are in memory.
+    pub(super) fn objection_at_leaf(&self) -> Option<IdleSkipped> {
+        let path = self.state.path();
+        Some(match () {
+            () if path.batch().is_open() && !planted(Fault::IdleCallIgnored) => IdleSkipped::UnansweredCall,
+            () if awaits_answer(path) && !path.batch().is_open() && !planted(Fault::IdleMessageIgnored) => {
+                IdleSkipped::UnansweredMessage
+            }
+            () if path.has_undo() => IdleSkipped::Undone,
+            () if self.rests() => IdleSkipped::Resting,
+            () if self.is_exhausted() || Matter::on(path) == Matter::None => IdleSkipped::NothingToCompact,
+            () => return None,
+        })
+    }
+
+    /// The reason why no idle maintenance starts in a session whose bodies are not in memory. The reason at the leaf is that
+    /// from the time at which they were dropped: a change of the conversation brings them back.
+    pub(super) fn objection_asleep(&self) -> Option<IdleSkipped> {
+        let switch = self.state.settings().settings.compaction.switch();
+        Some(match () {
+            () if !self.nothing_waits() => IdleSkipped::Busy,
+            () if switch != Switch::On || self.writable().is_err() => IdleSkipped::Disabled,
+            () if self.is_below_idle_threshold(self.sent_usage.context_tokens) => IdleSkipped::BelowThreshold,
+            () => return self.reason_at_sleep(),
+        })
+    }
+
+    /// Whether a context of this size is too small, in tokens.
+    pub(super) fn is_below_idle_threshold(&self, context_tokens: u64) -> bool {
+        context_tokens < self.state.settings().settings.compaction.idle_threshold_tokens
+    }
+
+    /// Whether no request, no write and no maintenance waits.
+    fn nothing_waits(&self) -> bool {
+        self.goes_on()
+            && self.listens()
+            && self.work.is_none()
+            && self.cancelled.is_empty()
+            && self.queue.is_empty()
+            && self.index.commands.is_empty()
+            && self.held.is_empty()
+            && self.all_noted()
+            && !self.changes.pending
+            && !self.has_reported()
+            && !self.has_switched()
+            && self.upkeep.after_turn.is_none()
+    }
+}
