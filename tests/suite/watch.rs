@@ -15,7 +15,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io::{BufRead, BufReader, Read, Write},
-    os::unix::fs::{MetadataExt, symlink},
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -238,7 +238,7 @@ fn files_that_are_no_sessions_are_left_out_and_broken_ones_are_measured_as_far_a
     let left_out = document["leftOut"].as_array().expect("files");
     assert_eq!(left_out.len(), 2, "{left_out:?}");
     let (_, table, _) = run(watch(&home, &["--once"]));
-    assert!(table.contains("2 files are no sessions, or not readable"), "{table}");
+    assert!(table.contains("2 are no sessions, or not readable"), "{table}");
 }
 
 /// The file of an older version is read as a whole, so a long one is not measured.
@@ -287,6 +287,27 @@ fn a_folder_without_sessions_says_what_to_do() {
         assert_eq!((code, out.as_str(), err.lines().count()), (Some(1), "", 1), "{err}");
         assert!(err.contains("cannot be listed"), "{err}");
     }
+}
+
+#[test]
+fn a_folder_of_another_user_is_named() {
+    if rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: root reads every folder");
+        return;
+    }
+    let home = Home::new();
+    let folder = stored(&home, "s", &[]).parent().expect("a folder").to_owned();
+    let allow = |folder: &Path, mode| fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("a mode");
+    allow(&folder, 0);
+    let document = once(&home);
+    assert_eq!((&document["sessions"], &document["leftOut"]), (&json!([]), &json!([folder])));
+    let sessions = home.path("data/sessions");
+    allow(&sessions, 0);
+    let (code, out, err) = run(watch(&home, &[]));
+    assert_eq!((code, out.as_str(), err.lines().count()), (Some(1), "", 1), "{err}");
+    assert!(err.contains("Permission denied") && err.contains("as the user of the daemon"), "{err}");
+    allow(&sessions, 0o700);
+    allow(&folder, 0o700);
 }
 
 /// Of another data folder, with more files than the daemon's list would write its cache for.

@@ -81,7 +81,10 @@ impl Looks {
         sort(&mut rows);
         let there: HashSet<&String> = rows.iter().map(|row| &row.path).collect();
         self.measured.retain(|path, _| there.contains(path));
-        let left_out = if problem.is_some() { Vec::new() } else { self.catalog.left_out() };
+        let mut left_out = self.closed_folders();
+        if problem.is_none() {
+            left_out.extend(self.catalog.left_out());
+        }
         Picture { folder: self.sessions.clone(), rows, left_out, problem }
     }
 
@@ -95,6 +98,13 @@ impl Looks {
             _ => "; name the data folder of a daemon with --data",
         };
         Some(format!("{}: cannot be listed: {error}{advice}", self.sessions.display()))
+    }
+
+    /// The folders of sessions that this user may not list.
+    fn closed_folders(&self) -> Vec<PathBuf> {
+        let folders = fs::read_dir(&self.sessions).into_iter().flatten().flatten().map(|folder| folder.path());
+        let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        folders.filter(|folder| fs::read_dir(folder).is_err_and(denied)).collect()
     }
 
     /// Measures these sessions. Files that did not change since they were measured are not read.

@@ -98,7 +98,7 @@ pub(super) struct Picture {
     pub folder: PathBuf,
     /// The sessions, the most recently changed one first.
     pub rows: Vec<Row>,
-    /// Files that are no sessions, or cannot be read.
+    /// Files that are no sessions or cannot be read, and folders that cannot be listed.
     pub left_out: Vec<PathBuf>,
     /// The reason why the folder cannot be listed.
     pub problem: Option<String>,

@@ -184,7 +184,7 @@ fn end(picture: &Picture, hidden: &[Row], hint: &str) -> String {
         [] => String::new(),
         [file] => format!("no session, or not readable: {}", printable(&file.display().to_string())),
         [file, ..] => format!(
-            "{} files are no sessions, or not readable: {} …",
+            "{} are no sessions, or not readable: {} …",
             picture.left_out.len(),
             printable(&file.display().to_string())
         ),
