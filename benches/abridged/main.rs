@@ -59,6 +59,7 @@ const GROUPS: &[Group] = &[
     ("sizes", sessions::sizes),
     ("whole", sessions::without_compaction),
     ("idle", sessions::idle_sessions),
+    ("timers", sessions::idle_timers),
     ("listing", sessions::listing),
     ("damaged", damage::damaged_lines),
 ];

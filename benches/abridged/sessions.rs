@@ -300,6 +300,38 @@ pub fn idle_sessions(report: &mut Report) {
     report.add("a context of one of them".to_owned(), milliseconds(started.elapsed()), "ms", "");
 }
 
+/// A client with a thousand sessions that wait for their idle maintenance.
+pub fn idle_timers(report: &mut Report) {
+    const SESSIONS: u32 = 1_000;
+    const WATCHED: Duration = Duration::from_secs(90);
+    let mut daemon = Daemon::start();
+    let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "Done."}], "stopReason": "stop",
+        "timestamp": 1});
+    let asked = json!({"role": "user", "content": "Look at the next file. ".repeat(400), "timestamp": 1});
+    let compaction = json!({"idleEnabled": true, "idleTimeoutSeconds": 3_600, "idleThresholdTokens": 1_000});
+    let settings = json!({"tokens": {"estimator": "chars"}, "compaction": compaction});
+    for _ in 0..SESSIONS {
+        let session = daemon.call("session/new", json!({"cwd": "/project", "settings": settings}));
+        let id = session["session"]["sessionId"].clone();
+        daemon.call("session/append", json!({"sessionId": id, "messages": [asked, answer]}));
+    }
+    // The time in which the sessions drop their bodies is in it.
+    let (before, began) = (processor_time(daemon.id()), Instant::now());
+    std::thread::sleep(WATCHED);
+    let used = processor_time(daemon.id()).saturating_sub(before);
+    let percent = 100.0 * used.as_secs_f64() / began.elapsed().as_secs_f64();
+    report.add("1,000 idle timers: processor time".to_owned(), percent, "% of a core", "0.1");
+}
+
+/// The time that a process took of all processors.
+fn processor_time(process: u32) -> Duration {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).expect("a process");
+    // The name in parentheses may have spaces.
+    let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
+    let ticks = |at: usize| fields[at].parse::<u64>().expect("a number");
+    Duration::from_millis(10 * (ticks(11) + ticks(12)))
+}
+
 /// A client that shows a list of all sessions.
 pub fn listing(report: &mut Report) {
     let mut daemon = Daemon::start();

@@ -304,6 +304,23 @@ mod tests {
     }
 
     #[test]
+    fn idle_maintenance_runs_in_the_background_and_gives_way_to_all_with_its_compaction() {
+        let (idle, inside) = (OperationKind::Idle { seconds: 300 }, OperationKind::Compaction(Reason::Idle));
+        assert_eq!(idle.standing(), Standing::Background);
+        let start = json(idle.start(&usage()));
+        assert_eq!(start, json!({"type": "idle_start", "contextTokens": usage().context_tokens, "idleSeconds": 300}));
+        assert_eq!(end(&idle, &End::Cancelled), json!({"type": "idle_end", "outcome": "cancelled"}));
+        let skipped = json!({"type": "idle_end", "outcome": "skipped", "skippedReason": "would_not_shrink"});
+        assert_eq!(end(&idle, &SKIPPED), skipped);
+        for other in [OperationKind::Compaction(Reason::Manual), AT_THRESHOLD, recovery(RecoveryReason::Overflow)] {
+            assert!(idle.gives_way_to(&other) && inside.gives_way_to(&other), "{other:?}");
+            assert!(!other.gives_way_to(&idle) && !other.gives_way_to(&inside), "{other:?}");
+        }
+        assert_eq!((idle.name(), idle.cause()), ("idle", "idle".to_owned()));
+        assert_eq!(OperationKind::read("idle", "idle"), Some(OperationKind::Idle { seconds: 0 }));
+    }
+
+    #[test]
     fn an_error_names_the_operation_for_a_person() {
         for (kind, expected) in [
             (OperationKind::Compaction(Reason::Manual), "it failed"),

@@ -33,6 +33,7 @@ mod given;
 mod going_on;
 mod golden;
 mod hosts;
+mod idle;
 mod imports;
 mod injection;
 mod json_schema;

@@ -116,7 +116,7 @@ impl Idling {
     }
 }
 
-/// What waits for an answer at the leaf: a tool call for its result, or a message for its answer.
+/// The call that waits for its result at the leaf, or the message that waits for its answer.
 fn awaited(file: &File) -> Option<String> {
     let mut answered: HashSet<CallId> = HashSet::new();
     let messages = file.chain().filter(|entry| entry.outline().is_some() && known(file, entry));

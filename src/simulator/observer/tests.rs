@@ -13,7 +13,11 @@ use crate::{
         events::{RetrySource, Severity},
         types::Outcome,
     },
-    session::{core::command::Command, effects::Effects, operations::idle},
+    session::{
+        core::command::Command,
+        effects::{Effects, Turning},
+        operations::idle,
+    },
 };
 use play::*;
 use serde_json::json;
@@ -483,6 +487,30 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.publish(compacting(Some("b")))?;
         play.status(compacting(Some("b")))?;
         play.emit(Some("b"), start())
+    }),
+    (Rule::IdleAwaitsNoAnswer, "a message waits for its answer", |play| {
+        play.append("one")?;
+        play.has_turn()?;
+        play.plans("a", &[]).map(drop)
+    }),
+    (Rule::IdleGivesWay, "its plan survives an activity", |play| {
+        play.has_turn()?;
+        play.plans("a", &[])?;
+        let request = play.send("session/activity", json!({}));
+        let ticket = Effects::default().ticket(request, Sent::Alone);
+        play.observer.feeds(&Input::Command(Command::Activity, ticket));
+        play.done()
+    }),
+    (Rule::IdleHasItsTurn, "it is planned without its turn", |play| {
+        play.observer.feeds(&Input::Tick);
+        play.plans("a", &[]).map(drop)
+    }),
+    (Rule::IdleHasItsTurn, "it leaves a turn that it does not have", |play| {
+        play.effect(Effect::IdleTurn(Turning::Leave))
+    }),
+    (Rule::IdleLeavesItsTurn, "it keeps its turn", |play| {
+        play.has_turn()?;
+        play.rests()
     }),
     (Rule::CancelWaitsForNothing, "another answer comes first", |play| {
         let other = play.send("session/usage", json!({}));

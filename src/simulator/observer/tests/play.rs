@@ -12,7 +12,7 @@ use crate::{
     },
     session::{
         core::{Moment, command::Command},
-        effects::Effects,
+        effects::{Effects, IdleTurn, Turning},
         jobs::{Job, PlanOrder},
         log_work::{AppendWork, LogFacts, LogWork},
         operations::idle,
@@ -284,6 +284,14 @@ impl Play {
         let order = PlanOrder { id: operation.into(), request, method: None, former: None, stop: stop.clone() };
         self.effect(Effect::Start(Box::new(Job::Plan(order))))?;
         Ok(stop)
+    }
+
+    /// The turn of the session for idle maintenance comes, and a tick begins.
+    pub fn has_turn(&mut self) -> Verdict {
+        self.effect(Effect::IdleTurn(Turning::Ask))?;
+        self.observer.feeds(&Input::IdleTurn(IdleTurn::Comes));
+        self.observer.feeds(&Input::Tick);
+        Ok(())
     }
 
     pub fn core_of(disk: &Disk) -> Core {
