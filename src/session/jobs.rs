@@ -8,7 +8,7 @@ pub mod search;
 
 use super::stop::Stop;
 use crate::{
-    ask::access::ModelAccess,
+    ask::{access::ModelAccess, slots::Rank},
     compaction::{
         plan::Plan,
         preview::Preview,
@@ -100,6 +100,8 @@ pub struct DraftOrder {
     pub settings: Arc<Sourced>,
     /// The time for the models, if it is limited.
     pub deadline: Option<Duration>,
+    /// Whether something waits for the draft.
+    pub rank: Rank,
     /// Cancels the job.
     pub stop: Stop,
 }

@@ -88,7 +88,11 @@ impl<T> Tasks<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::{clock::Clock as _, slots::Slots, virtual_clock::VirtualClock};
+    use crate::ask::{
+        clock::Clock as _,
+        slots::{Rank, Slots},
+        virtual_clock::VirtualClock,
+    };
     use std::time::Duration;
 
     #[test]
@@ -117,7 +121,7 @@ mod tests {
         for number in [2, 1] {
             let (clock, slots) = (clock.clone(), slots.clone());
             tasks.start(number, async move {
-                let _slot = slots.take(1).await;
+                let _slot = slots.take(1, &Rank::foreground()).await;
                 clock.sleep_until(clock.now() + Duration::from_secs(1)).await;
             });
         }

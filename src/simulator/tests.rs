@@ -7,7 +7,7 @@ use super::{
     tasks::Tasks,
 };
 use crate::{
-    ask::{access::ModelAccess, purpose::Purpose, request::Origin, virtual_clock::VirtualClock},
+    ask::{access::ModelAccess, purpose::Purpose, request::Origin, slots::Rank, virtual_clock::VirtualClock},
     compaction::{
         draft::Draft,
         plan::Plan,
@@ -130,6 +130,7 @@ impl World {
             settings: settings(),
             deadline: Some(DEADLINE),
             tokens: None,
+            rank: Rank::foreground(),
             access: ModelAccess::of(models.routes(), Windows::in_memory()),
             stop: stop.clone(),
         };

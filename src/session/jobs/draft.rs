@@ -2,7 +2,7 @@
 //! model replaces the extracted one only if it fits too.
 
 use crate::{
-    ask::{Pending, access::ModelAccess, request::Origin},
+    ask::{Pending, access::ModelAccess, request::Origin, slots::Rank},
     compaction::{draft::Draft, ladder, plan::Plan},
     models::candidates::{Candidate, Unfit},
     protocol::errors::Failure,
@@ -45,6 +45,8 @@ pub struct DraftJob {
     pub deadline: Option<Duration>,
     /// The tokens that the models may take, if they are limited.
     pub tokens: Option<u64>,
+    /// Whether something waits for the draft.
+    pub rank: Rank,
     /// Access to models.
     pub access: Arc<ModelAccess>,
     /// Cancels the job.
@@ -73,7 +75,7 @@ pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Dra
 }
 
 async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
-    let DraftJob { origin, plan, instructions, candidates, settings, deadline, tokens, access, stop } = job;
+    let DraftJob { origin, plan, instructions, candidates, settings, deadline, tokens, rank, access, stop } = job;
     let scale = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
     let asks = !candidates.is_empty();
@@ -97,7 +99,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         context: Vec::new(),
         language: material.language,
     };
-    let job = SummaryJob { origin, material, brief, reserve, candidates, settings, scale, deadline, tokens, access };
+    let job = SummaryJob { origin, material, brief, reserve, candidates, settings, scale, deadline, tokens, rank, access };
     let Some((written, made)) = stop.unless_requested(by_models(&job, tell)).await else {
         return Err(Failure::Cancelled);
     };

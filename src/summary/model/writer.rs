@@ -13,6 +13,7 @@ use crate::{
         purpose::Purpose,
         request::{Answered, Limits, Origin, Quota, Request, Update},
         retry::Policy,
+        slots::Rank,
     },
     conversation::tokens::Scale,
     ids::ModelRef,
@@ -61,6 +62,8 @@ pub struct SummaryJob {
     pub deadline: Option<Duration>,
     /// Tokens that all requests may take together. None: no limit.
     pub tokens: Option<u64>,
+    /// Whether something waits for the summary.
+    pub rank: Rank,
     /// Access to models.
     pub access: Arc<ModelAccess>,
 }
@@ -122,7 +125,7 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
         if affordable.is_empty() {
             return Ok(None);
         }
-        let _slot = job.access.summaries.take(job.settings.settings.compaction.max_concurrent).await;
+        let _slot = job.access.summaries.take(job.settings.settings.compaction.max_concurrent, &job.rank).await;
         for candidate in affordable {
             match candidate {
                 Err(unfit) => writer.cannot_ask(unfit),
@@ -610,6 +613,7 @@ mod tests {
             scale,
             deadline: Some(deadline),
             tokens: None,
+            rank: Rank::foreground(),
             access: ModelAccess::of(routes, Windows::in_memory()),
         }
     }
