@@ -123,6 +123,17 @@ pub fn prefer_former(
     }
 }
 
+impl Candidate {
+    /// Whether it runs on this machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match &self.way {
+            Way::Provider(endpoint) => endpoint.is_local(),
+            Way::Client => false,
+        }
+    }
+}
+
 impl Situation<'_> {
     /// The way to ask a model by name.
     ///

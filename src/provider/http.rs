@@ -15,7 +15,7 @@ use reqwest::{
     header::{HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
-use std::{error::Error as _, sync::OnceLock, time::Duration};
+use std::{error::Error as _, net::IpAddr, sync::OnceLock, time::Duration};
 use tokio::time::Instant;
 
 /// The HTTP client for all providers. Connections are reused.
@@ -111,6 +111,19 @@ impl Http {
             builder.build().map_err(|error| in_full(&error))
         });
         made.as_ref().map_err(|error| Trouble::new(TroubleKind::Untrusted, error.clone()))
+    }
+}
+
+impl Endpoint {
+    /// Whether its address is one of this machine.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        let url = reqwest::Url::parse(self.base_url.trim()).ok();
+        let Some(host) = url.as_ref().and_then(reqwest::Url::host_str) else { return false };
+        match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+            Ok(address) => address.to_canonical().is_loopback() || address.is_unspecified(),
+            Err(_) => host == "localhost" || host.ends_with(".localhost"),
+        }
     }
 }
 
@@ -352,6 +365,7 @@ fn in_full(error: &reqwest::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::KeySource;
 
     #[test]
     fn a_path_goes_behind_the_base_and_before_its_query() {
@@ -361,6 +375,28 @@ mod tests {
         row("http://h/v1/", "/chat/completions", "http://h/v1/chat/completions");
         row(" HTTPS://h/o?api-version=1", "/x", "HTTPS://h/o/x?api-version=1");
         row("https://h/v1beta?key=k", "/m:s?alt=sse", "https://h/v1beta/m:s?alt=sse&key=k");
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_local() {
+        for (base_url, local) in [
+            ("http://127.0.0.1:11434/v1", true),
+            ("http://127.9.9.9/v1", true),
+            ("http://[::1]:8080", true),
+            ("http://[::ffff:127.0.0.1]/v1", true),
+            ("http://0.0.0.0:8000/v1", true),
+            (" http://LOCALHOST:1234/v1", true),
+            ("http://models.localhost/v1", true),
+            ("http://192.168.1.7:11434/v1", false),
+            ("https://api.anthropic.com", false),
+            ("https://localhost.example.com", false),
+            ("https://127.example.com", false),
+            ("nonsense", false),
+        ] {
+            let base_url = base_url.to_owned();
+            let endpoint = Endpoint { api: Api::Anthropic, base_url, key: KeySource::None, headers: Vec::new() };
+            assert_eq!(endpoint.is_local(), local, "{}", endpoint.base_url);
+        }
     }
 
     #[test]
