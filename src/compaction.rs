@@ -1,5 +1,6 @@
 //! Compaction of a session: the decision, the plan and the draft. The result of a function depends on its arguments alone.
 
+pub mod ahead;
 pub mod calibrations;
 pub mod decide;
 pub mod draft;

@@ -166,6 +166,13 @@ impl Budget {
         Some(Self { threshold, ..self })
     }
 
+    /// The budget with this threshold, in tokens, if it is lower and leaves room for a conversation.
+    #[must_use]
+    pub fn with_threshold_at(self, tokens: u64) -> Self {
+        let least = self.overhead().saturating_add(self.pins).saturating_add(LEAST_ROOM);
+        Self { threshold: self.threshold.min(tokens.max(least)), ..self }
+    }
+
     /// The largest context that leaves room for an answer.
     #[must_use]
     pub fn usable(&self) -> u64 {

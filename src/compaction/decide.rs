@@ -3,7 +3,7 @@
 //! The decision is a function of facts. The session asks it after each append, and `session/usage` shows the same answer
 //! as a sentence.
 
-use super::{gauge::Fullness, images, plan};
+use super::{ahead, gauge::Fullness, images, plan};
 use crate::{
     conversation::{
         entry::{Attempts, Entry},
@@ -37,6 +37,8 @@ pub struct Facts {
     pub matter: Matter,
     /// The images of the context.
     pub images: Images,
+    /// Up to this size, in tokens, the context does not wait for the summary that is being made ahead of the threshold.
+    pub goes_on_to: Option<u64>,
 }
 
 /// The entries that a compaction could summarize.
@@ -176,6 +178,11 @@ pub enum Why {
     Resting,
     /// Several maintenances in a row led to no answer.
     NoProgress,
+    /// A summary is being made ahead, and the context still has room for requests.
+    Ahead {
+        /// The size at which the context waits for it, in tokens.
+        until: u64,
+    },
 }
 
 /// A decision: its reason, and the facts that the reason names.
@@ -207,7 +214,10 @@ pub fn at_threshold(facts: Facts) -> Decision {
         () if turn == Turn::Between && !facts.mid_turn => Why::MidTurn,
         () if facts.rest.is_some_and(|rest| rest.holds(context_tokens, budget.threshold)) => Why::Resting,
         () if facts.maintenances >= MOST_MAINTENANCES => Why::NoProgress,
-        () => Why::Due,
+        () => match facts.goes_on_to.filter(|until| context_tokens <= *until) {
+            Some(until) => Why::Ahead { until },
+            None => Why::Due,
+        },
     };
     Decision { why, facts }
 }
@@ -217,6 +227,15 @@ impl Decision {
     #[must_use]
     pub fn is_about_images(&self) -> bool {
         self.facts.images.are_too_large() && self.facts.context_tokens <= self.facts.budget.threshold
+    }
+
+    /// Whether a summary begins ahead of the threshold. `growth`: tokens by which the context is expected to grow while the
+    /// summary is made.
+    #[must_use]
+    pub fn begins_ahead(&self, growth: u64) -> bool {
+        let waits = matches!(self.why, Why::Below | Why::Unattainable { .. } | Why::CallsOpen | Why::MidTurn);
+        let Some(budget) = self.facts.budget.attainable() else { return false };
+        waits && self.facts.automatic == Automatic::On && self.facts.context_tokens > ahead::begins_at(&budget, growth)
     }
 
     /// Whether the context is compacted now.
@@ -299,6 +318,10 @@ impl fmt::Display for Decision {
                  user.",
                 self.facts.maintenances
             ),
+            Why::Ahead { until } => write!(
+                f,
+                ", and its summary is being made; requests go on up to {until} tokens, where they wait for it."
+            ),
             Why::Resting => write!(
                 f,
                 ", but the last automatic compaction did not complete; the next one is due after a message of the user, \
@@ -331,6 +354,7 @@ impl Fullness {
                 bytes => Images { bytes, pinned: 0 },
             },
             maintenances,
+            goes_on_to: None,
         }
     }
 }
@@ -353,6 +377,7 @@ mod tests {
             matter: Matter::Some,
             images: Images::default(),
             maintenances: 0,
+            goes_on_to: None,
         }
     }
 
@@ -406,6 +431,12 @@ mod tests {
             (Facts { images: Images { bytes: 15_000_000, pinned: 0 }, ..facts(500) }, Why::Below, "nothing to do"),
             (Facts { maintenances: 3, ..over }, Why::NoProgress, "3 maintenances in a row led to no answer"),
             (Facts { maintenances: 2, ..over }, Why::Due, "is due"),
+            (
+                Facts { goes_on_to: Some(170_001), ..over },
+                Why::Ahead { until: 170_001 },
+                "its summary is being made; requests go on up to 170001 tokens",
+            ),
+            (Facts { goes_on_to: Some(170_000), ..over }, Why::Due, "is due"),
             (Facts { turn: Turn::CallsOpen, ..over }, Why::CallsOpen, "tool calls have no result yet"),
             (Facts { turn: Turn::Between, mid_turn: false, ..over }, Why::MidTurn, "compaction.midTurn is false"),
             (Facts { turn: Turn::Between, ..over }, Why::Due, "is due"),

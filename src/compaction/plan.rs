@@ -289,6 +289,11 @@ impl Plan {
         &self.path
     }
 
+    /// Replaces the path with one of the same entries, which were read again, or with none while they are not needed.
+    pub fn set_path(&mut self, path: Path) {
+        self.path = path;
+    }
+
     /// The previous compaction, whose summary is merged into the new one.
     #[must_use]
     pub fn previous(&self) -> Option<&Arc<Entry>> {

@@ -49,6 +49,8 @@ pub enum Cause {
     Asked,
     /// The context is over the threshold.
     Due,
+    /// The context is near the threshold. The compaction leaves room for the messages up to there.
+    Ahead,
     /// A provider rejected the context.
     Rejected {
         /// The share of the rejected context that bounds the window.
@@ -113,7 +115,7 @@ impl PlanRequest {
         let (model, learned, instructions) = (self.model.as_ref(), self.learned, &*self.instructions);
         let fullness = Gauge { settings, model, learned, instructions }.measure(&meter);
         let fullness = match self.cause {
-            Cause::Asked | Cause::Due => fullness,
+            Cause::Asked | Cause::Due | Cause::Ahead => fullness,
             Cause::Rejected { share, stated } => {
                 let bound = recovery::bound(fullness.context_tokens, share, stated);
                 fullness.bounded(bound)
@@ -123,6 +125,10 @@ impl PlanRequest {
             return Err(NoPlan::NothingToDo(NothingToDo::BelowHalfThreshold));
         }
         let budget = fullness.budget.attainable().unwrap_or(fullness.budget);
+        let budget = match self.cause {
+            Cause::Ahead => budget.with_threshold_at(fullness.context_tokens),
+            Cause::Asked | Cause::Due | Cause::Rejected { .. } => budget,
+        };
         let demand = Demand {
             keep: self.keep_recent_tokens.unwrap_or(fullness.compaction.keep_recent_tokens),
             explicit: self.keep_recent_tokens.is_some(),
@@ -131,7 +137,7 @@ impl PlanRequest {
             tokens_before: fullness.context_tokens,
             may_stay: match self.cause {
                 Cause::Asked => budget.window,
-                Cause::Due | Cause::Rejected { .. } => budget.threshold,
+                Cause::Due | Cause::Ahead | Cause::Rejected { .. } => budget.threshold,
             },
             insists: self.insists,
         };

@@ -272,6 +272,7 @@ enum Unit {
     Recover,
     Switch,
     Delayed,
+    Ahead,
     CatchUp,
     Command,
 }
@@ -371,6 +372,7 @@ impl Core {
             Input::Counted => self.counted(),
             Input::IdleTurn(turn) => self.idle_turn(turn),
         }
+        self.review_ahead();
         self.settle();
         self.share_memory();
     }
@@ -475,6 +477,7 @@ impl Core {
             Work::None if self.has_switched() && self.may_decide() => return Some(Unit::Switch),
             Work::None if self.may_begin_delayed() => return Some(Unit::Delayed),
             _ if matches!(self.ending, Ending::Now(_)) => return None,
+            Work::None if self.upkeep.ahead.is_new() => return Some(Unit::Ahead),
             _ => {}
         }
         if self.changes.pending {
@@ -503,6 +506,7 @@ impl Core {
                 let due = self.due_after_turn();
                 self.start_due(due);
             }
+            Some(Unit::Ahead) => self.decide_ahead(),
             Some(Unit::CatchUp) => self.catch_up(),
             Some(Unit::Command) => {
                 if let Some((command, ticket)) = self.queue.next() {

@@ -3,6 +3,8 @@
 /// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
+    /// A summary that was made ahead is spliced in though what it covers was changed.
+    StaleSpliced,
     /// An append is announced before it is answered.
     EventBeforeAnswer,
     /// Entries are announced before their write.

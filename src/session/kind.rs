@@ -29,6 +29,8 @@ pub enum OperationKind {
         /// Time since the last activity, in seconds. A lock file does not name it.
         seconds: u64,
     },
+    /// A summary that is made ahead of the threshold. It has no events; the compaction that splices it in has them.
+    Speculation,
 }
 
 /// A recovery.
@@ -88,6 +90,7 @@ impl OperationKind {
     pub fn reason(&self) -> Reason {
         match self {
             Self::Compaction(reason) => *reason,
+            Self::Speculation => Reason::Threshold,
             Self::Recovery(Recovery { reason, .. }) | Self::Recovering(reason) => (*reason).into(),
             Self::Idle { .. } => Reason::Idle,
         }
@@ -96,6 +99,9 @@ impl OperationKind {
     /// Its reason in the entries of its costs.
     #[must_use]
     pub fn trigger(&self) -> Trigger {
+        if *self == Self::Speculation {
+            return Trigger::Speculative;
+        }
         match self.reason() {
             Reason::Manual => Trigger::Manual,
             Reason::Threshold => Trigger::Threshold,
@@ -172,6 +178,8 @@ const COMPACTION: &str = "compaction";
 pub const RECOVERY: &str = "recovery";
 /// The name of idle maintenance.
 pub const IDLE: &str = "idle";
+/// The name of a summary that is made ahead.
+pub const SPECULATION: &str = "speculation";
 
 impl Kind for OperationKind {
     type Product = Product;
@@ -182,6 +190,7 @@ impl Kind for OperationKind {
             Self::Compaction(_) | Self::Recovering(_) => COMPACTION,
             Self::Recovery(_) => RECOVERY,
             Self::Idle { .. } => IDLE,
+            Self::Speculation => SPECULATION,
         }
     }
 
@@ -198,19 +207,22 @@ impl Kind for OperationKind {
                 Some(Self::Recovery(Recovery { reason, removed: None, action: RecoveryAction::Retry }))
             }
             IDLE => Some(Self::Idle { seconds: 0 }),
+            SPECULATION => Some(Self::Speculation),
             _ => None,
         }
     }
 
     fn standing(&self) -> Standing {
         match self {
-            Self::Idle { .. } => Standing::Background,
-            _ => Standing::Foreground(StatusKind::Compacting),
+            Self::Compaction(_) | Self::Recovery(_) | Self::Recovering(_) => {
+                Standing::Foreground(StatusKind::Compacting)
+            }
+            Self::Idle { .. } | Self::Speculation => Standing::Background,
         }
     }
 
     fn gives_way_to(&self, _: &Self) -> bool {
-        self.is_idle()
+        self.is_idle() || *self == Self::Speculation
     }
 
     fn start(&self, before: &Usage) -> Option<Event> {
@@ -223,6 +235,7 @@ impl Kind for OperationKind {
             Self::Idle { seconds } => {
                 Event::IdleStart { context_tokens: before.context_tokens, idle_seconds: *seconds }
             }
+            Self::Speculation => return None,
         })
     }
 
@@ -234,6 +247,7 @@ impl Kind for OperationKind {
             Self::Idle { .. } => {
                 Event::IdleEnd { outcome: ended.end.outcome(), skipped_reason: ended.end.skipped().map(str::to_owned) }
             }
+            Self::Speculation => return None,
         })
     }
 

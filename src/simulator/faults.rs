@@ -47,6 +47,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::NextNotStarted, Rule::NextRuns, 0),
     (Fault::AlwaysDue, Rule::NextIsDue, 0),
     (Fault::ChangedPathCovered, Rule::CoveredUnchanged, 27),
+    (Fault::StaleSpliced, Rule::SplicedUnchanged, 0),
     (Fault::BusyIgnored, Rule::RefusedWhileBusy, 8),
     (Fault::HeldStays, Rule::HeldContext, 73),
     (Fault::CloseWaits, Rule::EndsWhatRuns, 39),

@@ -3,6 +3,7 @@
 //! It knows nothing of the decisions of a core. The world tells it each request that goes in and each effect before it acts
 //! on the effect. A file of `observer/` holds the rules of one subject; [`Rule`] lists them all.
 
+mod ahead;
 mod calls;
 mod cancels;
 mod contexts;
@@ -187,6 +188,10 @@ pub enum Rule {
     PinsStay,
     /// A compaction applies to a path that only grew since its plan.
     CoveredUnchanged,
+    /// One summary is made ahead at a time, and none while an operation runs.
+    OneAhead,
+    /// A compaction begins with a summary that was ready only where nothing that it covers was changed.
+    SplicedUnchanged,
     /// A compaction after the turn is planned behind a complete answer without calls.
     AfterTheTurn,
     /// A compaction after the turn starts when the turn is over and nothing else runs.
@@ -320,6 +325,7 @@ impl Observer {
                 self.operations.turn_begins(self.indexed);
             }
             Input::Planned(id, result) => self.operations.planned(id, result.is_ok()),
+            Input::Drafted(id, _) => self.operations.drafted(id),
             Input::Reported(operation, Step::Request(_, Update::Spent(_))) => self.operations.spent(operation),
             Input::Reported(_, Step::Progress { total, .. }) => self.calls.plans(*total),
             Input::Counted => self.operations.counted(),
@@ -640,13 +646,17 @@ impl Observer {
                 self.usage.announced(about)
             }
             Event::CompactionStart { .. } | Event::RecoveryStart { .. } | Event::IdleStart { .. } => {
+                let ahead = self.operations.has_one_ahead();
                 let id = self.operations.starts(about, event, &disk.running(), &self.requests, &self.later)?;
                 self.later.starts(&id);
                 self.recoveries.starts(&id, event, &self.file)?;
+                if self.operations.was_begun_ahead(&id) {
+                    self.recoveries.began_ahead();
+                }
                 match event {
                     Event::IdleStart { .. } => self.idling.starts(&id)?,
                     _ if self.operations.is_idle(&id) => {}
-                    _ => return self.status.starts(&id),
+                    _ => return self.status.starts(&id, ahead),
                 }
                 self.status.starts_behind(&id)
             }

@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_planted_fault_is_printed_made_small_and_replays_from_its_file() {
-        let planted = fault::plant(Fault::LateResult);
+        let planted = fault::plant(Fault::NoUsageBeforeEnd);
         let broken = |scenario: Scenario| run(&scenario).err().map(|violation| (scenario, violation));
         let (scenario, violation) = (0..100).map(client::scenario).find_map(broken).expect("a seed that fails");
         assert_eq!(run(&client::scenario(scenario.seed)), Err(violation.clone()), "the seed repeats");

@@ -112,7 +112,7 @@ fn listed(setup: &Setup, number: u32) -> Value {
     match setup.way {
         Way::Provider => {
             listed["api"] = "openai_chat".into();
-            listed["baseUrl"] = "http://127.0.0.1:1".into();
+            listed["baseUrl"] = "http://models.test/v1".into();
         }
         Way::Client => listed["api"] = "client".into(),
     }

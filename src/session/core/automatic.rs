@@ -2,6 +2,7 @@
 //! complete.
 
 pub(super) mod pruning;
+pub(super) mod speculating;
 
 use super::{
     Append, Core, Ending, LogState, Unanswered, WaitsFor, Write,
@@ -37,13 +38,17 @@ impl Core {
         match (self.failed_recovery(), self.work.operation()) {
             (Some(failed), _) => failed.to_owned(),
             (None, Some(running)) => format!("A compaction is running ({}). {}", running.id, self.decision()),
-            (None, None) => self.decision().to_string(),
+            (None, None) => match self.why_ahead() {
+                Some(ahead) => format!("{ahead} {}", self.decision()),
+                None => self.decision().to_string(),
+            },
         }
     }
 
     /// The decision at the leaf.
     pub(super) fn decision(&self) -> Decision {
         let facts = self.state.measure().facts(self.state.path(), self.upkeep.rest);
+        let facts = Facts { goes_on_to: self.goes_on_to(), ..facts };
         match self.writable() {
             Ok(()) => at_threshold(facts),
             Err(_) => at_threshold(Facts { automatic: Automatic::ReadOnly, ..facts }),
@@ -102,6 +107,7 @@ impl Core {
         let mut entries = appends.iter().flat_map(|append| &append.staged.entries);
         if entries.any(|entry| entry.is_from(Role::User)) {
             self.upkeep.rest = None;
+            self.upkeep.ahead.goes_on();
         }
         let in_batch = appends.last().is_some_and(|append| append.ticket.in_batch());
         let asked = || if in_batch { Asked::Unasked } else { Asked::Introduced };
@@ -121,7 +127,7 @@ impl Core {
         if !self.maintenance_is_due() {
             return None;
         }
-        let id = self.stamps.operation();
+        let id = self.compaction_id();
         Some(Due::Compaction(DueCompaction { id, reason: Reason::Threshold, asked: asked(), former: None }))
     }
 
@@ -129,6 +135,10 @@ impl Core {
     /// is chosen. That needs no automatic compaction.
     fn relief(&mut self) -> Option<(Staged, Event)> {
         let due = self.maintenance_is_due();
+        // It is paid for already.
+        if due && self.decision().why != Why::Images && self.has_summary_ahead() {
+            return None;
+        }
         if due && let Some(staged) = self.pruning_that_suffices() {
             let event = prune::event(&staged, &staged.why);
             return Some((staged, event));
@@ -211,7 +221,7 @@ impl Core {
 
     /// Starts a compaction that no answer has named.
     pub(super) fn start_unasked(&mut self) {
-        let id = self.stamps.operation();
+        let id = self.compaction_id();
         self.start_automatic(DueCompaction { id, reason: Reason::Threshold, asked: Asked::Unasked, former: None });
     }
 
@@ -223,6 +233,7 @@ impl Core {
         self.idle_gives_way();
         let DueCompaction { id, reason, asked, former } = due;
         let kind = OperationKind::Compaction(reason);
+        let Some(asked) = self.splice(kind.clone(), &id, asked) else { return };
         let stop = Stop::default();
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);

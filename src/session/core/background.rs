@@ -183,6 +183,7 @@ impl Core {
         match path {
             Ok(path) => {
                 self.state.change(|history| history.wake(path));
+                self.wake_ahead();
                 self.count();
             }
             Err(error) => {

@@ -1,6 +1,6 @@
 //! Maintenance that is due and has not started.
 
-use super::{edit::Staged, work::Request};
+use super::{automatic::speculating::Ahead, edit::Staged, work::Request};
 use crate::{
     compaction::{decide::Rest, prune::pays::Considered, recovery::Remedy},
     conversation::attempts::Attempted,
@@ -18,6 +18,8 @@ pub(super) struct Upkeep {
     pub switched: Option<Switched>,
     /// A compaction that a client asked for after the turn.
     pub after_turn: Option<Request>,
+    /// The summary that is made ahead.
+    pub ahead: Ahead,
     /// Whether the client was told that the strategy `handoff` summarizes in place.
     pub told_of_handoff: bool,
     /// The last decision about a pruning.

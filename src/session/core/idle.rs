@@ -99,6 +99,7 @@ impl Core {
             Some(IdleWork::Sleep(due)) if due <= at.now => {
                 self.notes_leaf();
                 self.state.change(History::sleep);
+                self.sleep_ahead();
                 self.share(0);
             }
             _ => {}
@@ -129,8 +130,8 @@ impl Core {
         if history.index().is_none() {
             return self.index.build.is_none().then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
         }
-        let counts = history.is_asleep() || self.counting.runs();
-        (!counts).then(|| IdleWork::Sleep(self.idle.sleeps_at(awake_elsewhere)))
+        let stays = history.is_asleep() || self.counting.runs() || self.upkeep.ahead.runs();
+        (!stays).then(|| IdleWork::Sleep(self.idle.sleeps_at(awake_elsewhere)))
     }
 
     /// Says how much memory a session takes that may sleep.

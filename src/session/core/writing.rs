@@ -307,12 +307,15 @@ impl Core {
             }
         }
         if !planted(Fault::UsageNotSent) {
-            self.send_usage(usage);
+            self.send_usage(usage.clone());
         }
         if let Some(newest) = newest {
             self.tell_of(&newest);
         }
-        self.start_due(due);
+        match due {
+            None => self.look_ahead(&usage),
+            due => self.start_due(due),
+        }
     }
 
     /// Reads the entries that a command needs. The command is handled again behind the read, before all others.

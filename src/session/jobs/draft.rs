@@ -99,7 +99,8 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         context: Vec::new(),
         language: material.language,
     };
-    let job = SummaryJob { origin, material, brief, reserve, candidates, settings, scale, deadline, tokens, rank, access };
+    let job =
+        SummaryJob { origin, material, brief, reserve, candidates, settings, scale, deadline, tokens, rank, access };
     let Some((written, made)) = stop.unless_requested(by_models(&job, tell)).await else {
         return Err(Failure::Cancelled);
     };

@@ -29,6 +29,8 @@ pub struct Cancels {
     reached: Option<Reached>,
     /// Operations that end before the input is done.
     due: Vec<OperationId>,
+    /// The summary that was being made ahead and is to be stopped.
+    ahead: Option<OperationId>,
     /// Operations that were named before their start, while the log was out. They start and end when it is back.
     later: Vec<OperationId>,
     /// Operations that an answer of a cancel named.
@@ -80,16 +82,20 @@ impl Cancels {
             cancelled.iter().filter_map(|it| it["operationId"].as_str()).map(OperationId::from).collect();
         let meant = |id: &&OperationId| reached.which.as_ref().is_none_or(|which| which == *id);
         let pending = later.pending().iter().filter(meant);
-        let left = operations.that_can_end(reached.which.as_ref()).chain(pending).find(|id| !ids.contains(id));
+        let ahead = operations.ahead(reached.which.as_ref());
+        let left =
+            operations.that_can_end(reached.which.as_ref()).chain(ahead).chain(pending).find(|id| !ids.contains(id));
         require(left.is_none(), Rule::CancelNamesAll, || format!("cancel {} does not name {left:?}", asked.number))?;
-        let unstarted = ids.iter().filter(|id| !operations.is_open(id)).count();
+        let unstarted = ids.iter().filter(|id| !operations.is_open(id) && Some(*id) != ahead).count();
         let waiting = requests.compactions_before(asked.number).filter(|it| !operations.has_owner(*it)).count();
         self.later.retain(|id| operations.outcome(id).is_none());
         require(reached.which.is_some() || unstarted + self.later.len() >= waiting, Rule::CancelNamesAll, || {
             format!("cancel {} names {unstarted} of {waiting} compactions that wait", asked.number)
         })?;
         self.named.extend(ids.iter().cloned());
-        self.due.extend(ids);
+        // It ends without an event.
+        self.ahead = ahead.cloned();
+        self.due.extend(ids.into_iter().filter(|id| Some(id) != self.ahead.as_ref()));
         Ok(())
     }
 
@@ -110,6 +116,11 @@ impl Cancels {
                 Rule::CancelWaitsForNothing,
                 format!("cancel {} was not answered with its input", reached.request),
             );
+        }
+        if let Some(id) = self.ahead.take() {
+            require(operations.ahead(Some(&id)).is_none(), Rule::JobsStop, || {
+                format!("the summary of {id:?} is made ahead, which was cancelled")
+            })?;
         }
         for id in self.due.drain(..) {
             let outcome = operations.outcome(&id);

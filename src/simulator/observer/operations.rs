@@ -1,7 +1,9 @@
 //! Operations: a start is recorded, introduced and ended, and nothing follows the end.
 
 use super::{
-    Rule, Verdict, Violation, broken,
+    Rule, Verdict, Violation,
+    ahead::Ahead,
+    broken,
     due::{Cause, Due, Standing},
     file::File,
     ids,
@@ -10,6 +12,7 @@ use super::{
     require,
 };
 use crate::{
+    compaction::request::Cause as PlanCause,
     conversation::entry::{Body, Entry},
     ids::{EntryId, OperationId},
     log::{Access, Unfinished},
@@ -115,6 +118,8 @@ pub struct Operations {
     stops: Vec<(OperationId, Stop)>,
     /// The entries of the paths that plans were made for.
     plans: HashMap<OperationId, Vec<EntryId>>,
+    /// Summaries ahead of the threshold.
+    ahead: Ahead,
     /// Requests to models whose costs are to be in the file.
     spent: BTreeMap<String, usize>,
 }
@@ -128,7 +133,11 @@ impl Operations {
         require(ended.is_none(), Rule::RecordEmpties, || format!("{ended:?} has ended and is left in the lock"))?;
         let owed = if access == Access::Ephemeral { HashSet::new() } else { std::mem::take(&mut self.owed) };
         let left_behind = match access {
-            Access::Write => running.iter().map(|left| (left.operation_id.clone(), What::of(left))).collect(),
+            Access::Write => running
+                .iter()
+                .filter(|left| left.kind != "speculation")
+                .map(|left| (left.operation_id.clone(), What::of(left)))
+                .collect(),
             Access::Read | Access::Ephemeral => Vec::new(),
         };
         *self = Self { owed, left_behind, has_lock: access == Access::Write, ..Self::default() };
@@ -141,6 +150,7 @@ impl Operations {
         let owed = self.open.drain(..).map(|open| (open.id, open.what));
         // A reader has no lock that names its operations.
         self.owed.extend(owed.filter(|_| self.has_lock));
+        self.ahead.crashed();
         // The process may die between an end and its record.
         self.ended.clear();
     }
@@ -189,6 +199,26 @@ impl Operations {
         // A recovery is written with its compaction.
         let written = |open: &Open| self.open.iter().any(|it| it.id == open.id && it.given.is_some());
         self.open.iter().find(|open| !written(open)).map(|open| &open.id).or(planned)
+    }
+
+    /// A draft was made, or cannot be made.
+    pub fn drafted(&mut self, id: &OperationId) {
+        self.ahead.drafted(id);
+    }
+
+    /// The summary that is being made ahead, if it is meant.
+    pub fn ahead(&self, which: Option<&OperationId>) -> Option<&OperationId> {
+        self.ahead.running().filter(|id| which.is_none_or(|which| which == *id))
+    }
+
+    /// Whether the summary of a compaction was begun before it.
+    pub fn was_begun_ahead(&self, id: &OperationId) -> bool {
+        self.ahead.was_begun(id)
+    }
+
+    /// Whether a summary that was made ahead may be spliced in.
+    pub fn has_one_ahead(&self) -> bool {
+        self.ahead.has_one()
     }
 
     /// A plan was made, or cannot be made.
@@ -361,7 +391,7 @@ impl Operations {
         let operations = result["operations"].as_array().map(Vec::as_slice).unwrap_or_default();
         let listed: Vec<_> = operations.iter().filter_map(|it| it["operationId"].as_str()).collect();
         let wholes = self.open.iter().filter(|open| !open.is_part);
-        let open: Vec<_> = wholes.map(|open| open.id.as_str()).collect();
+        let open: Vec<_> = wholes.map(|open| &open.id).chain(self.ahead.running()).map(OperationId::as_str).collect();
         require(listed == open, Rule::StatusAnswer, || format!("{listed:?} are listed, and {open:?} run"))
     }
 
@@ -378,6 +408,10 @@ impl Operations {
             Job::Plan(order) => {
                 self.stops.push((order.id.clone(), order.stop.clone()));
                 self.plans.insert(order.id.clone(), ids(&order.request.path));
+                if order.request.cause == PlanCause::Ahead {
+                    let running = self.open.last().map(|open| &open.id);
+                    return self.ahead.begins(&order.id, &order.stop, running);
+                }
                 // The plan of an automatic compaction is made behind its start.
                 if !self.is_open(&order.id) && !idles {
                     self.planning = Some(Planning { id: order.id.clone(), stop: order.stop.clone(), failed: false });
@@ -386,7 +420,8 @@ impl Operations {
             }
             Job::Draft(order) => {
                 self.stops.push((order.id.clone(), order.stop.clone()));
-                let runs = self.open.last().is_some_and(|open| open.id == order.id);
+                let runs =
+                    self.open.last().is_some_and(|open| open.id == order.id) || self.ahead.running() == Some(&order.id);
                 require(runs, Rule::NothingAfterTheEnd, || format!("a draft begins for {:?}", order.id))
             }
             Job::Count(_) => {
@@ -485,12 +520,14 @@ impl Operations {
                 None if cause.is_none() && what != What::Idle => later::owner(later, &id, requests),
                 _ => None,
             };
-            let asked = self.due.starts(&id, cause, requests.wait_for_context()) || owner.is_some();
+            let ahead = self.ahead.may_serve(&id);
+            let asked = self.due.starts(&id, cause, requests.wait_for_context()) || owner.is_some() || ahead;
             require(asked || what == What::Idle, Rule::StartWasAsked, || {
                 format!("no answer has introduced {id:?}, and no request waits for it")
             })?;
         }
         self.idle.extend((what == What::Idle).then(|| id.clone()));
+        self.ahead.starts(&id);
         self.planning.take_if(|it| it.id == id);
         self.owners.extend(owner.map(|owner| (id.clone(), owner)));
         let open = Open {
@@ -627,7 +664,8 @@ impl Operations {
         })?;
         let changes = above[..newer].iter().find(|entry| match &entry.body {
             Body::Compaction(_) => true,
-            Body::ContextEdit(_) => !file.another_wrote(),
+            // One that a summary ahead does not cover is kept.
+            Body::ContextEdit(_) => !file.another_wrote() && !self.ahead.is_spliced(id),
             _ => entry.undoes().is_some(),
         });
         // The parent of a broken line is not known here, and entries of another branch seem to be above it.
@@ -635,6 +673,9 @@ impl Operations {
         require(changes.is_none() || !is_known, Rule::CoveredUnchanged, || {
             format!("{changes:?} came between the plan of {id:?} and its entry")
         })?;
+        if let Some(first_kept) = result.first_kept_entry_id.as_ref().filter(|_| is_known) {
+            self.ahead.completed(id, plan, first_kept, &above[..newer])?;
+        }
         // Newer lines may be messages, or change the settings or the model by which everything is measured.
         let measures =
             |entry: &Entry| matches!(entry.body, Body::ModelChange { .. }) || entry.ours("session").is_some();

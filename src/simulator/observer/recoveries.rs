@@ -338,6 +338,11 @@ impl Recoveries {
         Ok(())
     }
 
+    /// The compaction that runs has a summary from before its start: messages came since.
+    pub fn began_ahead(&mut self) {
+        self.changed = true;
+    }
+
     /// A compaction ends.
     pub fn compaction_ends(&mut self, event: &Event, file: &File) -> Verdict {
         let Event::CompactionEnd { reason, outcome, result, usage, will_retry, .. } = event else { return Ok(()) };

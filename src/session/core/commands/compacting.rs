@@ -5,6 +5,7 @@ use crate::{
         access::ModelAccess,
         purpose::Purpose,
         request::{RetryOutcome, Update},
+        slots::Rank,
     },
     compaction::{
         draft::Draft,
@@ -137,6 +138,7 @@ impl Core {
 
     /// Takes a plan. Its operation begins when the log is here, because the lock records a start before it is sent.
     pub(in crate::session::core) fn planned(&mut self, id: &OperationId, result: Result<PlanMade, Failure>) {
+        let Some(result) = self.planned_ahead(id, result) else { return };
         match self.work.take() {
             Work::Planning(request) if request.id == *id && self.listens() => self.begin(request, result),
             Work::Planning(request) if request.id == *id => self.work = Work::Planned(request, Box::new(result)),
@@ -187,6 +189,8 @@ impl Core {
         let trigger = operation.kind.trigger();
         let tokens = self.tokens_for(trigger);
         self.work = Work::Drafting(operation);
+        self.upkeep.ahead.drafting_begins(self.now);
+        let rank = Rank::foreground();
         let PlanMade { planned: Planned { plan, .. }, candidates } = made;
         self.start(Job::Draft(DraftOrder {
             id,
@@ -197,6 +201,7 @@ impl Core {
             instructions,
             settings,
             deadline,
+            rank,
             stop,
         }));
     }
@@ -214,6 +219,7 @@ impl Core {
     }
 
     pub(in crate::session::core) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, Failure>) {
+        let Some(result) = self.drafted_ahead(drafted, result) else { return };
         let mut operation = match self.work.take() {
             Work::Drafting(operation) if operation.id == *drafted => operation,
             other => {
@@ -224,6 +230,9 @@ impl Core {
         let end = match result {
             _ if operation.stop.requested() && !planted(Fault::LateResult) => End::Cancelled,
             Ok(draft) => {
+                self.upkeep.ahead.drafting_ends(self.now, &draft);
+                let Some((taken, draft)) = self.draft_begun_ahead(operation, draft) else { return };
+                operation = taken;
                 if draft.made.by.is_none() {
                     operation.progress(Stage::Summarizing, 1, 1);
                     tell_chunks(&mut operation, &draft);
@@ -272,19 +281,18 @@ impl Core {
         operation.progress(Stage::Writing, 0, 1);
         let stamp = self.stamps.stamp();
         // Entries that came after the plan are kept as they are.
-        let newer = &path[covered.len()..];
-        let scale = draft.plan.demand.scale;
-        let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, scale.estimator())).sum();
+        let place = covered.len();
+        let newer = &path[place..];
+        let tokens_after = self.size_with(&draft, place);
         let draft = match newer {
             [] => draft,
             // They may be reports, or announce other instructions.
             _ => {
-                let meter = self.state.meter(scale.estimator());
+                let meter = self.state.meter(draft.plan.demand.scale.estimator());
                 let budget = self.state.measure_with(&meter).budget;
                 draft.with_overhead(budget, meter.calibrations().carried())
             }
         };
-        let tokens_after = draft.tokens_after + scale.size(newer_tokens);
         let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
         let (path, first_newer) = (path.clone(), first_newer.cloned());
         let costs = self.take_costs();
@@ -302,6 +310,18 @@ impl Core {
             }
             Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
         }
+    }
+
+    /// Size of the context behind a draft that is written now, in tokens. Entries from `place` on are kept as they are.
+    pub(in crate::session::core) fn size_with(&self, draft: &Draft, place: usize) -> u64 {
+        let demand = draft.plan.demand;
+        let newer = &self.state.path()[place..];
+        let tokens: u64 = newer.iter().map(|entry| meter::sent(entry, demand.scale.estimator())).sum();
+        let overhead = match newer {
+            [] => demand.budget.overhead(),
+            _ => self.state.measure_with(&self.state.meter(demand.scale.estimator())).budget.overhead(),
+        };
+        draft.tokens_after.saturating_sub(demand.budget.overhead()) + overhead + demand.scale.size(tokens)
     }
 
     pub(in crate::session::core) fn compacted(

@@ -1,0 +1,476 @@
+//! Summaries ahead of the threshold. One is made in the background while the context still has room. It has no event and
+//! changes nothing, until a compaction is due: that one begins with it.
+
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    ask::slots::Rank,
+    compaction::{
+        ahead::{self, Speed},
+        decide::{Rest, Why},
+        draft::Draft,
+        gauge::Fullness,
+        meter,
+        request::{Cause, Planned},
+    },
+    conversation::{
+        entry::{Body, Entry},
+        path::Path,
+    },
+    ids::{EntryId, ModelRef, OperationId},
+    models::candidates::Candidate,
+    protocol::{
+        errors::Failure,
+        types::{Initiator, Usage},
+    },
+    session::{
+        core::{
+            Core, Ending,
+            commands::prune::{self, Share},
+            work::Work,
+        },
+        effects::Ticket,
+        fault::{Fault, planted},
+        jobs::{DraftOrder, Job, PlanMade, PlanOrder},
+        kind::OperationKind,
+        operation::Operation,
+        operations::{Asked, End, Place},
+        state::State,
+        stop::Stop,
+    },
+    settings::{Sourced, Speculative},
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// The summary that is made ahead, and what decides when the next one begins.
+#[derive(Default)]
+pub(in crate::session::core) struct Ahead {
+    making: Option<Making>,
+    /// The end of one that came to nothing. Until the next message of the user, or growth of 5 %, none begins.
+    rest: Option<Rest>,
+    /// The growth of the session and the time of its summaries.
+    speed: Speed,
+    /// The compaction that waits for a summary that was begun ahead of it.
+    taken_over: Option<OperationId>,
+    /// The begin of the draft that is being made, for a compaction or ahead of one.
+    drafting_since: Option<Instant>,
+}
+
+/// A summary that is made ahead.
+struct Making {
+    /// The id of its operation, and of the compaction that begins with it.
+    id: OperationId,
+    /// Its operation in the background, until it is ready. Another one that starts ends it.
+    operation: Option<Operation>,
+    covered: Covered,
+    /// The settings and the model that it is made with.
+    settings: Arc<Sourced>,
+    model: Option<ModelRef>,
+    /// Stops its job. The operation has another one, because the compaction that takes the job over ends the operation.
+    stop: Stop,
+    rank: Rank,
+    phase: Phase,
+}
+
+/// The phase of a summary that is made ahead.
+enum Phase {
+    Planning,
+    Drafting {
+        /// The entries before this place are summarized.
+        cut: usize,
+    },
+    Ready {
+        draft: Box<Draft>,
+        /// Whether nothing was decided since.
+        is_new: bool,
+    },
+}
+
+/// The path that a summary was planned for. An entry never changes its parent, so the two ends name all that is between.
+struct Covered {
+    first: Option<EntryId>,
+    last: Option<EntryId>,
+    entries: usize,
+}
+
+impl Covered {
+    fn of(path: &Path) -> Self {
+        let id = |entry: Option<&Arc<Entry>>| entry.map(|entry| entry.id.clone());
+        Self { first: id(path.first()), last: id(path.last()), entries: path.len() }
+    }
+
+    /// Whether a path has grown from it.
+    fn begins(&self, path: &Path) -> bool {
+        let id = |place: usize| path.get(place).map(|entry| &entry.id);
+        let last = self.entries.checked_sub(1);
+        path.len() >= self.entries && id(0) == self.first.as_ref() && last.and_then(id) == self.last.as_ref()
+    }
+}
+
+impl Making {
+    /// Whether a session is as it was when the summary began, but for messages behind it.
+    fn is_current(&self, state: &State) -> bool {
+        let path = state.path();
+        let settings = state.settings();
+        let same = |other: &Sourced| self.settings.settings == other.settings && self.settings.prompts == other.prompts;
+        self.covered.begins(path)
+            && (Arc::ptr_eq(&self.settings, settings) || same(settings))
+            && self.model == state.model(path)
+            && path[self.covered.entries..].iter().all(|entry| !self.is_changed_by(entry, path))
+    }
+
+    /// Whether an entry behind the covered ones changes what is summarized.
+    fn is_changed_by(&self, entry: &Entry, path: &Path) -> bool {
+        let is_summarized = |id: &EntryId| path.position(id).is_none_or(|place| place < self.cut());
+        let target = |data: &serde_json::Value| Some(EntryId::from(data.get("entryId")?.as_str()?));
+        let pins = || entry.ours("pin").or_else(|| entry.ours("unpin")).and_then(target);
+        match &entry.body {
+            Body::ResetBoundary | Body::Compaction(_) => true,
+            Body::ContextEdit(edit) => is_summarized(&edit.target_id) || self.edits(&edit.target_id),
+            _ => entry.undoes().is_some() || pins().is_some_and(|id| is_summarized(&id)),
+        }
+    }
+
+    /// The place before which all is summarized. Nothing more than the covered entries is.
+    fn cut(&self) -> usize {
+        match &self.phase {
+            Phase::Planning => self.covered.entries,
+            Phase::Drafting { cut } => *cut,
+            Phase::Ready { draft, .. } => draft.plan.first_kept(),
+        }
+    }
+
+    /// Whether the draft replaces the content of a kept entry.
+    fn edits(&self, id: &EntryId) -> bool {
+        matches!(&self.phase, Phase::Ready { draft, .. } if draft.edits.iter().any(|edit| edit.target_id == *id))
+    }
+
+    /// Whether it is ready, or its operation was not ended by a cancel or by another operation.
+    fn goes_on(&self) -> bool {
+        self.operation.as_ref().is_none_or(Operation::is_open)
+    }
+
+    fn is_ready(&self) -> bool {
+        matches!(self.phase, Phase::Ready { .. })
+    }
+}
+
+impl Ahead {
+    /// Lets another one begin: a message of the user came.
+    pub fn goes_on(&mut self) {
+        self.rest = None;
+    }
+
+    /// Whether one is ready about which nothing was decided.
+    pub fn is_new(&self) -> bool {
+        matches!(&self.making, Some(Making { phase: Phase::Ready { is_new: true, .. }, .. }))
+    }
+
+    /// Records the begin of a draft.
+    pub fn drafting_begins(&mut self, now: Instant) {
+        self.drafting_since = Some(now);
+    }
+
+    /// Records the end of a draft.
+    pub fn drafting_ends(&mut self, now: Instant, draft: &Draft) {
+        if let Some(since) = self.drafting_since.take()
+            && draft.made.by.is_some()
+        {
+            self.speed.took(now.saturating_duration_since(since));
+        }
+    }
+
+    /// Whether a summary is being made. Its costs are written behind the leaf, so the session does not sleep.
+    pub fn runs(&self) -> bool {
+        self.making.as_ref().is_some_and(|making| !making.is_ready())
+    }
+
+    fn is(&self, id: &OperationId) -> bool {
+        self.making.as_ref().is_some_and(|making| making.id == *id)
+    }
+}
+
+impl Core {
+    /// Begins a summary ahead of the threshold, if the context is near it and nothing else is to happen. `usage`: the usage
+    /// behind the append.
+    pub(in crate::session::core) fn look_ahead(&mut self, usage: &Usage) {
+        self.upkeep.ahead.speed.grew_to(self.now, usage.context_tokens);
+        // Nearly all appends end here.
+        if usage.context_tokens <= usage.threshold_tokens.unwrap_or(0) / 2 || !self.may_look_ahead() {
+            return;
+        }
+        let decision = self.decision();
+        if !decision.begins_ahead(self.upkeep.ahead.speed.growth()) || self.reaches_the_threshold_otherwise() {
+            return;
+        }
+        let (id, stop, rank) = (self.stamps.operation(), Stop::default(), Rank::background());
+        let kind = OperationKind::Speculation;
+        let opening = self.opening(kind, Place::Top(id.clone()), Asked::Unasked, usage.clone(), Stop::default());
+        let request = self.plan_request(None, Initiator::User, Cause::Ahead);
+        let (settings, model) = (request.settings.clone(), request.model.clone());
+        let covered = Covered::of(self.state.path());
+        let operation = Some(self.start_operation(opening));
+        self.start(Job::Plan(PlanOrder { id: id.clone(), request, method: None, former: None, stop: stop.clone() }));
+        self.upkeep.ahead.drafting_begins(self.now);
+        let phase = Phase::Planning;
+        self.upkeep.ahead.making = Some(Making { id, operation, covered, settings, model, stop, rank, phase });
+    }
+
+    /// Whether a summary may begin ahead.
+    fn may_look_ahead(&self) -> bool {
+        if self.upkeep.ahead.making.is_some() || !self.may_maintain() {
+            return false;
+        }
+        let fullness = self.state.measure();
+        let holds = |rest: Rest| rest.holds(fullness.context_tokens, fullness.budget.threshold);
+        let rests = self.upkeep.ahead.rest.is_some_and(holds);
+        fullness.compaction.speculative != Speculative::Fixed(false)
+            && !self.has_reported()
+            && !self.has_switched()
+            && self.upkeep.after_turn.is_none()
+            && !self.state.path().has_undo()
+            && !rests
+            && self.may_spend(fullness.context_tokens)
+            && !self.rests()
+    }
+
+    /// Whether old tool results leave, or a larger model is chosen, when the threshold is crossed. That needs no summary.
+    fn reaches_the_threshold_otherwise(&self) -> bool {
+        let pruned = prune::pruned(&self.state, &self.state.settings().settings.prune, Share::All);
+        let prunes = || prune::judged(&self.state, &pruned, self.stamps.now()).pays();
+        !pruned.edits.is_empty() && prunes() || self.larger_model().is_some()
+    }
+
+    /// Takes the plan of a summary that is made ahead. Returns it where it is another one's.
+    pub(in crate::session::core) fn planned_ahead(
+        &mut self,
+        id: &OperationId,
+        result: Result<PlanMade, Failure>,
+    ) -> Option<Result<PlanMade, Failure>> {
+        if !self.upkeep.ahead.is(id) {
+            return Some(result);
+        }
+        let speculative = self.state.measure().compaction.speculative;
+        let written = |made: &PlanMade| {
+            let first = made.candidates.iter().find_map(|candidate| candidate.as_ref().ok());
+            // Without a model the summary takes no time. A model on this machine would lose its cache.
+            first.is_some_and(|first: &Candidate| speculative == Speculative::Fixed(true) || !first.is_local())
+        };
+        let Some(made) = result.ok().filter(written) else {
+            self.throw_away();
+            return None;
+        };
+        let PlanMade { planned: Planned { plan, .. }, candidates } = made;
+        let settings = self.state.settings().clone();
+        let deadline = Some(Duration::from_secs(settings.settings.compaction.deadline_seconds));
+        let making = self.upkeep.ahead.making.as_mut()?;
+        making.phase = Phase::Drafting { cut: plan.first_kept() };
+        let (stop, rank) = (making.stop.clone(), making.rank.clone());
+        let id = id.clone();
+        let trigger = OperationKind::Speculation.trigger();
+        let tokens = self.tokens_for(trigger);
+        let instructions = None;
+        self.start(Job::Draft(DraftOrder {
+            id,
+            trigger,
+            tokens,
+            plan,
+            candidates,
+            instructions,
+            settings,
+            deadline,
+            rank,
+            stop,
+        }));
+        None
+    }
+
+    /// Takes the draft of a summary that is made ahead. Returns it where it is another one's.
+    pub(in crate::session::core) fn drafted_ahead(
+        &mut self,
+        id: &OperationId,
+        result: Result<Draft, Failure>,
+    ) -> Option<Result<Draft, Failure>> {
+        if !self.upkeep.ahead.is(id) {
+            return Some(result);
+        }
+        let now = self.now;
+        // An extracted summary takes no time, and the models may answer when it is due.
+        match result.ok().filter(|draft| draft.made.by.is_some()) {
+            None => self.throw_away(),
+            Some(draft) => {
+                self.upkeep.ahead.drafting_ends(now, &draft);
+                if let Some(making) = &mut self.upkeep.ahead.making {
+                    making.phase = Phase::Ready { draft: Box::new(draft), is_new: true };
+                    let operation = making.operation.take();
+                    self.end_quietly(operation);
+                }
+            }
+        }
+        None
+    }
+
+    /// Decides about a summary that is ready: where the threshold was crossed while it was made, it is spliced in now, or
+    /// thrown away where too much came since. Then the next append starts a compaction.
+    pub(in crate::session::core) fn decide_ahead(&mut self) {
+        if let Some(Making { phase: Phase::Ready { is_new, .. }, .. }) = &mut self.upkeep.ahead.making {
+            *is_new = false;
+        }
+        if self.state.history().is_asleep() || !self.maintenance_is_due() || self.decision().why == Why::Images {
+            return;
+        }
+        match self.has_summary_ahead() {
+            true => self.start_unasked(),
+            false => self.throw_away(),
+        }
+    }
+
+    /// Throws away a summary that was cancelled, gave way, or no longer stands for what is in the session.
+    pub(in crate::session::core) fn review_ahead(&mut self) {
+        let Some(making) = &self.upkeep.ahead.making else { return };
+        let ends = !matches!(self.ending, Ending::No);
+        let stale = !self.state.history().is_asleep() && !making.is_current(&self.state);
+        if ends || !making.goes_on() || stale && !planted(Fault::StaleSpliced) {
+            self.throw_away();
+        }
+    }
+
+    fn throw_away(&mut self) {
+        let Some(making) = self.upkeep.ahead.making.take() else { return };
+        making.stop.request();
+        let fullness = self.state.measure();
+        self.upkeep.ahead.rest =
+            Some(Rest { context_tokens: fullness.context_tokens, threshold: fullness.budget.threshold });
+        self.end_quietly(making.operation);
+    }
+
+    /// Ends an operation that has no events.
+    fn end_quietly(&mut self, operation: Option<Operation>) {
+        if let Some(operation) = operation {
+            operation.finish(End::Cancelled, &self.sent_usage, Vec::new());
+            self.record_running();
+        }
+    }
+
+    /// Drops the path that a ready summary was planned for: its entries leave the memory.
+    pub(in crate::session::core) fn sleep_ahead(&mut self) {
+        if let Some(Making { phase: Phase::Ready { draft, .. }, .. }) = &mut self.upkeep.ahead.making {
+            draft.plan.set_path(Path::default());
+        }
+    }
+
+    /// Gives a ready summary its path again.
+    pub(in crate::session::core) fn wake_ahead(&mut self) {
+        let Some(making) = &mut self.upkeep.ahead.making else { return };
+        let Phase::Ready { draft, .. } = &mut making.phase else { return };
+        let covered = &making.covered;
+        let path = covered.last.as_ref().and_then(|last| self.state.path().up_to(last));
+        match path.filter(|path| path.len() == covered.entries && covered.begins(path)) {
+            Some(path) => draft.plan.set_path(path),
+            None => self.throw_away(),
+        }
+    }
+
+    /// Whether a compaction may begin with the summary that is made ahead.
+    fn serves(&self, making: &Making) -> bool {
+        if !making.goes_on() || !making.is_current(&self.state) {
+            return false;
+        }
+        match &making.phase {
+            // Nothing is lost with a plan.
+            Phase::Planning => false,
+            Phase::Drafting { .. } => true,
+            Phase::Ready { draft, .. } => self.leaves_room(draft),
+        }
+    }
+
+    /// Whether the context behind a draft that was begun ahead leaves room for the conversation.
+    fn leaves_room(&self, draft: &Draft) -> bool {
+        let Fullness { budget, scale, .. } = self.state.measure();
+        let then = draft.plan.demand;
+        // Reports that came since may have changed the scale.
+        let sent = draft.tokens_after.saturating_sub(then.budget.overhead()) as f64;
+        let sent = (sent * scale.factor() / then.scale.factor()).ceil() as u64;
+        let newer = &self.state.path()[draft.plan.path().len()..];
+        let newer: u64 = newer.iter().map(|entry| meter::sent(entry, scale.estimator())).sum();
+        let size = budget.overhead() + sent + scale.size(newer);
+        ahead::leaves_room(size, &budget.attainable().unwrap_or(budget))
+    }
+
+    /// Takes the draft of a compaction that began while its summary was being made. Too many messages may have come since:
+    /// then the compaction is planned again, and nothing is returned.
+    pub(in crate::session::core) fn draft_begun_ahead(
+        &mut self,
+        operation: Operation,
+        draft: Draft,
+    ) -> Option<(Operation, Draft)> {
+        let was_ahead = self.upkeep.ahead.taken_over.take_if(|id| *id == operation.id).is_some();
+        if !was_ahead || !self.state.path().grew_from(draft.plan.path()) || self.leaves_room(&draft) {
+            return Some((operation, draft));
+        }
+        let (id, stop) = (operation.id.clone(), operation.stop.clone());
+        let request = self.plan_request(None, Initiator::User, Cause::Due);
+        self.start(Job::Plan(PlanOrder { id, request, method: None, former: None, stop }));
+        self.work = Work::Preparing(operation, None);
+        None
+    }
+
+    /// Whether a compaction that is due begins with a summary that is made ahead.
+    pub(in crate::session::core) fn has_summary_ahead(&self) -> bool {
+        self.upkeep.ahead.making.as_ref().is_some_and(|making| self.serves(making))
+    }
+
+    /// The id of a compaction that is due at the threshold: that of the summary with which it begins.
+    pub(in crate::session::core) fn compaction_id(&mut self) -> OperationId {
+        match &self.upkeep.ahead.making {
+            Some(making) if self.serves(making) => making.id.clone(),
+            _ => self.stamps.operation(),
+        }
+    }
+
+    /// Begins a compaction with the summary that is made ahead under its id. Returns the request where there is none.
+    pub(in crate::session::core) fn splice(
+        &mut self,
+        kind: OperationKind,
+        id: &OperationId,
+        asked: Asked<Ticket>,
+    ) -> Option<Asked<Ticket>> {
+        if !self.upkeep.ahead.is(id) {
+            return Some(asked);
+        }
+        let Making { operation, stop, rank, phase, .. } = self.upkeep.ahead.making.take()?;
+        self.end_quietly(operation);
+        rank.raise();
+        let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop);
+        let operation = self.start_operation(opening);
+        self.work = match phase {
+            Phase::Planning | Phase::Drafting { .. } => {
+                self.upkeep.ahead.taken_over = Some(id.clone());
+                Work::Drafting(operation)
+            }
+            Phase::Ready { draft, .. } => Work::Drafted(operation, draft),
+        };
+        None
+    }
+
+    /// The sentence about a summary that is made ahead.
+    pub(in crate::session::core) fn why_ahead(&self) -> Option<String> {
+        let making = self.upkeep.ahead.making.as_ref()?;
+        let id = &making.id;
+        Some(match making.is_ready() {
+            true => format!("A summary ({id}) is ready and is spliced in when a compaction is due."),
+            false => format!("A summary is being made ahead ({id})."),
+        })
+    }
+
+    /// The size up to which the context does not wait for the summary that is being made.
+    pub(in crate::session::core) fn goes_on_to(&self) -> Option<u64> {
+        let making = self.upkeep.ahead.making.as_ref()?;
+        let budget = self.state.measure().budget;
+        (!making.is_ready()).then(|| ahead::waits_beyond(&budget.attainable().unwrap_or(budget)))
+    }
+}
