@@ -13,6 +13,7 @@ mod idle;
 mod later;
 mod limits;
 mod operations;
+mod prunings;
 mod recoveries;
 mod requests;
 mod status;
@@ -202,6 +203,8 @@ pub enum Rule {
     OutputFits,
     /// A completed compaction fits the window.
     CompactionFits,
+    /// A pruning that nobody asked for frees its minimum, and the newest result stays.
+    PruningKeepsLimits,
     /// A compaction sends at most 12 requests beyond its planned chunks.
     CallsAreBounded,
     /// Idle maintenance is planned where no tool call waits for its result, and no message for its answer.
@@ -693,9 +696,9 @@ impl Observer {
                 self.status.changed(status, |id| self.operations.introduced_by_answer(id))
             }
             Event::Settled { .. } => self.status.settled(self.requests.held_by_core()),
-            Event::Pruned { .. } => {
+            Event::Pruned { entry_ids, tokens_saved, why } => {
                 self.operations.relieved();
-                Ok(())
+                prunings::announced(entry_ids, *tokens_saved, why, &self.file)
             }
             Event::ModelChanged { reason, .. } => {
                 self.recoveries.model_changes(*reason);

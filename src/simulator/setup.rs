@@ -12,6 +12,9 @@ use crate::{
 };
 use serde_json::{Map, Value, json};
 
+/// The least tokens for which results are pruned.
+pub const MINIMUM_SAVINGS: u64 = 50;
+
 /// Provider of the models.
 const PROVIDER: &str = "local";
 
@@ -92,7 +95,7 @@ pub fn layers(setup: &Setup, tuning: Tuning) -> Layers {
         "defaultModel": format!("{PROVIDER}/{}", model(0)),
         "models": models,
         "compaction": compaction,
-        "prune": {"protectTokens": 200, "minimumSavings": 50},
+        "prune": {"protectTokens": 200, "minimumSavings": MINIMUM_SAVINGS},
         "tokens": {"estimator": estimator},
     });
     if let Some(learns) = others["tokens"]["learnWindow"].as_bool() {

@@ -129,7 +129,11 @@ impl Judged {
 
     /// The saving in words.
     fn savings(&self, saves: f64) -> String {
-        format!("{}, which {} requests and a later compaction save", self.amount(saves), self.facts.requests)
+        let requests = match self.facts.requests {
+            1 => "the next request".to_owned(),
+            requests => format!("the next {requests} requests"),
+        };
+        format!("{}, which {requests} and a later compaction save", self.amount(saves))
     }
 
     /// The source of the prices, where they are not listed.
@@ -281,19 +285,19 @@ mod tests {
             (
                 of(facts()),
                 "No results were pruned: it saves 40000 tokens, but the prompt cache is warm (last answer 12 s ago): writing \
-                 110000 tokens to it again costs $0.3795, more than $0.3138, which 13 requests and a later compaction save.",
+                 110000 tokens to it again costs $0.3795, more than $0.3138, which the next 13 requests and a later compaction save.",
             ),
             (
                 of(Facts { behind: 10_000, rates: rates(Basis::CacheAssumed), ..facts() }),
                 "Old results were pruned: it saves 40000 tokens; the prompt cache is warm (last answer 12 s ago), but writing \
-                 10000 tokens to it again costs $0.0345, not more than $0.3138, which 13 requests and a later compaction save \
+                 10000 tokens to it again costs $0.0345, not more than $0.3138, which the next 13 requests and a later compaction save \
                  (prices of the cache are assumed: 0.10 × input to read, 1.25 × input to write).",
             ),
             (
                 of(Facts { rates: rates(Basis::Ratios), requests: 1, ..facts() }),
                 "No results were pruned: it saves 40000 tokens, but the prompt cache is warm (last answer 12 s ago): writing \
                  110000 tokens to it again costs the price of 99000 input tokens, more than the price of 54340 input tokens, \
-                 which 1 requests and a later compaction save (no prices are known; assumed are 0.10 × input to read the \
+                 which the next request and a later compaction save (no prices are known; assumed are 0.10 × input to read the \
                  cache, 1.00 × to write it, 4 × for output).",
             ),
             (

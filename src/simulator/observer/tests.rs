@@ -7,7 +7,10 @@ mod recovered;
 use super::*;
 use crate::{
     ask::{purpose::Purpose, spent::Spent},
-    conversation::{entry::raw, spending::Trigger},
+    conversation::{
+        entry::{Entry, raw},
+        spending::Trigger,
+    },
     ids::ModelRef,
     protocol::{
         events::{RetrySource, Severity},
@@ -611,6 +614,18 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         let compaction = play.written("a")?;
         play.emit(Some("a"), end(Outcome::Completed, Some(result(&compaction, 2_000))))
     }),
+    (Rule::PruningKeepsLimits, "a pruning saves next to nothing", |play| {
+        let entry = play.append("x")?;
+        play.emit(None, pruned(&entry, 49))
+    }),
+    (Rule::PruningKeepsLimits, "a pruning takes the newest result", |play| {
+        let result =
+            json!({"role": "toolResult", "toolCallId": "c", "toolName": "bash", "content": "x", "timestamp": 1});
+        let result = play.entry("message", &[("message", result)]);
+        play.write(std::slice::from_ref(&result))?;
+        play.announce(&result, None)?;
+        play.emit(None, pruned(&result, 50))
+    }),
     (Rule::CostsKept, "a cost is not in the file", |play| {
         let model = ModelRef { provider: "p".to_owned(), id: "m".to_owned() };
         let spent =
@@ -630,6 +645,12 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     }),
     (Rule::SaneNumbers, "more bytes are shared than there are", |play| play.effect(Effect::Share(1 << 40))),
 ];
+
+/// A pruning of one entry that nobody asked for.
+fn pruned(entry: &Entry, tokens_saved: u64) -> Event {
+    let why = "the context was over the threshold; it saves some".to_owned();
+    Event::Pruned { entry_ids: vec![entry.id.clone()], tokens_saved, why }
+}
 
 #[test]
 fn each_rule_can_fail() {
