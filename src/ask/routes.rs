@@ -66,7 +66,7 @@ struct Attempt {
 
 impl From<Trouble> for Attempt {
     fn from(trouble: Trouble) -> Self {
-        Self { trouble, usage: Usage::default() }
+        Self { usage: trouble.usage, trouble }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     Pending,
+    allowance::Allowance,
     client::{Client, Completion, Unanswered},
     clock::Clock,
     failed::{Failed, Next},
@@ -485,6 +486,24 @@ fn a_quota_limits_requests_and_their_retries_together() {
     quota.add(1);
     let world = World::new([answers("hi")]);
     world.ask(&request).expect("one more may be sent");
+}
+
+#[test]
+fn an_allowance_limits_the_tokens_of_requests_and_their_retries_together() {
+    let allowance = Arc::new(Allowance::new(130));
+    let mut request = at_provider();
+    request.limits.tokens = Some((allowance.clone(), 100));
+    // An answer takes 12, a failure what was reported before it.
+    let broken = || Trouble { usage: usage(30, 0), ..Trouble::new(TroubleKind::Broken, "overloaded") };
+    let world = World::new([answers("hi"), Reply::Ends(Vec::new(), Err(broken())), answers("hi")]);
+    world.ask(&request).expect("an answer");
+    let failed = world.ask(&request).expect_err("a failure");
+    assert!(failed.to_string().contains("it may take 100 tokens, and 88 of"), "{failed}");
+    assert_eq!((world.requests().len(), failed.next), (2, Next::Enough), "the third one is not sent");
+    assert_eq!(allowance.refused(), Some(100));
+    let spent =
+        world.updates().into_iter().filter_map(|it| if let Update::Spent(it) = it { Some(it.usage) } else { None });
+    assert_eq!(spent.map(|usage| usage.context_tokens()).collect::<Vec<_>>(), [12, 30]);
 }
 
 #[test]

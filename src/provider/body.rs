@@ -1,6 +1,7 @@
 //! The body of an answer on its way in: events or one piece, the limits it must keep to, and whether it goes on.
 
 use super::{Answer, Api, Delta, Request, Trouble, TroubleKind, codec, sse};
+use crate::conversation::message::Usage;
 use std::time::Duration;
 
 /// A body on its way in.
@@ -82,6 +83,11 @@ impl Body {
             }
         }
         Ok(worth)
+    }
+
+    /// The tokens that were reported so far.
+    pub(super) fn usage(&self) -> Usage {
+        self.decoder.usage()
     }
 
     /// Whether the last event came.

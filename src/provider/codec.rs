@@ -10,6 +10,7 @@ use super::{
     openai_responses::OpenaiResponses,
     sse,
 };
+use crate::conversation::message::Usage;
 
 /// The wire format of an API.
 pub(super) fn wire_format(api: Api) -> &'static dyn WireFormat {
@@ -60,6 +61,12 @@ impl Decoder {
     /// When the body reports an error, or is no answer of this format.
     pub fn whole(&mut self, body: &str) -> Result<(), Trouble> {
         self.decode.whole(&Halves::whole(body))
+    }
+
+    /// The tokens that were reported so far.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.decode.usage()
     }
 
     /// Whether the last event came.

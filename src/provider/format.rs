@@ -1,6 +1,7 @@
 //! The parts of a wire format: requests with their headers, and a decoder for answers.
 
 use super::{Answer, Delivery, Delta, Encoded, Request, Trouble, sse};
+use crate::conversation::message::Usage;
 
 /// A wire format: requests, their headers, and the decoder of answers.
 pub(super) trait WireFormat: Sync {
@@ -40,6 +41,11 @@ pub(super) trait Decode: Send {
     /// # Errors
     /// When the body reports an error, or is no answer of this format.
     fn whole(&mut self, body: &str) -> Result<(), Trouble>;
+
+    /// The tokens that were reported so far. A format that reports them at the end of an answer has none before it.
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
 
     /// The answer.
     ///

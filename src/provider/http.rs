@@ -310,18 +310,25 @@ async fn read(
     let with_status = |trouble: Trouble| Trouble { status: trouble.status.or(Some(status)), ..trouble };
     let mut body = Body::new(api, request, &kind);
     let (mut progress, began) = (Progress::new(stall), Instant::now());
-    while !body.over() {
-        let more =
-            tokio::time::timeout_at(began + progress.until(), response.chunk()).await.map_err(|_| progress.over())?;
-        let Some(bytes) = more.map_err(|error| broken_off(&error))? else { break };
-        let worth = body.take(&bytes, told).map_err(with_status)?;
-        progress.came(worth, began.elapsed())?;
-    }
+    let came = async {
+        while !body.over() {
+            let more = tokio::time::timeout_at(began + progress.until(), response.chunk());
+            let more = more.await.map_err(|_| progress.over())?;
+            let Some(bytes) = more.map_err(|error| broken_off(&error))? else { break };
+            let worth = body.take(&bytes, told).map_err(with_status)?;
+            progress.came(worth, began.elapsed())?;
+        }
+        Ok(())
+    };
+    let came = came.await;
+    let usage = body.usage();
+    let with_cost = |trouble: Trouble| Trouble { usage, ..trouble };
+    came.map_err(with_cost)?;
     let page = |text: &str| {
         let is_page = kind.contains("html") || text.trim_start().starts_with('<');
         is_page.then(|| Trouble::of(Some(status), text, None).garbled())
     };
-    body.finish(page).map_err(with_status)
+    body.finish(page).map_err(with_status).map_err(with_cost)
 }
 
 /// The trouble of a request that could not be sent.

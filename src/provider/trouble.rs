@@ -1,7 +1,7 @@
 //! Failed requests, named by the next step of the caller, with the provider's text.
 
 use super::overflow::{self, Meaning, Overflow};
-use crate::text;
+use crate::{conversation::message::Usage, text};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::LazyLock, time::Duration};
@@ -17,6 +17,8 @@ pub struct Trouble {
     pub said: String,
     /// When the provider wants to be asked again.
     pub retry_after: Option<Duration>,
+    /// The tokens that the provider reported before the failure.
+    pub usage: Usage,
 }
 
 /// The kind of a failed request.
@@ -67,7 +69,7 @@ impl Trouble {
     /// Without a status.
     #[must_use]
     pub fn new(kind: TroubleKind, said: impl Into<String>) -> Self {
-        Self { kind, status: None, said: said.into(), retry_after: None }
+        Self { kind, status: None, said: said.into(), retry_after: None, usage: Usage::default() }
     }
 
     /// The trouble of an error response, or of an error inside an answer that began well.
@@ -97,7 +99,7 @@ impl Trouble {
         };
         let later = matches!(kind, TroubleKind::Throttled | TroubleKind::Broken);
         let retry_after = retry_after.or_else(|| stated_wait(body).filter(|_| later));
-        Self { kind, status, said: body.to_owned(), retry_after }
+        Self { kind, status, said: body.to_owned(), retry_after, usage: Usage::default() }
     }
 
     /// The same, known to be no answer of such a provider.

@@ -129,6 +129,8 @@ pub enum Fault {
     IdleTurnAssumed,
     /// A session keeps its turn for idle maintenance.
     IdleTurnKept,
+    /// Automatic maintenance has any number of tokens.
+    CeilingForgotten,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

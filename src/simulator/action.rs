@@ -47,6 +47,8 @@ pub struct Setup {
     pub switches: bool,
     /// The settings of idle maintenance.
     pub idle: Idle,
+    /// `compaction.maxTokensPerHour` of the settings, if it is set.
+    pub ceiling: Option<u64>,
 }
 
 /// The settings of idle maintenance.
@@ -75,6 +77,7 @@ impl Default for Setup {
             promotes: false,
             switches: false,
             idle: Idle::default(),
+            ceiling: None,
         }
     }
 }

@@ -70,7 +70,15 @@ pub fn scenario_of(seed: u64, profile: Profile, random: &mut SplitMix64) -> Scen
     situations::add(&mut scenario, random);
     // Draws of its own: the scenarios without idleness stay as they are.
     situations::add_idleness(&mut scenario, &mut SplitMix64::new(seed ^ IDLENESS));
+    scenario.setup.ceiling = ceiling(seed);
     scenario
+}
+
+/// The ceiling of tokens of every fourth scenario. It is drawn apart, so that the others stay as they are.
+fn ceiling(seed: u64) -> Option<u64> {
+    let mut random = SplitMix64::new(!seed);
+    let ceilings = [0, 700, 3_000, 20_000];
+    (random.below(4) == 0).then(|| random.one_of(&ceilings).copied()).flatten()
 }
 
 fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
@@ -108,6 +116,7 @@ fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
         promotes: random.below(3) == 0,
         switches: random.below(2) == 0,
         idle: Idle::default(),
+        ceiling: None,
     }
 }
 

@@ -77,6 +77,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::IdleStays, Rule::IdleGivesWay, 0),
     (Fault::IdleTurnAssumed, Rule::IdleHasItsTurn, 0),
     (Fault::IdleTurnKept, Rule::IdleLeavesItsTurn, 6),
+    (Fault::CeilingForgotten, Rule::BudgetHolds, 0),
 ];
 
 /// Seeds of a usual run.

@@ -132,6 +132,7 @@ fn drawn(random: &mut SplitMix64) -> Setup {
         promotes: random.below(6) == 0,
         switches: random.below(2) == 0,
         idle: Idle::default(),
+        ceiling: None,
     }
 }
 

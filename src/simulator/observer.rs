@@ -4,6 +4,7 @@
 //! on the effect. A file of `observer/` holds the rules of one subject; [`Rule`] lists them all.
 
 mod ahead;
+mod budget;
 mod calls;
 mod cancels;
 mod contexts;
@@ -38,6 +39,7 @@ use crate::{
     summary::model::writer::Step,
     wire::outbox::About,
 };
+use budget::Budget;
 use calls::Calls;
 use cancels::Cancels;
 use contexts::Contexts;
@@ -215,6 +217,8 @@ pub enum Rule {
     IdleHasItsTurn,
     /// A session at rest has left its turn.
     IdleLeavesItsTurn,
+    /// An automatic compaction asks no model while the tokens of the last hour are at their ceiling.
+    BudgetHolds,
     /// Costs of model requests are written.
     CostsKept,
     /// Queues are bounded and empty at rest.
@@ -278,6 +282,7 @@ pub struct Observer {
     usage: UsageSent,
     calls: Calls,
     idling: Idling,
+    budget: Budget,
     /// The size that the session shared last.
     shared: Option<u64>,
     /// Whether the index was there after the last input.
@@ -301,6 +306,7 @@ impl Observer {
         self.requests.opens();
         self.later.opens()?;
         self.file.opens(disk, access)?;
+        self.budget.opens(&self.file.entries());
         self.operations.opens(&disk.running(), access)
     }
 
@@ -329,7 +335,10 @@ impl Observer {
             }
             Input::Planned(id, result) => self.operations.planned(id, result.is_ok()),
             Input::Drafted(id, _) => self.operations.drafted(id),
-            Input::Reported(operation, Step::Request(_, Update::Spent(_))) => self.operations.spent(operation),
+            Input::Reported(operation, Step::Request(_, Update::Spent(spent))) => {
+                self.budget.spends(spent.trigger, spent.usage.context_tokens());
+                self.operations.spent(operation);
+            }
             Input::Reported(_, Step::Progress { total, .. }) => self.calls.plans(*total),
             Input::Counted => self.operations.counted(),
             Input::Log(done, _) => {
@@ -347,8 +356,9 @@ impl Observer {
         self.recoveries.client_switches_models();
     }
 
-    /// So many requests were sent to models so far.
-    pub fn models_were_asked(&mut self, requests: u64) {
+    /// So many requests were sent to models until now, in milliseconds since 1970.
+    pub fn models_were_asked(&mut self, requests: u64, now: i64) {
+        self.budget.sent(requests, now);
         self.calls.sent(requests);
     }
 
@@ -441,6 +451,7 @@ impl Observer {
         self.turns.after_input(load.waiting + load.index, load.held, &self.operations)?;
         self.usage.after_input(core)?;
         self.recoveries.after_input(core)?;
+        self.budget.holds(core.state().settings().settings.compaction.ceiling())?;
         self.indexed = core.state().history().index().is_some();
         self.bounded(core)?;
         self.contexts.after_input(core, &self.file, self.steps)
@@ -638,6 +649,7 @@ impl Observer {
 
     fn emitted(&mut self, about: &About, event: &Event, disk: &Disk) -> Verdict {
         self.operations.names(about, event, self.status.ended_last())?;
+        self.budget.event(event);
         self.calls.event(event)?;
         match event {
             Event::EntryAppended { entry, .. } => {

@@ -71,6 +71,9 @@ pub fn layers(setup: &Setup, tuning: Tuning) -> Layers {
         compaction["idleEnabled"] = true.into();
         compaction["idleTimeoutSeconds"] = setup.idle.seconds.into();
     }
+    if let Some(ceiling) = setup.ceiling {
+        compaction["maxTokensPerHour"] = ceiling.into();
+    }
     match tuning {
         Tuning::None | Tuning::Invalid => {}
         Tuning::StrategyOff => compaction["strategy"] = "off".into(),

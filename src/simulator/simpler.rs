@@ -93,6 +93,9 @@ pub fn simpler_setup(setup: &Setup) -> Vec<Setup> {
     if setup.idle.threshold > 0 {
         add(&|it| it.idle.threshold = 0);
     }
+    if setup.ceiling.is_some() {
+        add(&|it| it.ceiling = None);
+    }
     if setup.switches {
         add(&|it| it.switches = false);
     }

@@ -114,6 +114,11 @@ fn above_the_ceiling_summaries_are_extracted_with_one_notice_also_after_a_restar
     assert!(said.contains("52000 of the 60000 tokens of compaction.maxTokensPerHour are spent"), "{said}");
 
     let file = path(&mut daemon, &session);
+    let lines = std::fs::read_to_string(&file).expect("a file");
+    let line = lines.lines().rfind(|line| line.contains(r#""type":"compaction""#)).expect("a compaction");
+    let carried = &serde_json::from_str::<Value>(line).expect("JSON")["preserveData"]["abridged"]["spent"];
+    assert_eq!((&carried["automatic"]["total"], &carried["automatic"]["requests"]), (&json!(52_000), &json!(2)));
+    assert_eq!(carried["recent"][0][1], 52_000, "{carried}");
     let mut daemon = daemon.restarted();
     let session = daemon.load(file.as_ref());
     assert_eq!(spent(&mut daemon, &session), now, "the file has it");
@@ -147,6 +152,17 @@ fn rejected_answers_and_retries_are_counted() {
     let now = spent(&mut daemon, &session);
     assert_eq!((&now["total"]["requests"], &now["total"]["totalTokens"]), (&json!(3), &json!(2 * REPORTED + 20_010)));
     assert_eq!(now["lastHour"], json!({"tokens": 2 * REPORTED + 20_010, "most": null, "left": null}));
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_counted_as_far_as_it_was_reported() {
+    let provider = Provider::start(Format::Anthropic);
+    let (mut daemon, session) = scene(&provider, -1);
+    provider.script([Step::answer("## Goal\nIt breaks off.").usage(7_000, 600, 0, 0).cut_after(2)]);
+    let result = grow(&mut daemon, &session);
+    assert_eq!((&result["method"], &result["rejected"]), (&json!("llm"), &json!([])), "it is sent again");
+    let now = spent(&mut daemon, &session);
+    assert_eq!((&now["total"]["requests"], &now["total"]["input"]), (&json!(3), &json!(50_000 + 7_000)));
 }
 
 #[test]

@@ -84,6 +84,10 @@ impl Decode for Decoder {
 
     /// A call whose arguments are no object keeps its place with empty arguments: they broke off where the answer reached
     /// its limit.
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn finish(self: Box<Self>) -> Result<Answer, Trouble> {
         if !self.done {
             return Err(Trouble::new(TroubleKind::CutOff, "the stream ended without its message_stop"));

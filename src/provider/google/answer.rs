@@ -44,25 +44,26 @@ impl Decode for Decoder {
         self.read(body).map(|_| ())
     }
 
+    fn usage(&self) -> Usage {
+        let Tokens { prompt, cached, tools, candidates, thoughts, total } = self.tokens;
+        Usage {
+            input: prompt.saturating_sub(cached).saturating_add(tools),
+            output: candidates.saturating_add(thoughts),
+            cache_read: cached,
+            cache_write: 0,
+            total,
+        }
+    }
+
     fn finish(self: Box<Self>) -> Result<Answer, Trouble> {
+        let usage = self.usage();
         let stop = match (self.finish, self.blocked) {
             (None, Some(why)) => Stop::Refused(why),
             (None, None) => return Err(Trouble::new(TroubleKind::CutOff, "")),
             (Some((reason, said)), _) => stop(&reason, &said)?,
         };
         let calls = self.parts.iter().any(|part| matches!(part, Part::Call { .. }));
-        let Tokens { prompt, cached, tools, candidates, thoughts, total } = self.tokens;
-        Ok(Answer {
-            parts: self.parts,
-            usage: Usage {
-                input: prompt.saturating_sub(cached).saturating_add(tools),
-                output: candidates.saturating_add(thoughts),
-                cache_read: cached,
-                cache_write: 0,
-                total,
-            },
-            stop: if stop == Stop::Done && calls { Stop::ToolUse } else { stop },
-        })
+        Ok(Answer { parts: self.parts, usage, stop: if stop == Stop::Done && calls { Stop::ToolUse } else { stop } })
     }
 }
 

@@ -58,6 +58,10 @@ impl Decode for Decoder {
 
     /// An answer with `[DONE]` and without a reason counts as done if it has any part. A call whose arguments are no object
     /// keeps its place with empty arguments: they broke off where the answer reached its limit.
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn finish(self: Box<Self>) -> Result<Answer, Trouble> {
         let finish = match &self.finish {
             Some(finish) => finish.as_str(),

@@ -419,7 +419,7 @@ impl World<'_> {
         let lives = self.lives;
         let at = self.moment();
         self.report.steps += 1;
-        self.observer.models_were_asked(self.models.count());
+        self.observer.models_were_asked(self.models.count(), at.wall.as_millisecond());
         self.observer.feeds(&input);
         let words = trace::input(&input);
         self.tell(|| format!("  <- {words}"));

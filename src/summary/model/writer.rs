@@ -633,6 +633,33 @@ mod tests {
     }
 
     #[test]
+    fn a_summary_ends_where_its_tokens_do() {
+        let text = json!([{"type": "text", "text": "## Goal\nMend it."}]);
+        let said =
+            |output: u64| Ok(json!({"role": "assistant", "content": text, "usage": {"input": 100, "output": output}}));
+        let ask = |tokens: u64, output: u64| {
+            let client = Arc::new(Hostile { answers: vec![said(output)], asked: AtomicUsize::new(0) });
+            let clock = VirtualClock::default();
+            let mut job = job(&clock, client.clone(), Duration::from_secs(60));
+            let fit = job.candidates.remove(0).expect("it is fit");
+            job.candidates = vec![Ok(Candidate { window: 5_000, ..fit })];
+            (job.reserve, job.tokens) = (1_000, Some(tokens));
+            let (written, made) = clock.run(summarize(&job, &|_| {}));
+            assert_eq!(made.unaffordable.is_some(), written.is_none(), "{made:?}");
+            (client.asked.load(Ordering::SeqCst), written.is_some(), made.unaffordable)
+        };
+        let (none, _, needed) = ask(0, 100);
+        let needed = needed.expect("the size of the summary");
+        assert_eq!(none, 0, "nothing is sent");
+        assert_eq!(ask(needed - 1, 100), (0, false, Some(needed)));
+        let (all, written, _) = ask(needed, 100);
+        assert!(written && all > 3, "{all}");
+        // The first request takes far more than it was estimated to.
+        let (asked, written, _) = ask(needed, needed - 100);
+        assert_eq!((asked, written), (1, false));
+    }
+
+    #[test]
     fn a_hostile_summarizer_is_asked_a_bounded_number_of_times() {
         let said = |text: &str| Ok(json!({"role": "assistant", "content": [{"type": "text", "text": text}]}));
         let failed = |text: &str| Err(Unanswered::Error(text.to_owned()));

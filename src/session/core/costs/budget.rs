@@ -7,7 +7,10 @@ use crate::{
         spending::{Spending, Trigger},
     },
     protocol::types::{Spent, SpentInHour},
-    session::core::{Core, costs::CostEntries},
+    session::{
+        core::{Core, costs::CostEntries},
+        fault::{Fault, planted},
+    },
 };
 use std::{
     sync::Arc,
@@ -60,7 +63,7 @@ impl Core {
 
     /// Tokens that the models of an operation may take, if they are limited.
     pub(in crate::session::core) fn tokens_for(&self, trigger: Trigger) -> Option<u64> {
-        self.tokens_left().filter(|_| trigger.is_automatic())
+        self.tokens_left().filter(|_| trigger.is_automatic() && !planted(Fault::CeilingForgotten))
     }
 
     /// The costs of the file with those that are written before a compaction. Their ages are those of the clock of timers.

@@ -6,7 +6,11 @@ use super::{
     play::*,
 };
 use crate::{
-    protocol::types::Outcome,
+    conversation::spending::Trigger,
+    protocol::{
+        events::{Event, Reason, Strategy},
+        types::Outcome,
+    },
     session::{core::Input, effects::Effect, operations::idle},
     summary::model::writer::Step,
 };
@@ -88,12 +92,34 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         limits::fit(&end, &play.observer.file)
     }),
     (Rule::CallsAreBounded, "a model is asked again and again", |play| {
-        play.observer.models_were_asked(7);
+        play.observer.models_were_asked(7, 0);
         play.started("a")?;
         play.observer.feeds(&Input::Reported("a".into(), Step::Progress { done: 0, total: 2 }));
-        play.observer.models_were_asked(7 + 2 + 12 + 1);
+        play.observer.models_were_asked(7 + 2 + 12 + 1, 0);
         play.publish(idle())?;
         play.emit(Some("a"), end(Outcome::Skipped, None))
+    }),
+    (Rule::BudgetHolds, "a model is asked when the tokens of the hour are spent", |play| {
+        let budget = &mut play.observer.budget;
+        budget.event(&Event::CompactionStart {
+            reason: Reason::Threshold,
+            strategy: Strategy::ContextFull,
+            tokens_before: 500,
+            context_window: 1_000,
+            threshold_tokens: 800,
+            will_retry: false,
+        });
+        budget.sent(1, 0);
+        budget.holds(Some(100))?;
+        budget.spends(Trigger::Manual, 1_000);
+        budget.spends(Trigger::Threshold, 100);
+        // An hour later they are forgotten, and above another ceiling they are few.
+        budget.sent(2, 3_600_000);
+        budget.holds(Some(100))?;
+        budget.sent(3, 60_000);
+        budget.holds(Some(101))?;
+        budget.sent(4, 60_000);
+        budget.holds(Some(100))
     }),
 ];
 
