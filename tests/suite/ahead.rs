@@ -1,0 +1,202 @@
+//! Summaries that are made before the threshold, through the real binary and a provider on loopback.
+
+use crate::{
+    provider::{Format, Provider, Step},
+    summarizing::{good_model, held_model, settings},
+    support::{Daemon, Home, assistant, text_of, user},
+};
+use serde_json::{Value, json};
+use std::{sync::mpsc::Sender, time::Duration};
+
+/// The threshold of a window of 100,000 tokens is 83,616. A summary begins over 73,164.
+const NEAR: usize = 56_000;
+
+/// A daemon with these settings of compaction, and a session that is near its threshold.
+fn near(provider: &Provider, mut compaction: Value) -> (Daemon, String) {
+    if compaction["speculative"].is_null() {
+        compaction["speculative"] = true.into();
+    }
+    let home = Home::new();
+    home.settings(&settings(provider, Format::Anthropic, json!({"compaction": compaction})));
+    let mut daemon = Daemon::at(home);
+    let session = daemon.new_session(json!({"cwd": "/project"}));
+    let first = [user("Look at the parser."), assistant(&text_of(NEAR / 2, "parser"))];
+    let second = [user("And at the lexer."), assistant(&text_of(NEAR / 2, "lexer"))];
+    let answer = daemon.append(&session, &[first, second].concat());
+    assert_eq!(answer["next"], json!({"type": "none"}), "{answer:#}");
+    (daemon, session)
+}
+
+/// The same while a model makes the summary. The model answers when the sender is dropped.
+fn begun(provider: &Provider, compaction: Value) -> (Daemon, String, Sender<()>) {
+    let (release, model) = held_model();
+    provider.otherwise(model);
+    let (daemon, session) = near(provider, compaction);
+    provider.wait_for(1);
+    (daemon, session, release)
+}
+
+/// The same while a model hangs. Later requests are answered.
+fn hanging(provider: &Provider) -> (Daemon, String) {
+    provider.script([Step::hang()]).otherwise(good_model);
+    let (daemon, session) = near(provider, json!({}));
+    provider.wait_for(1);
+    (daemon, session)
+}
+
+fn why(daemon: &mut Daemon, session: &str) -> String {
+    let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+    usage["why"].as_str().expect("a text").to_owned()
+}
+
+/// The operations that run.
+fn operations(daemon: &mut Daemon, session: &str) -> Vec<Value> {
+    let status = daemon.ok("session/status", json!({"sessionId": session}));
+    assert_eq!(status["session"]["status"], json!({"type": "idle"}));
+    status["operations"].as_array().expect("a list").clone()
+}
+
+/// Waits until the summary is ready.
+fn ready(daemon: &mut Daemon, session: &str) {
+    while !why(daemon, session).contains("is ready and is spliced in") {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Messages over the threshold.
+fn more() -> [Value; 2] {
+    [user(&text_of(8_000, "more")), assistant("Done.")]
+}
+
+#[test]
+fn a_compaction_begins_with_the_summary_that_a_model_made_before_the_threshold() {
+    let provider = Provider::start(Format::Anthropic);
+    let (mut daemon, session, release) = begun(&provider, json!({}));
+    let running = operations(&mut daemon, &session);
+    let id = running[0]["operationId"].clone();
+    assert_eq!((&running[0]["kind"], &running[0]["reason"]), (&json!("speculation"), &json!("threshold")));
+    // The conversation goes on beside it.
+    let meanwhile = daemon.append(&session, &[user("Which file is first?"), assistant("The lexer.")]);
+    assert_eq!(meanwhile["next"], json!({"type": "none"}));
+    daemon.context(&session);
+    drop(release);
+    ready(&mut daemon, &session);
+    assert_eq!(operations(&mut daemon, &session), [json!(null); 0]);
+    let events = daemon.kinds();
+    assert!(events.iter().all(|kind| ["entry_appended", "usage_updated"].contains(&kind.as_str())), "{events:?}");
+
+    let asked = provider.asked().len();
+    let next = daemon.append(&session, &more())["next"].clone();
+    assert_eq!((&next["operationId"], &next["reason"]), (&id, &json!("threshold")));
+    let end = daemon.until("compaction_end")["params"].clone();
+    assert_eq!(end["operationId"], id);
+    assert_eq!((&end["event"]["outcome"], &end["event"]["result"]["method"]), (&json!("completed"), &json!("llm")));
+    assert_eq!(provider.asked().len(), asked, "no model was asked for it");
+    let context = daemon.context(&session)["messages"].to_string();
+    assert!(context.contains("Which file is first?"), "the messages that came since are kept");
+    assert!(!context.contains("Look at the parser."));
+    let costs = daemon.ok("session/entries", json!({"sessionId": session, "types": ["usage"]}))["entries"].clone();
+    let costs = costs.as_array().expect("entries");
+    assert!(costs.len() == asked && costs.iter().all(|cost| cost["trigger"] == "speculative"), "{costs:#?}");
+}
+
+#[test]
+fn a_summary_that_is_late_is_waited_for_where_the_context_is_nearly_full() {
+    let provider = Provider::start(Format::Anthropic);
+    let (mut daemon, session, release) = begun(&provider, json!({}));
+    let id = operations(&mut daemon, &session)[0]["operationId"].clone();
+    assert_eq!(daemon.append(&session, &more())["next"], json!({"type": "none"}));
+    let why = why(&mut daemon, &session);
+    assert!(why.contains("requests go on up to 91808 tokens"), "{why}");
+    let next = daemon.append(&session, &more())["next"].clone();
+    assert_eq!(next["operationId"], id);
+    assert_eq!(daemon.until("compaction_start")["params"]["operationId"], id);
+    assert_eq!(daemon.count("compaction_end"), 0);
+    drop(release);
+    let end = daemon.until("compaction_end")["params"]["event"].clone();
+    assert_eq!((&end["outcome"], &end["result"]["method"]), (&json!("completed"), &json!("llm")), "{end:#}");
+}
+
+#[test]
+fn a_late_summary_is_spliced_in_as_soon_as_it_is_ready() {
+    let provider = Provider::start(Format::Anthropic);
+    let (mut daemon, session, release) = begun(&provider, json!({}));
+    assert_eq!(daemon.append(&session, &more())["next"], json!({"type": "none"}));
+    drop(release);
+    let end = daemon.until("compaction_end")["params"]["event"].clone();
+    assert_eq!((&end["outcome"], &end["result"]["method"]), (&json!("completed"), &json!("llm")), "{end:#}");
+    daemon.until("settled");
+}
+
+#[test]
+fn a_model_that_never_answers_is_stopped_by_a_cancel_and_by_the_end_of_its_session() {
+    for closes in [false, true] {
+        let provider = Provider::start(Format::Anthropic);
+        let (mut daemon, session) = hanging(&provider);
+        let id = operations(&mut daemon, &session)[0]["operationId"].clone();
+        if closes {
+            daemon.ok("session/close", json!({"sessionId": session}));
+        } else {
+            let cancelled = daemon.ok("session/cancel", json!({"sessionId": session}))["cancelled"].clone();
+            assert_eq!(cancelled, json!([{"operationId": id, "kind": "speculation"}]));
+        }
+        provider.wait_for_close(0);
+        if closes {
+            daemon.ok("session/load", json!({"sessionId": session}));
+        }
+        assert_eq!(operations(&mut daemon, &session), [json!(null); 0]);
+        // A compaction of its own follows.
+        let next = daemon.append(&session, &more())["next"].clone();
+        assert_eq!((&next["reason"], next["operationId"] != id), (&json!("threshold"), true));
+        assert_eq!(daemon.until("compaction_end")["params"]["event"]["outcome"], "completed");
+    }
+}
+
+#[test]
+fn a_summary_of_a_prefix_that_is_edited_is_thrown_away() {
+    let provider = Provider::start(Format::Anthropic);
+    let (mut daemon, session) = hanging(&provider);
+    let entries = daemon.ok("session/entries", json!({"sessionId": session}))["entries"].clone();
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": entries[0]["id"]}));
+    provider.wait_for_close(0);
+    assert_eq!(operations(&mut daemon, &session), [json!(null); 0]);
+    let asked = provider.asked().len();
+    assert_eq!(daemon.append(&session, &more())["next"]["reason"], "threshold");
+    assert_eq!(daemon.until("compaction_end")["params"]["event"]["outcome"], "completed");
+    assert!(provider.asked().len() > asked, "a summary of its own");
+    assert!(daemon.context(&session)["messages"].to_string().contains("Look at the parser."), "the pin stays");
+}
+
+#[test]
+fn a_model_on_this_machine_is_not_asked_ahead_unless_the_settings_say_so() {
+    for (speculative, expected) in [(json!("auto"), 0), (json!(false), 0), (json!(true), 1)] {
+        let provider = Provider::start(Format::Anthropic);
+        provider.otherwise(good_model);
+        let (mut daemon, session) = near(&provider, json!({"speculative": speculative}));
+        if expected > 0 {
+            provider.wait_for(1);
+        }
+        daemon.append(&session, &[user("Go on."), assistant("Yes.")]);
+        assert_eq!(provider.asked().len().min(1), expected, "{speculative}");
+        assert_eq!(daemon.append(&session, &[more(), more()].concat())["next"]["reason"], "threshold");
+        assert_eq!(daemon.until("compaction_end")["params"]["event"]["result"]["method"], "llm");
+    }
+}
+
+#[test]
+fn a_daemon_that_dies_while_a_summary_is_made_ahead_leaves_no_operation_behind() {
+    let provider = Provider::start(Format::Anthropic);
+    let (mut daemon, session, release) = begun(&provider, json!({}));
+    daemon.kill();
+    drop(release);
+    let mut daemon = daemon.restarted();
+    daemon.ok("session/load", json!({"sessionId": session}));
+    assert_eq!(operations(&mut daemon, &session), [json!(null); 0]);
+    assert!(
+        !daemon.kinds().iter().any(|kind| kind.starts_with("compaction") || kind == "notice"),
+        "{:?}",
+        daemon.kinds()
+    );
+    assert_eq!(daemon.append(&session, &more())["next"]["reason"], "threshold");
+    assert_eq!(daemon.until("compaction_end")["params"]["event"]["outcome"], "completed");
+}
