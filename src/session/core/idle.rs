@@ -124,9 +124,7 @@ impl Core {
     /// The next work on the file and the memory of an idle session.
     fn resting_work(&self, awake_elsewhere: u64) -> Option<IdleWork> {
         let history = self.state.history();
-        if history.source().is_none() {
-            return None;
-        }
+        history.source()?;
         if history.index().is_none() {
             return self.index.build.is_none().then_some(IdleWork::Index(self.idle.since + INDEXES_AFTER));
         }
