@@ -17,6 +17,7 @@ use abridged::{
     compaction::{
         ladder,
         plan::{self, Demand},
+        prune::Rules,
     },
     conversation::{
         context,
@@ -325,7 +326,7 @@ fn extracting(report: &mut Report) {
         .map(|_| {
             let started = Instant::now();
             let cleaner = extractive::Cleaner::new(&settings);
-            let draft = ladder::climb(plan.clone(), &settings.prune, &|plan, cap| {
+            let draft = ladder::climb(plan.clone(), Rules { settings: &settings.prune, tools: &[] }, &|plan, cap| {
                 extractive::summarize(&extractive::Request {
                     span: plan.span(),
                     instructions: None,

@@ -188,9 +188,10 @@ impl Core {
         let (id, stop, settings) = (operation.id.clone(), operation.stop.clone(), self.state.settings().clone());
         let trigger = operation.kind.trigger();
         let tokens = self.tokens_for(trigger);
+        let is_idle = operation.kind.is_idle();
         self.work = Work::Drafting(operation);
         self.upkeep.ahead.drafting_begins(self.now);
-        let rank = Rank::foreground();
+        let rank = if is_idle { Rank::background() } else { Rank::foreground() };
         let PlanMade { planned: Planned { plan, .. }, candidates } = made;
         self.start(Job::Draft(DraftOrder {
             id,

@@ -81,5 +81,6 @@ impl Core {
             && !self.has_reported()
             && !self.has_switched()
             && self.upkeep.after_turn.is_none()
+            && !self.upkeep.ahead.runs()
     }
 }

@@ -199,8 +199,11 @@ impl Core {
             Round::No => {
                 self.idle.maintenance.armed = None;
                 let objection = if is_asleep { self.objection_asleep() } else { self.idle_objection() };
-                if objection.is_none() {
-                    self.ask_for_turn(Caller::Timer);
+                match objection {
+                    None => self.ask_for_turn(Caller::Timer),
+                    // Other work ends by itself, and starts no timer where it is in the background.
+                    Some(IdleSkipped::Busy) => self.idle.maintenance.armed = Some(self.now),
+                    Some(_) => {}
                 }
             }
             Round::Mine(caller) if is_asleep => {

@@ -530,3 +530,23 @@ fn a_thousand_sessions_that_become_idle_at_once_run_one_after_the_other() {
     assert!(now >= begin + TIMEOUT + DRAFT * u32::try_from(SESSIONS).expect("few"), "one at a time");
     assert!(ticks <= 4 * SESSIONS, "{ticks} wakeups in an hour");
 }
+
+/// A summary ahead of the threshold runs in the background, and its end starts no timer.
+#[test]
+fn a_timer_that_ends_while_other_work_runs_starts_anew() {
+    let mut held = idle();
+    held.core.upkeep.after_turn = Some(crate::session::core::work::Request {
+        id: "later".into(),
+        kind: crate::session::core::commands::compacting::BY_CLIENT,
+        params: crate::protocol::types::CompactParams::of("held".into()),
+        asked: crate::session::operations::Asked::Unasked,
+        stop: crate::session::stop::Stop::default(),
+    });
+    held.at.now += TIMEOUT;
+    // The bodies are dropped first.
+    for _ in 0..2 {
+        assert!(turns(&held.feed(Input::Tick)).is_empty());
+    }
+    held.core.upkeep.after_turn = None;
+    assert_eq!(asks(&mut held), Some(TIMEOUT));
+}
