@@ -84,6 +84,7 @@ pub fn whole<'a>(line: &Line<'a>, form: Form) -> Result<Head<'a>, Vec<Piece<'a>>
 }
 
 /// An object of a line, after one reading.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time")]
 enum Object<'a> {
     /// It has a type, and ends there.
     Entry(usize, Head<'a>),
