@@ -13,7 +13,7 @@ use crate::{
     },
     ids::ModelRef,
     protocol::{
-        events::{RetrySource, Severity},
+        events::{Event, RetrySource, Severity},
         types::Outcome,
     },
     session::{
@@ -21,6 +21,7 @@ use crate::{
         effects::{Effects, Turning},
         operations::idle,
     },
+    wire::outbox::About,
 };
 use play::*;
 use serde_json::json;

@@ -7,7 +7,7 @@ use crate::{
     ids::{OperationId, SessionId},
     log::{Log, Unfinished, sealed::Blocking},
     protocol::{
-        events::{Reason, RetrySource, Strategy},
+        events::{Event, Reason, RetrySource, Strategy},
         types::{Breakdown, CompactionResult, Outcome, Status, StatusKind, SummaryMethod, Usage, UsageSource},
     },
     session::{
@@ -20,6 +20,7 @@ use crate::{
         stop::Stop,
     },
     settings::{Layers, trust::Trust},
+    wire::outbox::About,
 };
 use jiff::Timestamp;
 use serde_json::json;

@@ -1,0 +1,98 @@
+//! Events: each goes to the rules of its subject.
+
+use super::{Observer, Rule, Verdict, broken, prunings, require};
+use crate::{
+    ids::OperationId,
+    log::memory::Disk,
+    protocol::{events::Event, types::Outcome},
+    wire::outbox::About,
+};
+
+impl Observer {
+    /// An operation that ended as cancelled was named by a cancel, or its request or its session was ended.
+    fn cancel_was_asked(&self, id: &OperationId) -> Verdict {
+        let cancelled = self.operations.outcome(id) == Some(Outcome::Cancelled);
+        let request = self.operations.request_of(id);
+        let asked = self.turns.ends()
+            || self.later.was_over(id).is_none() && self.turns.may_end_later()
+            || self.cancels.was_named(id)
+            || self.idling.may_give_way() && self.operations.was_idle(id)
+            || request.is_some_and(|request| self.cancels.was_cancelled(request));
+        require(!cancelled || asked, Rule::CancelWasAsked, || format!("{id:?} ends as cancelled"))
+    }
+
+    /// An event is sent.
+    pub(super) fn emitted(&mut self, about: &About, event: &Event, disk: &Disk) -> Verdict {
+        self.operations.names(about, event, self.status.ended_last())?;
+        self.budget.event(event);
+        self.calls.event(event)?;
+        match event {
+            Event::EntryAppended { entry, .. } => {
+                let id = about.entry.as_ref();
+                let id = id.ok_or("").or_else(|_| broken(Rule::AnnouncedIsDurable, "an entry without an id"))?;
+                let announced = self.file.announced(id, entry.as_ref().map(|entry| entry.0.get()))?;
+                self.operations.announced(about, announced);
+                self.recoveries.announced(about);
+                self.usage.announced(about)
+            }
+            Event::CompactionStart { .. } | Event::RecoveryStart { .. } | Event::IdleStart { .. } => {
+                let ahead = self.operations.has_one_ahead();
+                let id = self.operations.starts(about, event, &disk.running(), &self.requests, &self.later)?;
+                self.later.starts(&id);
+                self.recoveries.starts(&id, event, &self.file)?;
+                if self.operations.was_begun_ahead(&id) {
+                    self.recoveries.began_ahead();
+                }
+                match event {
+                    Event::IdleStart { .. } => self.idling.starts(&id)?,
+                    _ if self.operations.is_idle(&id) => {}
+                    _ => return self.status.starts(&id, ahead),
+                }
+                self.status.starts_behind(&id)
+            }
+            Event::CompactionEnd { .. } | Event::RecoveryEnd { .. } | Event::IdleEnd { .. } => {
+                if let Event::CompactionEnd { error: Some(error), .. } | Event::RecoveryEnd { error: Some(error), .. } =
+                    event
+                {
+                    self.write_failed |= error.code == "storage_error";
+                    let detail = || format!("{:?} ended with {error:?}", about.operation);
+                    let excused = self.operations.is_left_behind(about) || self.turns.is_lost();
+                    require(error.code != "internal" || excused, Rule::NoDefect, detail)?;
+                }
+                let was_open = about.operation.as_ref().is_some_and(|id| self.operations.is_open(id));
+                let ended = self.operations.ends(about, event, &self.file)?;
+                match event {
+                    Event::RecoveryEnd { outcome, will_retry, .. } => {
+                        self.recoveries.ends(*outcome, *will_retry, &self.file)?;
+                    }
+                    _ if was_open => self.recoveries.compaction_ends(event, &self.file)?,
+                    _ => {}
+                }
+                self.later.ends(&ended.id, self.operations.outcome(&ended.id), &self.file)?;
+                self.cancel_was_asked(&ended.id)?;
+                self.status.ends(&ended)
+            }
+            Event::RetryStart { source, attempt, .. } => self.operations.retry_starts(about, *source, *attempt),
+            Event::RetryEnd { source, attempt, .. } => self.operations.retry_ends(about, *source, *attempt),
+            Event::UsageUpdated { usage } => {
+                self.operations.usage(about, usage);
+                self.usage.sent(usage);
+                Ok(())
+            }
+            Event::StatusChanged { status } => {
+                self.status.changed(status, |id| self.operations.introduced_by_answer(id))
+            }
+            Event::Settled { .. } => self.status.settled(self.requests.held_by_core()),
+            Event::Pruned { entry_ids, tokens_saved, why } => {
+                self.operations.relieved();
+                prunings::announced(entry_ids, *tokens_saved, why, &self.file)
+            }
+            Event::ModelChanged { reason, .. } => {
+                self.recoveries.model_changes(*reason);
+                self.operations.relieved();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
