@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 #![allow(clippy::print_stdout, reason = "a benchmark prints its numbers")]
 
+mod ahead;
 mod daemon;
 mod damage;
 mod deciding;
@@ -57,6 +58,7 @@ const GROUPS: &[Group] = &[
     ("compaction", whole_compaction),
     ("models", models::models),
     ("ending", ending::endings),
+    ("ahead", ahead::splices),
     ("sizes", sessions::sizes),
     ("whole", sessions::without_compaction),
     ("idle", sessions::idle_sessions),
