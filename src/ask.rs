@@ -10,6 +10,7 @@ pub mod clock;
 pub mod failed;
 pub mod messages;
 pub mod purpose;
+pub mod rank;
 pub mod request;
 pub mod retry;
 pub mod routes;

@@ -1,9 +1,9 @@
 //! A limit of how much work runs at the same time. The limit may change while some of it runs. Work in
 //! the foreground never waits for work in the background.
 
+use super::rank::Rank;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
 /// Slots for work that runs at the same time.
 #[derive(Debug, Default)]
@@ -17,35 +17,6 @@ pub struct Slots {
 struct Taken {
     foreground: u64,
     background: u64,
-}
-
-/// The rank of work. Work in the background may be moved to the foreground while it waits or runs.
-#[derive(Debug, Clone)]
-pub struct Rank(CancellationToken);
-
-impl Rank {
-    /// The rank of work for which a client or a conversation waits.
-    #[must_use]
-    pub fn foreground() -> Self {
-        let rank = Self::background();
-        rank.raise();
-        rank
-    }
-
-    /// The rank of work for which nothing waits.
-    #[must_use]
-    pub fn background() -> Self {
-        Self(CancellationToken::new())
-    }
-
-    /// Moves the work to the foreground.
-    pub fn raise(&self) {
-        self.0.cancel();
-    }
-
-    fn is_foreground(&self) -> bool {
-        self.0.is_cancelled()
-    }
 }
 
 /// A slot. Dropping it frees it.
@@ -98,7 +69,7 @@ impl Slots {
                 true => freed.await,
                 false => tokio::select! {
                     () = freed => {}
-                    () = rank.0.cancelled() => {}
+                    () = rank.raised() => {}
                 },
             }
         }

@@ -71,6 +71,19 @@ impl Speed {
         }
     }
 
+    /// The times that are kept, in milliseconds.
+    #[must_use]
+    pub fn times(&self) -> Vec<u64> {
+        self.times.iter().map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)).collect()
+    }
+
+    /// Takes the times that a compaction carries, where none was measured since.
+    pub fn recall(&mut self, times: &[u64]) {
+        if self.times.is_empty() {
+            times.iter().for_each(|time| self.took(Duration::from_millis(*time)));
+        }
+    }
+
     /// The time that the next summary is expected to take: the median of the newest ones.
     #[must_use]
     pub fn expected(&self) -> Option<Duration> {
@@ -185,6 +198,15 @@ mod tests {
         speed.took(seconds(8));
         speed.took(seconds(9));
         assert_eq!(speed.expected(), Some(seconds(7)), "of 6, 7, 5, 8 and 9");
+    }
+
+    #[test]
+    fn times_that_a_compaction_carries_are_those_of_a_session_without_its_own() {
+        let mut speed = Speed::default();
+        speed.recall(&[4_000, 86_400_000]);
+        assert_eq!(speed.times(), [4_000, 300_000]);
+        speed.recall(&[1_000]);
+        assert_eq!(speed.times(), [4_000, 300_000]);
     }
 
     #[test]

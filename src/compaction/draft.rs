@@ -33,13 +33,16 @@ pub struct Draft {
     pub tokens_after: u64,
     /// Size of its images, in bytes.
     pub image_bytes: usize,
+    /// Times that models took for the newest summaries of the session, in milliseconds, oldest first.
+    pub summary_times: Vec<u64>,
 }
 
 impl Draft {
     /// A draft of an extracted summary.
     #[must_use]
     pub fn extracted(plan: Plan, summary: Summary, edits: Vec<ContextEdit>) -> Self {
-        Self { plan, summary, made: Made::default(), edits, tokens_after: 0, image_bytes: 0 }.measure()
+        Self { plan, summary, made: Made::default(), edits, tokens_after: 0, image_bytes: 0, summary_times: Vec::new() }
+            .measure()
     }
 
     fn measure(self) -> Self {
@@ -121,6 +124,7 @@ impl Draft {
         preserved.estimator = Some(self.plan.demand.scale.estimator().name().to_owned());
         preserved.calibrations = self.plan.calibrations().to_vec();
         preserved.attempts = Attempts::of(path);
+        preserved.summary_times.clone_from(&self.summary_times);
         preserved.spent = Some(spent).filter(|spent| !spent.is_empty());
         for pin in &mut preserved.pins {
             let place = path.position(&pin.entry_id);

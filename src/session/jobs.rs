@@ -8,7 +8,7 @@ pub mod search;
 
 use super::stop::Stop;
 use crate::{
-    ask::{access::ModelAccess, slots::Rank},
+    ask::{access::ModelAccess, rank::Rank},
     compaction::{
         plan::Plan,
         preview::Preview,

@@ -88,11 +88,7 @@ impl<T> Tasks<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::{
-        clock::Clock as _,
-        slots::{Rank, Slots},
-        virtual_clock::VirtualClock,
-    };
+    use crate::ask::{clock::Clock as _, rank::Rank, slots::Slots, virtual_clock::VirtualClock};
     use std::time::Duration;
 
     #[test]

@@ -7,7 +7,7 @@ use super::{
     tasks::Tasks,
 };
 use crate::{
-    ask::{access::ModelAccess, purpose::Purpose, request::Origin, slots::Rank, virtual_clock::VirtualClock},
+    ask::{access::ModelAccess, purpose::Purpose, rank::Rank, request::Origin, virtual_clock::VirtualClock},
     compaction::{
         draft::Draft,
         plan::Plan,

@@ -53,6 +53,9 @@ pub struct Preserved {
     /// The maintenance since the last progress, without this compaction.
     #[serde(skip_serializing_if = "Attempts::is_none")]
     pub attempts: Attempts,
+    /// Times that models took for the newest summaries, in milliseconds, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub summary_times: Vec<u64>,
     /// The costs of all entries before this compaction, on any branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spending>,

@@ -2,7 +2,7 @@
 //! model replaces the extracted one only if it fits too.
 
 use crate::{
-    ask::{Pending, access::ModelAccess, request::Origin, slots::Rank},
+    ask::{Pending, access::ModelAccess, rank::Rank, request::Origin},
     compaction::{draft::Draft, ladder, plan::Plan},
     models::candidates::{Candidate, Unfit},
     protocol::errors::Failure,

@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::{
-    ask::slots::Rank,
+    ask::rank::Rank,
     compaction::{
         ahead::{self, Speed},
         decide::{Rest, Why},
@@ -189,6 +189,11 @@ impl Ahead {
         self.making.as_ref().is_some_and(|making| !making.is_ready())
     }
 
+    /// Times of the newest summaries, in milliseconds.
+    pub fn summary_times(&self) -> Vec<u64> {
+        self.speed.times()
+    }
+
     fn is(&self, id: &OperationId) -> bool {
         self.making.as_ref().is_some_and(|making| making.id == *id)
     }
@@ -203,6 +208,7 @@ impl Core {
         if usage.context_tokens <= usage.threshold_tokens.unwrap_or(0) / 2 || !self.may_look_ahead() {
             return;
         }
+        self.recall_times();
         let decision = self.decision();
         if !decision.begins_ahead(self.upkeep.ahead.speed.growth()) || self.reaches_the_threshold_otherwise() {
             return;
@@ -218,6 +224,15 @@ impl Core {
         self.upkeep.ahead.drafting_begins(self.now);
         let phase = Phase::Planning;
         self.upkeep.ahead.making = Some(Making { id, operation, covered, settings, model, stop, rank, phase });
+    }
+
+    /// Takes the times of summaries that the compaction in force carries.
+    fn recall_times(&mut self) {
+        let path = self.state.path();
+        let carried = path.compaction().and_then(|place| path[place].compaction()?.preserved());
+        if let Some(carried) = carried {
+            self.upkeep.ahead.speed.recall(&carried.summary_times);
+        }
     }
 
     /// Whether a summary may begin ahead.

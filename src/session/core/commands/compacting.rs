@@ -4,8 +4,8 @@ use crate::{
     ask::{
         access::ModelAccess,
         purpose::Purpose,
+        rank::Rank,
         request::{RetryOutcome, Update},
-        slots::Rank,
     },
     compaction::{
         draft::Draft,
@@ -188,10 +188,9 @@ impl Core {
         let (id, stop, settings) = (operation.id.clone(), operation.stop.clone(), self.state.settings().clone());
         let trigger = operation.kind.trigger();
         let tokens = self.tokens_for(trigger);
-        let is_idle = operation.kind.is_idle();
+        let rank = if operation.kind.is_idle() { Rank::background() } else { Rank::foreground() };
         self.work = Work::Drafting(operation);
         self.upkeep.ahead.drafting_begins(self.now);
-        let rank = if is_idle { Rank::background() } else { Rank::foreground() };
         let PlanMade { planned: Planned { plan, .. }, candidates } = made;
         self.start(Job::Draft(DraftOrder {
             id,
@@ -285,7 +284,7 @@ impl Core {
         let place = covered.len();
         let newer = &path[place..];
         let tokens_after = self.size_with(&draft, place);
-        let draft = match newer {
+        let mut draft = match newer {
             [] => draft,
             // They may be reports, or announce other instructions.
             _ => {
@@ -298,6 +297,7 @@ impl Core {
         let (path, first_newer) = (path.clone(), first_newer.cloned());
         let costs = self.take_costs();
         let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
+        draft.summary_times = self.upkeep.ahead.summary_times();
         let spent = self.carried_costs(&costs);
         let line = draft.line(&stamp, parent, &path, first_newer.as_ref(), tokens_after, spent);
         match Entry::parse(line.into()) {
