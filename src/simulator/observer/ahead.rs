@@ -15,6 +15,8 @@ struct Begun {
     id: OperationId,
     stop: Stop,
     is_ready: bool,
+    /// Whether its job was stopped in an earlier input. The effects of an input are seen behind all that it does.
+    is_stopped: bool,
 }
 
 /// Summaries ahead of the threshold, in a life of a session.
@@ -30,23 +32,23 @@ impl Ahead {
     pub fn begins(&mut self, id: &OperationId, stop: &Stop, running: Option<&OperationId>) -> Verdict {
         let other = self.running().or(running);
         require(other.is_none(), Rule::OneAhead, || format!("{id:?} begins ahead while {other:?} runs"))?;
-        self.begun = Some(Begun { id: id.clone(), stop: stop.clone(), is_ready: false });
+        self.begun = Some(Begun { id: id.clone(), stop: stop.clone(), is_ready: false, is_stopped: false });
         Ok(())
     }
 
     /// The summary that is being made.
     pub fn running(&self) -> Option<&OperationId> {
-        self.begun.as_ref().filter(|begun| !begun.is_ready && !begun.stop.requested()).map(|begun| &begun.id)
+        self.begun.as_ref().filter(|begun| !begun.is_ready && !begun.is_stopped).map(|begun| &begun.id)
     }
 
     /// Whether a summary was made, or is being made, and may be spliced in.
     pub fn may_serve(&self, id: &OperationId) -> bool {
-        self.begun.as_ref().is_some_and(|begun| begun.id == *id && !begun.stop.requested())
+        self.begun.as_ref().is_some_and(|begun| begun.id == *id && !begun.is_stopped)
     }
 
     /// Whether there is a summary that may be spliced in.
     pub fn has_one(&self) -> bool {
-        self.begun.as_ref().is_some_and(|begun| !begun.stop.requested())
+        self.begun.as_ref().is_some_and(|begun| !begun.is_stopped)
     }
 
     /// A draft was made, or cannot be made.
@@ -94,6 +96,11 @@ impl Ahead {
         require(changed.is_none(), Rule::SplicedUnchanged, || {
             format!("{id:?} begins with a summary from before {changed:?}")
         })
+    }
+
+    /// An input was handled.
+    pub fn after_input(&mut self) {
+        self.begun.iter_mut().for_each(|begun| begun.is_stopped = begun.stop.requested());
     }
 
     /// The process dies.

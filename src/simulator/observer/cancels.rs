@@ -118,7 +118,7 @@ impl Cancels {
             );
         }
         if let Some(id) = self.ahead.take() {
-            require(operations.ahead(Some(&id)).is_none(), Rule::JobsStop, || {
+            require(!operations.job_runs(&id), Rule::JobsStop, || {
                 format!("the summary of {id:?} is made ahead, which was cancelled")
             })?;
         }

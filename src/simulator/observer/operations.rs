@@ -688,6 +688,7 @@ impl Operations {
 
     /// An input was handled.
     pub fn after_input(&mut self) -> Verdict {
+        self.ahead.after_input();
         require(!self.has_lock || self.owed.is_empty() && self.left_behind.is_empty(), Rule::EveryStartEnds, || {
             format!("no end of {:?}, and {:?} are left in the lock", self.owed, self.left_behind)
         })?;
