@@ -1,5 +1,7 @@
 //! Operations: a start is recorded, introduced and ended, and nothing follows the end.
 
+mod completed;
+
 use super::{
     Rule, Verdict, Violation,
     ahead::Ahead,
@@ -13,13 +15,12 @@ use super::{
 };
 use crate::{
     compaction::request::Cause as PlanCause,
-    conversation::entry::{Body, Entry},
     ids::{EntryId, OperationId},
     log::{Access, Unfinished},
     protocol::{
         errors::Failure,
         events::{Event, Reason, RecoveryOutcome, RetrySource},
-        types::{CompactionResult, Outcome, Usage},
+        types::{Outcome, Usage},
     },
     session::{
         effects::{Sent, TicketNumber},
@@ -643,47 +644,6 @@ impl Operations {
             self.ended.insert(id.clone(), outcome);
         }
         Ok(Ended { id, is_part })
-    }
-
-    fn completed(&self, open: &Open, result: &CompactionResult, usage: &Usage, file: &File) -> Verdict {
-        let id = &open.id;
-        let announced = open.announced.iter().copied();
-        let Some(place) = announced.rev().find(|at| file.entry(*at).is_some_and(|it| it.id == result.entry_id)) else {
-            return broken(Rule::EndFollowsEntry, format!("{id:?} ends before {:?} is announced", result.entry_id));
-        };
-        require(open.usage.as_ref() == Some(usage), Rule::EndFollowsEntry, || {
-            format!("{id:?} ends with {usage:?}, and {:?} was sent behind its entry", open.usage)
-        })?;
-        let Some(plan) = self.plans.get(id) else { return Ok(()) };
-        let above: Vec<_> = file.above(Some(place)).skip(1).collect();
-        // A broken line has an entry in the plan and none here.
-        let last = plan.iter().rev().find(|id| file.newest(id).is_some() || !file.is_on_broken_line(id));
-        let newer = above.iter().take_while(|entry| last != Some(&entry.id)).count();
-        require(last.is_none() || newer < above.len(), Rule::CoveredUnchanged, || {
-            format!("{id:?} covers {last:?}, which is not above its entry")
-        })?;
-        let changes = above[..newer].iter().find(|entry| match &entry.body {
-            Body::Compaction(_) => true,
-            // One that a summary ahead does not cover is kept.
-            Body::ContextEdit(_) => !file.another_wrote() && !self.ahead.is_spliced(id),
-            _ => entry.undoes().is_some(),
-        });
-        // The parent of a broken line is not known here, and entries of another branch seem to be above it.
-        let is_known = plan.last().is_none_or(|id| file.newest(id).is_some() || !file.is_on_broken_line(id));
-        require(changes.is_none() || !is_known, Rule::CoveredUnchanged, || {
-            format!("{changes:?} came between the plan of {id:?} and its entry")
-        })?;
-        if let Some(first_kept) = result.first_kept_entry_id.as_ref().filter(|_| is_known) {
-            self.ahead.completed(id, plan, first_kept, &above[..newer])?;
-        }
-        // Newer lines may be messages, or change the settings or the model by which everything is measured.
-        let measures =
-            |entry: &Entry| matches!(entry.body, Body::ModelChange { .. }) || entry.ours("session").is_some();
-        let grew = above[..newer].iter().any(|entry| entry.in_context() || measures(entry));
-        // The window of the session may have changed since: another model was stored, or a window was learned.
-        require(grew || result.tokens_after <= open.window, Rule::CompactionFits, || {
-            format!("{id:?} leaves {} tokens in a window of {}", result.tokens_after, open.window)
-        })
     }
 
     /// An input was handled.
