@@ -27,7 +27,7 @@ impl Core {
             return self.queue.put_back(Command::with(later), ticket);
         }
         self.idle.arm(self.now);
-        self.cancel_unstarted_round(which);
+        let round = self.cancel_unstarted_round(which);
         let cancelling = self.operations.cancel(which);
         let mut unstarted: Vec<Request> = self.work.take_unstarted(which).into_iter().collect();
         unstarted.extend(self.take_delayed(which));
@@ -41,6 +41,7 @@ impl Core {
             |request: &Request| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
         let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due);
         ticket.cancelled_these(all.filter(|_| !planted(Fault::CancelNamesNothing)).collect());
+        self.end_cancelled_round(round);
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);
         self.end_unstarted([]);
@@ -48,12 +49,13 @@ impl Core {
 
     /// Cancels what runs, but not a draft that is being written. The ends are sent at once, and late results are ignored.
     pub(in crate::session::core) fn stop_running(&mut self, which: Option<&OperationId>) {
-        self.cancel_unstarted_round(which);
+        let round = self.cancel_unstarted_round(which);
         let cancelling = self.operations.cancel(which);
         self.cancel_due_recovery(which);
         self.forget_switch(which);
         let delayed = self.take_delayed(which);
         let unstarted: Vec<Request> = self.work.take_unstarted(which).into_iter().chain(delayed).collect();
+        self.end_cancelled_round(round);
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);
         self.end_unstarted([]);

@@ -68,6 +68,10 @@ enum Caller {
     Request(Ticket),
 }
 
+/// A round that was ended before its start. It is still to be answered.
+#[must_use]
+pub(in crate::session::core) struct Unstarted(Caller);
+
 impl Maintenance {
     /// A session that is being opened. Its timer does not run.
     pub fn new(now: Instant) -> Self {
@@ -116,11 +120,16 @@ impl Core {
 
     /// Ends a round that has not started, and answers its request.
     pub(in crate::session::core) fn end_unstarted_round(&mut self, why: IdleSkipped) {
+        let unstarted = self.take_unstarted_round();
+        self.answer_unstarted_round(unstarted, why);
+    }
+
+    fn take_unstarted_round(&mut self) -> Option<Unstarted> {
         let caller = match std::mem::take(&mut self.idle.maintenance.round) {
-            Round::No => return,
+            Round::No => return None,
             Round::Running(operation) => {
                 self.idle.maintenance.round = Round::Running(operation);
-                return;
+                return None;
             }
             Round::Waiting(caller) | Round::Mine(caller) => caller,
             Round::Planning => match self.work.take_unstarted(None) {
@@ -131,15 +140,27 @@ impl Core {
                 None => Caller::Timer,
             },
         };
-        caller.skips(why);
-        self.leave_turn();
+        Some(Unstarted(caller))
     }
 
-    /// Ends a round that has not started where a cancel names no operation. A round has no id before its start.
-    pub(in crate::session::core) fn cancel_unstarted_round(&mut self, which: Option<&OperationId>) {
-        if which.is_none() {
-            self.end_unstarted_round(IdleSkipped::Cancelled);
+    fn answer_unstarted_round(&mut self, unstarted: Option<Unstarted>, why: IdleSkipped) {
+        if let Some(Unstarted(caller)) = unstarted {
+            caller.skips(why);
+            self.leave_turn();
         }
+    }
+
+    /// Takes a round that has not started where a cancel names no operation. A round has no id before its start.
+    pub(in crate::session::core) fn cancel_unstarted_round(
+        &mut self,
+        which: Option<&OperationId>,
+    ) -> Option<Unstarted> {
+        which.is_none().then(|| self.take_unstarted_round()).flatten()
+    }
+
+    /// Answers the request of a round that a cancel took.
+    pub(in crate::session::core) fn end_cancelled_round(&mut self, unstarted: Option<Unstarted>) {
+        self.answer_unstarted_round(unstarted, IdleSkipped::Cancelled);
     }
 
     /// Ends a round whose request the client cancelled.

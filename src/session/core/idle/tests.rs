@@ -410,6 +410,24 @@ fn a_request_to_run_that_is_cancelled_starts_nothing() {
 }
 
 #[test]
+fn a_cancel_is_answered_before_the_request_to_run_that_it_ends() {
+    let mut held = idle();
+    run_idle(&mut held, 7);
+    let effects = held.cancel(8);
+    let answered: Vec<_> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Answer(number, _) => Some(*number),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(answered, [8, 7]);
+    let cancel = effects.iter().position(|effect| matches!(effect, Effect::Answer(8, _)));
+    let leaves = effects.iter().position(|effect| matches!(effect, Effect::IdleTurn(Turning::Leave)));
+    assert!(leaves > cancel, "{:?}", kinds(&effects));
+}
+
+#[test]
 fn each_failure_in_a_row_doubles_the_time_until_the_next_maintenance_up_to_a_day() {
     let mut held = idle();
     let mut expected = TIMEOUT;
