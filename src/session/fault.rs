@@ -5,6 +5,10 @@
 pub enum Fault {
     /// A summary that was made ahead is spliced in though what it covers was changed.
     StaleSpliced,
+    /// A summary that was made ahead is spliced in before the context is over its threshold.
+    SplicedEarly,
+    /// The usage is sent when a summary was made ahead.
+    AheadAnnounced,
     /// An append is announced before it is answered.
     EventBeforeAnswer,
     /// Entries are announced before their write.

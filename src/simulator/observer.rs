@@ -195,6 +195,12 @@ pub enum Rule {
     OneAhead,
     /// A compaction begins with a summary that was ready only where nothing that it covers was changed.
     SplicedUnchanged,
+    /// A compaction that begins with a summary from before it is due at its threshold.
+    SplicedWhenDue,
+    /// A compaction that begins with a summary that was ready covers what that summary was made of, and nothing more.
+    SplicedAsDrafted,
+    /// A summary that is made ahead changes nothing and has no event before its compaction.
+    AheadIsQuiet,
     /// A compaction after the turn is planned behind a complete answer without calls.
     AfterTheTurn,
     /// A compaction after the turn starts when the turn is over and nothing else runs.
@@ -334,7 +340,10 @@ impl Observer {
                 self.operations.turn_begins(self.indexed);
             }
             Input::Planned(id, result) => self.operations.planned(id, result.is_ok()),
-            Input::Drafted(id, _) => self.operations.drafted(id),
+            Input::Drafted(id, result) => {
+                self.budget.drafted(id);
+                self.operations.drafted(id, result.as_ref().ok());
+            }
             Input::Reported(operation, Step::Request(_, Update::Spent(spent))) => {
                 self.budget.spends(spent.trigger, spent.usage.context_tokens());
                 self.operations.spent(operation);
@@ -376,6 +385,7 @@ impl Observer {
         self.file.look(disk)?;
         self.cancels.permits(effect)?;
         self.status.permits(effect, self.operations.follows(&self.requests))?;
+        self.operations.performs(effect);
         match effect {
             Effect::Record(operations) => self.operations.recorded(operations),
             Effect::Publish(status) => {
@@ -402,6 +412,11 @@ impl Observer {
                 if let Job::Plan(order) = &**job {
                     idles = self.idling.plans(&order.id, &order.stop, &self.file)?;
                     self.later.plans(&order.id, &self.file);
+                }
+                if let Job::Draft(order) = &**job
+                    && self.operations.ahead(Some(&order.id)).is_some()
+                {
+                    self.budget.drafts_ahead(&order.id);
                 }
                 self.operations.job_starts(job, idles)
             }

@@ -1,11 +1,13 @@
-//! Summaries ahead of the threshold: one at a time, beside no compaction, and never spliced in where something that they
-//! cover was changed.
+//! Summaries ahead of the threshold: one at a time, beside no compaction, without effect before their compaction, and never
+//! spliced in where something that they cover was changed.
 
 use super::{Rule, Verdict, require};
 use crate::{
+    compaction::draft::Draft,
     conversation::entry::{Body, Entry},
     ids::{EntryId, OperationId},
-    session::stop::Stop,
+    protocol::events::Event,
+    session::{effects::Effect, stop::Stop},
 };
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,17 +16,44 @@ use std::{collections::HashMap, sync::Arc};
 struct Begun {
     id: OperationId,
     stop: Stop,
+    /// Whether its draft was made, or cannot be made.
     is_ready: bool,
     /// Whether its job was stopped in an earlier input. The effects of an input are seen behind all that it does.
     is_stopped: bool,
+    drafted: Option<Drafted>,
+}
+
+/// A draft that was made.
+#[derive(Debug)]
+struct Drafted {
+    /// The first entry that it keeps.
+    first_kept: Option<EntryId>,
+}
+
+/// A compaction whose summary was begun before it.
+#[derive(Debug)]
+struct Spliced {
+    was_ready: bool,
+    drafted: Option<Drafted>,
+}
+
+/// The effects of an input that reports a summary that is made ahead.
+#[derive(Debug, Default)]
+struct Report {
+    /// The first event or answer.
+    shown: Option<String>,
+    /// Whether an operation starts.
+    starts: bool,
 }
 
 /// Summaries ahead of the threshold, in a life of a session.
 #[derive(Debug, Default)]
 pub struct Ahead {
     begun: Option<Begun>,
-    /// Compactions whose summary was begun ahead, by whether it was ready at their start.
-    spliced: HashMap<OperationId, bool>,
+    /// Compactions whose summary was begun ahead.
+    spliced: HashMap<OperationId, Spliced>,
+    /// The input that is handled, if it reports such a summary.
+    report: Option<Report>,
 }
 
 impl Ahead {
@@ -32,7 +61,8 @@ impl Ahead {
     pub fn begins(&mut self, id: &OperationId, stop: &Stop, running: Option<&OperationId>) -> Verdict {
         let other = self.running().or(running);
         require(other.is_none(), Rule::OneAhead, || format!("{id:?} begins ahead while {other:?} runs"))?;
-        self.begun = Some(Begun { id: id.clone(), stop: stop.clone(), is_ready: false, is_stopped: false });
+        self.begun =
+            Some(Begun { id: id.clone(), stop: stop.clone(), is_ready: false, is_stopped: false, drafted: None });
         Ok(())
     }
 
@@ -51,16 +81,48 @@ impl Ahead {
         self.begun.as_ref().is_some_and(|begun| !begun.is_stopped)
     }
 
+    /// A plan was made, or cannot be made.
+    pub fn planned(&mut self, id: &OperationId) {
+        self.report = self.running().is_some_and(|running| running == id).then(Report::default);
+    }
+
     /// A draft was made, or cannot be made.
-    pub fn drafted(&mut self, id: &OperationId) {
-        self.begun.iter_mut().filter(|begun| begun.id == *id).for_each(|begun| begun.is_ready = true);
+    pub fn drafted(&mut self, id: &OperationId, draft: Option<&Draft>) {
+        self.report = self.running().is_some_and(|running| running == id).then(Report::default);
+        let Some(begun) = self.begun.as_mut().filter(|begun| begun.id == *id) else { return };
+        begun.is_ready = true;
+        begun.drafted = draft.map(|draft| Drafted { first_kept: draft.plan.first_kept_id().cloned() });
+    }
+
+    /// An effect of an input.
+    pub fn performs(&mut self, effect: &Effect) {
+        let Some(report) = &mut self.report else { return };
+        match effect {
+            Effect::Emit(_, Event::CompactionStart { .. }) => report.starts = true,
+            Effect::Emit(..) | Effect::Answer(..) => {
+                report.shown.get_or_insert_with(|| super::named(effect));
+            }
+            _ => {}
+        }
+    }
+
+    /// An input was handled.
+    pub fn after_input(&mut self) -> Verdict {
+        self.begun.iter_mut().for_each(|begun| begun.is_stopped = begun.stop.requested());
+        let Some(Report { shown, starts }) = self.report.take() else { return Ok(()) };
+        require(shown.is_none() || starts, Rule::AheadIsQuiet, || {
+            format!("{shown:?} follows a summary that is made ahead")
+        })
     }
 
     /// An operation starts.
-    pub fn starts(&mut self, id: &OperationId) {
-        if let Some(begun) = self.begun.take_if(|begun| begun.id == *id) {
-            self.spliced.insert(begun.id, begun.is_ready);
-        }
+    pub fn starts(&mut self, id: &OperationId, event: &Event) -> Verdict {
+        let Some(begun) = self.begun.take_if(|begun| begun.id == *id) else { return Ok(()) };
+        self.spliced.insert(begun.id, Spliced { was_ready: begun.is_ready, drafted: begun.drafted });
+        let Event::CompactionStart { tokens_before, threshold_tokens, .. } = event else { return Ok(()) };
+        require(tokens_before > threshold_tokens, Rule::SplicedWhenDue, || {
+            format!("{id:?} begins at {tokens_before} of {threshold_tokens} tokens")
+        })
     }
 
     /// Whether the summary of a compaction was begun before it.
@@ -70,7 +132,7 @@ impl Ahead {
 
     /// Whether a compaction began with a summary that was ready.
     pub fn is_spliced(&self, id: &OperationId) -> bool {
-        self.spliced.get(id) == Some(&true)
+        self.spliced.get(id).is_some_and(|spliced| spliced.was_ready)
     }
 
     /// A compaction entry was written for a path with these entries, `newer` ones behind the plan.
@@ -98,13 +160,20 @@ impl Ahead {
         })
     }
 
-    /// An input was handled.
-    pub fn after_input(&mut self) {
-        self.begun.iter_mut().for_each(|begun| begun.is_stopped = begun.stop.requested());
+    /// The entry of a compaction was written for a path with these entries. It keeps what the draft keeps that was ready at
+    /// its start.
+    pub fn written(&self, id: &OperationId, plan: &[EntryId], first_kept: Option<&EntryId>) -> Verdict {
+        let ready = self.spliced.get(id).filter(|spliced| spliced.was_ready);
+        let Some(drafted) = ready.and_then(|spliced| spliced.drafted.as_ref()) else { return Ok(()) };
+        // Where the draft keeps none of its entries, the first of the newer ones is kept.
+        let planned = first_kept.filter(|first| plan.contains(first));
+        require(drafted.first_kept.as_ref() == planned, Rule::SplicedAsDrafted, || {
+            format!("{id:?} keeps {first_kept:?}, and the draft {:?}", drafted.first_kept)
+        })
     }
 
     /// The process dies.
     pub fn crashed(&mut self) {
-        self.begun = None;
+        (self.begun, self.report) = (None, None);
     }
 }

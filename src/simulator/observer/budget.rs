@@ -4,6 +4,7 @@
 use super::{Rule, Verdict, require};
 use crate::{
     conversation::{entry::Entry, spending::Trigger},
+    ids::OperationId,
     protocol::events::{Event, Reason},
 };
 use std::sync::Arc;
@@ -21,7 +22,9 @@ pub struct Budget {
     requests: u64,
     /// Whether the compaction that runs is automatic.
     automatic: bool,
-    /// Tokens of the last hour when an automatic compaction sent its latest requests.
+    /// The summary that is made ahead of a compaction.
+    ahead: Option<OperationId>,
+    /// Tokens of the last hour when automatic maintenance sent its latest requests.
     at_request: Option<u64>,
 }
 
@@ -30,13 +33,13 @@ impl Budget {
     pub fn opens(&mut self, entries: &[Arc<Entry>]) {
         let costs = entries.iter().filter_map(|entry| entry.cost()).filter(|cost| cost.trigger.is_automatic());
         self.spent = costs.map(|cost| (cost.at, cost.tokens())).collect();
-        (self.automatic, self.at_request) = (false, None);
+        (self.automatic, self.ahead, self.at_request) = (false, None, None);
     }
 
     /// So many requests were sent to models until now.
     pub fn sent(&mut self, requests: u64, now: i64) {
         self.now = now;
-        if requests > self.requests && self.automatic {
+        if requests > self.requests && (self.automatic || self.ahead.is_some()) {
             let recent = self.spent.iter().filter(|(at, _)| now - at < HOUR).map(|(_, tokens)| *tokens);
             self.at_request = Some(recent.fold(0, u64::saturating_add));
         }
@@ -50,10 +53,23 @@ impl Budget {
         }
     }
 
+    /// The draft of a summary begins ahead of its compaction.
+    pub fn drafts_ahead(&mut self, id: &OperationId) {
+        self.ahead = Some(id.clone());
+    }
+
+    /// A draft was made, or cannot be made.
+    pub fn drafted(&mut self, id: &OperationId) {
+        self.ahead.take_if(|ahead| ahead == id);
+    }
+
     /// An event is sent.
     pub fn event(&mut self, event: &Event) {
         match event {
-            Event::CompactionStart { reason, .. } => self.automatic = *reason != Reason::Manual,
+            // It ends a summary that is made ahead, or takes it over.
+            Event::CompactionStart { reason, .. } => {
+                (self.automatic, self.ahead) = (*reason != Reason::Manual, None);
+            }
             Event::CompactionEnd { .. } => self.automatic = false,
             _ => {}
         }

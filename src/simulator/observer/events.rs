@@ -36,7 +36,9 @@ impl Observer {
                 self.usage.announced(about)
             }
             Event::CompactionStart { .. } | Event::RecoveryStart { .. } | Event::IdleStart { .. } => {
-                let ahead = self.operations.has_one_ahead();
+                let delayed = |id: &OperationId| self.later.pending().contains(id) && self.file.another_wrote();
+                // A summary may be ready, or another program may have ended a turn.
+                let may_follow = self.operations.has_one_ahead() || about.operation.as_ref().is_some_and(delayed);
                 let id = self.operations.starts(about, event, &disk.running(), &self.requests, &self.later)?;
                 self.later.starts(&id);
                 self.recoveries.starts(&id, event, &self.file)?;
@@ -46,7 +48,7 @@ impl Observer {
                 match event {
                     Event::IdleStart { .. } => self.idling.starts(&id)?,
                     _ if self.operations.is_idle(&id) => {}
-                    _ => return self.status.starts(&id, ahead),
+                    _ => return self.status.starts(&id, may_follow),
                 }
                 self.status.starts_behind(&id)
             }

@@ -14,7 +14,7 @@ use super::{
     require,
 };
 use crate::{
-    compaction::request::Cause as PlanCause,
+    compaction::{draft::Draft, request::Cause as PlanCause},
     ids::{EntryId, OperationId},
     log::{Access, Unfinished},
     protocol::{
@@ -23,7 +23,7 @@ use crate::{
         types::{Outcome, Usage},
     },
     session::{
-        effects::{Sent, TicketNumber},
+        effects::{Effect, Sent, TicketNumber},
         jobs::Job,
         log_work::LogWork,
         operations::Follows,
@@ -203,8 +203,13 @@ impl Operations {
     }
 
     /// A draft was made, or cannot be made.
-    pub fn drafted(&mut self, id: &OperationId) {
-        self.ahead.drafted(id);
+    pub fn drafted(&mut self, id: &OperationId, draft: Option<&Draft>) {
+        self.ahead.drafted(id, draft);
+    }
+
+    /// An effect.
+    pub fn performs(&mut self, effect: &Effect) {
+        self.ahead.performs(effect);
     }
 
     /// The summary that is being made ahead, if it is meant.
@@ -224,6 +229,7 @@ impl Operations {
 
     /// A plan was made, or cannot be made.
     pub fn planned(&mut self, id: &OperationId, succeeds: bool) {
+        self.ahead.planned(id);
         self.planning.iter_mut().filter(|it| it.id == *id).for_each(|it| it.failed = !succeeds);
     }
 
@@ -528,7 +534,7 @@ impl Operations {
             })?;
         }
         self.idle.extend((what == What::Idle).then(|| id.clone()));
-        self.ahead.starts(&id);
+        self.ahead.starts(&id, event)?;
         self.planning.take_if(|it| it.id == id);
         self.owners.extend(owner.map(|owner| (id.clone(), owner)));
         let open = Open {
@@ -648,7 +654,7 @@ impl Operations {
 
     /// An input was handled.
     pub fn after_input(&mut self) -> Verdict {
-        self.ahead.after_input();
+        self.ahead.after_input()?;
         require(!self.has_lock || self.owed.is_empty() && self.left_behind.is_empty(), Rule::EveryStartEnds, || {
             format!("no end of {:?}, and {:?} are left in the lock", self.owed, self.left_behind)
         })?;

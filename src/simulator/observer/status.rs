@@ -122,9 +122,9 @@ impl StatusLine {
         self.quiet = false;
     }
 
-    /// A start event is sent. `ahead`: whether a summary was made ahead that it may begin with.
-    pub fn starts(&mut self, id: &OperationId, ahead: bool) -> Verdict {
-        require(!self.quiet || ahead, Rule::NothingBehindSettled, || format!("{id:?} starts behind `settled`"))?;
+    /// A start event is sent. `may_follow`: whether it may start without a request.
+    pub fn starts(&mut self, id: &OperationId, may_follow: bool) -> Verdict {
+        require(!self.quiet || may_follow, Rule::NothingBehindSettled, || format!("{id:?} starts behind `settled`"))?;
         self.closing = Closing::No;
         let of = |status: &Option<Status>| status.as_ref().and_then(|status| status.operation_id.clone());
         let is_published = of(&self.published).as_ref() == Some(id);

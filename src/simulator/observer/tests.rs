@@ -1,5 +1,6 @@
 //! Each rule fails: a stream of inputs and effects made by hand breaks it. A stream without a fault passes.
 
+mod ahead;
 mod play;
 mod promised;
 mod recovered;

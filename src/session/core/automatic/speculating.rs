@@ -22,6 +22,7 @@ use crate::{
     models::candidates::Candidate,
     protocol::{
         errors::Failure,
+        events::Event,
         types::{Initiator, Usage},
     },
     session::{
@@ -40,6 +41,7 @@ use crate::{
         stop::Stop,
     },
     settings::{Sourced, Speculative},
+    wire::outbox::About,
 };
 use std::{
     sync::Arc,
@@ -125,6 +127,9 @@ impl Making {
 
     /// Whether an entry behind the covered ones changes what is summarized.
     fn is_changed_by(&self, entry: &Entry, path: &Path) -> bool {
+        if planted(Fault::StaleSpliced) {
+            return false;
+        }
         let is_summarized = |id: &EntryId| path.position(id).is_none_or(|place| place < self.cut());
         let target = |data: &serde_json::Value| Some(EntryId::from(data.get("entryId")?.as_str()?));
         let pins = || entry.ours("pin").or_else(|| entry.ours("unpin")).and_then(target);
@@ -323,6 +328,10 @@ impl Core {
                     making.phase = Phase::Ready { draft: Box::new(draft), is_new: true };
                     let operation = making.operation.take();
                     self.end_quietly(operation);
+                    if planted(Fault::AheadAnnounced) {
+                        let usage = self.state.usage();
+                        self.emit(About::default(), Event::UsageUpdated { usage });
+                    }
                 }
             }
         }
@@ -335,7 +344,8 @@ impl Core {
         if let Some(Making { phase: Phase::Ready { is_new, .. }, .. }) = &mut self.upkeep.ahead.making {
             *is_new = false;
         }
-        if self.state.history().is_asleep() || !self.maintenance_is_due() || self.decision().why == Why::Images {
+        let is_due = self.maintenance_is_due() || planted(Fault::SplicedEarly);
+        if self.state.history().is_asleep() || !is_due || self.decision().why == Why::Images {
             return;
         }
         match self.has_summary_ahead() {
@@ -349,7 +359,7 @@ impl Core {
         let Some(making) = &self.upkeep.ahead.making else { return };
         let ends = !matches!(self.ending, Ending::No);
         let stale = !self.state.history().is_asleep() && !making.is_current(&self.state);
-        if ends || !making.goes_on() || stale && !planted(Fault::StaleSpliced) {
+        if ends || !making.goes_on() || stale {
             self.throw_away();
         }
     }

@@ -40,6 +40,9 @@ impl Operations {
         if let Some(first_kept) = result.first_kept_entry_id.as_ref().filter(|_| is_known) {
             self.ahead.completed(id, plan, first_kept, &above[..newer])?;
         }
+        if is_known {
+            self.ahead.written(id, plan, result.first_kept_entry_id.as_ref())?;
+        }
         // Newer lines may be messages, or change the settings or the model by which everything is measured.
         let measures =
             |entry: &Entry| matches!(entry.body, Body::ModelChange { .. }) || entry.ours("session").is_some();

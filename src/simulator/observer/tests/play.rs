@@ -267,7 +267,8 @@ impl Play {
         self.observer.feeds(&Input::Log(None, facts));
     }
 
-    pub fn plans(&mut self, operation: &str, entries: &[Arc<Entry>]) -> Result<Stop, Violation> {
+    /// The order of a plan for these entries.
+    pub fn order(&self, operation: &str, entries: &[Arc<Entry>], stop: Stop) -> PlanOrder {
         let core = self.core();
         let state = core.state();
         let request = PlanRequest {
@@ -281,8 +282,12 @@ impl Play {
             cause: Cause::Asked,
             insists: false,
         };
+        PlanOrder { id: operation.into(), request, method: None, former: None, stop }
+    }
+
+    pub fn plans(&mut self, operation: &str, entries: &[Arc<Entry>]) -> Result<Stop, Violation> {
         let stop = Stop::default();
-        let order = PlanOrder { id: operation.into(), request, method: None, former: None, stop: stop.clone() };
+        let order = self.order(operation, entries, stop.clone());
         self.effect(Effect::Start(Box::new(Job::Plan(order))))?;
         Ok(stop)
     }
