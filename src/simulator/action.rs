@@ -49,6 +49,38 @@ pub struct Setup {
     pub idle: Idle,
     /// `compaction.maxTokensPerHour` of the settings, if it is set.
     pub ceiling: Option<u64>,
+    /// `compaction.speculative` of the settings.
+    pub ahead: Ahead,
+    /// Prices of the models.
+    pub prices: Prices,
+}
+
+/// `compaction.speculative`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ahead {
+    /// `"auto"`
+    #[default]
+    Auto,
+    /// `true`
+    On,
+    /// `false`
+    Off,
+}
+
+/// Prices of the models in the settings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prices {
+    /// None.
+    #[default]
+    Unknown,
+    /// Those of input, output and the cache.
+    Listed,
+    /// Those of input and output.
+    WithoutCache,
+    /// Zero.
+    Free,
 }
 
 /// The settings of idle maintenance.
@@ -78,6 +110,8 @@ impl Default for Setup {
             switches: false,
             idle: Idle::default(),
             ceiling: None,
+            ahead: Ahead::Auto,
+            prices: Prices::Unknown,
         }
     }
 }
@@ -248,6 +282,8 @@ pub enum Tuning {
     NoPromotion,
     /// `tokens.learnWindow: false`.
     NoLearning,
+    /// `compaction.speculative`.
+    Ahead(Ahead),
 }
 
 /// Writing by another program.
@@ -520,6 +556,8 @@ pub enum Reported {
     Percent(u32),
     /// 10^15 tokens.
     Huge,
+    /// This input, in tokens. Nine tenths of it were read from the cache.
+    Cached(u64),
 }
 
 /// Error of a failed answer.

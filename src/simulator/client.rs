@@ -2,8 +2,8 @@
 
 use super::{
     action::{
-        Action, Compacting, Configured, Counts, Error, Format, Idle, Indexed, Method, OtherWrite, Pinned, Reported,
-        Request, Rights, Said, Scenario, Setup, Tuning, Unsynced, Way, Which, WhichOperation,
+        Action, Ahead, Compacting, Configured, Counts, Error, Format, Idle, Indexed, Method, OtherWrite, Pinned,
+        Prices, Reported, Request, Rights, Said, Scenario, Setup, Tuning, Unsynced, Way, Which, WhichOperation,
     },
     hosts::Host,
     script::Script,
@@ -13,6 +13,9 @@ use crate::{ids::random::SplitMix64, session::effects::Sent};
 
 /// Sets the draws of idleness apart from the others of a seed.
 const IDLENESS: u64 = 0x1d1e;
+
+/// Sets the draws of summaries ahead apart from the others of a seed.
+const AHEAD: u64 = 0xa4ead;
 
 /// The character of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +74,12 @@ pub fn scenario_of(seed: u64, profile: Profile, random: &mut SplitMix64) -> Scen
     // Draws of its own: the scenarios without idleness stay as they are.
     situations::add_idleness(&mut scenario, &mut SplitMix64::new(seed ^ IDLENESS));
     scenario.setup.ceiling = ceiling(seed);
+    let mut random = SplitMix64::new(seed ^ AHEAD);
+    let aheads = [Ahead::Auto, Ahead::Auto, Ahead::On, Ahead::Off];
+    let prices = [Prices::Unknown, Prices::Listed, Prices::WithoutCache, Prices::Free];
+    scenario.setup.ahead = aheads[random.below(4) as usize];
+    scenario.setup.prices = prices[random.below(4) as usize];
+    situations::add_growth(&mut scenario, &mut random);
     scenario
 }
 
@@ -117,6 +126,8 @@ fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
         switches: random.below(2) == 0,
         idle: Idle::default(),
         ceiling: None,
+        ahead: Ahead::Auto,
+        prices: Prices::Unknown,
     }
 }
 
@@ -497,5 +508,35 @@ impl Client {
             2 => Error::Throttled,
             _ => Error::Broken,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn each_pair_of_settings_that_decide_about_maintenance_happens_in_300_seeds() {
+        let mut pairs = HashSet::new();
+        let mut values = HashSet::new();
+        for setup in (0..300).map(|seed| scenario(seed).setup) {
+            let drawn = [
+                format!("ahead {:?}", setup.ahead),
+                format!("prices {:?}", setup.prices),
+                format!("idle {}", setup.idle.seconds > 0),
+                format!("ceiling {:?}", setup.ceiling),
+                format!("promotes {}", setup.promotes),
+            ];
+            for (at, one) in drawn.iter().enumerate() {
+                values.insert((at, one.clone()));
+                pairs.extend(drawn[at + 1..].iter().map(|other| (one.clone(), other.clone())));
+            }
+        }
+        let of = |at: usize| values.iter().filter(|(of, _)| *of == at).count();
+        assert_eq!([0, 1, 2, 3, 4].map(of), [3, 4, 2, 5, 2]);
+        let expected: usize =
+            (0..5).flat_map(|one| (one + 1..5).map(move |other| (one, other))).map(|(a, b)| of(a) * of(b)).sum();
+        assert_eq!(pairs.len(), expected);
     }
 }

@@ -5,8 +5,8 @@
 
 use super::{
     action::{
-        Action, Configured, Counts, Error, Idle, Indexed, Pinned, Reported, Request, Rights, Said, Scenario, Setup,
-        Way, Which,
+        Action, Ahead, Configured, Counts, Error, Idle, Indexed, Pinned, Prices, Reported, Request, Rights, Said,
+        Scenario, Setup, Way, Which,
     },
     observer::{Observer, Violation},
     script::Script,
@@ -133,6 +133,8 @@ fn drawn(random: &mut SplitMix64) -> Setup {
         switches: random.below(2) == 0,
         idle: Idle::default(),
         ceiling: None,
+        ahead: Ahead::Auto,
+        prices: Prices::Unknown,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The session of a scenario and its surroundings at first: its file, its settings and the access to its models.
 
 use super::{
-    action::{Counts, Indexed, Setup, Tuning, Way},
+    action::{Ahead, Counts, Indexed, Prices, Setup, Tuning, Way},
     words::text,
 };
 use crate::{
@@ -74,6 +74,7 @@ pub fn layers(setup: &Setup, tuning: Tuning) -> Layers {
     if let Some(ceiling) = setup.ceiling {
         compaction["maxTokensPerHour"] = ceiling.into();
     }
+    compaction["speculative"] = speculative(setup.ahead);
     match tuning {
         Tuning::None | Tuning::Invalid => {}
         Tuning::StrategyOff => compaction["strategy"] = "off".into(),
@@ -89,6 +90,7 @@ pub fn layers(setup: &Setup, tuning: Tuning) -> Layers {
             }
         }
         Tuning::NoModels => models.clear(),
+        Tuning::Ahead(ahead) => compaction["speculative"] = speculative(ahead),
     }
     let estimator = match setup.counts {
         Counts::Chars => "chars",
@@ -122,7 +124,22 @@ fn listed(setup: &Setup, number: u32) -> Value {
         }
         Way::Client => listed["api"] = "client".into(),
     }
+    match setup.prices {
+        Prices::Unknown => {}
+        Prices::Listed => listed["cost"] = json!({"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75}),
+        Prices::WithoutCache => listed["cost"] = json!({"input": 3, "output": 15}),
+        Prices::Free => listed["cost"] = json!({"input": 0, "output": 0}),
+    }
     listed
+}
+
+/// The value of `compaction.speculative`.
+fn speculative(ahead: Ahead) -> Value {
+    match ahead {
+        Ahead::Auto => "auto".into(),
+        Ahead::On => true.into(),
+        Ahead::Off => false.into(),
+    }
 }
 
 /// The patch of a session's own settings.
@@ -141,6 +158,7 @@ pub fn patch(tuning: Tuning) -> Value {
             json!({"models": [{"provider": PROVIDER, "id": model(0), "contextWindow": window}]})
         }
         Tuning::NoModels => json!({"models": []}),
+        Tuning::Ahead(ahead) => json!({"compaction": {"speculative": speculative(ahead)}}),
         Tuning::Invalid => json!({"compaction": {"keepRecentTokens": "many"}}),
     }
 }

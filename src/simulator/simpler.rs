@@ -3,8 +3,8 @@
 
 use super::{
     action::{
-        Action, Compacting, Configured, Counts, Indexed, OtherWrite, PanicAt, Pinned, Provider, Reported, Request,
-        Rights, Said, Setup, Tuning, Way, Which, WhichOperation,
+        Action, Ahead, Compacting, Configured, Counts, Indexed, OtherWrite, PanicAt, Pinned, Prices, Provider,
+        Reported, Request, Rights, Said, Setup, Tuning, Way, Which, WhichOperation,
     },
     script::{Script, Step},
     shrink::{shorter, smaller},
@@ -95,6 +95,12 @@ pub fn simpler_setup(setup: &Setup) -> Vec<Setup> {
     }
     if setup.ceiling.is_some() {
         add(&|it| it.ceiling = None);
+    }
+    if setup.ahead != Ahead::Auto {
+        add(&|it| it.ahead = Ahead::Auto);
+    }
+    if setup.prices != Prices::Unknown {
+        add(&|it| it.prices = Prices::Unknown);
     }
     if setup.switches {
         add(&|it| it.switches = false);
@@ -248,7 +254,8 @@ fn simpler_tuning(tuning: Tuning) -> impl Iterator<Item = Tuning> {
         | Tuning::StrategyOff
         | Tuning::NoMidTurn
         | Tuning::NoPromotion
-        | Tuning::NoLearning => Vec::new(),
+        | Tuning::NoLearning
+        | Tuning::Ahead(_) => Vec::new(),
     };
     (tuning != Tuning::None).then_some(Tuning::None).into_iter().chain(simpler)
 }

@@ -3,8 +3,8 @@
 
 use super::{
     action::{
-        Action, Compacting, Idle, Method, PanicAt, Pinned, Reported, Request, Rights, Said, Scenario, Which,
-        WhichOperation,
+        Action, Ahead, Compacting, Configured, Idle, Method, PanicAt, Pinned, Reported, Request, Rights, Said,
+        Scenario, Tuning, Which, WhichOperation,
     },
     script::{End, Fault, Step},
     setup,
@@ -39,6 +39,18 @@ pub fn add_idleness(scenario: &mut Scenario, random: &mut SplitMix64) {
     }
 }
 
+/// A conversation that grows while summaries are made ahead of its threshold, now and then.
+pub fn add_growth(scenario: &mut Scenario, random: &mut SplitMix64) {
+    if random.below(3) == 0 || scenario.setup.window > LARGEST_GROWN {
+        return;
+    }
+    for _ in 0..=random.below(2) {
+        let place = usize::try_from(random.below(scenario.actions.len() as u64 + 1)).unwrap_or(0);
+        let situation = Situation(random).grows(scenario.setup.window);
+        scenario.actions.splice(place..place, situation);
+    }
+}
+
 /// Each model fails once or twice in a way that is worth a retry, then answers as before.
 fn add_retries(scenario: &mut Scenario, random: &mut SplitMix64) {
     for number in 0..scenario.setup.models {
@@ -54,6 +66,9 @@ fn add_retries(scenario: &mut Scenario, random: &mut SplitMix64) {
         }
     }
 }
+
+/// The largest window that a growing conversation fills, in tokens. Larger texts cost time, and nothing else.
+const LARGEST_GROWN: u64 = 20_000;
 
 /// A situation in the making.
 struct Situation<'a>(&'a mut SplitMix64);
@@ -105,6 +120,53 @@ impl Situation<'_> {
             _ => actions.push(send(Request::Status)),
         }
         actions
+    }
+
+    /// Turns of about a sixteenth of the window each. Between them the client changes this and that, so that summaries that
+    /// are made, or are ready, do not serve any more.
+    fn grows(&mut self, window: u64) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for _ in 0..6 + self.0.below(14) {
+            let chars = 20 + self.few(window / 4);
+            let reported = match self.0.below(4) {
+                0 => Reported::Cached(window * (20 + self.0.below(60)) / 100),
+                _ => Reported::Nothing,
+            };
+            let messages = match self.0.below(3) {
+                0 => vec![Said::User(40), Said::Calls(1, reported), Said::Result(0, chars)],
+                _ => vec![Said::User(chars), Said::Answer(20 + self.few(60), reported)],
+            };
+            actions.push(send(Request::Append { messages, parent: None, expected: None }));
+            let most = [4, 2_000, 90_000][self.few(3) as usize];
+            actions.push(self.wait(most));
+            if self.0.below(3) == 0 {
+                actions.push(self.change());
+                let most = [4, 90_000][self.few(2) as usize];
+                actions.push(self.wait(most));
+            }
+        }
+        actions
+    }
+
+    /// A change of the summarized part, of the kept part, or of the settings.
+    fn change(&mut self) -> Action {
+        let covered = if self.0.below(3) == 0 { Which::Oldest(self.few(40)) } else { Which::Newest(self.few(24)) };
+        send(match self.0.below(12) {
+            0..3 => Request::Pin(Pinned::Entry(covered)),
+            3 | 4 => Request::Unpin(Pinned::Entry(covered)),
+            5 => Request::Undo,
+            6 => Request::Prune { protect: Some(0), minimum: Some(0), dry_run: None },
+            7 => {
+                let messages = vec![Said::User(40)];
+                Request::Append { messages, parent: Some(Which::Newest(self.few(10))), expected: None }
+            }
+            8 => Request::Configure(Configured::Model(self.few(3))),
+            9 => {
+                Request::Set([Tuning::None, Tuning::Ahead(Ahead::Off), Tuning::Ahead(Ahead::On)][self.few(3) as usize])
+            }
+            10 => Request::Label(covered, Some(1)),
+            _ => Request::Context { leaf: None, format: None, wait: Some(true) },
+        })
     }
 
     fn few(&mut self, end: u64) -> u32 {

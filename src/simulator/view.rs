@@ -414,6 +414,10 @@ fn usage(reported: Reported, window: u64) -> Option<Value> {
         Reported::Nothing => None,
         Reported::Zero => Some(json!({"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0})),
         Reported::Input(tokens) => Some(input(tokens)),
+        Reported::Cached(tokens) => Some(json!({
+            "input": tokens - tokens / 10 * 9, "output": 20, "cacheRead": tokens / 10 * 9, "cacheWrite": 0,
+            "totalTokens": tokens + 20,
+        })),
         Reported::Percent(percent) => Some(input(window.saturating_mul(percent.into()) / 100)),
         Reported::Huge => Some(input(1_000_000_000_000_000)),
         Reported::Total(total) => {
