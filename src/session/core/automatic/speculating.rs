@@ -117,10 +117,8 @@ impl Making {
     /// Whether a session is as it was when the summary began, but for messages behind it.
     fn is_current(&self, state: &State) -> bool {
         let path = state.path();
-        let settings = state.settings();
-        let same = |other: &Sourced| self.settings.settings == other.settings && self.settings.prompts == other.prompts;
         self.covered.begins(path)
-            && (Arc::ptr_eq(&self.settings, settings) || same(settings))
+            && Arc::ptr_eq(&self.settings, state.settings())
             && self.model == state.model(path)
             && path[self.covered.entries..].iter().all(|entry| !self.is_changed_by(entry, path))
     }

@@ -10,6 +10,7 @@ use crate::{
     session::{
         core::{
             Input,
+            command::Command,
             held::{Held, answer, draft, events, job, line, log_work, messages, outcomes, plan, started, written},
         },
         effects::Effect,
@@ -119,6 +120,8 @@ fn ready(held: &mut Held) -> OperationId {
     let id = order.id.clone();
     let effects = held.feed(Input::Drafted(id.clone(), Ok(written_by_model(order))));
     assert_eq!(events(&effects).count(), 0);
+    let recorded = effects.iter().any(|effect| matches!(effect, Effect::Record(running) if running.is_empty()));
+    assert!(recorded, "the lock lists it no more");
     assert!(held.turn().is_empty(), "the threshold is not crossed");
     id
 }
@@ -220,7 +223,7 @@ fn requests_go_on_over_the_threshold_while_the_summary_is_made() {
     assert_eq!(answer(&effects, 4).expect("an answer")["next"]["operationId"], json!(order.id));
     assert_eq!(started(&effects), [Reason::Threshold]);
     assert!(planning(effects).is_none(), "the job goes on");
-    assert!(!order.stop.requested());
+    assert!(!order.stop.requested() && order.rank.is_foreground());
     held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
     assert_eq!(written(log_work(held.turn()).as_ref())[0], "compaction");
 }
@@ -461,4 +464,165 @@ fn a_summary_leaves_room_for_the_messages_up_to_the_threshold() {
     let context = held.core.state().measure().context_tokens;
     let demand = plan(begin(&mut held)).planned.plan.demand;
     assert!(demand.budget.threshold < THRESHOLD && demand.budget.threshold >= context, "{demand:?}");
+}
+
+#[test]
+fn a_compaction_that_becomes_due_while_a_summary_is_planned_makes_a_plan_of_its_own() {
+    let mut held = near();
+    let order = begin(&mut held);
+    let effects = append(&mut held, 2, long(12_500));
+    assert_eq!(started(&effects), [Reason::Threshold]);
+    let own = planning(effects).expect("a plan");
+    assert_eq!((own.request.cause, own.id != order.id), (Cause::Due, true));
+    assert!(order.stop.requested());
+}
+
+#[test]
+fn a_summary_begins_while_open_calls_hold_the_compaction_back() {
+    let open = || {
+        let call = json!([{"type": "toolCall", "id": "c", "name": "bash", "arguments": {"x": "word ".repeat(4_000)}}]);
+        json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1})
+    };
+    let mut held = near_of(&messages(), json!({"thresholdTokens": 14_000}));
+    let mut jumped = near_of(&messages(), json!({"thresholdTokens": 13_000}));
+    assert!(planning(append(&mut held, 1, user("go on"))).is_none(), "below half of the threshold");
+    assert!(planning(append(&mut held, 2, open())).is_some());
+    append(&mut jumped, 1, open());
+    let result = json!({"role": "toolResult", "toolCallId": "c", "toolName": "bash", "timestamp": 1, "content": []});
+    let mut mid_turn = near_of(&messages(), json!({"thresholdTokens": 9_000, "midTurn": false, "speculative": false}));
+    append(&mut mid_turn, 1, open());
+    set(&mut mid_turn, json!({"thresholdTokens": 9_000, "midTurn": false}));
+    assert!(planning(append(&mut mid_turn, 2, result)).is_some(), "the turn goes on");
+}
+
+#[test]
+fn no_summary_begins_beside_other_maintenance_or_without_a_budget() {
+    let mut held = near();
+    held.begin_draft(1);
+    assert!(planning(append(&mut held, 2, user("go on"))).is_none(), "a compaction runs");
+
+    let mut held = near();
+    let later = json!({"sessionId": "held", "when": "after_turn"});
+    held.send(1, Command::Compact(serde_json::from_value(later).expect("params")));
+    held.turn();
+    assert!(planning(append(&mut held, 2, user("go on"))).is_none(), "a compaction waits for the end of the turn");
+
+    let mut held = near_of(&messages(), json!({"maxTokensPerHour": 5_000}));
+    assert!(planning(append(&mut held, 1, user("go on"))).is_none(), "the budget has no room");
+    let mut held = near_of(&messages(), json!({"maxTokensPerHour": 50_000}));
+    assert!(planning(append(&mut held, 1, user("go on"))).is_some());
+}
+
+#[test]
+fn an_entry_of_another_program_that_rewrites_the_context_throws_the_summary_away() {
+    for (kind, fields) in [
+        ("reset_boundary", json!({})),
+        ("compaction", json!({"summary": "Done.", "firstKeptEntryId": "e0", "tokensBefore": 100})),
+    ] {
+        let mut held = near();
+        ready(&mut held);
+        let leaf = held.core.state().path().last().expect("a leaf").id.clone();
+        held.disk.append_as_another(&line("x", Some(leaf.as_str()), kind, fields)).expect("an entry");
+        held.feed(Input::FileTouched);
+        write(&mut held);
+        assert!(held.core.upkeep.ahead.making.is_none(), "{kind}");
+    }
+}
+
+#[test]
+fn an_edit_of_a_result_that_the_draft_shortens_throws_it_away() {
+    for (shortened, goes_on) in [("e39", false), ("e38", true)] {
+        let mut held = near();
+        let order = ask(&mut held);
+        let mut draft = written_by_model(order);
+        let target_id = shortened.into();
+        draft.edits.push(crate::conversation::entry::ContextEdit { target_id, replacement: None });
+        let id = held.core.upkeep.ahead.making.as_ref().expect("it is there").id.clone();
+        held.feed(Input::Drafted(id, Ok(draft)));
+        held.turn();
+        let leaf = held.core.state().path().last().expect("a leaf").id.clone();
+        let edit = json!({"targetId": "e39", "replacement": null});
+        held.disk.append_as_another(&line("x", Some(leaf.as_str()), "context_edit", edit)).expect("an entry");
+        held.feed(Input::FileTouched);
+        write(&mut held);
+        assert_eq!(held.core.upkeep.ahead.making.is_some(), goes_on, "{shortened}");
+    }
+}
+
+#[test]
+fn a_summary_begins_earlier_where_the_session_grows_fast_in_the_time_of_its_summaries() {
+    // Its usual begin is half of the threshold; here the headroom is an eighth.
+    let begins = |carried: Value| {
+        let mut lines = messages();
+        let preserve = json!({"abridged": {"summaryTimes": carried}});
+        let compaction =
+            json!({"summary": "Done.", "firstKeptEntryId": "e0", "tokensBefore": 9, "preserveData": preserve});
+        lines.push(line("c", Some("e39"), "compaction", compaction));
+        let mut held = Held::of(&lines, u64::MAX);
+        set_in(&mut held, 200_000, json!({"thresholdTokens": 100_000, "reserveTokens": 16_384}));
+        append(&mut held, 1, long(25_000));
+        held.at.now += Duration::from_secs(5);
+        planning(append(&mut held, 2, long(25_000))).is_some()
+    };
+    assert!(!begins(json!([])), "73,000 tokens are below 87,500");
+    assert!(begins(json!([20_000])), "34,000 tokens came in 5 seconds");
+}
+
+#[test]
+fn the_time_of_a_summary_counts_where_a_model_wrote_it() {
+    let times = |held: &Held| held.core.upkeep.ahead.summary_times();
+    let mut held = near();
+    let order = ask(&mut held);
+    held.at.now += Duration::from_secs(7);
+    held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
+    assert_eq!(times(&held), [7_000]);
+
+    for (by_model, expected) in [(true, vec![3_000]), (false, vec![])] {
+        let mut held = near();
+        let order = held.begin_draft(1);
+        held.at.now += Duration::from_secs(3);
+        let id = order.id.clone();
+        let made = if by_model { written_by_model(order) } else { draft(order) };
+        held.feed(Input::Drafted(id, Ok(made)));
+        assert_eq!(times(&held), expected, "by a model: {by_model}");
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        let path = held.core.state().path();
+        let carried = path.compaction().and_then(|place| path[place].compaction()?.preserved()).expect("data");
+        assert_eq!(carried.summary_times, expected, "the compaction carries it");
+    }
+}
+
+#[test]
+fn a_ready_summary_is_thrown_away_where_the_session_wakes_on_another_branch() {
+    let mut held = near();
+    ready(&mut held);
+    held.at.now = held.core.wake_at(0).expect("it sleeps");
+    held.feed(Input::Tick);
+    held.disk
+        .append_as_another(&line("x", Some("e20"), "message", json!({"message": user("Elsewhere.")})))
+        .expect("one");
+    held.feed(Input::FileTouched);
+    write(&mut held);
+    held.append_with(2, json!({"messages": [user("go on")]}));
+    while let Some(work) = log_work(held.turn()) {
+        held.back(work);
+    }
+    assert!(held.core.upkeep.ahead.making.as_ref().is_none_or(|making| matches!(making.phase, Phase::Planning)));
+}
+
+#[test]
+fn an_undone_compaction_throws_the_summary_away() {
+    let mut lines = messages();
+    lines.push(line(
+        "c",
+        Some("e39"),
+        "compaction",
+        json!({"summary": "Done.", "firstKeptEntryId": "e0", "tokensBefore": 9}),
+    ));
+    let mut held = near_of(&lines, json!({}));
+    ready(&mut held);
+    held.edit::<SessionUndoCompaction>(2, json!({}));
+    write(&mut held);
+    assert!(held.core.upkeep.ahead.making.is_none());
 }
