@@ -253,7 +253,6 @@ impl Core {
             && !self.state.path().has_undo()
             && !rests
             && self.may_spend(fullness.context_tokens)
-            && !self.rests()
     }
 
     /// Whether old tool results leave, or a larger model is chosen, when the threshold is crossed. That needs no summary.

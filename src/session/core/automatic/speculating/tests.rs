@@ -14,6 +14,7 @@ use crate::{
             held::{Held, answer, draft, events, job, line, log_work, messages, outcomes, plan, started, written},
         },
         effects::Effect,
+        state::ModelChoice,
     },
     settings::{Layers, layers::Source},
 };
@@ -483,11 +484,11 @@ fn a_summary_begins_while_open_calls_hold_the_compaction_back() {
         let call = json!([{"type": "toolCall", "id": "c", "name": "bash", "arguments": {"x": "word ".repeat(4_000)}}]);
         json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1})
     };
-    let mut held = near_of(&messages(), json!({"thresholdTokens": 14_000}));
-    let mut jumped = near_of(&messages(), json!({"thresholdTokens": 13_000}));
+    let mut held = near_of(&messages(), json!({"thresholdTokens": 12_500}));
     assert!(planning(append(&mut held, 1, user("go on"))).is_none(), "below half of the threshold");
-    assert!(planning(append(&mut held, 2, open())).is_some());
-    append(&mut jumped, 1, open());
+    let effects = append(&mut held, 2, open());
+    assert!(held.core.decision().to_string().contains("tool calls have no result"));
+    assert!(planning(effects).is_some());
     let result = json!({"role": "toolResult", "toolCallId": "c", "toolName": "bash", "timestamp": 1, "content": []});
     let mut mid_turn = near_of(&messages(), json!({"thresholdTokens": 9_000, "midTurn": false, "speculative": false}));
     append(&mut mid_turn, 1, open());
@@ -625,4 +626,22 @@ fn an_undone_compaction_throws_the_summary_away() {
     held.edit::<SessionUndoCompaction>(2, json!({}));
     write(&mut held);
     assert!(held.core.upkeep.ahead.making.is_none());
+}
+
+#[test]
+fn no_summary_begins_where_a_larger_model_takes_the_context_at_the_threshold() {
+    for (switches, begins) in [(true, false), (false, true)] {
+        let mut held = Held::new();
+        if switches {
+            held.core.state.set_model_choice(ModelChoice::Context);
+        }
+        let models = json!([
+            {"provider": "p", "id": "m", "contextWindow": WINDOW, "promoteTo": "p/large"},
+            {"provider": "p", "id": "large", "contextWindow": 200_000},
+        ]);
+        let settings = json!({"tokens": {"estimator": "chars"}, "defaultModel": "p/m", "models": models,
+            "compaction": {"thresholdTokens": THRESHOLD, "keepRecentTokens": 500}});
+        held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+        assert_eq!(planning(append(&mut held, 1, user("go on"))).is_some(), begins, "it switches: {switches}");
+    }
 }
