@@ -2,7 +2,7 @@
 
 use crate::{
     compaction::decide::Matter,
-    conversation::{message::outline::Role, path::Path},
+    conversation::{batch::Batch, message::outline::Role, path::Path},
     protocol::types::IdleSkipped,
     session::{
         core::{Core, Ending},
@@ -16,6 +16,14 @@ use crate::{
 fn awaits_answer(path: &Path) -> bool {
     let newest = path.iter().rev().find_map(|entry| entry.outline());
     newest.is_some_and(|newest| matches!(newest.role, Role::User | Role::Developer | Role::ToolResult))
+}
+
+/// Whether a tool call waits for its result. A text that was pinned behind the call answers nothing.
+fn awaits_result(path: &Path) -> bool {
+    let mut batch = Batch::default();
+    let answer = path.iter().rposition(|entry| entry.is_from(Role::Assistant)).unwrap_or(path.len());
+    path[answer..].iter().filter(|entry| !entry.is_pinned_text()).for_each(|entry| batch.push(entry));
+    batch.is_open()
 }
 
 impl Core {
@@ -39,8 +47,8 @@ impl Core {
     pub(super) fn objection_at_leaf(&self) -> Option<IdleSkipped> {
         let path = self.state.path();
         Some(match () {
-            () if path.batch().is_open() && !planted(Fault::IdleCallIgnored) => IdleSkipped::UnansweredCall,
-            () if awaits_answer(path) && !path.batch().is_open() && !planted(Fault::IdleMessageIgnored) => {
+            () if awaits_result(path) && !planted(Fault::IdleCallIgnored) => IdleSkipped::UnansweredCall,
+            () if awaits_answer(path) && !awaits_result(path) && !planted(Fault::IdleMessageIgnored) => {
                 IdleSkipped::UnansweredMessage
             }
             () if path.has_undo() => IdleSkipped::Undone,

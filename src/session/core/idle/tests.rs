@@ -410,6 +410,18 @@ fn a_request_to_run_that_is_cancelled_starts_nothing() {
 }
 
 #[test]
+fn a_text_that_is_pinned_behind_a_call_does_not_answer_it() {
+    let call = json!([{"type": "toolCall", "id": "c", "name": "read", "arguments": {}}]);
+    let call = json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1});
+    let pin = json!({"customType": "abridged.pin", "content": "Remember.", "display": true});
+    let mut lines = messages();
+    lines.push(line("c1", Some("e39"), "message", json!({ "message": call })));
+    lines.push(line("p1", Some("c1"), "custom_message", pin));
+    let mut held = of(&lines);
+    assert_eq!(answer(&run_idle(&mut held, 1), 1), Some(json!({"skipped": "unanswered_call"})));
+}
+
+#[test]
 fn a_cancel_is_answered_before_the_request_to_run_that_it_ends() {
     let mut held = idle();
     run_idle(&mut held, 7);
