@@ -299,6 +299,12 @@ impl File {
         self.lines.iter().filter_map(|line| line.entry.clone()).collect()
     }
 
+    /// The entries above the newest line that was announced, that one included. Lines of a write that was not confirmed may
+    /// stand behind it.
+    pub fn announced_chain(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.above(self.announced.checked_sub(1).filter(|last| *last > 0))
+    }
+
     /// The entries from the last line to the root, newest first.
     pub fn chain(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.above(self.lines.len().checked_sub(1).filter(|last| *last > 0))

@@ -119,7 +119,7 @@ impl Idling {
 /// The call that waits for its result at the leaf, or the message that waits for its answer.
 fn awaited(file: &File) -> Option<String> {
     let mut answered: HashSet<CallId> = HashSet::new();
-    let messages = file.chain().filter(|entry| entry.outline().is_some() && known(file, entry));
+    let messages = file.announced_chain().filter(|entry| entry.outline().is_some() && known(file, entry));
     for (number, entry) in messages.enumerate() {
         let line: Value = serde_json::from_str(entry.line()).unwrap_or_default();
         let message = &line["message"];

@@ -133,7 +133,7 @@ impl Later {
 /// and not in the session.
 fn turn_is_over(file: &File) -> bool {
     let known = |entry: &&Arc<Entry>| file.newest(&entry.id).is_some_and(|place| file.is_announced(place));
-    let mut messages = file.chain().filter(|entry| entry.outline().is_some());
+    let mut messages = file.announced_chain().filter(|entry| entry.outline().is_some());
     messages.find(known).is_some_and(|newest| ends_turn(newest, file))
 }
 
