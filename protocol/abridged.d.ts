@@ -511,7 +511,7 @@ export interface Queued {
 export interface RunningOperation {
   /** Id of the operation. */
   operationId: OperationId;
-  /** Kind of the operation. */
+  /** Kind of the operation: `compaction`, `recovery`, `idle` or `speculation`. */
   kind: string;
   /** Reason of the operation. */
   reason: string;
@@ -994,7 +994,7 @@ export interface CancelAnswer {
 export interface Cancelled {
   /** Id of the operation. */
   operationId: OperationId;
-  /** Kind of the operation. */
+  /** Kind of the operation: `compaction`, `recovery`, `idle` or `speculation`. */
   kind: string;
 }
 

@@ -430,7 +430,7 @@ pub struct Queued {
 pub struct RunningOperation {
     /// Id of the operation.
     pub operation_id: OperationId,
-    /// Kind of the operation.
+    /// Kind of the operation: `compaction`, `recovery`, `idle` or `speculation`.
     pub kind: String,
     /// Reason of the operation.
     pub reason: String,

@@ -65,6 +65,8 @@ fn frames(session: &str) -> Vec<String> {
         ("session/label", of_session(json!({"targetEntryId": "x", "label": "l"}))),
         ("session/pin", of_session(json!({"text": "pinned"}))),
         ("session/unpin", of_session(json!({"text": "pinned"}))),
+        ("session/activity", of_session(json!({}))),
+        ("session/run_idle", of_session(json!({}))),
         ("session/prune", of_session(json!({"protectTokens": 0, "minimumSavings": 0}))),
         ("session/compact", of_session(json!({"keepRecentTokens": 5, "wait": true, "instructions": "i"}))),
         ("session/compact", of_session(json!({"dryRun": true}))),

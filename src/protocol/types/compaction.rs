@@ -38,7 +38,7 @@ pub struct CancelAnswer {
 pub struct Cancelled {
     /// Id of the operation.
     pub operation_id: OperationId,
-    /// Kind of the operation.
+    /// Kind of the operation: `compaction`, `recovery`, `idle` or `speculation`.
     pub kind: String,
 }
 

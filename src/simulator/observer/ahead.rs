@@ -1,7 +1,7 @@
 //! Summaries ahead of the threshold: one at a time, beside no compaction, without effect before their compaction, and never
 //! spliced in where something that they cover was changed.
 
-use super::{Rule, Verdict, require};
+use super::{Rule, Verdict, names::named, require};
 use crate::{
     compaction::draft::Draft,
     conversation::entry::{Body, Entry},
@@ -100,7 +100,7 @@ impl Ahead {
         match effect {
             Effect::Emit(_, Event::CompactionStart { .. }) => report.starts = true,
             Effect::Emit(..) | Effect::Answer(..) => {
-                report.shown.get_or_insert_with(|| super::named(effect));
+                report.shown.get_or_insert_with(|| named(effect));
             }
             _ => {}
         }

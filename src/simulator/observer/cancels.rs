@@ -3,10 +3,10 @@
 use super::{
     Rule, Verdict,
     later::Later,
+    names::named,
     operations::Operations,
     requests::{Asked, Requests},
     require,
-    status::named,
 };
 use crate::{
     ids::OperationId,

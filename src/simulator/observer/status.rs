@@ -1,6 +1,6 @@
 //! The status: it flips before events, is sent when it changes, and is followed by `settled` when nothing runs.
 
-use super::{Rule, Verdict, broken, operations::Ended, require};
+use super::{Rule, Verdict, broken, names::named, operations::Ended, require};
 use crate::{
     ids::OperationId,
     protocol::{
@@ -192,23 +192,5 @@ impl StatusLine {
         require(kind(&self.published) == kind(&self.sent), Rule::StatusChanges, || {
             format!("{:?} is published, and {:?} was sent", self.published, self.sent)
         })
-    }
-}
-
-/// The name of an effect.
-pub fn named(effect: &Effect) -> String {
-    match effect {
-        Effect::Record(_) => "a record".to_owned(),
-        Effect::Publish(status) => format!("the published {:?}", status.kind),
-        Effect::Emit(_, event) => event.kind().to_owned(),
-        Effect::Answer(request, _) => format!("the answer of {request}"),
-        Effect::Log(_) => "work on the log".to_owned(),
-        Effect::Read(request, _) => format!("the read for {request}"),
-        Effect::Start(_) => "a job".to_owned(),
-        Effect::Learn(..) => "a learned window".to_owned(),
-        Effect::Share(_) => "the shared size".to_owned(),
-        Effect::Subscribe(request, ..) | Effect::Unsubscribe(request) => format!("the subscription of {request}"),
-        Effect::HandOver(request) => format!("the handover of {request}"),
-        Effect::IdleTurn(turning) => format!("the turn for idle maintenance: {turning:?}"),
     }
 }

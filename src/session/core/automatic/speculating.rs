@@ -52,6 +52,8 @@ use std::{
 #[derive(Default)]
 pub(in crate::session::core) struct Ahead {
     making: Option<Making>,
+    /// Settings and model with which no model writes a summary ahead.
+    unwritten: Option<(Arc<Sourced>, Option<ModelRef>)>,
     /// The end of one that came to nothing. Until the next message of the user, or growth of 5 %, none begins.
     rest: Option<Rest>,
     /// The growth of the session and the time of its summaries.
@@ -246,12 +248,16 @@ impl Core {
         let fullness = self.state.measure();
         let holds = |rest: Rest| rest.holds(fullness.context_tokens, fullness.budget.threshold);
         let rests = self.upkeep.ahead.rest.is_some_and(holds);
+        let unwritten = self.upkeep.ahead.unwritten.as_ref().is_some_and(|(settings, model)| {
+            Arc::ptr_eq(settings, self.state.settings()) && *model == self.state.model(self.state.path())
+        });
         fullness.compaction.speculative != Speculative::Fixed(false)
             && !self.has_reported()
             && !self.has_switched()
             && self.upkeep.after_turn.is_none()
             && !self.state.path().has_undo()
             && !rests
+            && !unwritten
             && self.may_spend(fullness.context_tokens)
     }
 
@@ -277,9 +283,18 @@ impl Core {
             // Without a model the summary takes no time. A model on this machine would lose its cache.
             first.is_some_and(|first: &Candidate| speculative == Speculative::Fixed(true) || !first.is_local())
         };
-        let Some(made) = result.ok().filter(written) else {
-            self.throw_away();
-            return None;
+        let made = match result {
+            Ok(made) if written(&made) => made,
+            Ok(_) => {
+                let making = self.upkeep.ahead.making.as_ref()?;
+                self.upkeep.ahead.unwritten = Some((making.settings.clone(), making.model.clone()));
+                self.throw_away();
+                return None;
+            }
+            Err(_) => {
+                self.throw_away();
+                return None;
+            }
         };
         let PlanMade { planned: Planned { plan, .. }, candidates } = made;
         let settings = self.state.settings().clone();

@@ -356,6 +356,11 @@ fn a_summary_that_no_model_writes_is_not_made_ahead() {
         let drafts = held.feed(Input::Planned(id, Ok(made))).iter().any(|effect| matches!(effect, Effect::Start(_)));
         assert_eq!(drafts, begins);
         assert_eq!(held.core.upkeep.ahead.making.is_some(), begins);
+        if !begins {
+            assert!(planning(append(&mut held, 2, user("go on"))).is_none(), "that does not change");
+            set(&mut held, json!({"speculative": true}));
+            assert!(planning(append(&mut held, 3, user("go on"))).is_some(), "other settings");
+        }
     }
 }
 
