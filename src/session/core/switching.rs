@@ -32,12 +32,13 @@ impl Core {
         self.counting.runs() && self.may_maintain() && self.decision_behind_switch().is_due()
     }
 
-    /// The maintenance that is due behind an edit. Where other work runs, the change is decided about behind it.
-    pub(super) fn due_after_edit(&mut self, in_batch: bool) -> Option<Due> {
+    /// The maintenance that is due behind an edit. Where other work runs, the change is decided about behind it. `asked`:
+    /// whether the answer of the edit names it.
+    pub(super) fn due_after_edit(&mut self, asked: Asked<Ticket>) -> Option<Due> {
         if !self.may_maintain() {
             return None;
         }
-        self.due_behind_switch(if in_batch { Asked::Unasked } else { Asked::Introduced })
+        self.due_behind_switch(asked)
     }
 
     fn due_behind_switch(&mut self, asked: Asked<Ticket>) -> Option<Due> {
@@ -94,7 +95,7 @@ mod tests {
     use crate::{
         models::learned::Learned,
         protocol::{
-            SessionConfigure, SessionContext, SessionUndoCompaction,
+            SessionConfigure, SessionContext, SessionPin, SessionUndoCompaction,
             errors::Failure,
             events::{Event, ModelChange, Reason},
             types::Outcome,
@@ -354,6 +355,19 @@ mod tests {
         append(&mut held, 3, &call);
         assert_eq!(started(&switch(&mut held, 4, "p/small")), [], "a call is open");
         assert_eq!(started(&append(&mut held, 5, &result)), [Reason::Threshold]);
+    }
+
+    #[test]
+    fn a_change_that_waits_is_not_named_by_the_answer_of_another_edit() {
+        let mut held = session(&messages(), &json!({}), "chars");
+        let order = held.begin_draft(1);
+        switch(&mut held, 2, "p/small");
+        held.edit::<SessionPin>(3, json!({"text": "keep this"}));
+        let work = log_work(held.turn()).expect("a write");
+        let ticket = held.ticket(4);
+        held.feed(Input::Cancel(Some(order.id.clone()), ticket));
+        let effects = held.back(work);
+        assert_eq!((started(&effects), named(&effects)), (vec![Reason::ModelSwitch], vec![None]));
     }
 
     #[test]

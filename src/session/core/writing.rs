@@ -17,7 +17,7 @@ use crate::{
         fault::{Fault, planted},
         jobs::{IndexBuilt, defect},
         log_work::{AppendWork, Fetch, Fetched, LogDone, LogFacts, LogWork, UndoWork, placed},
-        operations::End,
+        operations::{Asked, End},
     },
     wire::{outbox::About, transport},
 };
@@ -377,7 +377,9 @@ impl Core {
         if !staged.entries.is_empty() {
             self.has_changed();
         }
-        let due = self.due_after_edit(ticket.in_batch());
+        // Only the answer of a change of the model names what follows.
+        let is_named = staged.before.is_some() && !ticket.in_batch();
+        let due = self.due_after_edit(if is_named { Asked::Introduced } else { Asked::Unasked });
         staged.next = self.next(due.as_ref());
         match edit.answer(self, &staged) {
             _ if planted(Fault::NeverAnswered) => std::mem::forget(ticket),
