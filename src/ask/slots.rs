@@ -68,6 +68,7 @@ impl Slots {
             match in_foreground {
                 true => freed.await,
                 false => tokio::select! {
+                    biased;
                     () = freed => {}
                     () = rank.raised() => {}
                 },

@@ -155,7 +155,7 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
 }
 
 /// Longest wait for the short summary.
-const LONGEST_FOR_SHORT: Duration = Duration::from_secs(30);
+const LONGEST_FOR_SHORT: Duration = Duration::from_secs(10);
 
 /// Why a candidate wrote no summary. The reason is recorded.
 enum NoSummary {
@@ -480,7 +480,14 @@ impl Writer<'_> {
         let estimate = scale.estimate(&text) + scale.estimate(&brief.system());
         let asked = self.send(summarizer, Part::Short, &text, estimate, Policy::NEVER);
         let clock = &*self.job.access.routes.clock;
-        let Answered { answer, .. } = within(clock, after(clock.now(), longest), asked).await?.ok()?;
+        let was_ahead = !self.job.rank.is_foreground();
+        let asked = within(clock, after(clock.now(), longest), asked);
+        let Answered { answer, .. } = tokio::select! {
+            biased;
+            asked = asked => asked?.ok()?,
+            // A compaction waits now for the summary, which was made ahead.
+            () = self.job.rank.raised(), if was_ahead => return None,
+        };
         let expected = Expected {
             part: Part::Short,
             prompt: brief.prompt(Part::Short, false),
