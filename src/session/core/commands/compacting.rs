@@ -229,6 +229,9 @@ impl Core {
         };
         let end = match result {
             _ if operation.stop.requested() && !planted(Fault::LateResult) => End::Cancelled,
+            Ok(draft) if operation.kind.is_idle() && unwritten(&draft).is_some() => {
+                no_draft(unwritten(&draft).unwrap_or_else(defect))
+            }
             Ok(draft) => {
                 self.upkeep.ahead.drafting_ends(self.now, &draft);
                 let Some((taken, draft)) = self.draft_begun_ahead(operation, draft) else { return };
@@ -440,6 +443,21 @@ fn no_draft(failure: Failure) -> End<Product> {
         Failure::NothingToCompact(nothing) => End::Skipped(nothing),
         failure => End::Failed(failure),
     }
+}
+
+/// The failure of the models that should have written the summary of a draft, where none did. Nothing waits for idle
+/// maintenance, and a later summary knows more than an extracted one.
+fn unwritten(draft: &Draft) -> Option<Failure> {
+    let Made { by: None, rejected, unaffordable: None } = &draft.made else { return None };
+    let last = rejected.last()?;
+    let model = last.model.clone();
+    Some(Failure::Provider {
+        provider: model.as_ref().map(|model| model.provider.clone()).unwrap_or_default(),
+        model: model.map(|model| model.id).unwrap_or_default(),
+        status: None,
+        retryable: true,
+        what: format!("no model wrote a usable summary; the last reason: {}", last.why),
+    })
 }
 
 /// The pieces of a summary, its two parts apart.

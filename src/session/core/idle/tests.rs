@@ -464,6 +464,26 @@ fn each_failure_in_a_row_doubles_the_time_until_the_next_maintenance_up_to_a_day
 }
 
 #[test]
+fn a_summary_that_no_model_writes_fails_and_one_without_a_model_or_a_budget_completes() {
+    use crate::summary::made::Rejected;
+    for (rejected, unaffordable, outcome) in
+        [(1, None, Outcome::Failed), (0, None, Outcome::Completed), (1, Some(9_000), Outcome::Completed)]
+    {
+        let (mut held, order) = running();
+        let id = order.id.clone();
+        let mut made = draft(order);
+        made.made.rejected = vec![Rejected { model: None, why: "it was away".to_owned(), error: None }; rejected];
+        made.made.unaffordable = unaffordable;
+        let effects = held.feed(Input::Drafted(id, Ok(made)));
+        let effects = match log_work(held.turn()) {
+            Some(work) => held.back(work),
+            None => effects,
+        };
+        assert_eq!(ends(&effects), [outcome], "{rejected} {unaffordable:?}");
+    }
+}
+
+#[test]
 fn a_clock_that_jumps_by_a_day_starts_one_maintenance_at_most() {
     let mut held = idle();
     held.at.now += Duration::from_secs(86_400);
