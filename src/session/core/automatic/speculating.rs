@@ -242,7 +242,8 @@ impl Core {
 
     /// Whether a summary may begin ahead.
     fn may_look_ahead(&self) -> bool {
-        if self.upkeep.ahead.making.is_some() || !self.may_maintain() {
+        // A decision waits for the tokenizer.
+        if self.upkeep.ahead.making.is_some() || self.counting.runs() || !self.may_maintain() {
             return false;
         }
         let fullness = self.state.measure();
@@ -479,7 +480,7 @@ impl Core {
         if !self.upkeep.ahead.is(id) {
             return Some(asked);
         }
-        let Making { operation, stop, rank, phase, .. } = self.upkeep.ahead.making.take()?;
+        let Making { operation, covered, stop, rank, phase, .. } = self.upkeep.ahead.making.take()?;
         self.end_quietly(operation);
         rank.raise();
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop);
@@ -489,7 +490,12 @@ impl Core {
                 self.upkeep.ahead.taken_over = Some(id.clone());
                 Work::Drafting(operation)
             }
-            Phase::Ready { draft, .. } => Work::Drafted(operation, draft),
+            Phase::Ready { mut draft, .. } => {
+                // Another program may have written, and the entries were read again.
+                let path = covered.last.as_ref().and_then(|last| self.state.path().up_to(last));
+                path.into_iter().for_each(|path| draft.plan.set_path(path));
+                Work::Drafted(operation, draft)
+            }
         };
         None
     }

@@ -650,3 +650,36 @@ fn no_summary_begins_where_a_larger_model_takes_the_context_at_the_threshold() {
         assert_eq!(planning(append(&mut held, 1, user("go on"))).is_some(), begins, "it switches: {switches}");
     }
 }
+
+#[test]
+fn a_ready_summary_is_spliced_in_where_another_program_has_written_behind_it() {
+    let mut held = near();
+    let id = ready(&mut held);
+    let leaf = held.core.state().path().last().expect("a leaf").id.clone();
+    let theirs = line("x", Some(leaf.as_str()), "message", json!({"message": user("From another program.")}));
+    held.disk.append_as_another(&theirs).expect("an entry");
+    held.feed(Input::FileTouched);
+    write(&mut held);
+    let reread = held.core.state().path().up_to(&leaf).expect("a path");
+    held.core.state.change(|history| history.set_path(crate::conversation::path::Path::of(&copied(&reread))));
+    assert_eq!(started(&append(&mut held, 2, long(3_000))), [Reason::Threshold]);
+    let work = log_work(held.turn()).expect("the compaction is written");
+    assert_eq!(outcomes(&held.back(work)), [Outcome::Completed]);
+    assert!(held.core.upkeep.ahead.making.is_none(), "{id:?}");
+}
+
+/// The same entries, read again.
+fn copied(path: &Path) -> Vec<Arc<Entry>> {
+    path.iter().map(|entry| Arc::new(Entry::parse(entry.line().into()).expect("an entry"))).collect()
+}
+
+#[test]
+fn no_summary_begins_on_an_estimate_before_the_tokenizer_counts() {
+    let mut held = Held::new();
+    let model = json!({"provider": "p", "id": "m", "contextWindow": WINDOW});
+    let settings = json!({"defaultModel": "p/m", "models": [model],
+        "compaction": {"thresholdTokens": THRESHOLD, "keepRecentTokens": 500}});
+    held.feed(Input::Layers(Layers::of(vec![(Source::Global, settings)])));
+    assert!(held.core.counting.runs());
+    assert!(planning(append(&mut held, 1, user("go on"))).is_none());
+}
