@@ -66,6 +66,8 @@ pub struct Limits {
     pub client: Option<Duration>,
     /// End of the time for the request, its retries included. None: no limit.
     pub until: Option<Instant>,
+    /// The input by an estimate, in tokens, which is charged where no report states it. 0: unknown.
+    pub input: u64,
     /// Number of requests that may still be sent. None: no limit.
     pub quota: Option<Arc<Quota>>,
     /// Tokens that the work may still take, and the most that this request may take. None: no limit.

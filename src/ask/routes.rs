@@ -64,10 +64,70 @@ struct Attempt {
     usage: Usage,
 }
 
+/// The tokens of a request that was sent.
+#[derive(Debug, Clone, Copy, Default)]
+struct Charge {
+    usage: Usage,
+    is_estimated: bool,
+}
+
+/// A request that was sent and whose tokens are not known. Dropping it charges an estimate: a provider bills the input of a
+/// request that is cancelled, too.
+struct Unreported<'a> {
+    request: &'a Request,
+    tell: Sink<'a>,
+    is_open: bool,
+}
+
 impl From<Trouble> for Attempt {
     fn from(trouble: Trouble) -> Self {
         Self { usage: trouble.usage, trouble }
     }
+}
+
+impl Charge {
+    /// The input of a request by its estimate. Only automatic maintenance has a ceiling; a cancel of a client writes nothing.
+    fn estimated(request: &Request) -> Self {
+        let input = if request.origin.trigger.is_automatic() { request.limits.input } else { 0 };
+        Self { usage: Usage { input, total: input, ..Usage::default() }, is_estimated: input > 0 }
+    }
+
+    /// The tokens that a provider reported, or else the estimate where the request may be billed.
+    fn of(request: &Request, usage: Usage, is_billed: bool) -> Self {
+        match usage == Usage::default() && is_billed {
+            true => Self::estimated(request),
+            false => Self { usage, is_estimated: false },
+        }
+    }
+
+    /// The cost as a report.
+    fn spent(self, request: &Request) -> Update {
+        let (purpose, trigger, model) = (request.purpose, request.origin.trigger, request.candidate.model.clone());
+        Update::Spent(Spent { purpose, model, trigger, usage: self.usage, estimated: self.is_estimated })
+    }
+}
+
+impl Unreported<'_> {
+    fn is_over(mut self) {
+        self.is_open = false;
+    }
+}
+
+impl Drop for Unreported<'_> {
+    fn drop(&mut self) {
+        let charge = Charge::estimated(self.request);
+        if self.is_open && charge.is_estimated {
+            (self.tell)(charge.spent(self.request));
+        }
+    }
+}
+
+/// Whether a provider may bill a request that failed in this way without a report: it had begun to answer.
+fn is_billed(kind: TroubleKind) -> bool {
+    matches!(
+        kind,
+        TroubleKind::Stalled | TroubleKind::Late | TroubleKind::OutOfTime | TroubleKind::CutOff | TroubleKind::Endless
+    )
 }
 
 impl Routes {
@@ -91,33 +151,29 @@ impl Routes {
     }
 
     async fn with_retries(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
-        let Request { retry, purpose, candidate, origin, .. } = request;
+        let Request { retry, candidate, .. } = request;
         let model = &candidate.model;
-        let spend = |usage: Usage| {
-            let (purpose, trigger) = (*purpose, origin.trigger);
-            tell(Update::Spent(Spent { purpose, model: model.clone(), trigger, usage }));
-        };
         let mut cost = Usage::default();
         let mut retries = 0;
         let mut running: Option<Retry<'_>> = None;
         loop {
-            let Attempt { trouble, usage } = match self.once(request, tell).await {
-                Ok(answer) => {
+            let (Attempt { trouble, .. }, charge) = match self.once(request, tell).await {
+                Ok((answer, charge)) => {
                     if let Some(retry) = running {
                         retry.ends(RetryOutcome::Answered);
                     }
-                    spend(answer.usage);
-                    return Ok(Answered { cost: sum(cost, answer.usage), answer });
+                    tell(charge.spent(request));
+                    return Ok(Answered { cost: sum(cost, charge.usage), answer });
                 }
-                Err(attempt) => attempt,
+                Err(failed) => failed,
             };
             let failed = Failed::new(model, &trouble);
             if let Some(retry) = running.take() {
                 retry.ends(RetryOutcome::Failed(failed.clone()));
             }
-            if usage != Usage::default() {
-                cost = sum(cost, usage);
-                spend(usage);
+            if charge.usage != Usage::default() {
+                cost = sum(cost, charge.usage);
+                tell(charge.spent(request));
             }
             let Some(delay) = retry.wait(&trouble, retries, self.clock.chance()) else { return Err(failed) };
             retries += 1;
@@ -127,19 +183,28 @@ impl Routes {
         }
     }
 
-    /// One attempt.
-    async fn once(&self, request: &Request, tell: Sink<'_>) -> Result<Answer, Attempt> {
+    /// One attempt, with its tokens.
+    async fn once(&self, request: &Request, tell: Sink<'_>) -> Result<(Answer, Charge), (Attempt, Charge)> {
+        let unsent = |trouble: Trouble| (Attempt::from(trouble), Charge::default());
         let tokens = request.limits.tokens.as_ref();
-        let claim = tokens.map(|(allowance, most)| allowance.claim(*most)).transpose()?;
+        let claim = tokens.map(|(allowance, most)| allowance.claim(*most)).transpose().map_err(unsent)?;
         if let Some(quota) = &request.limits.quota {
-            quota.take()?;
+            quota.take().map_err(unsent)?;
         }
+        let unreported = Unreported { request, tell, is_open: true };
         let sent = self.send(request, tell).await;
-        let usage = sent.as_ref().map_or_else(|attempt| attempt.usage, |answer| answer.usage);
+        unreported.is_over();
+        let charge = match &sent {
+            Ok(answer) => Charge::of(request, answer.usage, true),
+            Err(attempt) => Charge::of(request, attempt.usage, is_billed(attempt.trouble.kind)),
+        };
         if let Some(claim) = claim {
-            claim.took(usage.context_tokens());
+            claim.took(charge.usage.context_tokens());
         }
-        sent
+        match sent {
+            Ok(answer) => Ok((answer, charge)),
+            Err(attempt) => Err((attempt, charge)),
+        }
     }
 
     /// Sends a request once.

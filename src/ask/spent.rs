@@ -25,6 +25,9 @@ pub struct Spent {
     pub trigger: Trigger,
     /// Usage, in tokens.
     pub usage: Usage,
+    /// Whether the usage is an estimate, because no report came.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl Spent {
@@ -44,19 +47,17 @@ impl Spent {
             "totalTokens": self.usage.context_tokens(),
             "cost": cost.unwrap_or_default(),
         });
-        entry::line(
-            "usage",
-            stamp,
-            parent,
-            &[
-                ("kind", &entry::raw(&self.purpose)),
-                ("purpose", &entry::raw(&self.purpose)),
-                ("trigger", &entry::raw(&self.trigger)),
-                ("provider", &entry::raw(&self.model.provider)),
-                ("model", &entry::raw(&self.model.id)),
-                ("usage", &entry::raw(&usage)),
-                ("operationId", &entry::raw(operation)),
-            ],
-        )
+        let fields = [
+            ("kind", entry::raw(&self.purpose)),
+            ("purpose", entry::raw(&self.purpose)),
+            ("trigger", entry::raw(&self.trigger)),
+            ("provider", entry::raw(&self.model.provider)),
+            ("model", entry::raw(&self.model.id)),
+            ("usage", entry::raw(&usage)),
+            ("operationId", entry::raw(operation)),
+        ];
+        let estimated = self.estimated.then(|| ("estimated", entry::raw(&true)));
+        let fields: Vec<_> = fields.iter().chain(&estimated).map(|(name, json)| (*name, &**json)).collect();
+        entry::line("usage", stamp, parent, &fields)
     }
 }

@@ -209,7 +209,7 @@ fn request(way: Way) -> Request {
         reasoning: Reasoning::Off,
         cache: Cache::default(),
         retry: Policy { most: 3, base: 2 * second, max: 60 * second, longest: 30 * second },
-        limits: Limits { stall: STALL, client: None, until: None, quota: None, tokens: None },
+        limits: Limits { stall: STALL, client: None, until: None, input: 0, quota: None, tokens: None },
     }
 }
 
@@ -471,6 +471,48 @@ fn dropping_a_request_cancels_it() {
     let world = World::new([fails(TroubleKind::Broken)]);
     world.ask_and_drop(&at_provider());
     assert_eq!(kinds(&world.updates()), ["begins", "retry starts", "retry cancelled"], "a start has its end here too");
+}
+
+#[test]
+fn a_request_that_was_sent_and_not_reported_is_charged_its_input_by_an_estimate() {
+    let charges = |world: &World| -> Vec<(u64, bool)> {
+        let spent = |update: &Update| match update {
+            Update::Spent(spent) => Some((spent.usage.context_tokens(), spent.estimated)),
+            _ => None,
+        };
+        world.updates().iter().filter_map(spent).collect()
+    };
+    let mut request = at_provider();
+    request.limits.input = 700;
+    request.origin.trigger = Trigger::Manual;
+    let world = World::new([Reply::Silence(vec![text("half")])]);
+    world.ask_and_drop(&request);
+    assert_eq!(charges(&world), [], "a client asked for it");
+    request.origin.trigger = Trigger::Idle;
+    // Cancelled while it is answered.
+    let world = World::new([Reply::Silence(vec![text("half")])]);
+    world.ask_and_drop(&request);
+    assert_eq!(charges(&world), [(700, true)]);
+    // Refused: nothing is billed.
+    request.retry = Policy::NEVER;
+    for kind in [TroubleKind::Broken, TroubleKind::Throttled, TroubleKind::Unreachable, TroubleKind::Denied] {
+        let world = World::new([fails(kind)]);
+        assert!(world.ask(&request).is_err());
+        assert_eq!(charges(&world), [], "{kind:?}");
+    }
+    // Broken off.
+    let world = World::new([fails(TroubleKind::CutOff)]);
+    assert!(world.ask(&request).is_err());
+    assert_eq!(charges(&world), [(700, true)]);
+    // Answered without a report.
+    let mut unreported = answer("hi");
+    unreported.usage = Usage::default();
+    let world = World::new([Reply::Ends(Vec::new(), Ok(unreported))]);
+    assert!(world.ask(&request).is_ok());
+    assert_eq!(charges(&world), [(700, true)]);
+    let world = World::new([answers("hi")]);
+    let reported = world.ask(&request).expect("an answer").answer.usage.context_tokens();
+    assert_eq!(charges(&world), [(reported, false)]);
 }
 
 #[test]

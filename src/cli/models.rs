@@ -191,7 +191,7 @@ async fn answer(routes: &Routes, retry: &RetrySettings, candidate: &Candidate) -
         reasoning: Reasoning::Off,
         cache: Cache::default(),
         retry: Policy::of(retry, LONGEST_WAIT),
-        limits: Limits { stall: LONGEST, client: None, until: None, quota: None, tokens: None },
+        limits: Limits { stall: LONGEST, client: None, until: None, input: 0, quota: None, tokens: None },
     };
     let retries = AtomicU32::new(0);
     let tell = |update: Update| {

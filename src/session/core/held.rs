@@ -278,7 +278,13 @@ pub fn cost() -> Step {
     let usage = Usage { input: 10, output: 1, cache_read: 0, cache_write: 0, total: 11 };
     Step::Request(
         Purpose::Compaction,
-        Update::Spent(Spent { purpose: Purpose::Compaction, model, trigger: Trigger::Threshold, usage }),
+        Update::Spent(Spent {
+            purpose: Purpose::Compaction,
+            model,
+            trigger: Trigger::Threshold,
+            usage,
+            estimated: false,
+        }),
     )
 }
 

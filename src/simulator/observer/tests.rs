@@ -630,8 +630,13 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     }),
     (Rule::CostsKept, "a cost is not in the file", |play| {
         let model = ModelRef { provider: "p".to_owned(), id: "m".to_owned() };
-        let spent =
-            Spent { purpose: Purpose::Compaction, model, trigger: Trigger::Threshold, usage: Default::default() };
+        let spent = Spent {
+            purpose: Purpose::Compaction,
+            model,
+            trigger: Trigger::Threshold,
+            usage: Default::default(),
+            estimated: false,
+        };
         play.observer.feeds(&Input::Reported("a".into(), Step::Request(Purpose::Compaction, Update::Spent(spent))));
         play.rests()
     }),

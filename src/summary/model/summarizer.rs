@@ -94,7 +94,12 @@ impl<'a> Summarizer<'a> {
     /// The most tokens of a request of `estimate` estimated tokens, its largest answer included.
     pub fn sent(&self, estimate: u64, part: Part) -> u64 {
         let answer = self.answer(part) + thinking_room(self.candidate, Reasoning::Off);
-        self.own_scale().size(estimate).saturating_add(answer)
+        self.input(estimate).saturating_add(answer)
+    }
+
+    /// The input of a request of about `estimate` tokens, by a safe estimate.
+    pub fn input(&self, estimate: u64) -> u64 {
+        self.own_scale().size(estimate)
     }
 
     /// The window that a server really has, where it cut a request of about `estimate` tokens and read `reported`.

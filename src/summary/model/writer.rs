@@ -247,6 +247,7 @@ impl Writer<'_> {
                 stall: Duration::from_secs(settings.settings.compaction.stall_seconds),
                 client: Some(Duration::from_secs(settings.settings.compaction.deadline_seconds)),
                 until: self.until,
+                input: summarizer.input(estimate),
                 quota: Some(self.quota.clone()),
                 tokens: self.allowance.clone().map(|allowance| (allowance, summarizer.sent(estimate, part))),
             },
