@@ -108,7 +108,7 @@ impl Charge {
 }
 
 impl Unreported<'_> {
-    fn is_over(mut self) {
+    fn end(mut self) {
         self.is_open = false;
     }
 }
@@ -193,7 +193,7 @@ impl Routes {
         }
         let unreported = Unreported { request, tell, is_open: true };
         let sent = self.send(request, tell).await;
-        unreported.is_over();
+        unreported.end();
         let charge = match &sent {
             Ok(answer) => Charge::of(request, answer.usage, true),
             Err(attempt) => Charge::of(request, attempt.usage, is_billed(attempt.trouble.kind)),
