@@ -124,10 +124,7 @@ impl Drop for Unreported<'_> {
 
 /// Whether a provider may bill a request that failed in this way without a report: it had begun to answer.
 fn is_billed(kind: TroubleKind) -> bool {
-    matches!(
-        kind,
-        TroubleKind::Stalled | TroubleKind::Late | TroubleKind::OutOfTime | TroubleKind::CutOff | TroubleKind::Endless
-    )
+    matches!(kind, TroubleKind::Stalled | TroubleKind::Late | TroubleKind::CutOff | TroubleKind::Endless)
 }
 
 impl Routes {
@@ -157,7 +154,7 @@ impl Routes {
         let mut retries = 0;
         let mut running: Option<Retry<'_>> = None;
         loop {
-            let (Attempt { trouble, .. }, charge) = match self.once(request, tell).await {
+            let (trouble, charge) = match self.once(request, tell).await {
                 Ok((answer, charge)) => {
                     if let Some(retry) = running {
                         retry.ends(RetryOutcome::Answered);
@@ -184,8 +181,8 @@ impl Routes {
     }
 
     /// One attempt, with its tokens.
-    async fn once(&self, request: &Request, tell: Sink<'_>) -> Result<(Answer, Charge), (Attempt, Charge)> {
-        let unsent = |trouble: Trouble| (Attempt::from(trouble), Charge::default());
+    async fn once(&self, request: &Request, tell: Sink<'_>) -> Result<(Answer, Charge), (Trouble, Charge)> {
+        let unsent = |trouble: Trouble| (trouble, Charge::default());
         let tokens = request.limits.tokens.as_ref();
         let claim = tokens.map(|(allowance, most)| allowance.claim(*most)).transpose().map_err(unsent)?;
         if let Some(quota) = &request.limits.quota {
@@ -203,7 +200,7 @@ impl Routes {
         }
         match sent {
             Ok(answer) => Ok((answer, charge)),
-            Err(attempt) => Err((attempt, charge)),
+            Err(attempt) => Err((attempt.trouble, charge)),
         }
     }
 

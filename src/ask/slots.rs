@@ -1,5 +1,5 @@
-//! A limit of how much work runs at the same time. The limit may change while some of it runs. Work in
-//! the foreground never waits for work in the background.
+//! A limit of how much work runs at the same time. The limit may change while some of it runs. Work in the
+//! foreground never waits for work in the background.
 
 use super::rank::Rank;
 use std::sync::{Mutex, PoisonError};
