@@ -305,23 +305,16 @@ impl Core {
         self.idle.maintenance.round = Round::No;
         let made = match result {
             Ok(made) if self.is_below_idle_threshold(made.planned.fullness.context_tokens) => {
-                Err(IdleSkipped::BelowThreshold)
+                return self.skip_planned(asked, IdleSkipped::BelowThreshold);
             }
-            Ok(made) => Ok(made),
+            Ok(made) => made,
             Err(Failure::NothingToCompact(_)) => {
                 self.idle.maintenance.exhausted = true;
-                Err(IdleSkipped::NothingToCompact)
+                return self.skip_planned(asked, IdleSkipped::NothingToCompact);
             }
             Err(failure) => {
                 self.idle.maintenance.failures = self.idle.maintenance.failures.saturating_add(1);
                 asked.into_request().into_iter().for_each(|ticket| ticket.fail(&failure));
-                return self.leave_turn();
-            }
-        };
-        let made = match made {
-            Ok(made) => made,
-            Err(why) => {
-                Caller::of(asked).skips(why);
                 return self.leave_turn();
             }
         };
@@ -334,6 +327,11 @@ impl Core {
         let compaction = self.start_operation(opening);
         self.idle.maintenance.round = Round::Running(round);
         self.draft(compaction, made, None);
+    }
+
+    fn skip_planned(&self, asked: Asked<Ticket>, why: IdleSkipped) {
+        Caller::of(asked).skips(why);
+        self.leave_turn();
     }
 
     /// Ends the round around a compaction that has ended. The end of the compaction comes first, and `notices` behind both.
