@@ -48,7 +48,7 @@ impl Later {
         if let Some(outcome) = result["outcome"].as_str() {
             return self.began_behind_turn(&id, outcome == "cancelled", file);
         }
-        // One that was planned behind the turn starts with its answer.
+        // A compaction that was planned behind the turn starts with its answer.
         let starts_now = self.was_over(&id) == Some(true);
         let other = self.pending.iter().find(|id| !ends(id) && !starts_now);
         require(other.is_none(), Rule::RefusedWhileBusy, || {

@@ -28,7 +28,7 @@ impl Operations {
         })?;
         let changes = above[..newer].iter().find(|entry| match &entry.body {
             Body::Compaction(_) => true,
-            // One that a summary ahead does not cover is kept.
+            // An edit outside of what a summary ahead covers is kept.
             Body::ContextEdit(_) => !file.another_wrote() && !self.ahead.is_spliced(id),
             _ => entry.undoes().is_some(),
         });
