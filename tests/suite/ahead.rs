@@ -6,7 +6,7 @@ use crate::{
     support::{Daemon, Home, assistant, text_of, user},
 };
 use serde_json::{Value, json};
-use std::{sync::mpsc::Sender, time::Duration};
+use std::sync::mpsc::Sender;
 
 /// The threshold of a window of 100,000 tokens is 83,616. A summary begins over 73,164.
 const NEAR: usize = 56_000;
@@ -56,11 +56,9 @@ fn operations(daemon: &mut Daemon, session: &str) -> Vec<Value> {
     status["operations"].as_array().expect("a list").clone()
 }
 
-/// Waits until the summary is ready.
+/// Asks until the summary is ready: that has no event.
 fn ready(daemon: &mut Daemon, session: &str) {
-    while !why(daemon, session).contains("is ready and is spliced in") {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    while !why(daemon, session).contains("is ready and is spliced in") {}
 }
 
 /// Messages over the threshold.
