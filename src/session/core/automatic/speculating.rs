@@ -12,7 +12,7 @@ use crate::{
         draft::Draft,
         gauge::Fullness,
         meter,
-        request::{Cause, Planned},
+        request::Cause,
     },
     conversation::{
         entry::{Body, Entry},
@@ -33,7 +33,7 @@ use crate::{
         },
         effects::Ticket,
         fault::{Fault, planted},
-        jobs::{DraftOrder, Job, PlanMade, PlanOrder},
+        jobs::{Job, PlanMade, PlanOrder},
         kind::OperationKind,
         operation::Operation,
         operations::{Asked, End, Place},
@@ -43,10 +43,7 @@ use crate::{
     settings::{Sourced, Speculative},
     wire::outbox::About,
 };
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 /// The summary that is made ahead, and what decides when the next one begins.
 #[derive(Default)]
@@ -112,6 +109,11 @@ impl Covered {
         let id = |place: usize| path.get(place).map(|entry| &entry.id);
         let last = self.entries.checked_sub(1);
         path.len() >= self.entries && id(0) == self.first.as_ref() && last.and_then(id) == self.last.as_ref()
+    }
+
+    /// The covered part of a path whose entries were read again. None where the path has not grown from it.
+    fn of_again(&self, path: &Path) -> Option<Path> {
+        self.begins(path).then(|| path.up_to(self.last.as_ref()?)).flatten()
     }
 }
 
@@ -199,7 +201,8 @@ impl Ahead {
         self.speed.times()
     }
 
-    fn is(&self, id: &OperationId) -> bool {
+    /// Whether the summary that is made ahead has this id.
+    pub fn is(&self, id: &OperationId) -> bool {
         self.making.as_ref().is_some_and(|making| making.id == *id)
     }
 }
@@ -246,19 +249,18 @@ impl Core {
         if self.upkeep.ahead.making.is_some() || self.counting.runs() || !self.may_maintain() {
             return false;
         }
-        let fullness = self.state.measure();
-        let holds = |rest: Rest| rest.holds(fullness.context_tokens, fullness.budget.threshold);
-        let rests = self.upkeep.ahead.rest.is_some_and(holds);
+        let state = &self.state;
         let unwritten = self.upkeep.ahead.unwritten.as_ref().is_some_and(|(settings, model)| {
-            Arc::ptr_eq(settings, self.state.settings()) && *model == self.state.model(self.state.path())
+            Arc::ptr_eq(settings, state.settings()) && *model == state.model(state.path())
         });
+        let waits = self.has_reported() || self.has_switched() || self.upkeep.after_turn.is_some();
+        if unwritten || waits || state.path().has_undo() {
+            return false;
+        }
+        let fullness = state.measure();
+        let holds = |rest: Rest| rest.holds(fullness.context_tokens, fullness.budget.threshold);
         fullness.compaction.speculative != Speculative::Fixed(false)
-            && !self.has_reported()
-            && !self.has_switched()
-            && self.upkeep.after_turn.is_none()
-            && !self.state.path().has_undo()
-            && !rests
-            && !unwritten
+            && !self.upkeep.ahead.rest.is_some_and(holds)
             && self.may_spend(fullness.context_tokens)
     }
 
@@ -269,86 +271,36 @@ impl Core {
         !pruned.edits.is_empty() && prunes() || self.larger_model().is_some()
     }
 
-    /// Takes the plan of a summary that is made ahead. Returns it where it is another one's.
-    pub(in crate::session::core) fn planned_ahead(
-        &mut self,
-        id: &OperationId,
-        result: Result<PlanMade, Failure>,
-    ) -> Option<Result<PlanMade, Failure>> {
-        if !self.upkeep.ahead.is(id) {
-            return Some(result);
+    /// Takes the plan of the summary that is made ahead.
+    pub(in crate::session::core) fn planned_ahead(&mut self, result: Result<PlanMade, Failure>) {
+        let Some(making) = &mut self.upkeep.ahead.making else { return };
+        let Ok(made) = result else { return self.throw_away() };
+        let speculative = making.settings.settings.compaction_for(making.model.as_ref()).speculative;
+        let mut candidates = made.candidates.iter().filter_map(|candidate| candidate.as_ref().ok());
+        // Without a model the summary takes no time. A model on this machine would lose its cache.
+        let may_write = |first: &Candidate| speculative == Speculative::Fixed(true) || !first.is_local();
+        if !candidates.next().is_some_and(may_write) {
+            self.upkeep.ahead.unwritten = Some((making.settings.clone(), making.model.clone()));
+            return self.throw_away();
         }
-        let speculative = self.state.measure().compaction.speculative;
-        let written = |made: &PlanMade| {
-            let first = made.candidates.iter().find_map(|candidate| candidate.as_ref().ok());
-            // Without a model the summary takes no time. A model on this machine would lose its cache.
-            first.is_some_and(|first: &Candidate| speculative == Speculative::Fixed(true) || !first.is_local())
-        };
-        let made = match result {
-            Ok(made) if written(&made) => made,
-            Ok(_) => {
-                let making = self.upkeep.ahead.making.as_ref()?;
-                self.upkeep.ahead.unwritten = Some((making.settings.clone(), making.model.clone()));
-                self.throw_away();
-                return None;
-            }
-            Err(_) => {
-                self.throw_away();
-                return None;
-            }
-        };
-        let PlanMade { planned: Planned { plan, .. }, candidates } = made;
-        let settings = self.state.settings().clone();
-        let deadline = Some(Duration::from_secs(settings.settings.compaction.deadline_seconds));
-        let making = self.upkeep.ahead.making.as_mut()?;
-        making.phase = Phase::Drafting { cut: plan.first_kept() };
-        let (stop, rank) = (making.stop.clone(), making.rank.clone());
-        let id = id.clone();
-        let trigger = OperationKind::Speculation.trigger();
-        let tokens = self.tokens_for(trigger);
-        let instructions = None;
-        self.start(Job::Draft(DraftOrder {
-            id,
-            trigger,
-            tokens,
-            plan,
-            candidates,
-            instructions,
-            settings,
-            deadline,
-            rank,
-            stop,
-        }));
-        None
+        making.phase = Phase::Drafting { cut: made.planned.plan.first_kept() };
+        let (id, rank, stop) = (making.id.clone(), making.rank.clone(), making.stop.clone());
+        self.order_draft(id, &OperationKind::Speculation, made, None, rank, stop);
     }
 
-    /// Takes the draft of a summary that is made ahead. Returns it where it is another one's.
-    pub(in crate::session::core) fn drafted_ahead(
-        &mut self,
-        id: &OperationId,
-        result: Result<Draft, Failure>,
-    ) -> Option<Result<Draft, Failure>> {
-        if !self.upkeep.ahead.is(id) {
-            return Some(result);
-        }
-        let now = self.now;
+    /// Takes the draft of the summary that is made ahead.
+    pub(in crate::session::core) fn drafted_ahead(&mut self, result: Result<Draft, Failure>) {
         // An extracted summary takes no time, and the models may answer when it is due.
-        match result.ok().filter(|draft| draft.made.by.is_some()) {
-            None => self.throw_away(),
-            Some(draft) => {
-                self.upkeep.ahead.drafting_ends(now, &draft);
-                if let Some(making) = &mut self.upkeep.ahead.making {
-                    making.phase = Phase::Ready { draft: Box::new(draft), is_new: true };
-                    let operation = making.operation.take();
-                    self.end_quietly(operation);
-                    if planted(Fault::AheadAnnounced) {
-                        let usage = self.state.usage();
-                        self.emit(About::default(), Event::UsageUpdated { usage });
-                    }
-                }
-            }
+        let Some(draft) = result.ok().filter(|draft| draft.made.by.is_some()) else { return self.throw_away() };
+        self.upkeep.ahead.drafting_ends(self.now, &draft);
+        let Some(making) = &mut self.upkeep.ahead.making else { return };
+        making.phase = Phase::Ready { draft: Box::new(draft), is_new: true };
+        let operation = making.operation.take();
+        self.end_quietly(operation);
+        if planted(Fault::AheadAnnounced) {
+            let usage = self.state.usage();
+            self.emit(About::default(), Event::UsageUpdated { usage });
         }
-        None
     }
 
     /// Decides about a summary that is ready: where the threshold was crossed while it was made, it is spliced in now, or
@@ -405,9 +357,7 @@ impl Core {
     pub(in crate::session::core) fn wake_ahead(&mut self) {
         let Some(making) = &mut self.upkeep.ahead.making else { return };
         let Phase::Ready { draft, .. } = &mut making.phase else { return };
-        let covered = &making.covered;
-        let path = covered.last.as_ref().and_then(|last| self.state.path().up_to(last));
-        match path.filter(|path| path.len() == covered.entries && covered.begins(path)) {
+        match making.covered.of_again(self.state.path()) {
             Some(path) => draft.plan.set_path(path),
             None => self.throw_away(),
         }
@@ -492,8 +442,7 @@ impl Core {
             }
             Phase::Ready { mut draft, .. } => {
                 // Another program may have written, and the entries were read again.
-                let path = covered.last.as_ref().and_then(|last| self.state.path().up_to(last));
-                path.into_iter().for_each(|path| draft.plan.set_path(path));
+                covered.of_again(self.state.path()).into_iter().for_each(|path| draft.plan.set_path(path));
                 Work::Drafted(operation, draft)
             }
         };

@@ -138,7 +138,9 @@ impl Core {
 
     /// Takes a plan. Its operation begins when the log is here, because the lock records a start before it is sent.
     pub(in crate::session::core) fn planned(&mut self, id: &OperationId, result: Result<PlanMade, Failure>) {
-        let Some(result) = self.planned_ahead(id, result) else { return };
+        if self.upkeep.ahead.is(id) {
+            return self.planned_ahead(result);
+        }
         match self.work.take() {
             Work::Planning(request) if request.id == *id && self.listens() => self.begin(request, result),
             Work::Planning(request) if request.id == *id => self.work = Work::Planned(request, Box::new(result)),
@@ -182,15 +184,28 @@ impl Core {
         instructions: Option<String>,
     ) {
         operation.progress(Stage::Summarizing, 0, 1);
-        // A compaction that was asked for has no deadline.
-        let deadline = Duration::from_secs(self.state.settings().settings.compaction.deadline_seconds);
-        let deadline = operation.kind.is_automatic().then_some(deadline);
-        let (id, stop, settings) = (operation.id.clone(), operation.stop.clone(), self.state.settings().clone());
-        let trigger = operation.kind.trigger();
-        let tokens = self.tokens_for(trigger);
         let rank = if operation.kind.is_idle() { Rank::background() } else { Rank::foreground() };
-        self.work = Work::Drafting(operation);
+        let (id, stop) = (operation.id.clone(), operation.stop.clone());
+        self.order_draft(id, &operation.kind, made, instructions, rank, stop);
         self.upkeep.ahead.drafting_begins(self.now);
+        self.work = Work::Drafting(operation);
+    }
+
+    /// Starts the job that makes the draft of a plan. A compaction that was asked for has no deadline.
+    pub(in crate::session::core) fn order_draft(
+        &self,
+        id: OperationId,
+        kind: &OperationKind,
+        made: PlanMade,
+        instructions: Option<String>,
+        rank: Rank,
+        stop: Stop,
+    ) {
+        let settings = self.state.settings().clone();
+        let deadline = Duration::from_secs(settings.settings.compaction.deadline_seconds);
+        let deadline = kind.is_automatic().then_some(deadline);
+        let trigger = kind.trigger();
+        let tokens = self.tokens_for(trigger);
         let PlanMade { planned: Planned { plan, .. }, candidates } = made;
         self.start(Job::Draft(DraftOrder {
             id,
@@ -219,7 +234,9 @@ impl Core {
     }
 
     pub(in crate::session::core) fn drafted(&mut self, drafted: &OperationId, result: Result<Draft, Failure>) {
-        let Some(result) = self.drafted_ahead(drafted, result) else { return };
+        if self.upkeep.ahead.is(drafted) {
+            return self.drafted_ahead(result);
+        }
         let mut operation = match self.work.take() {
             Work::Drafting(operation) if operation.id == *drafted => operation,
             other => {
@@ -227,11 +244,9 @@ impl Core {
                 return;
             }
         };
+        let result = if operation.kind.is_idle() { result.and_then(written) } else { result };
         let end = match result {
             _ if operation.stop.requested() && !planted(Fault::LateResult) => End::Cancelled,
-            Ok(draft) if operation.kind.is_idle() && unwritten(&draft).is_some() => {
-                no_draft(unwritten(&draft).unwrap_or_else(defect))
-            }
             Ok(draft) => {
                 self.upkeep.ahead.drafting_ends(self.now, &draft);
                 let Some((taken, draft)) = self.draft_begun_ahead(operation, draft) else { return };
@@ -284,18 +299,19 @@ impl Core {
         operation.progress(Stage::Writing, 0, 1);
         let stamp = self.stamps.stamp();
         // Entries that came after the plan are kept as they are.
-        let place = covered.len();
-        let newer = &path[place..];
-        let tokens_after = self.size_with(&draft, place);
+        let newer = &path[covered.len()..];
+        let scale = draft.plan.demand.scale;
+        let newer_tokens: u64 = newer.iter().map(|entry| meter::sent(entry, scale.estimator())).sum();
         let mut draft = match newer {
             [] => draft,
             // They may be reports, or announce other instructions.
             _ => {
-                let meter = self.state.meter(draft.plan.demand.scale.estimator());
+                let meter = self.state.meter(scale.estimator());
                 let budget = self.state.measure_with(&meter).budget;
                 draft.with_overhead(budget, meter.calibrations().carried())
             }
         };
+        let tokens_after = draft.tokens_after + scale.size(newer_tokens);
         let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
         let (path, first_newer) = (path.clone(), first_newer.cloned());
         let costs = self.take_costs();
@@ -314,18 +330,6 @@ impl Core {
             }
             Err(error) => self.finish(operation, End::Failed(Failure::Internal(error.to_string()))),
         }
-    }
-
-    /// Size of the context behind a draft that is written now, in tokens. Entries from `place` on are kept as they are.
-    pub(in crate::session::core) fn size_with(&self, draft: &Draft, place: usize) -> u64 {
-        let demand = draft.plan.demand;
-        let newer = &self.state.path()[place..];
-        let tokens: u64 = newer.iter().map(|entry| meter::sent(entry, demand.scale.estimator())).sum();
-        let overhead = match newer {
-            [] => demand.budget.overhead(),
-            _ => self.state.measure_with(&self.state.meter(demand.scale.estimator())).budget.overhead(),
-        };
-        draft.tokens_after.saturating_sub(demand.budget.overhead()) + overhead + demand.scale.size(tokens)
     }
 
     pub(in crate::session::core) fn compacted(
@@ -445,19 +449,16 @@ fn no_draft(failure: Failure) -> End<Product> {
     }
 }
 
-/// The failure of the models that should have written the summary of a draft, where none did. Nothing waits for idle
-/// maintenance, and a later summary knows more than an extracted one.
-fn unwritten(draft: &Draft) -> Option<Failure> {
-    let Made { by: None, rejected, unaffordable: None } = &draft.made else { return None };
-    let last = rejected.last()?;
-    let model = last.model.clone();
-    Some(Failure::Provider {
-        provider: model.as_ref().map(|model| model.provider.clone()).unwrap_or_default(),
-        model: model.map(|model| model.id).unwrap_or_default(),
-        status: None,
-        retryable: true,
-        what: format!("no model wrote a usable summary; the last reason: {}", last.why),
-    })
+/// A draft of idle maintenance. Nothing waits for it, and a later summary knows more than an extracted one.
+///
+/// # Errors
+/// When models were asked and none wrote the summary.
+fn written(draft: Draft) -> Result<Draft, Failure> {
+    let Made { by: None, rejected, unaffordable: None } = &draft.made else { return Ok(draft) };
+    let Some(last) = rejected.last() else { return Ok(draft) };
+    let (provider, model) = last.model.clone().map(|model| (model.provider, model.id)).unwrap_or_default();
+    let what = format!("no model wrote a usable summary; the last reason: {}", last.why);
+    Err(Failure::Provider { provider, model, status: None, retryable: true, what })
 }
 
 /// The pieces of a summary, its two parts apart.

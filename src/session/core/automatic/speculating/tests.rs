@@ -14,11 +14,13 @@ use crate::{
             held::{Held, answer, draft, events, job, line, log_work, messages, outcomes, plan, started, written},
         },
         effects::Effect,
+        jobs::DraftOrder,
         state::ModelChoice,
     },
     settings::{Layers, layers::Source},
 };
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The threshold. The 40 messages of the session have about 6,000 tokens.
 const THRESHOLD: u64 = 9_000;
