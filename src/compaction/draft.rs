@@ -12,7 +12,7 @@ use crate::{
     models::Budget,
     summary::{
         extractive::Summary,
-        made::{Made, Rejected},
+        made::{Made, Rejected, SummaryMethod},
     },
 };
 use serde_json::json;
@@ -76,8 +76,8 @@ impl Draft {
             return with;
         }
         let why = format!("with it the context would have {} tokens, over the {goal} aimed at", with.tokens_after);
-        let mut made = Made { by: None, ..before.clone() };
-        made.rejected.push(Rejected { model: before.by, why, error: None });
+        let mut made = Made { method: SummaryMethod::Extractive, by: None, ..before.clone() };
+        made.rejected.push(Rejected { method: before.method, model: before.by, why, error: None });
         Self { made, ..self }
     }
 
@@ -145,7 +145,7 @@ impl Draft {
             ("firstKeptEntryId", entry::raw(first_kept)),
             ("tokensBefore", entry::raw(&self.plan.demand.tokens_before)),
             ("tokensAfter", entry::raw(&tokens_after)),
-            ("method", entry::raw(&self.made.method())),
+            ("method", entry::raw(&self.made.method)),
             ("details", entry::raw(&self.summary.files)),
             ("preserveData", entry::raw(&json!({ "abridged": ours }))),
         ];
@@ -206,10 +206,10 @@ mod tests {
             let summary = Summary { text: "A summary.".into(), short: String::new(), files: Default::default() };
             Draft::extracted(plan, summary, Vec::new())
         };
-        let made = || Made { by: ModelRef::parse("some/model"), ..Made::default() };
+        let made = || Made::by_model(ModelRef::parse("some/model").expect("a model"));
         for (insists, words, taken) in [(false, 50, true), (false, 2_000, false), (true, 2_000, true)] {
             let with = draft(insists).with_summary("word ".repeat(words), None, made());
-            assert_eq!((with.made.by.is_some(), with.made.rejected.is_empty()), (taken, taken), "{words} words");
+            assert_eq!((!with.made.is_extracted(), with.made.rejected.is_empty()), (taken, taken), "{words} words");
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_summary_that_makes_a_draft_no_larger_is_taken_even_over_the_goal() {
-        let made = || Made { by: ModelRef::parse("some/model"), ..Made::default() };
+        let made = || Made::by_model(ModelRef::parse("some/model").expect("a model"));
         let taken = |draft: Draft, text: &str| draft.with_summary(text.to_owned(), None, made()).made.by.is_some();
         let tight = || drafted(&[], |demand| demand.budget.threshold = 10);
         assert!(taken(tight(), "Summary: a"));

@@ -391,7 +391,7 @@ impl From<&Result<jobs::PlanMade, Failure>> for Planning {
 impl From<&Result<Draft, Failure>> for Drafting {
     fn from(result: &Result<Draft, Failure>) -> Self {
         match result {
-            Ok(Draft { made, summary, .. }) if made.by.is_some() => {
+            Ok(Draft { made, summary, .. }) if !made.is_extracted() => {
                 Self::Written { text: summary.text.clone(), short: summary.short.clone(), made: made.clone() }
             }
             Ok(draft) => Self::Extracted(draft.made.clone()),

@@ -1,13 +1,33 @@
 //! The origin of a summary.
 
 use crate::ids::ModelRef;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+/// Method of a summary.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryMethod {
+    /// A model wrote the summary.
+    Llm,
+    /// A remote endpoint wrote the summary.
+    Remote,
+    /// The provider's own compaction.
+    ProviderNative,
+    /// The summary was extracted without a model.
+    #[default]
+    Extractive,
+    /// A hook supplied the summary.
+    Hook,
+}
 
 /// The origin of a summary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Made {
-    /// The model that wrote it; `None` if it was extracted.
+    /// The method of the summary.
+    pub method: SummaryMethod,
+    /// The model that wrote it; `None` for a method without a model.
     pub by: Option<ModelRef>,
     /// The rejected candidates.
     pub rejected: Vec<Rejected>,
@@ -19,6 +39,8 @@ pub struct Made {
 /// A rejected candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rejected {
+    /// The method of the candidate.
+    pub method: SummaryMethod,
     /// The model; `None` if the configured name is no model.
     pub model: Option<ModelRef>,
     /// The reason.
@@ -29,12 +51,23 @@ pub struct Rejected {
 }
 
 impl Made {
-    /// The name of the method in entries.
+    /// The origin of a summary by a model.
     #[must_use]
-    pub fn method(&self) -> &'static str {
-        match self.by {
-            Some(_) => "llm",
-            None => "extractive",
-        }
+    pub fn by_model(model: ModelRef) -> Self {
+        Self { method: SummaryMethod::Llm, by: Some(model), ..Self::default() }
+    }
+
+    /// Whether the summary was extracted, because no candidate supplied one.
+    #[must_use]
+    pub fn is_extracted(&self) -> bool {
+        self.method == SummaryMethod::Extractive
+    }
+}
+
+impl Rejected {
+    /// A rejected candidate of a summary by models.
+    #[must_use]
+    pub fn model(model: Option<ModelRef>, why: String) -> Self {
+        Self { method: SummaryMethod::Llm, model, why, error: None }
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     summary::made,
 };
 
-pub use crate::compaction::request::Initiator;
+pub use crate::{compaction::request::Initiator, summary::made::SummaryMethod};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -230,22 +230,6 @@ pub struct CompactionResult {
     pub rejected: Vec<Rejected>,
 }
 
-/// Method of a summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SummaryMethod {
-    /// A model wrote the summary.
-    Llm,
-    /// A remote endpoint wrote the summary.
-    Remote,
-    /// The provider's own compaction.
-    ProviderNative,
-    /// The summary was extracted without a model.
-    Extractive,
-    /// A hook supplied the summary.
-    Hook,
-}
-
 /// A candidate that did not become the summary.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Rejected {
@@ -263,8 +247,8 @@ pub struct Rejected {
 
 impl From<&made::Rejected> for Rejected {
     fn from(rejected: &made::Rejected) -> Self {
-        let made::Rejected { model, why, error } = rejected.clone();
-        Self { method: SummaryMethod::Llm, model, why, error }
+        let made::Rejected { method, model, why, error } = rejected.clone();
+        Self { method, model, why, error }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     conversation::entry::{self, Entry},
-    protocol::types::{CompactionResult, Rejected, SummaryMethod},
+    protocol::types::{CompactionResult, Rejected},
     summary::made::Made,
     wire::transport::escaped_len,
 };
@@ -27,7 +27,7 @@ pub fn sent(entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
         tokens_after,
         details: compaction.details.clone().unwrap_or_default(),
         from_hook: false,
-        method: if made.by.is_some() { SummaryMethod::Llm } else { SummaryMethod::Extractive },
+        method: made.method,
         model: made.by.clone(),
         rejected: made.rejected.iter().map(Rejected::from).collect(),
     });

@@ -114,7 +114,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
 async fn by_models(job: &SummaryJob, tell: Tell<'_>) -> (Option<Written>, Made) {
     caught(summarize(job, tell)).await.unwrap_or_else(|| {
         let why = defect().to_string();
-        (None, Made { rejected: vec![Rejected { model: None, why, error: None }], ..Made::default() })
+        (None, Made { rejected: vec![Rejected::model(None, why)], ..Made::default() })
     })
 }
 

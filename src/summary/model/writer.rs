@@ -22,7 +22,7 @@ use crate::{
     redact::Stream,
     settings::Sourced,
     summary::{
-        made::{Made, Rejected},
+        made::{Made, Rejected, SummaryMethod},
         model::{
             brief::{Ask, Brief, Part},
             check::{Accepted, Expected, Rejection, check},
@@ -151,7 +151,8 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
     let rejected = std::mem::take(&mut *writer.rejected());
     let (written, by) = written.map_or((None, None), |(written, by)| (Some(written), Some(by)));
     let unaffordable = writer.allowance.as_ref().and_then(|allowance| allowance.refused()).filter(|_| by.is_none());
-    (written, Made { by, rejected, unaffordable })
+    let method = if written.is_some() { SummaryMethod::Llm } else { SummaryMethod::Extractive };
+    (written, Made { method, by, rejected, unaffordable })
 }
 
 /// Longest wait for the short summary.
@@ -192,7 +193,7 @@ impl Writer<'_> {
 
     fn reject(&self, model: Option<ModelRef>, why: String, error: Option<Value>) {
         tracing::info!(model = model.as_ref().map(ToString::to_string), why, "no summary by this model");
-        self.rejected().push(Rejected { model, why, error });
+        self.rejected().push(Rejected { error, ..Rejected::model(model, why) });
     }
 
     /// Records a candidate that cannot be asked.

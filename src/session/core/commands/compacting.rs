@@ -251,7 +251,7 @@ impl Core {
                 self.upkeep.ahead.drafting_ends(self.now, &draft);
                 let Some((taken, draft)) = self.draft_begun_ahead(operation, draft) else { return };
                 operation = taken;
-                if draft.made.by.is_none() {
+                if draft.made.is_extracted() {
                     operation.progress(Stage::Summarizing, 1, 1);
                     tell_chunks(&mut operation, &draft);
                 }
@@ -454,7 +454,9 @@ fn no_draft(failure: Failure) -> End<Product> {
 /// # Errors
 /// When models were asked and none wrote the summary.
 fn written(draft: Draft) -> Result<Draft, Failure> {
-    let Made { by: None, rejected, unaffordable: None } = &draft.made else { return Ok(draft) };
+    let Made { method: SummaryMethod::Extractive, rejected, unaffordable: None, .. } = &draft.made else {
+        return Ok(draft);
+    };
     let Some(last) = rejected.last() else { return Ok(draft) };
     let (provider, model) = last.model.clone().map(|model| (model.provider, model.id)).unwrap_or_default();
     let what = format!("no model wrote a usable summary; the last reason: {}", last.why);

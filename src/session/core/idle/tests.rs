@@ -472,7 +472,7 @@ fn a_summary_that_no_model_writes_fails_and_one_without_a_model_or_a_budget_comp
         let (mut held, order) = running();
         let id = order.id.clone();
         let mut made = draft(order);
-        made.made.rejected = vec![Rejected { model: None, why: "it was away".to_owned(), error: None }; rejected];
+        made.made.rejected = vec![Rejected::model(None, "it was away".to_owned()); rejected];
         made.made.unaffordable = unaffordable;
         let effects = held.feed(Input::Drafted(id, Ok(made)));
         let effects = match log_work(held.turn()) {

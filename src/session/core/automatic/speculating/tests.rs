@@ -113,7 +113,7 @@ fn ask(held: &mut Held) -> DraftOrder {
 /// The draft of a model.
 fn written_by_model(order: DraftOrder) -> Draft {
     let mut draft = draft(order);
-    draft.made.by = ModelRef::parse("p/m");
+    draft.made = crate::summary::made::Made::by_model(ModelRef::parse("p/m").expect("a model"));
     draft
 }
 
