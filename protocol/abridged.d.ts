@@ -71,6 +71,8 @@ export interface Methods {
   "settings/get": { params: SettingsGetParams; result: Sourced };
   /** Changes settings by a merge patch in which null removes a value. An invalid patch changes nothing. */
   "settings/set": { params: SettingsSetParams; result: Sourced };
+  /** Registers the hooks that the client answers, for every session or for some. It holds for every later request. */
+  "hooks/set": { params: HooksSetParams; result: null };
 }
 
 /** What a client may say without being answered. */
@@ -157,8 +159,10 @@ export interface ClientInfo {
 
 /** Capabilities of a client. */
 export interface ClientCapabilities {
-  /** Hooks that the client answers. */
-  hooks?: AnyObject | null;
+  /**
+   * Hooks that the client answers, as by `hooks/set` without `sessionIds`. A wrong part is left out, with a `notice`.
+   */
+  hooks?: HookRegistration | null;
   /** The client executes tools. */
   tools?: AnyObject | null;
   /** The client runs model requests. */
@@ -168,6 +172,38 @@ export interface ClientCapabilities {
   /** Selection of events. */
   events?: EventCapabilities | null;
 }
+
+/** Hooks that a client answers. */
+export interface HookRegistration {
+  /** The hooks. An empty list: none. */
+  events?: HookEvent[];
+  /** Time for an answer. Default: 30,000. */
+  timeoutMs?: HookTimeout | null;
+  /** Behind a hook that failed. Default: `continue`. */
+  onFailure?: OnFailure | null;
+}
+
+/** A hook that a client can answer. The request of a hook has the prefix `hook/`, which is accepted here too. */
+export type HookEvent =
+  /** Asked before a compaction is drafted. It cancels the compaction or supplies the summary. */
+  | "session_before_compact"
+  /** Asked before a summary is made. It adds context, changes the prompt, and stores data of its own. */
+  | "session_compacting"
+  /** Asked before the leaf moves to another branch. It cancels the move or supplies the summary of the branch. */
+  | "session_before_tree";
+
+/** The time that a client has for the answer to a hook, in milliseconds: 100 to 600,000. */
+export type HookTimeout = number;
+
+/**
+ * The way in which an operation goes on behind a hook that failed: no answer in time, an error, a wrong answer, or a
+ * client that is gone.
+ */
+export type OnFailure =
+  /** As if the hook was not registered. */
+  | "continue"
+  /** The operation ends with the outcome `failed`. */
+  | "abort";
 
 /** Any object. */
 export type AnyObject = Record<string, unknown>;
@@ -487,6 +523,8 @@ export interface StatusAnswer {
   operations: RunningOperation[];
   /** Tokens that models took for work beside the turns. */
   spent: Spent;
+  /** Hooks that the client answers for this session. Absent where there is none. */
+  hooks?: HooksInForce | null;
   /** Number of disk operations: `{writes, fsyncs}`. */
   _meta: unknown;
 }
@@ -564,6 +602,16 @@ export interface SpentInHour {
   most: number | null;
   /** Tokens that are left; null: no limit. */
   left: number | null;
+}
+
+/** The hooks in force of a session. */
+export interface HooksInForce {
+  /** The hooks. */
+  events: HookEvent[];
+  /** Time for an answer, in milliseconds. */
+  timeoutMs: number;
+  /** Behind a hook that failed. */
+  onFailure: OnFailure;
 }
 
 /** Params of `session/append`. */
@@ -1844,6 +1892,24 @@ export type Scope =
   | "project"
   /** The session. */
   | "session";
+
+/** Params of `hooks/set`. */
+export interface HooksSetParams {
+  /** The hooks that the client answers, in place of those registered before. An empty list removes the registration. */
+  events: HookEvent[];
+  /**
+   * Sessions, open or not. They use this registration instead of the default one. Default: the default registration,
+   * which is for every session without one of its own.
+   */
+  sessionIds?: SessionIds | null;
+  /** Time for an answer. Default: 30,000. */
+  timeoutMs?: HookTimeout | null;
+  /** Behind a hook that failed. Default: `continue`. */
+  onFailure?: OnFailure | null;
+}
+
+/** The sessions of a registration. */
+export type SessionIds = SessionId[];
 
 /** Params of `$/cancelRequest`. */
 export interface CancelLspParams {

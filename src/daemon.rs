@@ -2,6 +2,7 @@
 
 mod connection;
 mod files;
+mod hooks;
 pub mod listing;
 mod registry;
 mod routes;
@@ -12,7 +13,7 @@ mod settings;
 use crate::{
     ask::access::ModelAccess,
     protocol::types::{Status, StatusKind},
-    session::{recording::recorder::Recorder, shared::Shared},
+    session::{hooks::Registrations, recording::recorder::Recorder, shared::Shared},
     wire::{caller::Caller, outbox::Outbox, rpc::Service},
 };
 use connection::Connection;
@@ -92,6 +93,8 @@ pub struct Daemon {
     /// Sends requests to the client.
     pub caller: Arc<Caller>,
     access: Arc<ModelAccess>,
+    /// The hooks that the client answers.
+    hooks: Arc<Registrations>,
     /// The recording of all sessions.
     recorder: Option<Recorder>,
     files: SessionFiles,
@@ -122,13 +125,15 @@ impl Daemon {
     ) -> Arc<Self> {
         let caller = Arc::new(Caller::new(outbox.clone()));
         let access = ModelAccess::new(caller.clone(), &places.data);
+        let shared = Shared::new(access.clone()).recorded_by(recorder.clone());
         let daemon = Arc::new(Self {
             settings: Arc::new(LiveSettings::read(&places, outbox.clone())),
             files: SessionFiles::new(outbox.clone(), &places.data),
-            registry: Mutex::new(Registry::new(Doors(Shared::new(access.clone()).recorded_by(recorder.clone())))),
+            registry: Mutex::new(Registry::new(Doors(shared.clone()))),
             caller,
             recorder,
             access,
+            hooks: shared.hooks,
             outbox,
             places,
             finishing: AtomicBool::new(false),

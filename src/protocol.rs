@@ -124,6 +124,8 @@ macro_rules! with_methods {
             request daemon SettingsGet = "settings/get": SettingsGetParams => crate::settings::Sourced;
             /// Changes settings by a merge patch in which null removes a value. An invalid patch changes nothing.
             request daemon SettingsSet = "settings/set": SettingsSetParams => crate::settings::Sourced;
+            /// Registers the hooks that the client answers, for every session or for some. It holds for every later request.
+            request daemon HooksSet = "hooks/set": HooksSetParams => ();
             /// Cancels a request, in the form of LSP.
             notification daemon CancelLsp = "$/cancelRequest": CancelLspParams => ();
             /// Cancels a request, in the form of ACP.

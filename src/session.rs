@@ -8,6 +8,7 @@ mod data;
 pub mod effects;
 pub mod fault;
 pub mod handle;
+pub mod hooks;
 pub mod jobs;
 pub mod kind;
 pub mod log_work;

@@ -113,6 +113,7 @@ impl DaemonMethod for Initialize {
         if capabilities.model_switch.is_some() {
             daemon.access.the_client_switches_models();
         }
+        let wrong_hooks = capabilities.hooks.and_then(|hooks| daemon.register_claimed(&hooks));
         let mut methods: Vec<_> = protocol::methods().iter().map(|method| method.name).collect();
         methods.sort_unstable();
         reply.ok(&InitializeAnswer {
@@ -132,6 +133,7 @@ impl DaemonMethod for Initialize {
             epoch: daemon.outbox.epoch().to_owned(),
             data_dir: daemon.places.data.display().to_string(),
         });
+        wrong_hooks.into_iter().for_each(|notice| daemon.notify(notice));
         daemon.settings.greeted();
         let daemon = daemon.clone();
         daemon.runtime.clone().spawn_blocking(move || daemon.files.watch(daemon.settings.watcher()));

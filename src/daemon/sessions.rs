@@ -21,6 +21,7 @@ use crate::{
     session::{
         core::commands::status,
         handle::{self, Handle, Inbox, Mail, Urgent},
+        hooks::Hooks,
         open::{self, Form, Opened},
         shared::Shared,
         shell,
@@ -52,6 +53,13 @@ pub(super) struct Load {
     reply: Reply,
 }
 
+/// A request that deletes a session.
+pub(super) struct Delete {
+    /// The registration of this session alone, which goes with it.
+    hooks: Option<Arc<Hooks>>,
+    reply: Reply,
+}
+
 enum From {
     New(Box<NewParams>),
     Load(Box<LoadParams>),
@@ -73,7 +81,7 @@ impl World for Doors {
     type Inbox = Inbox;
     type Command = Mail;
     type Load = Load;
-    type Delete = Reply;
+    type Delete = Delete;
 
     fn door(&self) -> (Handle, Inbox) {
         handle::mailbox(self.0.clone())
@@ -172,8 +180,9 @@ impl DaemonMethod for SessionList {
 
 impl DaemonMethod for SessionDelete {
     fn handle(daemon: &Arc<Daemon>, params: SessionParams, reply: Reply) {
+        let hooks = daemon.hooks.own(&params.session_id);
         let mut registry = lock(&daemon.registry);
-        let steps = registry.delete(&params.session_id, reply);
+        let steps = registry.delete(&params.session_id, Delete { hooks, reply });
         daemon.perform(steps, &Failure::no_session(params.session_id.as_str()));
     }
 }
@@ -219,7 +228,7 @@ impl Daemon {
                     match request {
                         Request::Command(command) => command.refuse(&failure),
                         Request::Load(load) => load.reply.fail(&failure),
-                        Request::Delete(reply) => reply.fail(&failure),
+                        Request::Delete(delete) => delete.reply.fail(&failure),
                     }
                 }
             }
@@ -346,6 +355,10 @@ impl Daemon {
             }
             daemon.finish_if_finishing();
             shell::run(opened, form, inbox, daemon.outbox.clone()).await;
+            if form == Form::Ephemeral {
+                // Nothing opens it again.
+                daemon.hooks.forget(&id, daemon.hooks.own(&id).as_ref());
+            }
         };
         self.tasks.spawn_on(session, &self.runtime);
     }
@@ -382,11 +395,12 @@ impl Daemon {
         inbox: Inbox,
         before: Option<Handle>,
         session: Option<FileOf>,
-        reply: Reply,
+        Delete { hooks, reply }: Delete,
     ) {
         let failure = Failure::no_session(id.as_str());
         let tenancy = Tenancy { daemon: self.clone(), id: id.clone(), life, failure };
         let sessions = self.places.sessions();
+        let (registrations, gone) = (self.hooks.clone(), id.clone());
         let work = async move {
             let _tenancy = tenancy;
             // A load from here on waits for the end of this.
@@ -400,10 +414,13 @@ impl Daemon {
                 Some(None) => Ok(()),
                 None => store::delete(&open::find(&id, &sessions)?).map_err(Failure::from),
             };
-            let deleted = tokio::task::spawn_blocking(delete).await;
-            reply.with(deleted.unwrap_or_else(|_| {
+            let deleted = tokio::task::spawn_blocking(delete).await.unwrap_or_else(|_| {
                 Err(Failure::Internal("a defect of abridged kept the session from being deleted".to_owned()))
-            }));
+            });
+            if deleted.is_ok() {
+                registrations.forget(&gone, hooks.as_ref());
+            }
+            reply.with(deleted);
         };
         self.tasks.spawn_on(work, &self.runtime);
     }

@@ -3,6 +3,7 @@
 mod browsing;
 mod compaction;
 mod connection;
+mod hooks;
 mod reading;
 mod settings;
 mod shapes;
@@ -11,6 +12,7 @@ mod spending;
 pub use browsing::*;
 pub use compaction::*;
 pub use connection::*;
+pub use hooks::*;
 pub use reading::*;
 pub use settings::*;
 pub use spending::*;
@@ -400,6 +402,9 @@ pub struct StatusAnswer {
     pub operations: Vec<RunningOperation>,
     /// Tokens that models took for work beside the turns.
     pub spent: Spent,
+    /// Hooks that the client answers for this session. Absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<HooksInForce>,
     /// Number of disk operations: `{writes, fsyncs}`.
     #[serde(rename = "_meta")]
     pub meta: Value,

@@ -34,6 +34,7 @@ mod writing;
 
 use super::{
     effects::{Effect, Effects, IdleTurn, Read, Ticket, TicketNumber},
+    hooks::Hooks,
     jobs::{IndexBuilt, Job, PlanMade},
     log_work::{LogDone, LogFacts, LogWork},
     operation::OpenOperations,
@@ -85,6 +86,8 @@ pub enum Input {
     Layers(Layers),
     /// The windows that providers taught changed.
     Windows(Learned),
+    /// The hooks that the client answers changed.
+    Hooks(Arc<Hooks>),
     /// The session's file was touched.
     FileTouched,
     /// The session ends when no operation runs.
@@ -327,6 +330,12 @@ impl Core {
         &self.state
     }
 
+    /// The hooks that the client answers for this session.
+    #[must_use]
+    pub fn hooks(&self) -> &Arc<Hooks> {
+        &self.upkeep.hooks
+    }
+
     /// Handles an input. Its effects are added to the list.
     pub fn on(&mut self, at: &Moment, input: Input) {
         self.now = at.now;
@@ -344,6 +353,7 @@ impl Core {
             Input::RequestCancelled(request) => self.request_cancelled(request),
             Input::Layers(layers) => self.relayer(layers),
             Input::Windows(learned) => self.state.learned.update(learned),
+            Input::Hooks(hooks) => self.upkeep.hooks = hooks,
             Input::FileTouched => self.changes.pending = true,
             Input::Finish => {
                 if matches!(self.ending, Ending::No) {

@@ -17,6 +17,7 @@ pub mod tap;
 use super::{
     core::{Input, Moment},
     effects::{Answer, IdleTurn, Sent, TicketNumber},
+    hooks::Hooks,
     jobs::{self, IndexBuilt},
     open::Form,
     state::Beginning,
@@ -251,6 +252,8 @@ pub enum Recorded {
     Layers(Layers),
     /// The windows that providers taught changed.
     Windows(BTreeMap<String, u64>),
+    /// The hooks that the client answers changed.
+    Hooks(Hooks),
     /// The session's file was touched.
     FileTouched,
     /// The session ends when no operation runs.
@@ -435,6 +438,7 @@ impl Recorded {
             Input::RequestCancelled(ticket) => Self::RequestCancelled(*ticket),
             Input::Layers(layers) => Self::Layers(layers.clone()),
             Input::Windows(learned) => Self::Windows(learned.all().clone()),
+            Input::Hooks(hooks) => Self::Hooks(Hooks::clone(hooks)),
             Input::FileTouched => Self::FileTouched,
             Input::Finish => Self::Finish,
             Input::Stop => Self::Stop,

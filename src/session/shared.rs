@@ -1,6 +1,6 @@
 //! State of all sessions of a daemon.
 
-use super::recording::recorder::Recorder;
+use super::{hooks::Registrations, recording::recorder::Recorder};
 use crate::ask::access::ModelAccess;
 use std::sync::{Arc, atomic::AtomicU64};
 use tokio::sync::Semaphore;
@@ -16,6 +16,8 @@ pub struct Shared {
     pub(super) idling: Arc<Semaphore>,
     /// The ways to ask a model.
     pub access: Arc<ModelAccess>,
+    /// The hooks that the client answers.
+    pub hooks: Arc<Registrations>,
     /// The recording of all sessions.
     pub(super) recorder: Option<Recorder>,
 }
@@ -24,7 +26,14 @@ impl Shared {
     /// State for the sessions of a daemon.
     #[must_use]
     pub fn new(access: Arc<ModelAccess>) -> Self {
-        Self { awake: Arc::default(), counting: one_at_a_time(), idling: one_at_a_time(), access, recorder: None }
+        Self {
+            awake: Arc::default(),
+            counting: one_at_a_time(),
+            idling: one_at_a_time(),
+            access,
+            hooks: Arc::default(),
+            recorder: None,
+        }
     }
 
     /// The same with a recording of all sessions.

@@ -113,6 +113,8 @@ struct Shell {
     share: u64,
     /// The version of the learned windows that the core knows.
     windows: u64,
+    /// The version of the registrations that the core knows.
+    hooks: u64,
     messages: mpsc::UnboundedSender<Message>,
     urgent: mpsc::UnboundedSender<Box<Urgent>>,
     recording: Option<Box<Recording>>,
@@ -142,6 +144,7 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
         share: 0,
         // Windows may have been learned while the session was opened.
         windows: 0,
+        hooks: 0,
         messages,
         urgent: urgent_sender,
         recording: None,
@@ -246,6 +249,14 @@ impl Shell {
             self.windows = version;
             let learned = windows.learned();
             self.handle(core, Input::Windows(learned))?;
+        }
+        let version = self.shared.hooks.version();
+        if version != self.hooks {
+            self.hooks = version;
+            let hooks = self.shared.hooks.of(&self.session);
+            if hooks != *core.hooks() {
+                self.handle(core, Input::Hooks(hooks))?;
+            }
         }
         self.handle(core, input)
     }

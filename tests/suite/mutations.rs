@@ -48,6 +48,7 @@ fn frames(session: &str) -> Vec<String> {
         ("rpc.discover", json!([])),
         ("models/list", json!({})),
         ("settings/get", of_session(json!({}))),
+        ("hooks/set", json!({"events": ["session_compacting"], "sessionIds": [session], "timeoutMs": 200})),
         ("settings/set", of_session(json!({"scope": "session", "patch": {"compaction": {"keepRecentTokens": 9}}}))),
         ("session/new", json!({"cwd": "/p", "title": "t", "ephemeral": true, "settings": {"prune": {}}})),
         ("session/load", of_session(json!({"readOnly": true}))),

@@ -1,6 +1,6 @@
 //! Params and results of the connection: `initialize`, `settings/get`, and the cancellation of requests.
 
-use super::Object;
+use super::{ClaimedHooks, HookRegistration, Object};
 use crate::ids::SessionId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,8 +36,9 @@ pub struct ClientInfo {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClientCapabilities {
-    /// Hooks that the client answers.
-    pub hooks: Option<Object>,
+    /// Hooks that the client answers, as by `hooks/set` without `sessionIds`. A wrong part is left out, with a `notice`.
+    #[schemars(with = "Option<HookRegistration>")]
+    pub hooks: Option<ClaimedHooks>,
     /// The client executes tools.
     pub tools: Option<Object>,
     /// The client runs model requests.

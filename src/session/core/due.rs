@@ -6,8 +6,9 @@ use crate::{
     conversation::attempts::Attempted,
     ids::{EntryId, ModelRef, OperationId},
     protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
-    session::{effects::Ticket, operations::Asked, stop::Stop},
+    session::{effects::Ticket, hooks::Hooks, operations::Asked, stop::Stop},
 };
+use std::sync::Arc;
 
 /// The facts about maintenance that no entry stores.
 #[derive(Default)]
@@ -22,6 +23,8 @@ pub(super) struct Upkeep {
     pub ahead: Ahead,
     /// Whether the client was told that the strategy `handoff` summarizes in place.
     pub told_of_handoff: bool,
+    /// The hooks that the client answers.
+    pub hooks: Arc<Hooks>,
     /// The last decision about a pruning.
     pub pruning: Option<Considered>,
 }

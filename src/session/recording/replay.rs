@@ -344,6 +344,7 @@ impl Replay {
             Recorded::RequestCancelled(number) => Input::RequestCancelled(number),
             Recorded::Layers(layers) => Input::Layers(layers),
             Recorded::Windows(windows) => Input::Windows(Learned::of(windows)),
+            Recorded::Hooks(hooks) => Input::Hooks(Arc::new(hooks)),
             Recorded::FileTouched => Input::FileTouched,
             Recorded::Finish => Input::Finish,
             Recorded::Stop => Input::Stop,

@@ -84,6 +84,7 @@ pub fn input(input: &Input) -> String {
         Input::RequestCancelled(request) => format!("request {request} is cancelled"),
         Input::Layers(_) => "layers".to_owned(),
         Input::Windows(_) => "windows".to_owned(),
+        Input::Hooks(hooks) => format!("hooks {:?}", hooks.events),
         Input::FileTouched => "file touched".to_owned(),
         Input::Finish => "finish".to_owned(),
         Input::Stop => "stop".to_owned(),

@@ -52,6 +52,7 @@ impl Core {
             queue: Queue::default(),
             operations: self.operations.list(),
             spent: self.spent(),
+            hooks: self.hooks().in_force(),
             meta: json!({ "writes": stats.writes, "fsyncs": stats.fsyncs }),
         }
     }
