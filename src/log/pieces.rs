@@ -163,8 +163,8 @@ fn split<'a>(bytes: &'a [u8], form: Form, what: &str, first: Option<Object<'a>>)
             let Some(found) = parents.find(&bytes[start..]) else { break };
             named = start + found + 1;
         }
-        let object = match read.take() {
-            Some((at, object)) if at == start => object,
+        let object = match read.take_if(|(at, _)| *at == start) {
+            Some((_, object)) => object,
             _ if is_blank(known.from..start) => Object::entry_at(bytes, start),
             _ => Object::value_at(bytes, start),
         };
@@ -192,14 +192,22 @@ fn split<'a>(bytes: &'a [u8], form: Form, what: &str, first: Option<Object<'a>>)
                 }
                 // Where a piece was cut off and the next entry follows, reading ends right behind the first bytes of that.
                 let next = memchr::memrchr(b'{', &bytes[start + 1..error_at.max(start + 1)]).map(|at| start + 1 + at);
-                read = next
-                    .filter(|next| form == Form::Old || parents.find(&bytes[*next..]).is_some())
-                    .map(|next| (next, Object::entry_at(bytes, next)))
-                    .filter(|(next, object)| match object {
-                        Object::Entry(_, head) => known.clone().ends_before_entry(*next, head),
-                        _ => false,
-                    });
-                at = read.as_ref().map_or(start + 1, |(next, _)| *next);
+                if read.as_ref().map(|(at, _)| *at) != next {
+                    read = next
+                        .filter(|next| form == Form::Old || parents.find(&bytes[*next..]).is_some())
+                        .map(|next| (next, Object::entry_at(bytes, next)))
+                        .filter(|(next, object)| match object {
+                            Object::Entry(_, head) => known.clone().ends_before_entry(*next, head),
+                            _ => false,
+                        });
+                }
+                // Cut off right before a value, a piece has the first of several entries that follow as its value.
+                let between = |next: usize| {
+                    object_from(bytes, start + 1)
+                        .is_some_and(|first| first < next && parents.find(&bytes[first..next]).is_some())
+                };
+                let jump = read.as_ref().map(|(next, _)| *next).filter(|next| form == Form::Old || !between(*next));
+                at = jump.unwrap_or(start + 1);
             }
         }
         if left == 0 {
@@ -497,6 +505,7 @@ mod tests {
             (format!("{A} \t{B}{A}"), "=a =b =a"),
             (format!("{id_only}{B}"), "~q< =b"),
             (format!("{at_value}{B}"), "~a<z =b"),
+            (format!("{at_value}{B}{A}"), "~a<z =b =a"),
             // An object is no name in an object.
             (format!(r#"{{"type":"message","id":"q","parentId":"z","message":{{"role":"user",{B}"#), "~q<z =b"),
             // A value that does not name the broken entry as its parent may be a part of it.
@@ -532,6 +541,8 @@ mod tests {
             let shape = shape(&line);
             assert!(shape.ends_with("=b"), "{cut}: {shape}: {line}");
             assert_eq!(shape.matches('=').count(), 1, "{cut}: {shape}");
+            let two = self::shape(&format!("{line}{A}"));
+            assert_eq!(two, format!("{shape} =a"), "{cut}: {line}{A}");
         }
     }
 
