@@ -10,7 +10,7 @@ use crate::{
         Placed,
         error::StoreError,
         index::{Gap, Index, Oddity, Spot},
-        repair::Repair,
+        repair::{self, Repair},
         source::Source,
     },
 };
@@ -43,12 +43,13 @@ impl Repairs {
         }
     }
 
-    fn list(mut self) -> Vec<Repair> {
+    fn list(self) -> Vec<Repair> {
+        let mut listed = repair::distinct(self.listed);
         if self.more > 0 {
             let detail = format!("{} more are not listed", self.more);
-            self.listed.push(Repair { kind: "more", line: None, detail });
+            listed.push(Repair { kind: "more", line: None, detail });
         }
-        self.listed
+        listed
     }
 }
 

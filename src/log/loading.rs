@@ -9,7 +9,7 @@ use super::{
     indexing::unreadable,
     lines::LONGEST,
     migrate,
-    repair::Repair,
+    repair::{self, Repair},
     sealed::{Blocking, Sealed},
     source::{Source, Tail},
 };
@@ -43,7 +43,7 @@ impl Source {
             let (entries, repairs) = migrate::read(self.bytes(), found, length).map_err(self.failed())?;
             let tail = Tail::Old { entries: entries.len() };
             let (history, oddities) = History::of_old_file(entries);
-            let repairs = repairs.into_iter().chain(oddities).collect();
+            let repairs = repair::distinct(repairs.into_iter().chain(oddities).collect());
             return Ok(Loaded { history, repairs, durable: length, tail });
         }
         let (durable, tail) = self.end(length)?;
@@ -71,7 +71,7 @@ impl Source {
             repairs.push(Repair { kind: "newer_version", line: None, detail });
         }
         let (mut path, spent) = self.path_and_costs(durable)?;
-        repairs.extend(self.unreadable(&path, index.as_ref())?);
+        repairs.extend(repair::distinct(self.unreadable(&path, index.as_ref())?));
         let index = index.map(Arc::new);
         let source = Sealed::from(self);
         if let Some(index) = &index {
