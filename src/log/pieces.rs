@@ -248,9 +248,19 @@ impl<'a> Before<'a> {
         match self.form {
             Form::Old => self.ends_before(start, None),
             Form::Today => {
-                head.id().is_some() && head.names_parent() && self.ends_before(start, head.parent().as_deref())
+                // An entry behind a broken piece has a time, as every program writes it; a part that looks like one may have none.
+                let is_own = head.timestamp.is_some() || self.is_blank_to(start);
+                is_own
+                    && head.id().is_some()
+                    && head.names_parent()
+                    && self.ends_before(start, head.parent().as_deref())
             }
         }
+    }
+
+    /// Whether nothing stands before a place.
+    fn is_blank_to(&self, start: usize) -> bool {
+        self.whole[self.from..start].iter().all(|byte| byte.is_ascii_whitespace() || *byte == 0)
     }
 
     /// Whether a broken object is another one than that before it.
@@ -515,6 +525,8 @@ mod tests {
             (twice, "~a<null"),
             // A key that is no text of UTF-8 does not break the object: an entry inside of it is a part of it.
             (strange, "~a<null"),
+            // A changed quote turns a part into one that could be an entry of its own.
+            (r#"{"type":"custom","id":"a","parentId":"z","data":{"list?:[{"type":"message","id":"i","parentId":null}]}}"#.to_owned(), "~a<z"),
             // A form feed is no blank of JSON.
             (format!("{A}\u{c}"), "=a"),
             (format!("{A}garbage"), "=a ~"),
