@@ -355,10 +355,6 @@ impl Daemon {
             }
             daemon.finish_if_finishing();
             shell::run(opened, form, inbox, daemon.outbox.clone()).await;
-            if form == Form::Ephemeral {
-                // Nothing opens it again.
-                daemon.hooks.forget(&id, daemon.hooks.own(&id).as_ref());
-            }
         };
         self.tasks.spawn_on(session, &self.runtime);
     }

@@ -204,6 +204,10 @@ pub async fn run(mut opened: Opened, form: Form, inbox: Inbox, outbox: Arc<Outbo
         let _ = shell.deliver(&mut core, *mail);
     }
     shell.record_end(End::Closed);
+    if form == Form::Ephemeral {
+        // Nothing opens it again.
+        shell.shared.hooks.forget(&id, shell.shared.hooks.own(&id).as_ref());
+    }
     let tickets = core.end();
     shell.perform();
     // Closes the file.

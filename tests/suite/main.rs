@@ -57,6 +57,7 @@ mod reading_order;
 mod recorded;
 mod recovering;
 mod redaction;
+mod registration;
 mod reported;
 mod schema;
 mod security;
