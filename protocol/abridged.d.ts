@@ -45,8 +45,13 @@ export interface Methods {
   "session/cancel": { params: CancelParams; result: CancelAnswer };
   /** Replaces the older part of the context by a summary. With `dryRun` it returns the plan. */
   "session/compact": { params: CompactParams; result: CompactAnswer };
-  /** Undoes the compaction in force. The context becomes the one without it, including later messages. */
+  /**
+   * Undoes the compaction in force. The context becomes the one without it, including later messages. A reset is
+   * undone as long as nothing follows it.
+   */
   "session/undo_compaction": { params: SessionParams; result: UndoAnswer };
+  /** Clears the context. Entries before the reset stay in the file, and pins stay in the context. */
+  "session/reset": { params: SessionParams; result: ResetAnswer };
   /** Replaces old tool results in the context by one line each. The entries stay unchanged. */
   "session/prune": { params: PruneParams; result: PruneAnswer };
   /** Pins an entry or a text: every compaction keeps it verbatim. */
@@ -1379,6 +1384,16 @@ export interface UndoAnswer {
   /** Leaf after the undo. */
   leafEntryId: EntryId | null;
   /** Fullness of the context after the undo. */
+  usage: Usage;
+}
+
+/** Result of `session/reset`. */
+export interface ResetAnswer {
+  /** The reset. Nothing before it is in the context, except pins. */
+  entryId: EntryId;
+  /** Leaf after the reset. */
+  leafEntryId: EntryId | null;
+  /** Fullness of the context after the reset. */
   usage: Usage;
 }
 

@@ -98,8 +98,11 @@ macro_rules! with_methods {
             request daemon SessionCancel = "session/cancel": CancelParams => CancelAnswer;
             /// Replaces the older part of the context by a summary. With `dryRun` it returns the plan.
             request command SessionCompact = "session/compact": CompactParams => CompactAnswer;
-            /// Undoes the compaction in force. The context becomes the one without it, including later messages.
+            /// Undoes the compaction in force. The context becomes the one without it, including later messages. A reset is
+            /// undone as long as nothing follows it.
             request edit SessionUndoCompaction = "session/undo_compaction": SessionParams => UndoAnswer;
+            /// Clears the context. Entries before the reset stay in the file, and pins stay in the context.
+            request edit SessionReset = "session/reset": SessionParams => ResetAnswer;
             /// Replaces old tool results in the context by one line each. The entries stay unchanged.
             request edit SessionPrune = "session/prune": PruneParams => PruneAnswer;
             /// Pins an entry or a text: every compaction keeps it verbatim.

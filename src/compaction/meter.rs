@@ -125,10 +125,10 @@ impl Meter {
                 meter.add(entry, basis);
                 continue;
             }
-            meter.rewritten(entry, path.compaction() == Some(place));
+            meter.rewritten(entry, path.foundation() == Some(place));
             basis = match entry.body {
                 // Nothing of the context is left.
-                Body::ResetBoundary => Basis::Whole,
+                Body::ResetBoundary(_) => Basis::Whole,
                 _ => Basis::Since,
             };
             if Some(place) == last_rewrite {
@@ -172,17 +172,18 @@ impl Meter {
         self.last = path.last().cloned();
     }
 
-    /// Takes an entry that changes the context before it. The compaction in force carries the instructions.
+    /// Takes an entry that changes the context before it. `in_force`: the context begins with it, and it carries the
+    /// instructions.
     fn rewritten(&mut self, entry: &Entry, in_force: bool) {
         self.sent = 0;
         self.image_bytes = 0;
         self.calibrations.interrupt();
         let compaction = entry.compaction();
-        if let Some(preserved) = compaction.and_then(|compaction| compaction.preserved()) {
+        if let Some(preserved) = entry.preserved() {
             self.calibrations.restore(preserved);
         }
-        if let Some(compaction) = compaction.filter(|_| in_force) {
-            self.announced.restore(compaction);
+        if in_force && (compaction.is_some() || entry.preserved().is_some()) {
+            self.announced.restore(entry);
         }
         let same_estimator = |name: &str| name == self.estimator.name();
         let measured = compaction.filter(|_| in_force).and_then(|compaction| {

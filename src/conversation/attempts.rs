@@ -46,7 +46,7 @@ impl Attempts {
         let (mut attempts, mut least) = (Self::default(), Self::default());
         for (place, entry) in path.iter().enumerate().rev() {
             match &entry.body {
-                Body::ResetBoundary => break,
+                Body::ResetBoundary(_) => break,
                 // Those behind the one in force were undone.
                 Body::Compaction(compaction) if path.compaction().is_some_and(|in_force| place <= in_force) => {
                     attempts.compactions += 1;

@@ -179,8 +179,9 @@ pub fn build(path: &Path, prompts: &Prompts) -> Context {
     let pins = path.pins();
     let edits = edits(path, compaction);
     let mut messages = Vec::new();
-    if let Some(place) = compaction {
-        messages.extend(summary(path, place, first_kept, pins, prompts));
+    match compaction {
+        Some(place) => messages.extend(summary(path, place, first_kept, pins, prompts)),
+        None => messages.extend(path.reset().and_then(|place| pinned_over(path, place, pins, prompts))),
     }
     let kept = path[first_kept..].iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
     messages.extend(kept.filter_map(|entry| match edits.get(&entry.id) {
@@ -214,11 +215,13 @@ fn is_user(entry: &Entry) -> bool {
     entry.is_from(Role::User)
 }
 
-/// The newest user message of `path[..until]`, if it stands before `first_kept`; clipped as it is carried.
+/// The newest user message of `path[..until]` behind the last reset, if it stands before `first_kept`; clipped as it is
+/// carried.
 #[must_use]
 pub fn newest_user_message_before(path: &Path, first_kept: usize, until: usize) -> Option<CarriedMessage> {
-    let place = path[..until].iter().rposition(|entry| is_user(entry))?;
-    (place < first_kept).then(|| carried(&path[place]))
+    let cleared = |entry: &Arc<Entry>| matches!(entry.body, Body::ResetBoundary(_));
+    let place = path[..until].iter().rposition(|entry| is_user(entry) || cleared(entry))?;
+    (place < first_kept && !cleared(&path[place])).then(|| carried(&path[place]))
 }
 
 /// A message as it is carried over a cut.
@@ -244,16 +247,27 @@ fn summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin], prompts: 
     let entry = &path[place];
     let summary = escape_frame(&entry.compaction()?.summary);
     let mut text = prompts.render(Prompt::CompactionSummaryContext, &[("summary", &summary)]);
-    let pinned: Vec<String> = texts_of_pins(path, first_kept, pins).into_iter().map(|(_, text)| text).collect();
-    if !pinned.is_empty() {
+    if let Some(pinned) = pinned_frame(path, first_kept, pins, prompts) {
         text.push_str("\n\n");
-        text.push_str(&prompts.render(Prompt::PinnedContext, &[("pins", &pinned.join("\n\n"))]));
+        text.push_str(&pinned);
     }
     if let Some((_, carried)) = carried_frame(path, place, first_kept, pins, prompts) {
         text.push_str("\n\n");
         text.push_str(&carried);
     }
     ContextMessage::user_text(entry, Part::Summary, &text)
+}
+
+/// The message with the pinned texts that a reset carries.
+fn pinned_over(path: &Path, reset: usize, pins: &[Pin], prompts: &Prompts) -> Option<ContextMessage> {
+    let text = pinned_frame(path, reset, pins, prompts)?;
+    ContextMessage::user_text(&path[reset], Part::Summary, &text)
+}
+
+/// The pinned texts of entries before `first_kept` in their frame.
+fn pinned_frame(path: &Path, first_kept: usize, pins: &[Pin], prompts: &Prompts) -> Option<String> {
+    let pinned: Vec<String> = texts_of_pins(path, first_kept, pins).into_iter().map(|(_, text)| text).collect();
+    (!pinned.is_empty()).then(|| prompts.render(Prompt::PinnedContext, &[("pins", &pinned.join("\n\n"))]))
 }
 
 /// The newest user message in its frame, with its entry, where the compaction at `place` left it behind and it is not

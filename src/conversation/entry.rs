@@ -9,6 +9,7 @@ mod header;
 mod mirror;
 mod place;
 mod preserved;
+mod reset;
 mod stamps;
 mod system;
 mod writing;
@@ -19,6 +20,7 @@ pub use header::{Header, HeaderKind};
 pub use mirror::{CARRIED, Mark, Mirror};
 pub use place::{Broken, PLACEHOLDER};
 pub use preserved::{Attempts, CarriedCalibration, CarriedMessage, CarriedPin, Preserved};
+pub use reset::Reset;
 pub use stamps::{Stamp, Stamps, milliseconds, timestamp};
 pub use writing::{line, one_line, raw};
 
@@ -95,8 +97,8 @@ pub enum Body {
     ThinkingLevel(String),
     /// Tokens of a model call that was no turn.
     Usage,
-    /// oh-my-pi's `/clear`: nothing before it is in the context.
-    ResetBoundary,
+    /// A `/clear`: nothing before it is in the context.
+    ResetBoundary(Reset),
     /// A line of ours for other programs.
     Mirror(Mirror),
     /// A type this version does not know; kept, adds nothing.
@@ -332,6 +334,26 @@ impl Entry {
         }
     }
 
+    /// The state from before it that it carries, where it is a compaction or a reset of this program.
+    #[must_use]
+    pub fn preserved(&self) -> Option<&Preserved> {
+        match &self.body {
+            Body::Compaction(compaction) => compaction.preserved(),
+            Body::ResetBoundary(reset) => reset.preserved(),
+            _ => None,
+        }
+    }
+
+    /// The system message in pi's form that a compaction or a reset carries.
+    #[must_use]
+    pub fn carried_system_message(&self) -> Option<&Value> {
+        match &self.body {
+            Body::Compaction(compaction) => compaction.system_message.as_ref(),
+            Body::ResetBoundary(reset) => reset.system_message.as_ref(),
+            _ => None,
+        }
+    }
+
     /// The cost that it records, where it is a `usage` entry.
     #[must_use]
     pub fn cost(&self) -> Option<Cost> {
@@ -359,7 +381,7 @@ impl Entry {
         match &self.body {
             Body::Compaction(_)
             | Body::ContextEdit(_)
-            | Body::ResetBoundary
+            | Body::ResetBoundary(_)
             | Body::SessionInfo { .. }
             | Body::Mirror(_) => false,
             Body::Custom(custom) => !custom.custom_type.starts_with(OURS),
@@ -468,7 +490,7 @@ impl Entry {
     #[must_use]
     pub fn rewrites(&self) -> bool {
         match &self.body {
-            Body::Compaction(_) | Body::ContextEdit(_) | Body::ResetBoundary => true,
+            Body::Compaction(_) | Body::ContextEdit(_) | Body::ResetBoundary(_) => true,
             // A pin of an entry that is sent anyway changes nothing.
             Body::Custom(_) => {
                 self.undoes().is_some()
@@ -561,7 +583,7 @@ impl Body {
             }
             "thinking_level_change" => Self::ThinkingLevel(small()?.thinking_level.unwrap_or_else(|| "off".to_owned())),
             "usage" | "model_usage" => Self::Usage,
-            "reset_boundary" => Self::ResetBoundary,
+            "reset_boundary" => Self::ResetBoundary(serde_json::from_str(line).unwrap_or_default()),
             _ => Self::Unknown,
         })
     }

@@ -1,7 +1,7 @@
 //! The instructions of a model beside the messages: the system prompt and the tools.
 
 use super::{
-    entry::{Compaction, Entry},
+    entry::Entry,
     message::{outline::Role, system::SystemPrompt},
     tokens::{self, Estimator, Size},
 };
@@ -131,16 +131,16 @@ impl Announced {
         Some(self.renew())
     }
 
-    /// Takes the instructions that the compaction in force carries.
-    pub fn restore(&mut self, compaction: &Compaction) {
-        if let Some(data) = compaction.preserved().and_then(|preserved| preserved.session.as_ref()) {
+    /// Takes the instructions that the entry carries which the context begins with.
+    pub fn restore(&mut self, foundation: &Entry) {
+        if let Some(data) = foundation.preserved().and_then(|preserved| preserved.session.as_ref()) {
             self.given = Given::deserialize(data).unwrap_or_default();
         }
         self.declared = SystemPrompt::default();
-        if let Some(message) = &compaction.system_message {
+        if let Some(message) = foundation.carried_system_message() {
             self.declared.apply(message);
         }
-        // The entries before the compaction are not always in memory.
+        // The entries before it are not always in memory.
         self.instructions = Arc::default();
         self.renew();
     }

@@ -31,7 +31,7 @@ pub struct Path {
     entries: Vec<Arc<Entry>>,
     revision: Revision,
     /// Derived from the entries when it is first asked for. The other marks need it.
-    compaction: OnceLock<Option<usize>>,
+    foundation: OnceLock<Option<Foundation>>,
     /// Derived too; kept up to date while the path only grows.
     marks: OnceLock<Marks>,
     /// There is more of it before the first entry, in the file.
@@ -51,6 +51,15 @@ impl Default for Revision {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }
+}
+
+/// The entry that a context begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Foundation {
+    /// The compaction in force, at this place.
+    Compaction(usize),
+    /// The last reset, at this place. No compaction behind it is in force.
+    Reset(usize),
 }
 
 /// Places on a path that every measurement needs.
@@ -143,7 +152,7 @@ impl Path {
 
     fn forget_marks(&mut self) {
         self.revision = Revision::default();
-        self.compaction = OnceLock::new();
+        self.foundation = OnceLock::new();
         self.marks = OnceLock::new();
     }
 
@@ -173,13 +182,14 @@ impl Path {
         let place = self.position(id)?;
         let mut path = Self { cut: self.cut, before: self.before.clone(), ..Self::default() };
         self.entries[..=place].iter().for_each(|entry| path.push(entry.clone()));
-        (!path.cut || path.compaction() == self.compaction()).then_some(path)
+        (!path.cut || path.foundation() == self.foundation()).then_some(path)
     }
 
-    /// Lets go of what stands before the first kept entry, where the compaction in force carries what is needed of it.
+    /// Lets go of what stands before the context, where the compaction or the reset that it begins with carries what is
+    /// needed of it.
     pub fn trim(&mut self) {
-        let carries = self.compaction().and_then(|place| self[place].compaction()?.preserved());
-        let first = self.first_kept();
+        let carries = self.foundation().and_then(|place| self[place].preserved());
+        let first = self.beginning();
         if carries.is_some() && first > 0 {
             let gone = self.entries.drain(..first);
             self.bytes -= gone.map(|entry| entry.line().len() as u64).sum::<u64>();
@@ -209,7 +219,8 @@ impl Path {
         self.cut
     }
 
-    /// Whether what stands before it has to be looked up: there is more, and the compaction in force says nothing of it.
+    /// Whether what stands before it has to be looked up: there is more, and the entry that the context begins with says
+    /// nothing of it.
     #[must_use]
     pub fn lacks_its_past(&self) -> bool {
         self.cut && self.before.is_none() && self.carried_in().is_none()
@@ -230,10 +241,10 @@ impl Path {
         }
     }
 
-    /// The state carried by the compaction in force, and the place of the first entry that adds to it.
+    /// The state carried by the entry that the context begins with, and the place of the first entry that adds to it.
     fn carried_in(&self) -> Option<(usize, &Preserved)> {
-        let place = self.compaction()?;
-        Some((place + 1, self[place].compaction()?.preserved()?))
+        let place = self.foundation()?;
+        Some((place + 1, self[place].preserved()?))
     }
 
     /// Everything known from before, and where the entries begin that add to it.
@@ -269,15 +280,39 @@ impl Path {
     /// later point was cleared.
     #[must_use]
     pub fn compaction(&self) -> Option<usize> {
-        *self.compaction.get_or_init(|| self.find_compaction())
+        match self.found_on() {
+            Some(Foundation::Compaction(place)) => Some(place),
+            Some(Foundation::Reset(_)) | None => None,
+        }
     }
 
-    fn find_compaction(&self) -> Option<usize> {
+    /// The place of the last reset, where no compaction behind it is in force.
+    #[must_use]
+    pub fn reset(&self) -> Option<usize> {
+        match self.found_on() {
+            Some(Foundation::Reset(place)) => Some(place),
+            Some(Foundation::Compaction(_)) | None => None,
+        }
+    }
+
+    /// The place of the entry that the context begins with: the compaction in force, or the last reset.
+    #[must_use]
+    pub fn foundation(&self) -> Option<usize> {
+        self.found_on().map(|foundation| match foundation {
+            Foundation::Compaction(place) | Foundation::Reset(place) => place,
+        })
+    }
+
+    fn found_on(&self) -> Option<Foundation> {
+        *self.foundation.get_or_init(|| self.find_foundation())
+    }
+
+    fn find_foundation(&self) -> Option<Foundation> {
         let mut undone: Vec<EntryId> = Vec::new();
         for (place, entry) in self.entries.iter().enumerate().rev() {
             match &entry.body {
-                Body::ResetBoundary => return None,
-                Body::Compaction(_) if !undone.contains(&entry.id) => return Some(place),
+                Body::ResetBoundary(_) => return Some(Foundation::Reset(place)),
+                Body::Compaction(_) if !undone.contains(&entry.id) => return Some(Foundation::Compaction(place)),
                 _ => undone.extend(entry.undoes()),
             }
         }
@@ -318,7 +353,7 @@ impl Path {
 
     /// The place behind the last point before `until` where everything was cleared.
     fn cleared(&self, until: usize) -> usize {
-        let boundary = self.entries[..until].iter().rposition(|entry| matches!(entry.body, Body::ResetBoundary));
+        let boundary = self.entries[..until].iter().rposition(|entry| matches!(entry.body, Body::ResetBoundary(_)));
         boundary.map_or(0, |place| place + 1)
     }
 
@@ -356,12 +391,12 @@ impl Path {
         self.entries[since..].iter().any(|entry| entry.undoes().is_some())
     }
 
-    /// The number of compactions on the whole path, undone ones included.
+    /// The number of compactions on the whole path behind the last reset, undone ones included.
     #[must_use]
     pub fn compactions(&self) -> u64 {
-        let (from, past) = self.past();
-        let here = self.entries[from..].iter().filter(|entry| entry.compaction().is_some()).count() as u64;
-        past.map_or(0, |past| past.compactions) + here
+        let ((from, past), cleared) = (self.past(), self.cleared(self.entries.len()));
+        let here = self.entries[from.max(cleared)..].iter().filter(|entry| entry.compaction().is_some()).count() as u64;
+        past.filter(|_| cleared <= from).map_or(0, |past| past.compactions) + here
     }
 
     /// The pins in force, in the order of the path: first those of entries that are not in memory any more, as a
@@ -374,10 +409,12 @@ impl Path {
     fn find_pins(&self) -> Vec<Pin> {
         let cleared = self.cleared(self.entries.len());
         let (from, past) = self.past();
-        let mut pins: Vec<Pin> = match past {
-            Some(past) if cleared <= from => past.pins.iter().map(Pin::from).collect(),
-            _ => Vec::new(),
+        // A reset of this program carries the pins over it. Those from before another program's reset are gone.
+        let past = match cleared <= from {
+            true => past,
+            false => self.entries[cleared - 1].preserved(),
         };
+        let mut pins: Vec<Pin> = past.into_iter().flat_map(|past| &past.pins).map(Pin::from).collect();
         for entry in &self.entries[from.max(cleared)..] {
             let target = |data: &Value| Some(EntryId::from(data.get("entryId")?.as_str()?));
             if let Some(id) = entry.ours("unpin").and_then(target) {
@@ -448,7 +485,7 @@ impl Path {
     #[must_use]
     pub fn system_prompt(&self) -> SystemPrompt {
         let mut prompt = SystemPrompt::default();
-        let carried = self.compaction().and_then(|place| self[place].compaction()?.system_message.as_ref());
+        let carried = self.foundation().and_then(|place| self[place].carried_system_message());
         if let Some(message) = carried {
             prompt.apply(message);
         }
@@ -504,6 +541,7 @@ impl Preserved {
             thinking_level: path.thinking_level(),
             compactions: path.compactions(),
             undone: None,
+            reset: None,
             overhead: None,
             estimator: None,
             calibrations: Vec::new(),

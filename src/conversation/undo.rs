@@ -7,6 +7,8 @@
 //! compaction leaves the path. Where messages, pins or settings follow, the marker is a child of the leaf, and a second
 //! compaction line repeats the context from before: that of the compaction before it, or all messages. This program
 //! reads that line as no compaction.
+//!
+//! A reset is undone in the first way alone: oh-my-pi reads no line that takes back a `reset_boundary` on its path.
 
 use crate::{
     conversation::{
@@ -22,10 +24,11 @@ use std::sync::Arc;
 /// The summary of a compaction line that keeps every message.
 const NOTHING_SUMMARIZED: &str = "A compaction of this conversation was undone. All of its messages follow.";
 
-/// An undo that still needs the path without the compaction, which has to be read.
+/// An undo that still needs the path without the compaction or the reset, which has to be read.
 pub struct Undoing {
     marker: Arc<Entry>,
-    compaction: Arc<Entry>,
+    /// The compaction or the reset.
+    undone: Arc<Entry>,
     followed: Followed,
     prompts: Arc<Prompts>,
 }
@@ -40,23 +43,28 @@ enum Followed {
 }
 
 impl Undoing {
-    /// The undo of the compaction in force; `None` without one.
+    /// The undo of the compaction in force, or of a reset that nothing with state follows; `None` without one.
     #[must_use]
     pub fn of(path: &Path, prompts: &Arc<Prompts>, stamps: &mut Stamps) -> Option<Self> {
-        let place = path.compaction()?;
-        let (compaction, later) = (path[place].clone(), &path[place + 1..]);
+        let place = path.foundation()?;
+        let (undone, later) = (path[place].clone(), &path[place + 1..]);
         let followed = if later.iter().all(|entry| may_leave(entry)) { Followed::ByNothing } else { Followed::ByState };
         let parent = match followed {
             Followed::ByState => path.last().map(|leaf| leaf.id.clone()),
-            Followed::ByNothing => compaction.parent.clone(),
+            Followed::ByNothing => undone.parent.clone(),
         };
-        let data = json!({ "compactionEntryId": compaction.id });
-        let fields = [("customType", "abridged.undo".into()), ("data", data)];
+        let (kind, data) = match (undone.compaction(), followed) {
+            (Some(_), _) => ("abridged.undo", json!({ "compactionEntryId": undone.id })),
+            // The leaf moves back. The context is the one from before the reset, so automatic maintenance goes on.
+            (None, Followed::ByNothing) => ("abridged.leaf", json!({ "resetEntryId": undone.id })),
+            (None, Followed::ByState) => return None,
+        };
+        let fields = [("customType", kind.into()), ("data", data)];
         let marker = entry_of("custom", &stamps.stamp(), parent.as_ref(), &fields)?;
-        Some(Self { marker, compaction, followed, prompts: prompts.clone() })
+        Some(Self { marker, undone, followed, prompts: prompts.clone() })
     }
 
-    /// The entry by which the compaction is undone.
+    /// The entry by which the compaction or the reset is undone.
     #[must_use]
     pub fn marker(&self) -> &Arc<Entry> {
         &self.marker
@@ -90,7 +98,7 @@ impl Undoing {
             None => json!({
                 "type": "compaction",
                 "summary": NOTHING_SUMMARIZED,
-                "tokensBefore": self.compaction.compaction().map_or(0, |it| it.tokens_before as u64),
+                "tokensBefore": self.undone.compaction().map_or(0, |it| it.tokens_before as u64),
             }),
         };
         let fields = line.as_object_mut()?;
@@ -114,7 +122,7 @@ impl Undoing {
             // oh-my-pi shows what its provider's history replays, and from the message behind this entry on.
             fields.insert("providerReplayThroughEntryId".into(), json!(place));
         }
-        preserved.insert("abridged".into(), json!({ "undone": self.compaction.id }));
+        preserved.insert("abridged".into(), json!({ "undone": self.undone.id }));
         fields.insert("preserveData".into(), preserved.into());
         Entry::parse(line.to_string().into()).ok().map(Arc::new)
     }

@@ -213,9 +213,7 @@ impl Source {
             return Ok(Near { path, spent, whole: true });
         }
         // The lines that were not read stand before the first one, and that is not the first of the file.
-        let carries = |entry: &Arc<Entry>| {
-            entry.compaction().is_some_and(|it| it.preserved().is_some_and(|it| it.spent.is_some()))
-        };
+        let carries = |entry: &Arc<Entry>| entry.preserved().is_some_and(|it| it.spent.is_some());
         spent.is_partial |= !path.iter().any(carries);
         Ok(Near { path: path.begins_later(), spent, whole: false })
     }

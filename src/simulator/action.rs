@@ -329,6 +329,8 @@ pub enum Request {
     Compact(Compacting),
     /// `session/undo_compaction`
     Undo,
+    /// `session/reset`
+    Reset,
     /// `session/pin`
     Pin(Pinned),
     /// `session/unpin`

@@ -325,7 +325,8 @@ impl Client {
         match self.below(100) {
             0..38 => self.append(),
             38..56 => Request::Compact(self.compacting()),
-            56..60 => Request::Undo,
+            56..59 => Request::Undo,
+            59 => Request::Reset,
             60..64 => Request::Pin(self.pinned()),
             64..66 => Request::Unpin(self.pinned()),
             66..68 => {

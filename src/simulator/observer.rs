@@ -643,7 +643,7 @@ impl Observer {
                 self.recoveries.rewritten(&Value::Null);
                 self.requests.edited(&asked, &result, &self.file)?;
             }
-            "session/unpin" | "session/undo_compaction" | "session/prune" | "settings/set" => {
+            "session/unpin" | "session/undo_compaction" | "session/reset" | "session/prune" | "settings/set" => {
                 self.recoveries.rewritten(&Value::Null);
             }
             _ => {}

@@ -193,6 +193,7 @@ fn simpler_request(request: &Request) -> Vec<Request> {
         Request::Tree(which) => options(*which, simpler_entry).map(Request::Tree).collect(),
         Request::Search(number) => small(*number).map(Request::Search).collect(),
         Request::Undo
+        | Request::Reset
         | Request::Settings
         | Request::Usage
         | Request::Status

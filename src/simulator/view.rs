@@ -100,8 +100,10 @@ impl View {
                 _ => None,
             };
         }
-        let (Some("session/append" | "session/undo_compaction" | "session/compact"), Answer::Result(result)) =
-            (method, answer)
+        let (
+            Some("session/append" | "session/undo_compaction" | "session/reset" | "session/compact"),
+            Answer::Result(result),
+        ) = (method, answer)
         else {
             return;
         };
@@ -178,6 +180,7 @@ impl View {
             }
             Request::Compact(compacting) => ("session/compact", self.compact(compacting)),
             Request::Undo => ("session/undo_compaction", json!({})),
+            Request::Reset => ("session/reset", json!({})),
             Request::Pin(pinned) => ("session/pin", self.pinned(*pinned)),
             Request::Unpin(pinned) => ("session/unpin", self.pinned(*pinned)),
             Request::Label(target, label) => {

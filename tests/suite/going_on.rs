@@ -31,6 +31,7 @@ enum Step {
         keep: u64,
     },
     Undo,
+    Reset,
     Prune,
     Pin(Index),
     PinText,
@@ -58,6 +59,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<bool>().prop_map(|failed| Step::Trouble { failed }),
         5 => (0_u64..2_000).prop_map(|keep| Step::Compact { keep }),
         3 => Just(Step::Undo),
+        1 => Just(Step::Reset),
         3 => Just(Step::Prune),
         3 => any::<Index>().prop_map(Step::Pin),
         1 => Just(Step::PinText),
@@ -163,6 +165,9 @@ impl World {
             }
             Step::Undo => {
                 let _ = self.asked("session/undo_compaction", json!({}));
+            }
+            Step::Reset => {
+                self.asked("session/reset", json!({})).expect("a reset");
             }
             Step::Prune => {
                 let _ = self.asked("session/prune", json!({"protectTokens": 100, "minimumSavings": 0}));

@@ -64,6 +64,7 @@ mod security;
 mod settings;
 mod stdout;
 mod storage;
+mod styles;
 mod subscribing;
 mod summarizing;
 mod support;

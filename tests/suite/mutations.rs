@@ -72,6 +72,7 @@ fn frames(session: &str) -> Vec<String> {
         ("session/compact", of_session(json!({"keepRecentTokens": 5, "wait": true, "instructions": "i"}))),
         ("session/compact", of_session(json!({"dryRun": true}))),
         ("session/undo_compaction", of_session(json!({}))),
+        ("session/reset", of_session(json!({}))),
         ("session/cancel", of_session(json!({"operationId": "op-1"}))),
         ("session/clear_queue", of_session(json!({}))),
         ("session/subscribe", of_session(json!({"after": {"epoch": "e", "seq": 3}}))),

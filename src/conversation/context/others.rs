@@ -72,7 +72,7 @@ pub fn lacking(path: &Path, prompts: &Prompts) -> Vec<Lacking> {
 fn shown(path: &Path) -> &[Arc<Entry>] {
     let first_kept = |entry: &Arc<Entry>| match &entry.body {
         Body::Compaction(compaction) => Some(compaction.first_kept_entry_id.clone()),
-        Body::Mirror(Mirror::Undone { first_kept }) => Some(first_kept.clone()),
+        Body::Mirror(Mirror::Compaction { first_kept }) => Some(first_kept.clone()),
         _ => None,
     };
     let latest = path.iter().enumerate().rev().find_map(|(place, entry)| Some((place, first_kept(entry)?)));
@@ -137,11 +137,13 @@ fn carrier(path: &Path, compaction: Option<usize>, target: &EntryId) -> Option<E
 
 /// Texts that the summary's frame repeats here, each in its frame and with its entry.
 fn carried(path: &Path, compaction: Option<usize>, prompts: &Prompts) -> Vec<(EntryId, String)> {
-    let Some(place) = compaction else { return Vec::new() };
+    if path.foundation().is_none() {
+        return Vec::new();
+    }
     let (first_kept, pins) = (path.first_kept(), path.pins());
     let framed = |(of, text): (EntryId, String)| (of, prompts.render(Prompt::PinnedContext, &[("pins", &text)]));
     let mut carried: Vec<_> = texts_of_pins(path, first_kept, pins).into_iter().map(framed).collect();
-    carried.extend(carried_frame(path, place, first_kept, pins, prompts));
+    carried.extend(compaction.and_then(|place| carried_frame(path, place, first_kept, pins, prompts)));
     carried
 }
 
@@ -151,6 +153,8 @@ pub fn awaits_results(path: &[Arc<Entry>]) -> bool {
     let mut answered: Vec<&CallId> = Vec::new();
     for entry in path.iter().rev() {
         match entry.outline() {
+            // No context has a call from before it.
+            None if matches!(entry.body, Body::ResetBoundary(_)) => return false,
             Some(outline) if outline.role == Role::ToolResult => answered.extend(&outline.answers),
             Some(outline) if outline.role == Role::Assistant && !outline.failed => {
                 return outline.calls.iter().any(|call| !answered.contains(&&call.id));

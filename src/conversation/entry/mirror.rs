@@ -17,8 +17,8 @@ pub enum Mirror {
     Edit { edit: ContextEdit, compaction: Option<EntryId> },
     /// A `custom_message` with a pinned text, or with the newest user message, of this entry before the cut.
     Carried { of: EntryId },
-    /// A `compaction` that repeats the context from before the compaction that was undone.
-    Undone { first_kept: Option<EntryId> },
+    /// A `compaction` that repeats the context from before a compaction that was undone, or the empty one behind a reset.
+    Compaction { first_kept: Option<EntryId> },
 }
 
 /// The mark on a `context_edit`.
@@ -46,8 +46,10 @@ pub(super) fn marked(body: Body, line: &str) -> Body {
         Body::CustomMessage(custom) if custom.custom_type == CARRIED => {
             carried(line).map_or(Body::CustomMessage(custom), |of| Body::Mirror(Mirror::Carried { of }))
         }
-        Body::Compaction(compaction) if compaction.preserved().is_some_and(|ours| ours.undone.is_some()) => {
-            Body::Mirror(Mirror::Undone { first_kept: compaction.first_kept_entry_id })
+        Body::Compaction(compaction)
+            if compaction.preserved().is_some_and(|ours| ours.undone.is_some() || ours.reset.is_some()) =>
+        {
+            Body::Mirror(Mirror::Compaction { first_kept: compaction.first_kept_entry_id })
         }
         body => body,
     }
@@ -107,6 +109,7 @@ mod tests {
             json!({"type": "context_edit", "id": "a", "targetId": "x", "replacement": null, "abridged": {"compactionEntryId": "c"}}),
             json!({"type": "custom_message", "id": "a", "customType": CARRIED, "content": "y", "details": {"entryId": "z"}}),
             json!({"type": "compaction", "id": "a", "summary": "s", "preserveData": {"abridged": {"undone": "c"}}}),
+            json!({"type": "compaction", "id": "a", "summary": "s", "preserveData": {"abridged": {"reset": "r"}}}),
         ];
         for line in marked {
             let entry = Entry::parse(line.to_string().into()).expect("an entry");

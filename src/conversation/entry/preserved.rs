@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The field `preserveData.abridged` of a compaction: the state of the session that comes from entries before the first
+/// The field `preserveData.abridged` of a compaction or a reset: the state of the session that comes from entries before the first
 /// kept one. Only this program writes it.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -41,6 +41,9 @@ pub struct Preserved {
     /// The compaction that this line undoes for other programs. This program does not read such a line as a compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undone: Option<EntryId>,
+    /// The reset that this line repeats for other programs. This program does not read such a line as a compaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset: Option<EntryId>,
     /// The part of `tokensAfter` that every request contains: system prompt, tools and the additions of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overhead: Option<u64>,

@@ -43,7 +43,7 @@ enum Reach {
 impl Reach {
     fn goes_on(&mut self, entry: &Entry) -> bool {
         match self {
-            Self::Compaction { .. } if matches!(entry.body, Body::ResetBoundary) => false,
+            Self::Compaction { .. } if matches!(entry.body, Body::ResetBoundary(_)) => false,
             Self::Compaction { undone } => {
                 if let Some(id) = entry.undoes() {
                     undone.push(id);

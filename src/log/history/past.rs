@@ -4,7 +4,7 @@
 use crate::{
     conversation::{
         context,
-        entry::{CarriedPin, Entry, Preserved},
+        entry::{Body, CarriedPin, Entry, Preserved},
         message::outline::Role,
         path::Path,
     },
@@ -23,8 +23,9 @@ pub fn complete(index: &Index, path: &mut Path, body: impl Fn(Place) -> Option<A
     index.landmarks_before(first).into_iter().filter_map(&body).for_each(|entry| told.push(entry));
     let mut past = Preserved::of(&told);
     let mut earlier = std::iter::successors(index.parent(first), |place| index.parent(*place));
-    let newest = earlier.by_ref().filter_map(&body).find(|entry| entry.is_from(Role::User));
-    past.newest_user_message = newest.map(|entry| context::carried(&entry));
+    let cleared = |entry: &Arc<Entry>| matches!(entry.body, Body::ResetBoundary(_));
+    let newest = earlier.by_ref().filter_map(&body).find(|entry| entry.is_from(Role::User) || cleared(entry));
+    past.newest_user_message = newest.filter(|entry| !cleared(entry)).map(|entry| context::carried(&entry));
     // A pin on the path may be of an entry that the other program's compaction left behind.
     let left_behind = path.pins().iter().filter(|pin| pin.text.is_none() && path.position(&pin.entry).is_none());
     for pin in left_behind {

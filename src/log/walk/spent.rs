@@ -29,7 +29,7 @@ enum Reach {
     Line,
     /// No entry: the file was read to its beginning.
     Beginning,
-    /// No entry: a compaction carries the costs before it.
+    /// No entry: a compaction or a reset carries the costs before it.
     Carried(Box<Spending>),
 }
 
@@ -42,7 +42,7 @@ impl Spent {
         if matches!(self.reach, Reach::Carried(_)) {
             return;
         }
-        match entry.compaction().and_then(|compaction| compaction.preserved()?.spent.as_ref()) {
+        match entry.preserved().and_then(|preserved| preserved.spent.as_ref()) {
             Some(carried) => self.reach = Reach::Carried(Box::new(carried.clone())),
             None if self.costs.len() < MOST_COSTS => self.costs.extend(entry.cost()),
             None => {}
@@ -51,7 +51,7 @@ impl Spent {
 
     /// The same for a line of which only the head was read.
     pub fn pass(&mut self, head: &Head<'_>, line: &Line<'_>) {
-        if matches!(head.kind.as_ref(), "usage" | "model_usage" | "compaction")
+        if matches!(head.kind.as_ref(), "usage" | "model_usage" | "compaction" | "reset_boundary")
             && let Ok(entry) = pieces::entry(line.bytes)
         {
             self.see(&entry);

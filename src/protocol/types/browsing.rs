@@ -105,6 +105,18 @@ pub struct UndoAnswer {
     pub usage: super::Usage,
 }
 
+/// Result of `session/reset`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResetAnswer {
+    /// The reset. Nothing before it is in the context, except pins.
+    pub entry_id: EntryId,
+    /// Leaf after the reset.
+    pub leaf_entry_id: Option<EntryId>,
+    /// Fullness of the context after the reset.
+    pub usage: super::Usage,
+}
+
 /// Params of `session/prune`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -12,6 +12,7 @@ mod idle;
 mod label;
 mod pins;
 pub(in crate::session::core) mod prune;
+mod reset;
 mod search;
 pub mod settings;
 pub mod status;

@@ -186,6 +186,12 @@ impl Staged {
         self.entries.iter().any(|entry| entry.ours("session").is_some())
     }
 
+    /// Whether an entry clears the context.
+    #[must_use]
+    pub fn clears(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry.body, entry::Body::ResetBoundary(_)))
+    }
+
     /// Whether an entry chooses a model.
     #[must_use]
     pub fn stores_model(&self) -> bool {

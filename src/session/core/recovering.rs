@@ -65,8 +65,8 @@ pub(super) struct Recoveries {
 /// The state in which a context was given to a client.
 #[derive(PartialEq, Eq)]
 struct Given {
-    /// The compaction in force.
-    compaction: Option<EntryId>,
+    /// The compaction or the reset that the context begins with.
+    foundation: Option<EntryId>,
     model: Option<ModelRef>,
 }
 
@@ -189,7 +189,7 @@ impl Core {
 
     fn given_now(&self) -> Given {
         let path = self.state.path();
-        Given { compaction: path.compaction().map(|place| path[place].id.clone()), model: self.state.model(path) }
+        Given { foundation: path.foundation().map(|place| path[place].id.clone()), model: self.state.model(path) }
     }
 
     /// Writes the entries of a recovery, which starts behind them.

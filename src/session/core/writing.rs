@@ -7,7 +7,7 @@ use super::{
 use crate::{
     conversation::{context::others, entry::Entry, mirroring, path::Path},
     ids::OperationId,
-    log::{Access, Appended, Placed, error::StoreError},
+    log::{Access, Appended, Placed, error::StoreError, history::History},
     protocol::{errors::Failure, events::Event, types::AppendAnswer},
     session::{
         core::{
@@ -358,6 +358,9 @@ impl Core {
         }
         if staged.stores_data() {
             self.state.stored_data();
+        }
+        if staged.clears() {
+            self.state.change(History::trim);
         }
         self.note_switch(&staged);
         self.count();

@@ -209,7 +209,7 @@ fn valid(messages: &[Value]) -> Verdict {
 struct Told<'a> {
     /// Entries that are sent, in order.
     kept: Vec<&'a Arc<Entry>>,
-    /// The newest message of the user among all.
+    /// The newest message of the user behind the last reset.
     newest_by_user: Option<&'a Arc<Entry>>,
     /// Pinned entries.
     pinned: Vec<EntryId>,
@@ -221,10 +221,14 @@ impl<'a> Told<'a> {
     fn by(file: &'a File) -> Self {
         let chain: Vec<&Arc<Entry>> = file.chain().collect();
         let mut undone = HashSet::new();
-        let mut compaction = None;
+        let (mut compaction, mut reset) = (None, None);
         for (at, entry) in chain.iter().enumerate() {
             if let Some(id) = entry.undoes() {
                 undone.insert(id);
+            }
+            if matches!(entry.body, Body::ResetBoundary(_)) {
+                reset = Some(at);
+                break;
             }
             if let Some(body) = entry.compaction().filter(|_| !undone.contains(&entry.id)) {
                 compaction = Some((at, body));
@@ -232,7 +236,7 @@ impl<'a> Told<'a> {
             }
         }
         let first_kept = match &compaction {
-            None => chain.len(),
+            None => reset.unwrap_or(chain.len()),
             Some((at, body)) => {
                 let kept = body.first_kept_entry_id.as_ref();
                 let older = chain.iter().skip(*at + 1).position(|entry| Some(&entry.id) == kept);
@@ -249,9 +253,10 @@ impl<'a> Told<'a> {
                 _ => {}
             }
         }
+        let mut since_reset = chain.iter().take_while(|entry| !matches!(entry.body, Body::ResetBoundary(_)));
         Self {
             kept: chain[..first_kept].iter().rev().copied().collect(),
-            newest_by_user: chain.iter().find(|entry| entry.is_from(Role::User)).copied(),
+            newest_by_user: since_reset.find(|entry| entry.is_from(Role::User)).copied(),
             pinned,
             carries: compaction.is_none_or(|(_, body)| body.preserved().is_some()),
         }

@@ -416,7 +416,7 @@ impl Recoveries {
     /// An input was handled.
     pub fn after_input(&mut self, core: &Core) -> Verdict {
         let (state, path) = (core.state(), core.state().path());
-        let compaction = path.compaction().map(|place| path[place].id.clone());
+        let compaction = path.foundation().map(|place| path[place].id.clone());
         let now = Snapshot { usage: state.usage(), given: Given { compaction, model: state.model(path) } };
         if std::mem::take(&mut self.promoted) {
             let before = self.last.as_ref().and_then(|last| last.usage.context_window);

@@ -158,7 +158,7 @@ impl Turns {
             format!("{} {} was cancelled while it waited, and is answered", asked.method, asked.number)
         })?;
         let rewrites = match asked.method {
-            "session/undo_compaction" => true,
+            "session/undo_compaction" | "session/reset" => true,
             "session/prune" => asked.params["dryRun"] != true,
             _ => false,
         };
@@ -204,6 +204,7 @@ fn waits(asked: &Asked) -> bool {
     match asked.method {
         "session/append"
         | "session/undo_compaction"
+        | "session/reset"
         | "session/pin"
         | "session/unpin"
         | "session/label"

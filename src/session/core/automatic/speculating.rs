@@ -136,7 +136,7 @@ impl Making {
         let target = |data: &serde_json::Value| Some(EntryId::from(data.get("entryId")?.as_str()?));
         let pins = || entry.ours("pin").or_else(|| entry.ours("unpin")).and_then(target);
         match &entry.body {
-            Body::ResetBoundary | Body::Compaction(_) => true,
+            Body::ResetBoundary(_) | Body::Compaction(_) => true,
             Body::ContextEdit(edit) => is_summarized(&edit.target_id) || self.edits(&edit.target_id),
             _ => entry.undoes().is_some() || pins().is_some_and(|id| is_summarized(&id)),
         }
@@ -234,10 +234,10 @@ impl Core {
         self.upkeep.ahead.making = Some(Making { id, operation, covered, settings, model, stop, rank, phase });
     }
 
-    /// Takes the times of summaries that the compaction in force carries.
+    /// Takes the times of summaries that the entry carries which the context begins with.
     fn recall_times(&mut self) {
         let path = self.state.path();
-        let carried = path.compaction().and_then(|place| path[place].compaction()?.preserved());
+        let carried = path.foundation().and_then(|place| path[place].preserved());
         if let Some(carried) = carried {
             self.upkeep.ahead.speed.recall(&carried.summary_times);
         }

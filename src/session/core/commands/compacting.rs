@@ -290,7 +290,7 @@ impl Core {
         }
         let path = self.state.path();
         let covered = draft.plan.path();
-        let cleared = |entry: &Arc<Entry>| matches!(entry.body, Body::ResetBoundary);
+        let cleared = |entry: &Arc<Entry>| matches!(entry.body, Body::ResetBoundary(_));
         let grew = path.grew_from(covered) && !path[covered.len()..].iter().any(cleared);
         if !(grew || planted(Fault::ChangedPathCovered) && path.len() >= covered.len()) {
             let leaf = self.state.visible_leaf();

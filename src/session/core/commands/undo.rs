@@ -2,6 +2,7 @@
 
 use crate::{
     conversation::{entry::Stamps, undo::Undoing},
+    ids::EntryId,
     protocol::{
         SessionUndoCompaction,
         errors::Failure,
@@ -19,7 +20,14 @@ use crate::{
 impl EditMethod for SessionUndoCompaction {
     fn stage(state: &State, _: &SessionParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
         let Some(undoing) = Undoing::of(state.path(), &state.settings().prompts, stamps) else {
-            let what = "there is no compaction on this branch that could be undone".to_owned();
+            let what = match state.path().reset() {
+                None => "there is no compaction on this branch that could be undone".to_owned(),
+                Some(place) => format!(
+                    "the conversation went on behind the reset, which can no longer be undone; session/append with \
+                     parentEntryId {} goes on from before it",
+                    state.path()[place].parent.as_ref().map_or("null", EntryId::as_str)
+                ),
+            };
             return Err(Failure::NotFound { kind: "compaction", what }.into());
         };
         let entries = vec![undoing.marker().clone()];

@@ -1,0 +1,79 @@
+//! `session/reset`: a context without the messages before it. Pins and the values of the session stay.
+
+use crate::{
+    conversation::entry::{Preserved, Stamps},
+    protocol::{
+        SessionReset,
+        errors::Failure,
+        types::{ResetAnswer, SessionParams},
+    },
+    session::{
+        core::{
+            Core,
+            edit::{EditMethod, NotStaged, Staged},
+        },
+        state::State,
+    },
+};
+use serde_json::{Value, json};
+
+/// The summary of the compaction line that other programs read behind a reset.
+const CLEARED: &str = "The conversation before this point was cleared. None of it is part of this context.";
+
+impl EditMethod for SessionReset {
+    fn stage(state: &State, _: &SessionParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
+        let (path, mut staged) = (state.path(), Staged::default());
+        if let Some(place) = path.reset()
+            && !path[place..].iter().any(|entry| entry.in_context())
+        {
+            staged.about.push(path[place].id.clone());
+            return Ok(staged);
+        }
+        let meter = state.meter(state.estimator());
+        let fullness = state.measure_with(&meter);
+        let mut carried = Preserved {
+            overhead: Some(fullness.budget.overhead()),
+            estimator: Some(state.estimator().name().to_owned()),
+            calibrations: meter.calibrations().carried(),
+            summary_times: path
+                .foundation()
+                .and_then(|place| path[place].preserved())
+                .map_or_else(Vec::new, |it| it.summary_times.clone()),
+            spent: Some(state.history().spending().clone()).filter(|spent| !spent.is_empty()),
+            // No summary is left.
+            compactions: 0,
+            ..Preserved::of(path)
+        };
+        for pin in &mut carried.pins {
+            pin.text = path.position(&pin.entry_id).map(|place| path[place].pinned_text()).or(pin.text.take());
+        }
+        let system_message = path.system_prompt().message();
+        let reset =
+            staged.add(state, stamps, "reset_boundary", &fields(&[], json!(carried), system_message.as_ref()))?;
+        let told = [
+            ("summary", CLEARED.into()),
+            ("firstKeptEntryId", json!(reset)),
+            ("tokensBefore", fullness.context_tokens.into()),
+            ("details", json!({ "readFiles": [], "modifiedFiles": [] })),
+        ];
+        staged.add(state, stamps, "compaction", &fields(&told, json!({ "reset": reset }), system_message.as_ref()))?;
+        staged.add_mirrors(state, stamps);
+        staged.about.push(reset);
+        Ok(staged)
+    }
+
+    fn answer(core: &Core, staged: &Staged) -> Result<ResetAnswer, Failure> {
+        let entry_id = staged.entry_id()?.entry_id;
+        Ok(ResetAnswer { entry_id, leaf_entry_id: core.state.visible_leaf(), usage: core.state.usage() })
+    }
+
+    fn rewrites_context(_: &SessionParams) -> bool {
+        true
+    }
+}
+
+/// The fields of a line that carries data of this program and the system message of the path.
+fn fields<'a>(own: &[(&'a str, Value)], ours: Value, system_message: Option<&Value>) -> Vec<(&'a str, Value)> {
+    let system_message = system_message.map(|message| ("systemMessage", message.clone()));
+    own.iter().cloned().chain([("preserveData", json!({ "abridged": ours }))]).chain(system_message).collect()
+}
