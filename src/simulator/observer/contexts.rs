@@ -211,6 +211,8 @@ struct Told<'a> {
     kept: Vec<&'a Arc<Entry>>,
     /// The newest message of the user behind the last reset.
     newest_by_user: Option<&'a Arc<Entry>>,
+    /// Entries before the last reset.
+    cleared: HashSet<&'a EntryId>,
     /// Pinned entries.
     pinned: Vec<EntryId>,
     /// The compaction in force carries what is needed from before it. One of another program does not, and the index has it.
@@ -253,10 +255,12 @@ impl<'a> Told<'a> {
                 _ => {}
             }
         }
+        let cleared = reset.map_or(&[][..], |at| &chain[at + 1..]).iter().map(|entry| &entry.id).collect();
         let mut since_reset = chain.iter().take_while(|entry| !matches!(entry.body, Body::ResetBoundary(_)));
         Self {
             kept: chain[..first_kept].iter().rev().copied().collect(),
             newest_by_user: since_reset.find(|entry| entry.is_from(Role::User)).copied(),
+            cleared,
             pinned,
             carries: compaction.is_none_or(|(_, body)| body.preserved().is_some()),
         }
@@ -311,6 +315,8 @@ fn complete(context: &Context, messages: &[Value], file: &File, indexed: bool) -
     };
     let stays = file.chain().find(|entry| is_removed(entry));
     require(stays.is_none(), Rule::RemovedStaysOut, || format!("{stays:?} removes a message of the context"))?;
+    let cleared = shown.iter().find(|id| told.cleared.contains(**id));
+    require(cleared.is_none(), Rule::RemovedStaysOut, || format!("{cleared:?} stands before the last reset"))?;
     if !told.carries && !indexed {
         return Ok(());
     }
