@@ -1075,7 +1075,7 @@ export interface CompactParams {
 
 /** Method of a summary. */
 export type CompactMethod =
-  /** A summary by a model. */
+  /** A summary by a model. The service at `compaction.remoteEndpoint` is not asked. */
   | "llm"
   /** A summary extracted without a model. */
   | "extractive";
@@ -1733,7 +1733,10 @@ export interface CompactionSettings {
   midTurn: boolean;
   /** Allows the remote endpoint. */
   remoteEnabled: boolean;
-  /** URL of a service that makes summaries. */
+  /**
+   * URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary, shortSummary?}`
+   * answers it. It is asked before the models and gets no key.
+   */
   remoteEndpoint: string | null;
   /** Compacts while the user is away. */
   idleEnabled: boolean;
@@ -2445,7 +2448,10 @@ export interface CompactionSettingsInput {
   midTurn?: boolean;
   /** Allows the remote endpoint. */
   remoteEnabled?: boolean;
-  /** URL of a service that makes summaries. */
+  /**
+   * URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary, shortSummary?}`
+   * answers it. It is asked before the models and gets no key.
+   */
   remoteEndpoint?: string | null;
   /** Compacts while the user is away. */
   idleEnabled?: boolean;

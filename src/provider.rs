@@ -18,6 +18,7 @@ pub mod overflow;
 mod reading;
 pub mod sse;
 mod steps;
+pub mod summarizer;
 pub mod trouble;
 pub mod turns;
 
@@ -271,6 +272,18 @@ pub struct Answer {
     pub usage: Usage,
     /// The reason of its end.
     pub stop: Stop,
+    /// More than a model answers.
+    pub beside: Beside,
+}
+
+/// A part of an answer that no model sends.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Beside {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A summarizer: the summary in two sentences.
+    Short(String),
 }
 
 /// The reason of an answer's end.

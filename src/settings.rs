@@ -19,7 +19,11 @@ pub use layers::{Layers, Source, Sourced};
 pub use limits::{Limits, TokenLimit};
 pub use problem::{Flaw, Problem, Subject};
 
-use crate::{conversation::tokens::Estimator, ids::ModelRef, provider::Api};
+use crate::{
+    conversation::tokens::Estimator,
+    ids::ModelRef,
+    provider::{Api, http::is_address},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -147,7 +151,9 @@ pub struct CompactionSettings {
     pub mid_turn: bool,
     /// Allows the remote endpoint.
     pub remote_enabled: bool,
-    /// URL of a service that makes summaries.
+    /// URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary, shortSummary?}`
+    /// answers it. It is asked before the models and gets no key.
+    #[serde(deserialize_with = "address")]
     pub remote_endpoint: Option<String>,
     /// Compacts while the user is away.
     pub idle_enabled: bool,
@@ -492,6 +498,14 @@ fn command<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<String>>, 
         }
         command => Ok(command),
     }
+}
+
+/// The text of the error does not repeat the URL: a key may stand in it.
+fn address<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<String>, D::Error> {
+    let url = Option::<String>::deserialize(reader)?;
+    let no_address = |what| serde::de::Error::custom(format!("no address of a server ({what}); expected a URL"));
+    url.as_deref().map_or(Ok(()), is_address).map_err(no_address)?;
+    Ok(url)
 }
 
 fn headers<'de, D: Deserializer<'de>>(reader: D) -> Result<BTreeMap<String, Secret>, D::Error> {

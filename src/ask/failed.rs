@@ -2,6 +2,7 @@
 
 use crate::{
     ids::ModelRef,
+    models::candidates::Candidate,
     provider::{Trouble, TroubleKind},
     redact, text,
 };
@@ -15,8 +16,8 @@ const LONGEST_REDACTED: usize = 8_192;
 /// A request that has no answer. Its text holds no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// Model that was asked.
-    pub model: ModelRef,
+    /// Model that was asked. None: the service at `compaction.remoteEndpoint`.
+    pub model: Option<ModelRef>,
     /// Next step of the caller.
     pub next: Next,
     /// HTTP status, where there was one.
@@ -41,13 +42,13 @@ pub enum Next {
 }
 
 impl Failed {
-    /// The failure of a request to `model`.
+    /// The failure of a request to a candidate.
     #[must_use]
-    pub fn new(model: &ModelRef, trouble: &Trouble) -> Self {
+    pub fn new(candidate: &Candidate, trouble: &Trouble) -> Self {
         // Only the beginning is quoted, and a long text takes long to redact.
         let redacted = trouble.said_as(|said| redact::redact(text::head(said, LONGEST_REDACTED)).into_owned());
         Self {
-            model: model.clone(),
+            model: candidate.named().cloned(),
             next: match trouble.kind {
                 TroubleKind::Overflow(overflow) => Next::Shorten { window: overflow.limit },
                 // A limit of bytes, or an error without numbers.
@@ -58,14 +59,14 @@ impl Failed {
             },
             status: trouble.status,
             retryable: trouble.transient(),
-            what: format!("{redacted}; {}", trouble.advice()),
+            what: format!("{redacted}; {}", if candidate.is_model() { trouble.advice() } else { advice(trouble.kind) }),
         }
     }
 
     /// The failure of a model that cannot be asked at all.
     #[must_use]
     pub fn unfit(model: ModelRef, why: &str) -> Self {
-        Self { model, next: Next::OtherModel, status: None, retryable: false, what: why.to_owned() }
+        Self { model: Some(model), next: Next::OtherModel, status: None, retryable: false, what: why.to_owned() }
     }
 
     /// The failure as entries of a session store it: the `error.data` of the protocol.
@@ -74,8 +75,8 @@ impl Failed {
         json!({
             "code": "provider_error",
             "retryable": self.retryable,
-            "provider": self.model.provider,
-            "model": self.model.id,
+            "provider": self.model.as_ref().map(|model| &model.provider),
+            "model": self.model.as_ref().map(|model| &model.id),
             "httpStatus": self.status,
         })
     }
@@ -83,18 +84,36 @@ impl Failed {
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.model, self.what)
+        match &self.model {
+            Some(model) => write!(f, "{model}: {}", self.what),
+            None => write!(f, "compaction.remoteEndpoint: {}", self.what),
+        }
+    }
+}
+
+/// The advice for a person about the service at `compaction.remoteEndpoint`.
+fn advice(kind: TroubleKind) -> &'static str {
+    use TroubleKind::{Denied, Endless, Garbled, NotFound, OutOfTime, Stalled, Unreachable, Untrusted};
+    match kind {
+        Stalled => "see whether the service still works, or raise compaction.stallSeconds",
+        OutOfTime => "allow it more time",
+        Denied => "the service must take requests without a key, or with one in its URL",
+        NotFound | Garbled | Endless => "check the URL: another service may answer there",
+        Unreachable => "check the URL, and that the service runs",
+        Untrusted => "check the URL; a proxy's own certificate can be trusted by SSL_CERT_FILE",
+        _ => "see what the service says; set compaction.remoteEnabled to false to go without it",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::overflow::Overflow;
+    use crate::{models::candidates::Way, provider::overflow::Overflow};
 
     fn failed(kind: TroubleKind, said: &str) -> Failed {
         let model = ModelRef::parse("some/model").expect("a model");
-        Failed::new(&model, &Trouble::new(kind, said))
+        let candidate = Candidate { model, window: 1_000, output: None, thinks: false, way: Way::Client };
+        Failed::new(&candidate, &Trouble::new(kind, said))
     }
 
     #[test]

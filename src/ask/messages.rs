@@ -78,7 +78,7 @@ pub fn answer(mut message: Value) -> Result<Answer, NoAnswer> {
         StopReason::ToolUse => Stop::ToolUse,
         _ => Stop::Done,
     };
-    Ok(Answer { parts: assistant.content.iter().filter_map(part).collect(), usage, stop })
+    Ok(Answer { parts: assistant.content.iter().filter_map(part).collect(), usage, stop, ..Answer::default() })
 }
 
 #[cfg(test)]

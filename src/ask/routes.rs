@@ -12,7 +12,7 @@ use super::{
 use crate::{
     conversation::message::Usage,
     models::candidates::Way,
-    provider::{self, Answer, Delta, Endpoint, Part, Trouble, TroubleKind, http::Http},
+    provider::{self, Answer, Delta, Encoded, Endpoint, Part, Trouble, TroubleKind, http::Http, summarizer},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -30,6 +30,19 @@ pub trait Provider: Send + Sync {
         stall: Duration,
         told: &'a mut (dyn FnMut(&Delta) + Send),
     ) -> Pending<'a, Result<Answer, Trouble>>;
+
+    /// Sends a request and waits for the JSON document that answers it, of at most `most` bytes. Without more of it for
+    /// `stall` it ends. Dropping the future cancels the request.
+    ///
+    /// # Errors
+    /// When there is no document.
+    fn post<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        request: Encoded,
+        most: u64,
+        stall: Duration,
+    ) -> Pending<'a, Result<String, Trouble>>;
 }
 
 impl Provider for Http {
@@ -41,6 +54,16 @@ impl Provider for Http {
         told: &'a mut (dyn FnMut(&Delta) + Send),
     ) -> Pending<'a, Result<Answer, Trouble>> {
         Box::pin(Self::ask(self, endpoint, request, stall, told))
+    }
+
+    fn post<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        request: Encoded,
+        most: u64,
+        stall: Duration,
+    ) -> Pending<'a, Result<String, Trouble>> {
+        Box::pin(Self::post(self, endpoint, request, most, stall))
     }
 }
 
@@ -144,12 +167,11 @@ impl Routes {
         let Some(until) = request.limits.until else { return asking.await };
         within(&*self.clock, until, asking)
             .await
-            .unwrap_or_else(|| Err(Failed::new(&request.candidate.model, &Trouble::new(TroubleKind::OutOfTime, ""))))
+            .unwrap_or_else(|| Err(Failed::new(&request.candidate, &Trouble::new(TroubleKind::OutOfTime, ""))))
     }
 
     async fn with_retries(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
         let Request { retry, candidate, .. } = request;
-        let model = &candidate.model;
         let mut cost = Usage::default();
         let mut retries = 0;
         let mut running: Option<Retry<'_>> = None;
@@ -164,7 +186,7 @@ impl Routes {
                 }
                 Err(failed) => failed,
             };
-            let failed = Failed::new(model, &trouble);
+            let failed = Failed::new(candidate, &trouble);
             if let Some(retry) = running.take() {
                 retry.ends(RetryOutcome::Failed(failed.clone()));
             }
@@ -212,6 +234,13 @@ impl Routes {
                 let mut told = |delta: &Delta| tell(Update::Delta(delta.clone()));
                 let stall = request.limits.stall;
                 self.provider.ask(endpoint, &request.for_provider(), stall, &mut told).await?
+            }
+            Way::Summarizer(endpoint) => {
+                let (encoded, stall) = (summarizer::encode(&request.for_provider()), request.limits.stall);
+                let document = self.provider.post(endpoint, encoded, summarizer::LARGEST_ANSWER, stall).await?;
+                let answer = summarizer::decode(&document)?;
+                deltas(&answer).for_each(|delta| tell(Update::Delta(delta)));
+                answer
             }
             Way::Client => {
                 let answer = self.by_client(request).await?;

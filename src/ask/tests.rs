@@ -17,8 +17,8 @@ use crate::{
     ids::ModelRef,
     models::candidates::{Candidate, Way},
     provider::{
-        self, Answer, Api, Cache, Delta, Endpoint, KeySource, Part, Reasoning, Stop, ToolChoice, ToolOutcome, Trouble,
-        TroubleKind, Turn,
+        self, Answer, Api, Beside, Cache, Delta, Encoded, Endpoint, KeySource, Part, Reasoning, Stop, ToolChoice,
+        ToolOutcome, Trouble, TroubleKind, Turn,
     },
 };
 use serde_json::{Value, json};
@@ -46,6 +46,8 @@ const STALL: Duration = Duration::from_secs(90);
 enum Seen {
     Provider(provider::Request),
     Client(Box<Completion>),
+    /// A request for a document.
+    Post(Endpoint, Encoded),
     /// A request was dropped without its answer.
     Cancelled,
     Update(Update),
@@ -57,6 +59,8 @@ enum Reply {
     Ends(Vec<Delta>, Result<Answer, Trouble>),
     /// An answer of the client.
     Message(Result<Value, Unanswered>),
+    /// A document.
+    Document(Result<String, Trouble>),
     /// Pieces, and then silence.
     Silence(Vec<Delta>),
 }
@@ -166,7 +170,29 @@ impl Provider for World {
                     deltas.iter().for_each(told);
                     future::pending().await
                 }
-                Reply::Message(_) => panic!("a client's reply for a provider"),
+                Reply::Message(_) | Reply::Document(_) => panic!("another reply for a provider"),
+            }
+        })
+    }
+
+    fn post<'a>(
+        &'a self,
+        endpoint: &'a Endpoint,
+        request: Encoded,
+        _: u64,
+        stall: Duration,
+    ) -> Pending<'a, Result<String, Trouble>> {
+        assert_eq!(stall, STALL);
+        self.see(Seen::Post(endpoint.clone(), request));
+        Box::pin(async move {
+            let mut on_its_way = OnItsWay(self, false);
+            match self.reply() {
+                Reply::Document(document) => {
+                    on_its_way.1 = true;
+                    document
+                }
+                Reply::Silence(_) => future::pending().await,
+                _ => panic!("another reply for a request for a document"),
             }
         })
     }
@@ -183,7 +209,7 @@ impl Client for World {
                     message
                 }
                 Reply::Silence(_) => future::pending().await,
-                Reply::Ends(..) => panic!("a provider's reply for a client"),
+                Reply::Ends(..) | Reply::Document(_) => panic!("a provider's reply for a client"),
             }
         })
     }
@@ -223,6 +249,12 @@ fn at_provider() -> Request {
     request(Way::Provider(endpoint))
 }
 
+fn at_service() -> Request {
+    let request = by_client();
+    let limits = Limits { input: 700, ..request.limits.clone() };
+    Request { candidate: Candidate::summarizer("https://service/sum"), limits, ..request }
+}
+
 fn by_client() -> Request {
     request(Way::Client)
 }
@@ -236,7 +268,7 @@ fn text(text: &str) -> Delta {
 }
 
 fn answer(text: &str) -> Answer {
-    Answer { parts: vec![Part::text(text)], usage: usage(10, 2), stop: Stop::Done }
+    Answer { parts: vec![Part::text(text)], usage: usage(10, 2), ..Answer::default() }
 }
 
 fn answers(with: &str) -> Reply {
@@ -299,7 +331,7 @@ fn turns_and_tools_reach_the_provider() {
     let turns = vec![Turn::user("Read it."), Turn::Assistant(vec![call.clone()]), Turn::Result(result)];
     let cache = Cache::Prefix("s".to_owned());
     let asked = Request { turns: turns.clone(), tools: tools.clone(), cache: cache.clone(), ..at_provider() };
-    let calls = Answer { parts: vec![call], usage: usage(10, 2), stop: Stop::ToolUse };
+    let calls = Answer { parts: vec![call], usage: usage(10, 2), stop: Stop::ToolUse, ..Answer::default() };
     let world = World::new([Reply::Ends(vec![Delta::Call("{}".to_owned())], Ok(calls.clone()))]);
     assert_eq!(world.ask(&asked).expect("an answer").answer, calls);
     let sent = world.requests().remove(0);
@@ -562,4 +594,43 @@ fn an_error_of_a_client_is_read_like_its_providers() {
     assert_eq!(next(said("429 Too Many Requests")), (Next::OtherModel, true));
     assert_eq!(next(said("no")), (Next::OtherModel, false));
     assert_eq!(next(Unanswered::Gone), (Next::OtherModel, false));
+}
+
+#[test]
+fn a_service_for_summaries_gets_two_texts_and_its_cost_is_estimated() {
+    let world = World::new([Reply::Document(Ok(r#"{"summary": "All.", "shortSummary": "A."}"#.to_owned()))]);
+    let answered = world.ask(&at_service()).expect("an answer");
+    assert_eq!(answered.answer.text(), "All.");
+    assert_eq!(answered.answer.beside, Beside::Short("A.".to_owned()));
+    let seen = world.seen();
+    let Seen::Post(endpoint, Encoded { path, body }) = &seen[1] else { panic!("{seen:?}") };
+    assert_eq!((endpoint.base_url.as_str(), path.as_str()), ("https://service/sum", ""));
+    assert_eq!(*body, json!({"systemPrompt": "Be brief.", "prompt": "Hello."}));
+    let updates = world.updates();
+    let [Update::Begins, Update::Delta(delta), Update::Complete, Update::Spent(spent)] = updates.as_slice() else {
+        panic!("{updates:?}")
+    };
+    assert_eq!(*delta, text("All."));
+    assert_eq!((spent.model.to_string().as_str(), spent.usage.input, spent.estimated), ("remote/endpoint", 700, true));
+}
+
+#[test]
+fn a_service_that_fails_is_asked_again_where_that_helps_and_named_by_its_setting() {
+    let broken = || Reply::Document(Err(Trouble::of(Some(503), "overloaded", None)));
+    let world = World::new([broken(), Reply::Document(Ok(r#"{"summary": "All."}"#.to_owned()))]);
+    assert_eq!(world.ask(&at_service()).expect("an answer").answer.beside, Beside::Nothing);
+    let world = World::new([Reply::Document(Ok("{}".to_owned()))]);
+    let failed = world.ask(&at_service()).expect_err("no summary");
+    assert_eq!((failed.model.clone(), failed.next, failed.retryable), (None, Next::OtherModel, false));
+    assert_eq!(failed.data()["model"], Value::Null);
+    let said = failed.to_string();
+    assert!(said.starts_with("compaction.remoteEndpoint: ") && said.contains("no `summary`"), "{said}");
+    assert!(said.ends_with("another service may answer there"), "{said}");
+}
+
+#[test]
+fn a_request_to_a_service_ends_where_it_is_dropped() {
+    let world = World::new([Reply::Silence(Vec::new())]);
+    world.ask_and_drop(&at_service());
+    assert!(world.is_cancelled());
 }

@@ -1,7 +1,7 @@
 //! Models that may write a summary, in order: the models that are named for it, then the session's own, then the one before
 //! it, then the one with the largest window. Pure: what is set in the environment, and whether the client runs models, is told.
 
-use super::{ModelRef, known, output_limit, reasoning, window};
+use super::{DEFAULT_WINDOW, ModelRef, known, output_limit, reasoning, window};
 use crate::{
     provider::{Api, Endpoint, KeySource},
     settings::{ModelSettings, Settings},
@@ -29,6 +29,8 @@ pub enum Way {
     Provider(Endpoint),
     /// By the client.
     Client,
+    /// At a service that makes summaries, of which no model is known. The address is the whole URL.
+    Summarizer(Endpoint),
 }
 
 /// A model that was named and cannot be asked.
@@ -71,7 +73,10 @@ pub fn candidates(situation: &Situation<'_>) -> Vec<Result<Candidate, Unfit>> {
     let settings = situation.settings;
     let mut found: Vec<Result<Candidate, Unfit>> = Vec::new();
     let mut seen: Vec<ModelRef> = Vec::new();
-    for name in &settings.compaction_for(situation.session).models {
+    let compaction = settings.compaction_for(situation.session);
+    let endpoint = compaction.remote_endpoint.as_ref().filter(|_| compaction.remote_enabled);
+    found.extend(endpoint.map(|url| Ok(Candidate::summarizer(url))));
+    for name in &compaction.models {
         match ModelRef::parse(name) {
             Some(model) if seen.contains(&model) => {}
             Some(model) => {
@@ -111,7 +116,8 @@ pub fn prefer_former(
     former: &ModelRef,
     requests: impl Fn(&Candidate) -> usize,
 ) {
-    let place = |model: &ModelRef| candidates.iter().position(|it| it.as_ref().is_ok_and(|it| it.model == *model));
+    let place =
+        |model: &ModelRef| candidates.iter().position(|it| it.as_ref().is_ok_and(|it| it.named() == Some(model)));
     let (Some(present), Some(past)) = (place(session), place(former)) else { return };
     if present >= past {
         return;
@@ -124,11 +130,38 @@ pub fn prefer_former(
 }
 
 impl Candidate {
+    /// The service at `compaction.remoteEndpoint`. It gets no key: the settings have no place for one, and those of
+    /// providers are for them.
+    #[must_use]
+    pub fn summarizer(url: &str) -> Self {
+        // Costs have the name of a model.
+        let model = ModelRef { provider: "remote".to_owned(), id: "endpoint".to_owned() };
+        let endpoint =
+            Endpoint { api: Api::OpenaiChat, base_url: url.to_owned(), key: KeySource::None, headers: Vec::new() };
+        // Its window is unknown.
+        Self { model, window: DEFAULT_WINDOW, output: None, thinks: false, way: Way::Summarizer(endpoint) }
+    }
+
+    /// Its model; none for a service of which no model is known.
+    #[must_use]
+    pub fn named(&self) -> Option<&ModelRef> {
+        match self.way {
+            Way::Provider(_) | Way::Client => Some(&self.model),
+            Way::Summarizer(_) => None,
+        }
+    }
+
+    /// Whether it is a model.
+    #[must_use]
+    pub fn is_model(&self) -> bool {
+        self.named().is_some()
+    }
+
     /// Whether it runs on this machine.
     #[must_use]
     pub fn is_local(&self) -> bool {
         match &self.way {
-            Way::Provider(endpoint) => endpoint.is_local(),
+            Way::Provider(endpoint) | Way::Summarizer(endpoint) => endpoint.is_local(),
             Way::Client => false,
         }
     }
@@ -235,6 +268,9 @@ mod tests {
         };
         let told = candidates(&situation).into_iter().map(|it| match it {
             Ok(Candidate { model, way: Way::Client, .. }) => format!("{model} by the client"),
+            Ok(Candidate { way: Way::Summarizer(it), .. }) => {
+                format!("the service at {} with {:?}", it.base_url, it.key)
+            }
             Ok(Candidate { model, way: Way::Provider(it), .. }) => {
                 format!("{model} by {} at {} with {:?}", it.api.name(), it.base_url, it.key)
             }
@@ -258,6 +294,20 @@ mod tests {
             .map(|it| it.split([' ', ':']).next().expect("a word").to_owned())
             .collect();
         assert_eq!(names, ["local/b", "nonsense", "local/a", "local/c"]);
+    }
+
+    #[test]
+    fn a_service_for_summaries_comes_before_the_models_and_gets_no_key() {
+        let settings = |more: Value| {
+            let mut compaction = json!({"models": ["openai/gpt-5"], "remoteEndpoint": "https://h/sum"});
+            compaction.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            found(json!({"compaction": compaction}), None, false, &["OPENAI_API_KEY"])
+        };
+        let both = settings(json!({}));
+        assert_eq!((both[0].as_str(), both.len()), ("the service at https://h/sum with None", 2), "{both:?}");
+        assert!(both[1].starts_with("openai/gpt-5 by"), "{both:?}");
+        assert_eq!(settings(json!({"remoteEnabled": false})), [both[1].clone()]);
+        assert_eq!(settings(json!({"remoteEndpoint": null})), [both[1].clone()]);
     }
 
     #[test]

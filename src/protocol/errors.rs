@@ -75,10 +75,10 @@ pub enum Failure {
     /// A model request failed.
     #[error("{what}")]
     Provider {
-        /// Name of the provider.
-        provider: String,
+        /// Name of the provider; none for a service of which no model is known.
+        provider: Option<String>,
         /// Name of the model at the provider.
-        model: String,
+        model: Option<String>,
         /// HTTP status of the response, if there was one.
         status: Option<u16>,
         /// Whether a later try may succeed.
@@ -297,8 +297,8 @@ impl From<NoDraft> for Failure {
 impl From<&Failed> for Failure {
     fn from(failed: &Failed) -> Self {
         Self::Provider {
-            provider: failed.model.provider.clone(),
-            model: failed.model.id.clone(),
+            provider: failed.model.as_ref().map(|model| model.provider.clone()),
+            model: failed.model.as_ref().map(|model| model.id.clone()),
             status: failed.status,
             retryable: failed.retryable,
             what: failed.to_string(),
@@ -331,6 +331,7 @@ mod tests {
     use super::*;
     use crate::{
         ids::ModelRef,
+        models::candidates::{Candidate, Way},
         provider::{Trouble, TroubleKind},
     };
 
@@ -374,8 +375,9 @@ mod tests {
     #[test]
     fn an_entry_stores_the_error_data_of_the_wire() {
         let model = ModelRef::parse("some/model").expect("a model");
+        let candidate = Candidate { model, window: 1_000, output: None, thinks: false, way: Way::Client };
         let trouble = Trouble { status: Some(503), ..Trouble::new(TroubleKind::Broken, "overloaded") };
-        let failed = Failed::new(&model, &trouble);
+        let failed = Failed::new(&candidate, &trouble);
         let sent = serde_json::to_string(&Failure::from(&failed).data()).expect("JSON");
         assert_eq!(failed.data().to_string(), sent);
     }

@@ -199,7 +199,8 @@ impl Limit {
     }
 }
 
-fn endless(bytes: u64) -> Trouble {
+/// The trouble of an answer that is longer than any useful one.
+pub(super) fn endless(bytes: u64) -> Trouble {
     Trouble::new(TroubleKind::Endless, format!("{bytes} bytes came and no end"))
 }
 

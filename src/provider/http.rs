@@ -4,7 +4,7 @@
 
 use super::{
     Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Request, Trouble, TroubleKind,
-    body::{Body, Progress},
+    body::{Body, Progress, Worth, endless},
     codec,
     format::WireFormat,
     keys,
@@ -78,10 +78,51 @@ impl Http {
         stall: Duration,
         told: &mut (dyn FnMut(&Delta) + Send),
     ) -> Result<Answer, Trouble> {
-        let format = codec::wire_format(endpoint.api);
-        let Encoded { path, body } = format.encode(request, Delivery::Stream);
+        let encoded = codec::wire_format(endpoint.api).encode(request, Delivery::Stream);
+        let response = self.send(endpoint, key, encoded, stall).await?;
+        read(response, endpoint.api, request, stall, told).await
+    }
+
+    /// Sends a request and waits for the JSON document that answers it, of at most `most` bytes. It fails when no more of
+    /// the document comes for `stall`. The document has no secret of the endpoint in it.
+    ///
+    /// # Errors
+    /// When there is no document.
+    pub async fn post(
+        &self,
+        endpoint: &Endpoint,
+        request: Encoded,
+        most: u64,
+        stall: Duration,
+    ) -> Result<String, Trouble> {
+        let key = keys::key(&endpoint.key, stall).await?;
+        let key = key.as_ref();
+        let asked = async {
+            let response = self.send(endpoint, key, request, stall).await?;
+            read_document(response, most, stall).await
+        };
+        match asked.await {
+            Ok(document) => Ok(without_secrets_as_it_stands(document, endpoint, key)),
+            Err(trouble) => {
+                Err(trouble.said_as(|said| without_secrets(text::head(said, LONGEST_SAID).to_owned(), endpoint, key)))
+            }
+        }
+    }
+
+    /// Sends a request and waits for the head of the response.
+    ///
+    /// # Errors
+    /// When there is none, or its status is no success. A redirect is not followed.
+    async fn send(
+        &self,
+        endpoint: &Endpoint,
+        key: Option<&Secret>,
+        request: Encoded,
+        stall: Duration,
+    ) -> Result<Response, Trouble> {
+        let Encoded { path, body } = request;
         let url = address(&endpoint.base_url, &path)?;
-        let mut headers = headers(format, key.map(Secret::reveal))?;
+        let mut headers = headers(codec::wire_format(endpoint.api), key.map(Secret::reveal))?;
         for (name, value) in &endpoint.headers {
             let (name, value) = (HeaderName::try_from(name.as_str()), secret_value(value.reveal()));
             if let (Ok(name), Ok(value)) = (name, value) {
@@ -95,7 +136,7 @@ impl Http {
         if !status.is_success() {
             return Err(refused(response, stall).await);
         }
-        read(response, endpoint.api, request, stall, told).await
+        Ok(response)
     }
 
     fn client(&self, url: &str) -> Result<&Client, Trouble> {
@@ -127,15 +168,26 @@ impl Endpoint {
     }
 }
 
+/// Whether a URL is an address of a server.
+///
+/// # Errors
+/// The reason why it is none.
+pub fn is_address(url: &str) -> Result<(), String> {
+    let parsed = reqwest::Url::parse(url.trim()).map_err(|error| error.to_string())?;
+    match parsed.scheme() {
+        "http" | "https" => Ok(()),
+        _ => Err("it begins neither with http:// nor with https://".to_owned()),
+    }
+}
+
 /// Base URL and path. The query of the base URL stays at the end.
 fn address(base_url: &str, path: &str) -> Result<String, Trouble> {
-    let no_address = |what: &dyn std::fmt::Display| {
-        Trouble::new(TroubleKind::NotFound, format!("the baseUrl is no address of a server ({what})"))
-    };
+    let no_address =
+        |what| Trouble::new(TroubleKind::NotFound, format!("the baseUrl is no address of a server ({what})"));
     // Before the path is behind it: `http://` and a path would name a host.
-    let parsed = reqwest::Url::parse(base_url.trim()).map_err(|error| no_address(&error))?;
-    if !["http", "https"].contains(&parsed.scheme()) {
-        return Err(no_address(&"it begins neither with http:// nor with https://"));
+    is_address(base_url).map_err(no_address)?;
+    if path.is_empty() {
+        return Ok(base_url.trim().to_owned());
     }
     let (base, query) = base_url.trim().split_once('?').unwrap_or((base_url.trim(), ""));
     let base = base.trim_end_matches('/');
@@ -331,6 +383,32 @@ async fn read(
     body.finish(page).map_err(with_status).map_err(with_cost)
 }
 
+/// Reads a JSON document of at most `most` bytes.
+async fn read_document(mut response: Response, most: u64, stall: Duration) -> Result<String, Trouble> {
+    let kind = response.headers().get("content-type").and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let is_page = kind.to_ascii_lowercase().contains("html");
+    let status = response.status().as_u16();
+    let (mut progress, began) = (Progress::new(stall), Instant::now());
+    let mut body: Vec<u8> = Vec::new();
+    loop {
+        let more = tokio::time::timeout_at(began + progress.until(), response.chunk());
+        let more = more.await.map_err(|_| progress.over())?;
+        let Some(bytes) = more.map_err(|error| broken_off(&error))? else { break };
+        let bytes = if body.is_empty() { bytes.trim_ascii_start() } else { &bytes };
+        body.extend_from_slice(bytes);
+        if body.len() as u64 > most {
+            return Err(endless(body.len() as u64));
+        }
+        let worth = if bytes.iter().all(u8::is_ascii_whitespace) { Worth::KeepAlive } else { Worth::Progress };
+        progress.came(worth, began.elapsed())?;
+    }
+    let document = String::from_utf8_lossy(&body).into_owned();
+    if is_page || document.starts_with('<') {
+        return Err(Trouble::of(Some(status), &document, None).garbled());
+    }
+    Ok(document)
+}
+
 /// The trouble of a request that could not be sent.
 fn trouble(error: &reqwest::Error) -> Trouble {
     let text = in_full(error);
@@ -382,6 +460,7 @@ mod tests {
         row("http://h/v1/", "/chat/completions", "http://h/v1/chat/completions");
         row(" HTTPS://h/o?api-version=1", "/x", "HTTPS://h/o/x?api-version=1");
         row("https://h/v1beta?key=k", "/m:s?alt=sse", "https://h/v1beta/m:s?alt=sse&key=k");
+        row("https://h/sum/?key=k", "", "https://h/sum/?key=k");
     }
 
     #[test]

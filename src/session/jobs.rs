@@ -151,7 +151,7 @@ pub fn dry_run(
         let planned = request.plan(&|| stop.requested())?;
         let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
         let requests = summarizer.map(|it| draft::requests(&planned.plan, it, &settings));
-        let summarizer = summarizer.map(|it| it.model.clone());
+        let summarizer = summarizer.and_then(|it| it.named().cloned());
         let preview = Preview::of(&planned.plan, &settings.settings);
         let preparation = Preparation::of(&planned.plan, preview, summarizer, requests.unwrap_or(0));
         Ok(CompactAnswer::DryRun { preparation })
@@ -168,7 +168,7 @@ fn candidates(
     if method == Some(CompactMethod::Extractive) {
         return Ok(Vec::new());
     }
-    let candidates = candidates::candidates(&Situation {
+    let mut candidates = candidates::candidates(&Situation {
         settings: &request.settings.settings,
         session: request.model.as_ref(),
         former,
@@ -176,8 +176,12 @@ fn candidates(
         is_set: &keys::is_set,
         learned: &|model| access.windows.window(model),
     });
-    if method == Some(CompactMethod::Llm) && candidates.is_empty() {
-        return Err(no_model());
+    if method == Some(CompactMethod::Llm) {
+        // The service at `compaction.remoteEndpoint` is no model.
+        candidates.retain(|candidate| candidate.as_ref().is_ok_and(Candidate::is_model) || candidate.is_err());
+        if candidates.is_empty() {
+            return Err(no_model());
+        }
     }
     Ok(candidates)
 }

@@ -15,7 +15,7 @@ use crate::{
     },
     conversation::{message::Usage, tokens::Estimator},
     prompts::Prompt,
-    provider::{self, Answer, Api, Delta, Endpoint, Part, Stop, Trouble, TroubleKind, Turn},
+    provider::{self, Answer, Api, Delta, Encoded, Endpoint, Part, Stop, Trouble, TroubleKind, Turn},
 };
 use serde_json::{Value, json};
 use std::{
@@ -268,6 +268,17 @@ impl Provider for Models {
                 }
             }
         })
+    }
+
+    fn post<'a>(&'a self, _: &'a Endpoint, _: Encoded, _: u64, _: Duration) -> Pending<'a, Result<String, Trouble>> {
+        Box::pin(future::ready(Err(Self::nobody())))
+    }
+}
+
+impl Models {
+    /// No service but models answers here.
+    fn nobody() -> Trouble {
+        Trouble::new(TroubleKind::Unreachable, "as scripted")
     }
 }
 

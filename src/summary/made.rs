@@ -1,6 +1,6 @@
 //! The origin of a summary.
 
-use crate::ids::ModelRef;
+use crate::{ids::ModelRef, models::candidates::Candidate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -57,6 +57,15 @@ impl Made {
         Self { method: SummaryMethod::Llm, by: Some(model), ..Self::default() }
     }
 
+    /// The origin of a summary by a candidate.
+    #[must_use]
+    pub fn by(candidate: &Candidate) -> Self {
+        match candidate.named() {
+            Some(model) => Self::by_model(model.clone()),
+            None => Self { method: SummaryMethod::Remote, ..Self::default() },
+        }
+    }
+
     /// Whether the summary was extracted, because no candidate supplied one.
     #[must_use]
     pub fn is_extracted(&self) -> bool {
@@ -69,5 +78,12 @@ impl Rejected {
     #[must_use]
     pub fn model(model: Option<ModelRef>, why: String) -> Self {
         Self { method: SummaryMethod::Llm, model, why, error: None }
+    }
+
+    /// A rejected candidate: a model, or the service at `compaction.remoteEndpoint`.
+    #[must_use]
+    pub fn of(model: Option<&ModelRef>, why: String) -> Self {
+        let method = if model.is_some() { SummaryMethod::Llm } else { SummaryMethod::Remote };
+        Self { method, model: model.cloned(), why, error: None }
     }
 }

@@ -58,6 +58,7 @@ mod recorded;
 mod recovering;
 mod redaction;
 mod registration;
+mod remote;
 mod reported;
 mod schema;
 mod security;

@@ -95,8 +95,8 @@ fn errors_are_what_the_schema_says() {
         Failure::NothingToCompact(Nothing::BelowHalfThreshold),
         Failure::ContextOverflow(floor),
         Failure::Provider {
-            provider: "p".into(),
-            model: "m".into(),
+            provider: Some("p".to_owned()),
+            model: Some("m".to_owned()),
             status: None,
             retryable: true,
             what: String::new(),

@@ -140,7 +140,7 @@ pub enum IdleSkipped {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactMethod {
-    /// A summary by a model.
+    /// A summary by a model. The service at `compaction.remoteEndpoint` is not asked.
     Llm,
     /// A summary extracted without a model.
     Extractive,

@@ -119,7 +119,7 @@ impl Decode for Decoder {
         };
         let Usage { input, output, cache_read, cache_write, .. } = self.usage;
         let usage = Usage { total: input + output + cache_read + cache_write, ..self.usage };
-        Ok(Answer { parts, usage, stop })
+        Ok(Answer { parts, usage, stop, ..Answer::default() })
     }
 }
 

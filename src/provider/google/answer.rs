@@ -63,7 +63,8 @@ impl Decode for Decoder {
             (Some((reason, said)), _) => stop(&reason, &said)?,
         };
         let calls = self.parts.iter().any(|part| matches!(part, Part::Call { .. }));
-        Ok(Answer { parts: self.parts, usage, stop: if stop == Stop::Done && calls { Stop::ToolUse } else { stop } })
+        let stop = if stop == Stop::Done && calls { Stop::ToolUse } else { stop };
+        Ok(Answer { parts: self.parts, usage, stop, ..Answer::default() })
     }
 }
 

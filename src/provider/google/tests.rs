@@ -212,7 +212,7 @@ fn a_text_its_thoughts_and_what_it_cost() {
     assert_eq!(deltas, expected);
     let parts = vec![thought(summary, None), signed("Grüße! All tests pass. 🦀", "CpcBAdHtim9aQ0z+/w==")];
     let usage = Usage { input: 476, output: 70, cache_read: 1024, cache_write: 0, total: 1570 };
-    assert_eq!(answer, Answer { parts, usage, stop: Stop::Done });
+    assert_eq!(answer, Answer { parts, usage, stop: Stop::Done, ..Answer::default() });
 }
 
 #[test]

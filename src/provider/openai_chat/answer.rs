@@ -95,7 +95,7 @@ impl Decode for Decoder {
                 }
             });
         }
-        Ok(Answer { parts, usage: self.usage, stop })
+        Ok(Answer { parts, usage: self.usage, stop, ..Answer::default() })
     }
 }
 

@@ -39,7 +39,7 @@ fn used(input: u64, output: u64, cache_read: u64, cache_write: u64) -> Usage {
 #[test]
 fn recordings() {
     let row = |stream: &str, parts: &[Part], usage: Usage, stop: Stop| {
-        assert_eq!(decode(stream), Ok(Answer { parts: parts.to_vec(), usage, stop }));
+        assert_eq!(decode(stream), Ok(Answer { parts: parts.to_vec(), usage, stop, ..Answer::default() }));
     };
     row(recorded!("text.sse"), &[Part::text("Grüße, Welt 🦀")], used(86, 300, 1920, 0), Stop::Done);
     let calls = [call("call_aaa", "read", r#"{"path":"a.rs"}"#), call("call_bbb", "read", r#"{"path":"b.rs"}"#)];
@@ -106,7 +106,8 @@ fn bodies_in_one_piece() {
         decoder.whole(body)?;
         decoder.finish()
     };
-    let answer = Answer { parts: vec![Part::text("Hello!")], usage: used(19, 10, 0, 0), stop: Stop::Done };
+    let answer =
+        Answer { parts: vec![Part::text("Hello!")], usage: used(19, 10, 0, 0), stop: Stop::Done, ..Answer::default() };
     assert_eq!(whole(recorded!("whole.json")), Ok(answer));
     let throttled = whole(recorded!("error.json")).expect_err("an error");
     assert_eq!((throttled.kind, throttled.status), (TroubleKind::Throttled, Some(429)));

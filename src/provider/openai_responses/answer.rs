@@ -115,7 +115,7 @@ impl Decode for Decoder {
         if !refusal.is_empty() {
             stop = Stop::Refused(refusal);
         }
-        Ok(Answer { parts: self.items.into_iter().filter_map(Item::part).collect(), usage, stop })
+        Ok(Answer { parts: self.items.into_iter().filter_map(Item::part).collect(), usage, stop, ..Answer::default() })
     }
 }
 

@@ -235,7 +235,7 @@ fn a_text_and_what_it_cost() {
     assert_eq!(deltas, texts.map(|text| Delta::Text(text.into())));
     let usage = Usage { input: 176, output: 9, cache_read: 1024, cache_write: 0, total: 1209 };
     let parts = vec![signed(&texts.concat(), r#"{"v":1,"id":"msg_01a"}"#)];
-    assert_eq!(answer, Answer { parts, usage, stop: Stop::Done });
+    assert_eq!(answer, Answer { parts, usage, stop: Stop::Done, ..Answer::default() });
 }
 
 #[test]

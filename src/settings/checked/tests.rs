@@ -124,6 +124,22 @@ fn a_model_with_an_invalid_address_is_asked_nowhere() {
 }
 
 #[test]
+fn a_service_for_summaries_has_an_address() {
+    let text = |url: &str| format!("{{\"compaction\": {{\n\"remoteEndpoint\": {url:?}\n}}}}");
+    for url in ["h/sum", "localhost:7/sum", "ftp://h/sum", "http://", "file:///sum", "https://user:pass-word@"] {
+        let checked = check(&text(url), None);
+        let problem = checked.problems.first().unwrap_or_else(|| panic!("{url} is taken"));
+        assert_eq!((problem.key.as_str(), problem.line), ("compaction.remoteEndpoint", Some(2)), "{url}");
+        assert!(problem.to_string().contains("no address of a server"), "{problem}");
+        assert!(!problem.to_string().contains("pass-word"), "{problem}");
+        assert_eq!(checked.value, Some(json!({"compaction": {}})), "{url}");
+    }
+    for url in ["http://127.0.0.1:8080/sum", "https://h", "HTTPS://h/sum?key=k"] {
+        assert_eq!(check(&text(url), None).problems, [], "{url}");
+    }
+}
+
+#[test]
 fn prices_of_a_model_are_all_valid_or_none_is_used() {
     let model = |cost: Value| json!({"models": [{"provider": "p", "id": "m", "cost": cost}]}).to_string();
     let kept = json!({"models": [{"provider": "p", "id": "m"}]});

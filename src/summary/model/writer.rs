@@ -18,11 +18,11 @@ use crate::{
     conversation::tokens::Scale,
     ids::ModelRef,
     models::candidates::{Candidate, Unfit, Way},
-    provider::{Cache, Delta, Reasoning, Stop, ToolChoice, Turn, overflow},
+    provider::{self, Answer, Beside, Cache, Delta, Reasoning, Stop, ToolChoice, Turn, overflow},
     redact::Stream,
     settings::Sourced,
     summary::{
-        made::{Made, Rejected, SummaryMethod},
+        made::{Made, Rejected},
         model::{
             brief::{Ask, Brief, Part},
             check::{Accepted, Expected, Rejection, check},
@@ -32,7 +32,6 @@ use crate::{
     },
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::{
     borrow::Cow,
     sync::{
@@ -112,6 +111,7 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
         tell,
         until,
         rejected: Mutex::default(),
+        short: Mutex::default(),
         too_long: AtomicUsize::new(0),
         quota: Arc::new(Quota::new(MOST_BEYOND_PLAN, exceeded)),
         allowance: job.tokens.map(|tokens| Arc::new(Allowance::new(tokens))),
@@ -130,7 +130,7 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
             match candidate {
                 Err(unfit) => writer.cannot_ask(unfit),
                 Ok(candidate) => match writer.write(candidate).await {
-                    Ok(written) => return Ok(Some((written, candidate.model.clone()))),
+                    Ok(written) => return Ok(Some((written, Made::by(candidate)))),
                     Err(NoSummary::Candidate) => {}
                     Err(NoSummary::Requests) => return Ok(None),
                     Err(NoSummary::Time) => return Err(NoSummary::Time),
@@ -145,14 +145,17 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
     };
     let written = asked.unwrap_or_else(|_| {
         let seconds = job.deadline.unwrap_or_default().as_secs();
-        writer.reject(None, format!("the {seconds} s for this maintenance were over"), None);
+        writer.reject(Rejected::model(None, format!("the {seconds} s for this maintenance were over")));
         None
     });
     let rejected = std::mem::take(&mut *writer.rejected());
-    let (written, by) = written.map_or((None, None), |(written, by)| (Some(written), Some(by)));
-    let unaffordable = writer.allowance.as_ref().and_then(|allowance| allowance.refused()).filter(|_| by.is_none());
-    let method = if written.is_some() { SummaryMethod::Llm } else { SummaryMethod::Extractive };
-    (written, Made { method, by, rejected, unaffordable })
+    match written {
+        Some((written, made)) => (Some(written), Made { rejected, ..made }),
+        None => {
+            let unaffordable = writer.allowance.as_ref().and_then(|allowance| allowance.refused());
+            (None, Made { rejected, unaffordable, ..Made::default() })
+        }
+    }
 }
 
 /// Longest wait for the short summary.
@@ -174,6 +177,8 @@ struct Writer<'a> {
     tell: &'a (dyn Fn(Step) + Send + Sync),
     until: Option<Instant>,
     rejected: Mutex<Vec<Rejected>>,
+    /// Two sentences for a person that came beside the summary.
+    short: Mutex<Option<String>>,
     too_long: AtomicUsize,
     /// Requests that may still be sent.
     quota: Arc<Quota>,
@@ -191,22 +196,29 @@ impl Writer<'_> {
         self.rejected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn reject(&self, model: Option<ModelRef>, why: String, error: Option<Value>) {
-        tracing::info!(model = model.as_ref().map(ToString::to_string), why, "no summary by this model");
-        self.rejected().push(Rejected { error, ..Rejected::model(model, why) });
+    fn reject(&self, rejected: Rejected) {
+        let Rejected { method, model, why, .. } = &rejected;
+        tracing::info!(?method, model = model.as_ref().map(ToString::to_string), why, "no summary by this candidate");
+        self.rejected().push(rejected);
+    }
+
+    /// Records a candidate that wrote no summary.
+    fn reject_candidate(&self, candidate: &Candidate, why: impl Into<String>) {
+        self.reject(Rejected::of(candidate.named(), why.into()));
     }
 
     /// Records a candidate that cannot be asked.
     fn cannot_ask(&self, Unfit { model: name, why }: &Unfit) {
         match ModelRef::parse(name) {
             Some(model) => self.reject_failed(&Failed::unfit(model, why)),
-            None => self.reject(None, why.clone(), None),
+            None => self.reject(Rejected::model(None, why.clone())),
         }
     }
 
     /// Records a candidate whose request failed.
     fn reject_failed(&self, failed: &Failed) {
-        self.reject(Some(failed.model.clone()), failed.to_string(), Some(failed.data()));
+        let rejected = Rejected::of(failed.model.as_ref(), failed.to_string());
+        self.reject(Rejected { error: Some(failed.data()), ..rejected });
     }
 
     /// Whether the tokens that are left are enough for the summary of a candidate. One that they are not enough for is
@@ -217,7 +229,7 @@ impl Writer<'_> {
         let tokens = planned(material, brief, candidate, *reserve, *scale).tokens;
         let why = allowance.has(tokens).err();
         let refused = why.is_some();
-        why.into_iter().for_each(|why| self.reject(Some(candidate.model.clone()), why, None));
+        why.into_iter().for_each(|why| self.reject_candidate(candidate, why));
         !refused
     }
 
@@ -270,6 +282,7 @@ impl Writer<'_> {
         let planned = planned(material, brief, candidate, self.job.reserve, *scale).requests;
         self.begun.store(0, Ordering::Relaxed);
         self.done.store(0, Ordering::Relaxed);
+        *self.short.lock().unwrap_or_else(PoisonError::into_inner) = None;
         (self.tell)(Step::Progress { done: 0, total: planned });
         let (history, prefix) = tokio::try_join!(
             self.write_part(&summarizer, Part::History, shares, planned),
@@ -279,7 +292,7 @@ impl Writer<'_> {
         let tokens = scale.text(&text);
         if tokens >= material.replaces {
             let why = Rejection::LargerThanSource { tokens, source: material.replaces };
-            self.reject(Some(candidate.model.clone()), why.to_string(), None);
+            self.reject_candidate(candidate, why.to_string());
             return Err(NoSummary::Candidate);
         }
         let short = self.short_summary(&summarizer, &text).await;
@@ -363,7 +376,7 @@ impl Writer<'_> {
         let window = summarizer.window();
         let why =
             format!("its window of {window} tokens leaves no room for a conversation beside the prompt and an answer");
-        self.reject(Some(summarizer.candidate.model.clone()), why, None);
+        self.reject_candidate(summarizer.candidate, why);
         NoSummary::Candidate
     }
 
@@ -376,7 +389,7 @@ impl Writer<'_> {
         tokens: u64,
     ) -> Result<Option<Accepted>, NoSummary> {
         let SummaryJob { material, brief, scale, settings, .. } = self.job;
-        let model = || Some(summarizer.candidate.model.clone());
+        let candidate = summarizer.candidate;
         // The other part may shrink it meanwhile.
         let window = summarizer.window();
         // The conversation is nearly all of the request and was measured already.
@@ -411,7 +424,7 @@ impl Writer<'_> {
             let at_provider = matches!(summarizer.candidate.way, Way::Provider(_));
             if at_provider && let Some(served) = summarizer.truncated(reported, estimate, &text) {
                 let why = format!("it was sent about {estimate} tokens and read {reported}: its server cuts prompts");
-                self.reject(model(), why, None);
+                self.reject_candidate(candidate, why);
                 return if self.shrinks(summarizer, window, Clue::Served(served), estimate) {
                     Ok(None)
                 } else {
@@ -419,7 +432,7 @@ impl Writer<'_> {
                 };
             }
             if overflow::silent(reported, usage.output, answer.stop == Stop::Length, window) {
-                self.reject(model(), format!("the request filled its window of {window} tokens"), None);
+                self.reject_candidate(candidate, format!("the request filled its window of {window} tokens"));
                 return if self.shrinks(summarizer, window, Clue::None, estimate) {
                     Ok(None)
                 } else {
@@ -436,9 +449,12 @@ impl Writer<'_> {
                 measure: &|text| scale.text(text),
             };
             match check(&answer, &expected) {
-                Ok(accepted) => return Ok(Some(accepted)),
+                Ok(accepted) => {
+                    self.keep_short(ask.part, answer.beside);
+                    return Ok(Some(accepted));
+                }
                 Err(rejection) => {
-                    self.reject(model(), rejection.to_string(), None);
+                    self.reject_candidate(candidate, rejection.to_string());
                     let long = rejection.is_about_length();
                     let too_often = long && self.too_long.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_TOO_LONG;
                     if refused.is_some() || too_often {
@@ -454,7 +470,7 @@ impl Writer<'_> {
     /// the clue. False where the result is too small to work in.
     fn shrinks(&self, summarizer: &Summarizer<'_>, before: u64, clue: Clue, estimate: u64) -> bool {
         let settings = &self.job.settings.settings;
-        let model = &summarizer.candidate.model;
+        let Some(model) = summarizer.candidate.named() else { return summarizer.shrink(before, clue, estimate) };
         let configured = settings.model(model).and_then(|model| model.context_window);
         let is_set = settings.stated.window(Some(model)).or(configured).is_some();
         let lesson = match clue {
@@ -469,11 +485,27 @@ impl Writer<'_> {
         summarizer.shrink(before, clue, estimate)
     }
 
-    /// Asks for two sentences for a person. None where no answer passes the gate.
+    /// Keeps two sentences for a person that came beside a part. Those about whole turns count for more.
+    fn keep_short(&self, part: Part, beside: Beside) {
+        let mut kept = self.short.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Beside::Short(short) = beside
+            && (part == Part::History || kept.is_none())
+        {
+            *kept = Some(short);
+        }
+    }
+
+    /// Two sentences for a person: those that came beside the summary, else the answer to a request. None where no text
+    /// passes the gate.
     async fn short_summary(&self, summarizer: &Summarizer<'_>, summary: &str) -> Option<String> {
-        /// Longest text, in characters. A longer one is no line in a list.
-        const LONGEST: usize = 600;
         let SummaryJob { brief, scale, settings, .. } = self.job;
+        let came = self.short.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(short) = came.and_then(|short| {
+            let answer = Answer { parts: vec![provider::Part::text(short)], ..Answer::default() };
+            self.accepted_short(&answer, summary)
+        }) {
+            return Some(short);
+        }
         let ask =
             Ask { part: Part::Short, conversation: summary_as_data(summary), previous: None, most: 512, refused: None };
         // The summary is written. Its end does not wait long for a line about it.
@@ -490,6 +522,14 @@ impl Writer<'_> {
             // A compaction waits now for the summary, which was made ahead.
             () = self.job.rank.raised(), if was_ahead => return None,
         };
+        self.accepted_short(&answer, summary)
+    }
+
+    /// The two sentences of an answer on one line. None where they do not pass the gate.
+    fn accepted_short(&self, answer: &Answer, summary: &str) -> Option<String> {
+        /// Longest text, in characters. A longer one is no line in a list.
+        const LONGEST: usize = 600;
+        let SummaryJob { brief, scale, settings, .. } = self.job;
         let expected = Expected {
             part: Part::Short,
             prompt: brief.prompt(Part::Short, false),
@@ -499,7 +539,7 @@ impl Writer<'_> {
             redact: settings.settings.redaction.enabled,
             measure: &|text| scale.text(text),
         };
-        let accepted = check(&answer, &expected).ok()?;
+        let accepted = check(answer, &expected).ok()?;
         let text = accepted.text().split_whitespace().collect::<Vec<_>>().join(" ");
         (text.chars().count() <= LONGEST).then_some(text)
     }
@@ -554,7 +594,7 @@ mod tests {
         settings::Layers,
         summary::{files::FileLists, span::Span},
     };
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     /// A client that never answers.
     #[derive(Default)]

@@ -458,7 +458,7 @@ fn written(draft: Draft) -> Result<Draft, Failure> {
         return Ok(draft);
     };
     let Some(last) = rejected.last() else { return Ok(draft) };
-    let (provider, model) = last.model.clone().map(|model| (model.provider, model.id)).unwrap_or_default();
+    let (provider, model) = last.model.clone().map(|model| (model.provider, model.id)).unzip();
     let what = format!("no model wrote a usable summary; the last reason: {}", last.why);
     Err(Failure::Provider { provider, model, status: None, retryable: true, what })
 }
