@@ -110,6 +110,16 @@ export interface ServerNotifications {
 
 /** What the daemon asks of the client: method, params, result. */
 export interface ClientRequests {
+  /**
+   * Asks whether a compaction goes on, is cancelled, or takes the summary of the answer. Sent behind the start event,
+   * only to a client that registered this hook.
+   */
+  "hook/session_before_compact": { params: BeforeCompactParams; result: BeforeCompactAnswer };
+  /**
+   * Asks for a prompt, lines and data for the summary that is about to be written. Sent only to a client that
+   * registered this hook.
+   */
+  "hook/session_compacting": { params: CompactingParams; result: CompactingAnswer };
   /** Asks the client to run a model. Sent only to a client that declared the capability `llm`. */
   "llm/complete": { params: LlmCompleteParams; result: LlmCompleteAnswer };
 }
@@ -207,7 +217,7 @@ export type HookTimeout = number;
 export type OnFailure =
   /** As if the hook was not registered. */
   | "continue"
-  /** The operation ends with the outcome `failed`. */
+  /** The operation ends with the outcome `cancelled`. */
   | "abort";
 
 /** Any object. */
@@ -1057,6 +1067,8 @@ export interface CompactParams {
   sessionId: SessionId;
   /** Instructions for the summary: topics to keep above all. */
   instructions?: string | null;
+  /** Lines beside the conversation, for the summary. Every request for it has them. */
+  context?: string[] | null;
   /** Size of the newest messages that are kept verbatim, without a lower bound. Default: the setting. */
   keepRecentTokens?: number | null;
   /** Method of the summary. Default: the setting. */
@@ -2143,6 +2155,24 @@ export type SessionEvent =
       /** Reason of the pruning. */
       why: string;
     }
+  /** A hook of the client is called. */
+  | {
+      type: "hook_start";
+      /** Hook. */
+      hook: HookEvent;
+    }
+  /** A hook has ended. Each `hook_start` has exactly one. */
+  | {
+      type: "hook_end";
+      /** Hook. */
+      hook: HookEvent;
+      /** Outcome. */
+      outcome: HookOutcome;
+      /** Time that it took, in milliseconds. */
+      durationMs: number;
+      /** Reason of a cancel or of an error. */
+      errorMessage?: string | null;
+    }
   /** The index is complete. Requests that need it no longer wait. */
   | {
       type: "index_ready";
@@ -2277,6 +2307,19 @@ export type ModelChangeReason =
   /** The model before the promotion is back. */
   | "restore";
 
+/** Outcome of a hook. */
+export type HookOutcome =
+  /** The operation goes on. */
+  | "ok"
+  /** The hook cancelled the operation, or the operation ended before the answer. */
+  | "cancelled"
+  /** The operation takes the summary of the hook. */
+  | "replaced"
+  /** The client did not answer in time. */
+  | "timeout"
+  /** The client answered with an error, or with a summary that is not used. */
+  | "error";
+
 /** Severity of a notice. */
 export type Severity =
   /** Information. */
@@ -2312,6 +2355,117 @@ export interface NoticeParams {
   title: string;
   /** Further details. */
   detail?: string | null;
+}
+
+/** Params of `hook/session_before_compact`. */
+export interface BeforeCompactParams {
+  /** Id of the session. */
+  sessionId: SessionId;
+  /** Id of the operation. */
+  operationId: OperationId;
+  /** Reason of the compaction. */
+  reason: CompactionReason;
+  /** Whether the turn is repeated after the compaction. */
+  willRetry: boolean;
+  /** Instructions of the request: topics to keep above all. */
+  instructions?: string | null;
+  /** Plan of the compaction. */
+  preparation: HookPreparation;
+  /** Time after which the answer is ignored, in milliseconds. */
+  deadlineMs: number | null;
+}
+
+/**
+ * Plan of a compaction, as a hook receives it. `session/entries` and `session/entry` return the messages, also during
+ * the
+ * hook.
+ */
+export interface HookPreparation {
+  /** First entry that would be kept verbatim; null where none would. */
+  firstKeptEntryId: EntryId | null;
+  /** Size of the context now. */
+  tokensBefore: number;
+  /** Whether the cut is inside a turn. */
+  isSplitTurn: boolean;
+  /** Summary in force, which the new one has to cover. */
+  previousSummary: string | null;
+  /** Messages in whole turns that would be summarized. */
+  messagesToSummarize: MessageRange;
+  /** Messages that would be summarized from a turn whose end is kept. */
+  turnPrefixMessages: MessageRange;
+  /** Files of the summarized messages. */
+  fileOps: FileOps;
+  /** Data that the previous compaction carries for other programs and hooks. */
+  previousPreserveData?: AnyObject | null;
+  /** Settings in force. */
+  settings: CompactionSettings;
+}
+
+/** Messages that follow each other on the path. */
+export interface MessageRange {
+  /** First message; null where there is none. */
+  firstEntryId: EntryId | null;
+  /** Last message; null where there is none. */
+  lastEntryId: EntryId | null;
+  /** Number of messages. */
+  count: number;
+}
+
+/** Answer of `hook/session_before_compact`. Null is `continue`. */
+export type BeforeCompactAnswer =
+  /** The compaction goes on. */
+  | {
+      action: "continue";
+    }
+  /** The compaction ends with the outcome `cancelled`. */
+  | {
+      action: "cancel";
+      /** Reason, for the end event of the hook. */
+      reason?: string | null;
+    }
+  /** The compaction takes this summary. No model is asked. */
+  | {
+      action: "replace";
+      /** The compaction. */
+      compaction: SuppliedCompaction;
+    };
+
+/** A compaction that a hook supplies. */
+export interface SuppliedCompaction {
+  /** Summary of everything before the first kept entry. */
+  summary: string;
+  /** Two sentences for a person. */
+  shortSummary?: string | null;
+  /** First entry that stays verbatim. Default: the one of the preparation. */
+  firstKeptEntryId?: EntryId | null;
+  /** Any JSON. It is stored as it is and never read for files. */
+  details?: unknown;
+  /** Data that is stored with the compaction. Later compactions carry it on; the key `abridged` is not available. */
+  preserveData?: AnyObject | null;
+}
+
+/** Params of `hook/session_compacting`. */
+export interface CompactingParams {
+  /** Id of the session. */
+  sessionId: SessionId;
+  /** Id of the operation. */
+  operationId: OperationId;
+  /** Reason of the compaction. */
+  reason: CompactionReason;
+  /** Data that the previous compaction carries for other programs and hooks. */
+  previousPreserveData?: AnyObject | null;
+  /** Time after which the answer is ignored, in milliseconds. */
+  deadlineMs: number | null;
+}
+
+/** Answer of `hook/session_compacting`. Null changes nothing. */
+export interface CompactingAnswer {
+  /** Prompt for the summary. Default: the prompt in force. */
+  prompt?: string | null;
+  /** Lines beside the conversation. Every request for the summary has them. */
+  context?: string[] | null;
+  /** Data that is stored with the compaction. Later compactions carry it on; the key `abridged` is not available. */
+  preserveData?: AnyObject | null;
 }
 
 /** Params of `llm/complete`. */

@@ -131,9 +131,14 @@ impl Prompts {
         if let Some(need) = prompt.needs().filter(|need| !text.contains(need)) {
             return Err(format!("it lacks {need}, which is replaced by what the prompt is about"));
         }
+        self.stand_in(prompt, text);
+        Ok(())
+    }
+
+    /// Lets a text stand in for a prompt that nothing is replaced in.
+    pub fn stand_in(&mut self, prompt: Prompt, text: &str) {
         self.overridden.retain(|(it, _)| *it != prompt);
         self.overridden.push((prompt, text.to_owned()));
-        Ok(())
     }
 }
 

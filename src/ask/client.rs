@@ -1,20 +1,38 @@
-//! The client as one that runs models.
+//! The client as one that runs models and answers hooks.
 
 use super::{Pending, purpose::Purpose, request::Origin};
 use crate::ids::ModelRef;
 use serde_json::Value;
-use std::time::Duration;
+use std::{future, time::Duration};
 
-/// Longest answer of a client, in bytes of JSON. 128,000 tokens of text, the most that a current model answers, take half.
+/// Longest answer of a client, in bytes of JSON, to a hook too. 128,000 tokens of text, the most that a current model answers, take half.
 pub const LARGEST_ANSWER: usize = 1 << 20;
 
-/// Asks the client to run a model.
+/// Asks the client.
 pub trait Client: Send + Sync {
     /// Sends a request and waits for the assistant message that answers it. Dropping the future cancels the request.
     ///
     /// # Errors
     /// When the client does not answer with a message.
     fn complete(&self, completion: Completion) -> Pending<'_, Result<Value, Unanswered>>;
+
+    /// Calls a hook and waits for its answer, null included. Dropping the future cancels the request. A client without hooks
+    /// is gone.
+    ///
+    /// # Errors
+    /// When the client does not answer with a result.
+    fn hook(&self, _: HookCall) -> Pending<'_, Result<Value, Unanswered>> {
+        Box::pin(future::ready(Err(Unanswered::Gone)))
+    }
+}
+
+/// Call of a hook.
+#[derive(Debug, Clone)]
+pub struct HookCall {
+    /// Name of the request.
+    pub name: &'static str,
+    /// Params, with their deadline.
+    pub params: Value,
 }
 
 /// Request to a client.

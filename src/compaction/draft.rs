@@ -15,7 +15,8 @@ use crate::{
         made::{Made, Rejected, SummaryMethod},
     },
 };
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// Everything that a compaction would write, in one entry.
@@ -33,16 +34,42 @@ pub struct Draft {
     pub tokens_after: u64,
     /// Size of its images, in bytes.
     pub image_bytes: usize,
+    /// The parts of a compaction that a hook supplies.
+    pub supplied: Supplied,
     /// Times that models took for the newest summaries of the session, in milliseconds, oldest first.
     pub summary_times: Vec<u64>,
+}
+
+/// The parts of a compaction that hooks supply beside its summary.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Supplied {
+    /// The `details` of the entry. A summary that no hook wrote has its file lists there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+    /// Lines that the summary was made with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<String>,
+    /// Fields of `preserveData`, beside ours.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub data: Map<String, Value>,
 }
 
 impl Draft {
     /// A draft of an extracted summary.
     #[must_use]
     pub fn extracted(plan: Plan, summary: Summary, edits: Vec<ContextEdit>) -> Self {
-        Self { plan, summary, made: Made::default(), edits, tokens_after: 0, image_bytes: 0, summary_times: Vec::new() }
-            .measure()
+        Self {
+            plan,
+            summary,
+            made: Made::default(),
+            edits,
+            tokens_after: 0,
+            image_bytes: 0,
+            supplied: Supplied::default(),
+            summary_times: Vec::new(),
+        }
+        .measure()
     }
 
     fn measure(self) -> Self {
@@ -71,7 +98,8 @@ impl Draft {
         let files = self.summary.files.clone();
         let (plan, edits, before) = (self.plan.clone(), self.edits.clone(), made.clone());
         let summary = Summary { text, short, files };
-        let with = Self { made, ..Self::extracted(plan, summary, edits) };
+        let supplied = self.supplied.clone();
+        let with = Self { made, supplied, ..Self::extracted(plan, summary, edits) };
         if with.tokens_after <= goal {
             return with;
         }
@@ -139,6 +167,14 @@ impl Draft {
         if !self.made.rejected.is_empty() {
             ours["rejected"] = json!(self.made.rejected);
         }
+        let mut data = self.plan.carried_data().clone();
+        data.extend(self.supplied.data.clone());
+        data.insert("abridged".to_owned(), ours);
+        let by_hook = self.made.method == SummaryMethod::Hook;
+        let details = match by_hook {
+            true => self.supplied.details.as_ref().map(entry::raw),
+            false => Some(entry::raw(&self.summary.files)),
+        };
         let texts = [
             ("summary", entry::raw(&self.summary.text)),
             ("shortSummary", entry::raw(&self.summary.short)),
@@ -146,12 +182,16 @@ impl Draft {
             ("tokensBefore", entry::raw(&self.plan.demand.tokens_before)),
             ("tokensAfter", entry::raw(&tokens_after)),
             ("method", entry::raw(&self.made.method)),
-            ("details", entry::raw(&self.summary.files)),
-            ("preserveData", entry::raw(&json!({ "abridged": ours }))),
         ];
+        let details = details.map(|details| ("details", details));
+        let data = ("preserveData", entry::raw(&data));
+        // oh-my-pi's name, and pi's.
+        let marks = ["fromExtension", "fromHook"].map(|name| (name, entry::raw(&true)));
+        let marks = marks.into_iter().filter(|_| by_hook);
         // pi reads here what its system messages before the compaction declared.
         let system = path.system_prompt().message().map(|message| ("systemMessage", entry::raw(&message)));
-        let fields: Vec<_> = texts.iter().chain(&system).map(|(name, json)| (*name, &**json)).collect();
+        let fields: Vec<_> = texts.into_iter().chain(details).chain([data]).chain(marks).chain(system).collect();
+        let fields: Vec<_> = fields.iter().map(|(name, json)| (*name, &**json)).collect();
         entry::line("compaction", stamp, parent, &fields)
     }
 }

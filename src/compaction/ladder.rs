@@ -107,6 +107,46 @@ pub fn extracted(
     if stop() { Err(NoDraft::Cancelled) } else { draft }
 }
 
+/// The reason why a supplied summary does not become the draft of its plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// The context with it is over its limit.
+    #[error("with it the context would have {after} tokens, over the {goal} aimed at")]
+    Large {
+        /// Size of the context with it, in tokens.
+        after: u64,
+        /// The limit, in tokens.
+        goal: u64,
+    },
+    /// The context with it is not smaller than before.
+    #[error("with it the context would have {after} tokens, and has {before} without it")]
+    NotSmaller {
+        /// Size of the context with it, in tokens.
+        after: u64,
+        /// Size of the context now, in tokens.
+        before: u64,
+    },
+}
+
+/// Makes the draft of a plan with a summary that was written for exactly this cut. Only edits of the kept entries make it
+/// smaller.
+///
+/// # Errors
+/// When it does not fit, or is not smaller than the context.
+pub fn supplied(plan: Plan, summary: Summary, rules: Rules<'_>) -> Result<Draft, Unfit> {
+    let (goal, before) = (goal(&plan), size_before(&plan));
+    let mut ladder = Ladder { best: Draft::extracted(plan.clone(), summary, carried_edits(&plan)), goal };
+    ladder.lose_image_bytes();
+    ladder.shrink_kept(rules);
+    let threshold = plan.demand.budget.threshold;
+    let (after, goal) = (ladder.best.tokens_after, goal.max(threshold * 9 / 10));
+    match () {
+        () if after > goal => Err(Unfit::Large { after, goal }),
+        () if after >= before && !plan.demand.insists => Err(Unfit::NotSmaller { after, before }),
+        () => Ok(ladder.best),
+    }
+}
+
 /// Whether a draft of this plan may be smaller than the context. A context that has to become smaller is measured by its
 /// draft alone.
 #[must_use]
@@ -130,9 +170,7 @@ pub fn climb(plan: Plan, rules: Rules<'_>, summarize: &dyn Fn(&Plan, u64) -> Sum
     let mut ladder = Ladder { best: Draft::extracted(plan.clone(), summarize(&plan, cap), carried_edits(&plan)), goal };
 
     ladder.lose_image_bytes();
-    ladder.try_rung(|draft| with_edits(draft, &prune_edits(draft, rules)));
-    ladder.try_rung(|draft| with_edits(draft, &elide_edits(draft)));
-    ladder.try_rung(|draft| with_edits(draft, &image_edits(draft, KEPT_IMAGES)));
+    ladder.shrink_kept(rules);
     // The next rungs halve the tail.
     let mut keep = ladder.best.plan.kept_tokens();
     let mut tried = ladder.best.plan.clone();
@@ -195,6 +233,13 @@ impl Ladder {
         if draft.tokens_after < self.best.tokens_after {
             self.best = draft;
         }
+    }
+
+    /// The rungs that leave the cut and the summary as they are.
+    fn shrink_kept(&mut self, rules: Rules<'_>) {
+        self.try_rung(|draft| with_edits(draft, &prune_edits(draft, rules)));
+        self.try_rung(|draft| with_edits(draft, &elide_edits(draft)));
+        self.try_rung(|draft| with_edits(draft, &image_edits(draft, KEPT_IMAGES)));
     }
 
     /// Removes old images until their bytes are within the budget.

@@ -3,7 +3,7 @@
 use crate::{
     conversation::{
         context,
-        entry::{Body, CarriedCalibration, CarriedMessage, Entry},
+        entry::{Body, CarriedCalibration, CarriedMessage, Entry, carried_data},
         message::outline::{Call, Role},
         path::Path,
         tokens::{Estimator, Scale},
@@ -13,6 +13,7 @@ use crate::{
     prompts::Prompts,
     summary::span::Span,
 };
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::{collections::HashSet, sync::Arc};
 
@@ -40,7 +41,8 @@ pub struct Step {
     pub tokens: u64,
 }
 
-/// The place where a window of steps is cut. `cut` is the only constructor, so no result is separated from its call.
+/// The place where a window of steps is cut. `cut` and `Plan::keeping_from` are the only constructors, so no result is
+/// separated from its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     at: usize,
@@ -84,9 +86,14 @@ pub fn cut(steps: &[Step], keep: u64, pending: Option<usize>) -> Cut {
         None => return nothing,
         Some(from) => (from..steps.len()).find(may_cut).or_else(|| (0..from).rev().find(may_cut)),
     };
-    let Some(at) = at.map(|at| pending.map_or(at, |pending| at.min(pending))) else {
-        return nothing;
-    };
+    match at {
+        Some(at) => before(steps, pending.map_or(at, |pending| at.min(pending))),
+        None => nothing,
+    }
+}
+
+/// The cut before a message, or behind all steps.
+fn before(steps: &[Step], at: usize) -> Cut {
     // Decided before metadata is pulled in, which is the beginning of nothing.
     let begins_a_turn = steps.get(at).is_none_or(|step| step.kind == Kind::TurnStart);
     let turn_start = (0..at).rev().find(|&place| steps[place].kind == Kind::TurnStart);
@@ -120,6 +127,23 @@ pub struct Demand {
     pub insists: bool,
 }
 
+/// The reason why the kept part cannot begin at an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoCut {
+    /// The entry is not on the path, or an earlier compaction covers it.
+    #[error("it is not among the messages of the context")]
+    NotInContext,
+    /// The entry is a tool result.
+    #[error("it is a tool result, which stays with its call")]
+    Result,
+    /// An answer before the entry waits for results.
+    #[error("a call before it still waits for its result")]
+    OpenCall,
+    /// No message precedes the entry.
+    #[error("no message precedes it")]
+    First,
+}
+
 /// The plan of a compaction. It is valid as long as the entries that it covers are unchanged.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -130,6 +154,8 @@ pub struct Plan {
     /// Pinned entries, which are kept verbatim and not summarized.
     pinned: Arc<HashSet<EntryId>>,
     calibrations: Arc<[CarriedCalibration]>,
+    /// The data of other programs that the previous compaction carries.
+    carried_data: Arc<Map<String, Value>>,
     /// The demands.
     pub demand: Demand,
     /// The frames around the summary and the carried message.
@@ -166,7 +192,8 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     let cut_at = |keep| cut(&steps, keep, stays);
     let cut = cut_at(keep);
     let pinned = Arc::new(path.pins().iter().map(|pin| pin.entry.clone()).collect());
-    let mut plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), demand, prompts };
+    let carried_data = Arc::new(path.compaction().map(|place| carried_data(&path[place])).unwrap_or_default());
+    let mut plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), carried_data, demand, prompts };
     while plan.summarized().is_empty() {
         match (too_large, keep) {
             (true, 1..) => keep /= 2,
@@ -393,6 +420,34 @@ impl Plan {
         Self { cut, ..self.clone() }
     }
 
+    /// The plan with a tail that begins at an entry.
+    ///
+    /// # Errors
+    /// When the tail cannot begin there.
+    pub fn keeping_from(&self, entry: &EntryId) -> Result<Self, NoCut> {
+        let window = Window::of(&self.path[self.start..]);
+        let steps = window.steps(self.demand.scale.estimator());
+        let place = self.path.position(entry).and_then(|place| place.checked_sub(self.start));
+        let named = place.ok_or(NoCut::NotInContext)?;
+        let at = (named..steps.len()).find(|place| steps[*place].kind != Kind::Metadata).ok_or(NoCut::NotInContext)?;
+        match steps[at].kind {
+            Kind::Compaction | Kind::Metadata => return Err(NoCut::NotInContext),
+            Kind::ToolResult => return Err(NoCut::Result),
+            Kind::TurnStart | Kind::Message => {}
+        }
+        if window.pending().is_some_and(|pending| pending < at) {
+            return Err(NoCut::OpenCall);
+        }
+        let plan = Self { cut: before(&steps, at), ..self.clone() };
+        if plan.summarized().is_empty() { Err(NoCut::First) } else { Ok(plan) }
+    }
+
+    /// The data of other programs that the previous compaction carries. The compaction carries it on.
+    #[must_use]
+    pub fn carried_data(&self) -> &Map<String, Value> {
+        &self.carried_data
+    }
+
     /// Whether another plan of the same path keeps the same entries.
     #[must_use]
     pub fn cuts_like(&self, other: &Self) -> bool {
@@ -416,7 +471,7 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::compaction::lines::path;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     /// `u:10k a:2k t:40k`: user, answer, tool result, x for execution, m for metadata, c for a compaction.
     fn steps(text: &str) -> Vec<Step> {

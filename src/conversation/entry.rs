@@ -19,7 +19,7 @@ pub use head::{Head, text};
 pub use header::{Header, HeaderKind};
 pub use mirror::{CARRIED, Mark, Mirror};
 pub use place::{Broken, PLACEHOLDER};
-pub use preserved::{Attempts, CarriedCalibration, CarriedMessage, CarriedPin, Preserved};
+pub use preserved::{Attempts, CarriedCalibration, CarriedMessage, CarriedPin, Preserved, carried_data};
 pub use reset::Reset;
 pub use stamps::{Stamp, Stamps, milliseconds, timestamp};
 pub use writing::{line, one_line, raw};

@@ -2,7 +2,7 @@
 
 use super::{
     codes::ErrorData,
-    types::{CompactionResult, Entry, Outcome, Repair, Status, Usage},
+    types::{CompactionResult, Entry, HookEvent, Outcome, Repair, Status, Usage},
 };
 use crate::{
     ask::purpose::Purpose,
@@ -235,6 +235,23 @@ events! {
         /// Reason of the pruning.
         why: String,
     }
+    /// A hook of the client is called.
+    Durable HookStart = "hook_start" {
+        /// Hook.
+        hook: HookEvent,
+    }
+    /// A hook has ended. Each `hook_start` has exactly one.
+    Durable HookEnd = "hook_end" {
+        /// Hook.
+        hook: HookEvent,
+        /// Outcome.
+        outcome: HookOutcome,
+        /// Time that it took, in milliseconds.
+        duration_ms: u64,
+        /// Reason of a cancel or of an error.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+    }
     /// The index is complete. Requests that need it no longer wait.
     Durable IndexReady = "index_ready" {
         /// Number of entries.
@@ -388,6 +405,22 @@ pub enum Stage {
     Checking,
     /// The compaction is written to the file.
     Writing,
+}
+
+/// Outcome of a hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HookOutcome {
+    /// The operation goes on.
+    Ok,
+    /// The hook cancelled the operation, or the operation ended before the answer.
+    Cancelled,
+    /// The operation takes the summary of the hook.
+    Replaced,
+    /// The client did not answer in time.
+    Timeout,
+    /// The client answered with an error, or with a summary that is not used.
+    Error,
 }
 
 /// Part of a summary.

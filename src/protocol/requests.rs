@@ -1,6 +1,9 @@
 //! Requests to the client. The client answers them like any request. Their ids are strings of the daemon, and the
-//! daemon
-//! cancels them with `$/cancelRequest`.
+//! daemon cancels them with `$/cancelRequest`.
+
+mod hooks;
+
+pub use hooks::*;
 
 pub use crate::ask::purpose::Purpose;
 use crate::ids::{ModelRef, OperationId, SessionId};
@@ -56,6 +59,14 @@ macro_rules! client_requests {
 }
 
 client_requests! {
+    /// Asks whether a compaction goes on, is cancelled, or takes the summary of the answer. Sent behind the start event, only
+    /// to a client that registered this hook.
+    HookBeforeCompact = "hook/session_before_compact": BeforeCompactParams => BeforeCompactAnswer;
+
+    /// Asks for a prompt, lines and data for the summary that is about to be written. Sent only to a client that registered
+    /// this hook.
+    HookCompacting = "hook/session_compacting": CompactingParams => CompactingAnswer;
+
     /// Asks the client to run a model. Sent only to a client that declared the capability `llm`.
     LlmComplete = "llm/complete": LlmCompleteParams => LlmCompleteAnswer;
 }

@@ -42,7 +42,7 @@ pub struct Empty {}
 pub struct AnyJson(pub Value);
 
 /// An object. `[]` is accepted too: an empty Lua table arrives in this form.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Object(pub Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Object {

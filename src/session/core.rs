@@ -35,7 +35,7 @@ mod writing;
 use super::{
     effects::{Effect, Effects, IdleTurn, Read, Ticket, TicketNumber},
     hooks::Hooks,
-    jobs::{IndexBuilt, Job, PlanMade},
+    jobs::{IndexBuilt, Job, PlanMade, progress::Progress},
     log_work::{LogDone, LogFacts, LogWork},
     operation::OpenOperations,
     state::State,
@@ -68,7 +68,6 @@ use crate::{
         work::{Request, Work},
     },
     settings::Layers,
-    summary::model::writer::Step,
     wire::outbox::About,
 };
 use jiff::Timestamp;
@@ -107,7 +106,7 @@ pub enum Input {
     /// A plan was made, or cannot be made.
     Planned(OperationId, Result<PlanMade, Failure>),
     /// A report on a draft in the making.
-    Reported(OperationId, Step),
+    Reported(OperationId, Progress),
     /// A draft was made, or cannot be made.
     Drafted(OperationId, Result<Draft, Failure>),
     /// Estimated entries were counted by the tokenizer.

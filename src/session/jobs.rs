@@ -1,9 +1,12 @@
 //! Jobs beside a session: counting, indexing, planning and drafting. A job works on values that it owns and reports to the
 //! session by inputs.
 
+pub mod blocking;
 pub mod draft;
 pub mod export;
+pub mod hooks;
 pub mod pool;
+pub mod progress;
 pub mod search;
 
 use super::stop::Stop;
@@ -24,11 +27,12 @@ use crate::{
     models::candidates::{self, Candidate, Situation, Unfit},
     protocol::{
         errors::Failure,
-        types::{CompactAnswer, CompactMethod, Preparation},
+        types::{CompactAnswer, CompactMethod, CompactParams, Preparation},
     },
     provider::keys,
     settings::Sourced,
 };
+use hooks::HookOrder;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -82,6 +86,36 @@ pub struct PlanMade {
     pub candidates: Vec<Result<Candidate, Unfit>>,
 }
 
+/// The wishes of a request for its summary.
+#[derive(Debug, Clone, Default)]
+pub struct Focus {
+    /// The topics that a person wants to be kept above all.
+    pub instructions: Option<String>,
+    /// Lines beside the conversation.
+    pub context: Vec<String>,
+}
+
+impl Focus {
+    /// The wishes of a client's request.
+    #[must_use]
+    pub fn of(params: CompactParams) -> Self {
+        Self { instructions: params.instructions, context: params.context.unwrap_or_default() }
+    }
+
+    /// The wishes as one text, for a summary without a model.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        let texts: Vec<_> = self.instructions.iter().chain(&self.context).map(String::as_str).collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
+    }
+
+    /// Whether the compaction is made even where it makes nothing smaller.
+    #[must_use]
+    pub fn insists(&self) -> bool {
+        self.instructions.is_some()
+    }
+}
+
 /// A draft that is to be made.
 pub struct DraftOrder {
     /// Its operation.
@@ -92,8 +126,10 @@ pub struct DraftOrder {
     pub tokens: Option<u64>,
     /// The plan.
     pub plan: Plan,
-    /// The topics that a person wants to be kept above all.
-    pub instructions: Option<String>,
+    /// The wishes of its request.
+    pub focus: Focus,
+    /// The hooks that are asked. None: no hook.
+    pub hooks: Option<HookOrder>,
     /// The models that may write the summary, in order.
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The settings in force.

@@ -13,8 +13,8 @@ use crate::{
     log::Unfinished,
     protocol::{
         errors::Failure,
-        events::{ChunkSource, Event, RetrySource, Stage},
-        types::{RunningOperation, Status, Usage},
+        events::{ChunkSource, Event, HookOutcome, RetrySource, Stage},
+        types::{HookEvent, RunningOperation, Status, Usage},
     },
     wire::outbox::About,
 };
@@ -285,6 +285,28 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
     pub fn retry_ends(&self, source: RetrySource, attempt: u32, failure: Option<&Failure>) {
         if self.operations.lock().operations.retry_ends(self.key, source, attempt) && !planted(Fault::LostRetryEnd) {
             self.emit(operations::retry_end(source, attempt, failure));
+        }
+    }
+
+    /// Sends that the client is asked.
+    pub fn hook_starts(&self, hook: HookEvent) {
+        let starts = {
+            let Timed { operations, now } = &mut *self.operations.lock();
+            operations.hook_starts(self.key, hook, *now)
+        };
+        if starts {
+            self.emit(Event::HookStart { hook });
+        }
+    }
+
+    /// Sends the outcome of a hook.
+    pub fn hook_ends(&self, hook: HookEvent, outcome: HookOutcome, why: Option<String>) {
+        let took = {
+            let Timed { operations, now } = &mut *self.operations.lock();
+            operations.hook_ends(self.key, hook).map(|since| now.saturating_duration_since(since))
+        };
+        if let Some(took) = took {
+            self.emit(operations::hook_end(hook, outcome, took, why));
         }
     }
 

@@ -8,7 +8,7 @@ mod end;
 #[cfg(test)]
 mod model;
 
-pub use end::{End, Ended};
+pub use end::{End, Ended, hook_end, retry_end};
 
 use super::{
     fault::{Fault, planted},
@@ -19,8 +19,8 @@ use crate::{
     log::Unfinished,
     protocol::{
         errors::Failure,
-        events::{Event, RetrySource, Severity},
-        types::{Cancelled, RunningOperation, Status, StatusKind, Usage},
+        events::{Event, HookOutcome, RetrySource, Severity},
+        types::{Cancelled, HookEvent, RunningOperation, Status, StatusKind, Usage},
     },
 };
 use std::time::{Duration, Instant};
@@ -161,6 +161,8 @@ struct Open<K, W> {
     stop: Stop,
     /// Retries whose end was not sent.
     retries: Vec<(RetrySource, u32)>,
+    /// Hooks whose end was not sent, with the times of their starts.
+    hooks: Vec<(HookEvent, Instant)>,
     waiting: Vec<W>,
 }
 
@@ -251,10 +253,11 @@ impl<K: Kind, W> Operations<K, W> {
         }
         let event = kind.start(&usage);
         let usage_now = usage.clone();
-        let retries = Vec::new();
+        let (retries, hooks) = (Vec::new(), Vec::new());
         let phase = Phase::Running;
         let of = id.clone();
-        let open = Open { key, id, kind, parent, part, phase, usage, started, started_at, stop, retries, waiting };
+        let open =
+            Open { key, id, kind, parent, part, phase, usage, started, started_at, stop, retries, hooks, waiting };
         self.open.push(open);
         // Behind the new one: it holds a cancelled operation that it starts in, whose last other one gives way.
         let gone = self.take_out(gone);
@@ -384,6 +387,19 @@ impl<K: Kind, W> Operations<K, W> {
         let Some(open) = self.find_mut(key) else { return false };
         let at = open.retries.iter().position(|it| *it == (source, attempt));
         at.map(|at| open.retries.remove(at)).is_some()
+    }
+
+    /// Records that the start of a hook is sent. False where the operation has ended, so that nothing is sent.
+    pub fn hook_starts(&mut self, key: Key, hook: HookEvent, now: Instant) -> bool {
+        self.find_mut(key).map(|open| open.hooks.push((hook, now))).is_some()
+    }
+
+    /// Records that the end of a hook is sent, and gives the time of its start. None where it has no start, or has its end
+    /// already.
+    pub fn hook_ends(&mut self, key: Key, hook: HookEvent) -> Option<Instant> {
+        let open = self.find_mut(key)?;
+        let at = open.hooks.iter().position(|(it, _)| *it == hook)?;
+        Some(open.hooks.remove(at).1)
     }
 
     /// Whether the operation has not ended.
@@ -607,6 +623,10 @@ fn ends<K: Kind, W>(
             let event = retry_end(source, attempt, Some(&cancelled));
             steps.push(Step::Emit(Some(open.id.clone()), event));
         }
+        for (hook, since) in open.hooks {
+            let event = hook_end(hook, HookOutcome::Cancelled, now.saturating_duration_since(since), None);
+            steps.push(Step::Emit(Some(open.id.clone()), event));
+        }
         let duration = now.saturating_duration_since(open.started);
         let event = open
             .kind
@@ -620,18 +640,6 @@ fn ends<K: Kind, W>(
         answers.extend(answered);
     }
     answers
-}
-
-/// The end event of a retry.
-#[must_use]
-pub fn retry_end(source: RetrySource, attempt: u32, failure: Option<&Failure>) -> Event {
-    Event::RetryEnd {
-        source,
-        success: failure.is_none(),
-        attempt,
-        error: failure.map(Failure::data),
-        error_message: failure.map(ToString::to_string),
-    }
 }
 
 impl<K: Kind, W> Open<K, W> {

@@ -18,18 +18,18 @@ use super::{
     core::{Input, Moment},
     effects::{Answer, IdleTurn, Sent, TicketNumber},
     hooks::Hooks,
-    jobs::{self, IndexBuilt},
+    jobs::{self, IndexBuilt, progress::Progress},
     open::Form,
     state::Beginning,
 };
 use crate::{
-    compaction::draft::Draft,
+    compaction::draft::{Draft, Supplied},
     conversation::entry::raw,
-    ids::{OperationId, SessionId},
+    ids::{EntryId, OperationId, SessionId},
     log::{Stats, Unfinished},
     protocol::errors::Failure,
     settings::Layers,
-    summary::{made::Made, model::writer::Step},
+    summary::made::{Made, SummaryMethod},
     wire::{rpc::Kept, transport::Piece},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -288,7 +288,7 @@ pub enum Recorded {
     /// A plan was made, or not.
     Planned(OperationId, Planning),
     /// A report on a draft in the making.
-    Reported(OperationId, Step),
+    Reported(OperationId, Progress),
     /// A draft was made, or not.
     Drafted(OperationId, Drafting),
     /// Estimated entries were counted by the tokenizer.
@@ -374,6 +374,19 @@ pub enum Drafting {
         /// Its origin.
         made: Made,
     },
+    /// A hook supplied the summary, or additions to it.
+    Supplied {
+        /// The first kept entry, which a hook may name.
+        first_kept: Option<EntryId>,
+        /// The whole text.
+        text: String,
+        /// Two sentences for a person.
+        short: String,
+        /// Its origin.
+        made: Made,
+        /// The other parts.
+        supplied: Supplied,
+    },
     /// It was stopped.
     Cancelled,
     /// It ended in a defect.
@@ -394,6 +407,17 @@ impl From<&Result<jobs::PlanMade, Failure>> for Planning {
 impl From<&Result<Draft, Failure>> for Drafting {
     fn from(result: &Result<Draft, Failure>) -> Self {
         match result {
+            Ok(Draft { made, summary, supplied, plan, .. })
+                if made.method == SummaryMethod::Hook || *supplied != Supplied::default() =>
+            {
+                Self::Supplied {
+                    first_kept: plan.first_kept_id().cloned(),
+                    text: summary.text.clone(),
+                    short: summary.short.clone(),
+                    made: made.clone(),
+                    supplied: supplied.clone(),
+                }
+            }
             Ok(Draft { made, summary, .. }) if !made.is_extracted() => {
                 Self::Written { text: summary.text.clone(), short: summary.short.clone(), made: made.clone() }
             }

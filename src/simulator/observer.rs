@@ -35,7 +35,7 @@ use crate::{
     session::{
         core::{Core, Input},
         effects::{Answer, Effect, Sent, TicketNumber},
-        jobs::Job,
+        jobs::{Job, progress::Progress},
         log_work::LogDone,
     },
     summary::model::writer::Step,
@@ -345,11 +345,11 @@ impl Observer {
                 self.budget.drafted(id);
                 self.operations.drafted(id, result.as_ref().ok());
             }
-            Input::Reported(operation, Step::Request(_, Update::Spent(spent))) => {
+            Input::Reported(operation, Progress::Summary(Step::Request(_, Update::Spent(spent)))) => {
                 self.budget.spends(spent.trigger, spent.usage.context_tokens());
                 self.operations.spent(operation);
             }
-            Input::Reported(_, Step::Progress { total, .. }) => self.calls.plans(*total),
+            Input::Reported(_, Progress::Summary(Step::Progress { total, .. })) => self.calls.plans(*total),
             Input::Counted => self.operations.counted(),
             Input::Log(done, _) => {
                 // Lines of a write that was not confirmed, or was lost, are not announced.

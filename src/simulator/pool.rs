@@ -6,7 +6,7 @@ use crate::{
         clock::{Clock as _, after},
         virtual_clock::VirtualClock,
     },
-    session::jobs::draft::{Blocking, Pool},
+    session::jobs::blocking::{Blocking, Pool},
 };
 use std::time::Duration;
 

@@ -26,11 +26,14 @@ use crate::{
     protocol::errors::Failure,
     provider::{Api, Endpoint, KeySource, TroubleKind},
     session::{
-        jobs::draft::{self, DraftJob},
+        jobs::{
+            Focus,
+            draft::{self, DraftJob},
+            progress::Progress,
+        },
         stop::Stop,
     },
     settings::{Layers, Sourced, layers::Source},
-    summary::model::writer::Step as Told,
 };
 use jiff::Timestamp;
 use serde_json::json;
@@ -125,7 +128,8 @@ impl World {
         let job = DraftJob {
             origin: Origin { session: "s".into(), operation: "o".into(), trigger: Trigger::Threshold },
             plan,
-            instructions: None,
+            focus: Focus::default(),
+            hooks: None,
             candidates: candidates.into_iter().map(Ok).collect(),
             settings: settings(),
             deadline: Some(DEADLINE),
@@ -138,7 +142,7 @@ impl World {
         let mut tasks = Tasks::default();
         let steps = told.clone();
         tasks.start(1, async move {
-            let tell = |step: Told| steps.lock().expect("no panic").push(format!("{step:?}"));
+            let tell = |step: Progress| steps.lock().expect("no panic").push(format!("{step:?}"));
             draft::draft(job, &pool, &tell).await
         });
         Self { clock, models, stop, tasks, told }

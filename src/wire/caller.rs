@@ -3,7 +3,7 @@
 use crate::{
     ask::{
         Pending,
-        client::{Client, Completion, LARGEST_ANSWER, Unanswered},
+        client::{Client, Completion, HookCall, LARGEST_ANSWER, Unanswered},
     },
     protocol::{
         CancelLsp, Method as _,
@@ -42,6 +42,12 @@ impl Caller {
     /// # Errors
     /// When the client answers with an error or in another form, or the connection is closed.
     pub async fn call<R: ClientRequest>(&self, params: &R::Params, largest: usize) -> Result<R::Answer, Unanswered> {
+        let answer = self.ask(R::NAME, &json!(params), largest).await?;
+        serde_json::from_str(&answer).map_err(|error| Unanswered::Garbled(error.to_string()))
+    }
+
+    /// Sends the request with this name and waits for its result.
+    async fn ask(&self, name: &str, params: &Value, largest: usize) -> Result<String, Unanswered> {
         let id = format!("srv-{}", self.next.fetch_add(1, Ordering::Relaxed));
         let (sender, answer) = oneshot::channel();
         self.waiting().insert(id.clone(), sender);
@@ -50,14 +56,14 @@ impl Caller {
             return Err(Unanswered::Gone);
         }
         let asked = Asked { caller: self, id: &id };
-        let frame = json!({ "jsonrpc": "2.0", "id": id, "method": R::NAME, "params": params });
+        let frame = json!({ "jsonrpc": "2.0", "id": id, "method": name, "params": params });
         self.outbox.request(frame.to_string());
         let answer = answer.await.unwrap_or(Err(Unanswered::Gone))?;
         drop(asked);
         if answer.len() > largest {
             return Err(Unanswered::Garbled(format!("it has {} bytes, and {largest} are enough", answer.len())));
         }
-        serde_json::from_str(&answer).map_err(|error| Unanswered::Garbled(error.to_string()))
+        Ok(answer)
     }
 
     /// Takes an answer of the client. Returns false where no request with this id waits.
@@ -101,6 +107,13 @@ impl Client for Caller {
             deadline_ms: deadline.and_then(|deadline| u64::try_from(deadline.as_millis()).ok()),
         };
         Box::pin(async move { Ok(self.call::<LlmComplete>(&params, LARGEST_ANSWER).await?.message) })
+    }
+
+    fn hook(&self, call: HookCall) -> Pending<'_, Result<Value, Unanswered>> {
+        Box::pin(async move {
+            let answer = self.ask(call.name, &call.params, LARGEST_ANSWER).await?;
+            serde_json::from_str(&answer).map_err(|error| Unanswered::Garbled(error.to_string()))
+        })
     }
 }
 

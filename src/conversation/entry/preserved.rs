@@ -1,12 +1,12 @@
 //! The state that a compaction carries, so that a reader needs no entry before the first kept one.
 
-use super::ContextEdit;
+use super::{ContextEdit, Entry};
 use crate::{
     conversation::{spending::Spending, tokens::calibration::Calibration},
     ids::{EntryId, ModelRef},
 };
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// The field `preserveData.abridged` of a compaction or a reset: the state of the session that comes from entries before the first
@@ -133,6 +133,24 @@ fn ours_or_nothing<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Arc<Pr
 pub(super) fn object_or_nothing<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<PreserveData>, D::Error> {
     let value = Value::deserialize(reader)?;
     Ok(PreserveData::deserialize(value).ok())
+}
+
+/// Keys of `preserveData` that no later compaction carries on: ours, and the state that providers made of a conversation
+/// for the compaction that has it.
+const NOT_CARRIED: &[&str] = &["abridged", "openaiRemoteCompaction", "anthropicCompaction"];
+
+/// The data that a compaction carries for other programs, and that the next one carries on.
+#[must_use]
+pub fn carried_data(compaction: &Entry) -> Map<String, Value> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Line {
+        preserve_data: Option<Value>,
+    }
+    let line: Line = serde_json::from_str(compaction.line()).unwrap_or_default();
+    let Some(Value::Object(mut data)) = line.preserve_data else { return Map::new() };
+    data.retain(|key, _| !NOT_CARRIED.contains(&key.as_str()));
+    data
 }
 
 impl PreserveData {

@@ -51,6 +51,9 @@ pub struct CompactParams {
     /// Instructions for the summary: topics to keep above all.
     #[serde(default)]
     pub instructions: Option<String>,
+    /// Lines beside the conversation, for the summary. Every request for it has them.
+    #[serde(default)]
+    pub context: Option<Vec<String>>,
     /// Size of the newest messages that are kept verbatim, without a lower bound. Default: the setting.
     #[serde(default)]
     pub keep_recent_tokens: Option<u64>,
@@ -81,6 +84,7 @@ impl CompactParams {
         Self {
             session_id,
             instructions: None,
+            context: None,
             keep_recent_tokens: None,
             method: None,
             when: None,

@@ -102,7 +102,7 @@ pub enum OnFailure {
     /// As if the hook was not registered.
     #[default]
     Continue,
-    /// The operation ends with the outcome `failed`.
+    /// The operation ends with the outcome `cancelled`.
     Abort,
 }
 

@@ -24,7 +24,7 @@ use crate::{
     },
     session::{
         fault::{Fault, planted},
-        jobs::{Job, PlanOrder},
+        jobs::{Focus, Job, PlanOrder},
         kind::{OperationKind, Product},
         operations::{Asked, End, Kind as _, Place},
         stop::Stop,
@@ -239,7 +239,7 @@ impl Core {
         let operation = self.start_operation(opening);
         let request = self.plan_request(None, Initiator::User, Cause::Due);
         self.start(Job::Plan(PlanOrder { id, request, method: None, former, stop }));
-        self.work = Work::Preparing(operation, None);
+        self.work = Work::Preparing(operation, Focus::default());
     }
 
     /// Whether an automatic compaction that did not complete lets no other one start.

@@ -16,7 +16,7 @@ use crate::{
         core::commands::compacting::BY_CLIENT,
         effects::Ticket,
         fault::{Fault, planted},
-        jobs::{Job, PlanOrder},
+        jobs::{Focus, Job, PlanOrder},
         operations::{Asked, Kind as _, Place},
         stop::Stop,
     },
@@ -104,9 +104,9 @@ impl Core {
         let operation = self.start_operation(opening);
         let initiator = params.initiator.unwrap_or(Initiator::User);
         let mut request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);
-        request.insists = params.instructions.is_some();
+        request.insists = self.insists(&params);
         self.start(Job::Plan(PlanOrder { id, request, method: params.method, former: None, stop }));
-        self.work = Work::Preparing(operation, params.instructions);
+        self.work = Work::Preparing(operation, Focus::of(params));
     }
 
     /// Takes out the compaction after the turn, if it is the one with this id, or any without one.
@@ -353,7 +353,7 @@ mod tests {
         let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
         let id = order.id.clone();
         let Job::Draft(order) = job(held.feed(Input::Planned(id, Ok(plan(order))))) else { unreachable!("a draft") };
-        assert_eq!(order.instructions.as_deref(), Some("Briefly."));
+        assert_eq!(order.focus.instructions.as_deref(), Some("Briefly."));
     }
 
     #[test]

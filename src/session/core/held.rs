@@ -21,7 +21,7 @@ use crate::{
             edit::EditMethod,
         },
         effects::{Answer, Effect, Sent, Ticket, TicketNumber},
-        jobs::{self, DraftOrder, Job, PlanMade, PlanOrder},
+        jobs::{self, DraftOrder, Job, PlanMade, PlanOrder, progress::Progress},
         log_work::{LogDone, LogFacts, LogWork},
         state::{SessionData, State},
     },
@@ -273,10 +273,10 @@ pub fn draft(order: DraftOrder) -> Draft {
 }
 
 /// The report of a draft on a cost.
-pub fn cost() -> Step {
+pub fn cost() -> Progress {
     let model = ModelRef { provider: "scripted".to_owned(), id: "writer".to_owned() };
     let usage = Usage { input: 10, output: 1, cache_read: 0, cache_write: 0, total: 11 };
-    Step::Request(
+    let spent = Step::Request(
         Purpose::Compaction,
         Update::Spent(Spent {
             purpose: Purpose::Compaction,
@@ -285,7 +285,8 @@ pub fn cost() -> Step {
             usage,
             estimated: false,
         }),
-    )
+    );
+    Progress::Summary(spent)
 }
 
 /// The events that were sent.

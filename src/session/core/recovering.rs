@@ -38,7 +38,7 @@ use crate::{
     session::{
         effects::Ticket,
         fault::{Fault, planted},
-        jobs::{Job, PlanOrder},
+        jobs::{Focus, Job, PlanOrder},
         kind::{OperationKind, Product, RECOVERY, Recovery},
         operation::Operation,
         operations::{Asked, End, Place},
@@ -283,7 +283,7 @@ impl Core {
         let compaction = self.start_operation(opening);
         let request = self.plan_request(None, Initiator::User, Cause::Rejected { share, stated });
         self.start(Job::Plan(PlanOrder { id: compaction.id.clone(), request, method: None, former: None, stop }));
-        self.work = Work::Preparing(compaction, None);
+        self.work = Work::Preparing(compaction, Focus::default());
         self.recoveries.running = Some(recovery);
     }
 

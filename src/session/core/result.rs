@@ -26,7 +26,7 @@ pub fn sent(entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
         tokens_before: compaction.tokens_before as u64,
         tokens_after,
         details: compaction.details.clone().unwrap_or_default(),
-        from_hook: false,
+        from_hook: compaction.from_hook(),
         method: made.method,
         model: made.by.clone(),
         rejected: made.rejected.iter().map(Rejected::from).collect(),

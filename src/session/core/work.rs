@@ -6,7 +6,12 @@ use crate::{
     ids::OperationId,
     protocol::{errors::Failure, types::CompactParams},
     session::{
-        effects::Ticket, jobs::PlanMade, kind::OperationKind, operation::Operation, operations::Asked, stop::Stop,
+        effects::Ticket,
+        jobs::{Focus, PlanMade},
+        kind::OperationKind,
+        operation::Operation,
+        operations::Asked,
+        stop::Stop,
     },
 };
 
@@ -35,8 +40,8 @@ pub(super) enum Work {
     /// A plan waits until the write before it is done, because its start is recorded in the lock, which is with the writer.
     Planned(Request, Box<Result<PlanMade, Failure>>),
     /// The plan of a compaction is being made, and its start was sent: no client asked for it, or it waited for the end of the
-    /// turn. A client may have given instructions.
-    Preparing(Operation, Option<String>),
+    /// turn.
+    Preparing(Operation, Focus),
     /// A draft is being made.
     Drafting(Operation),
     /// A draft waits until the write before it is done.

@@ -1,11 +1,23 @@
 //! The job that makes a draft beside the session. The extracted draft comes first and fits without a model. A summary by a
 //! model replaces the extracted one only if it fits too.
 
+use super::{
+    Focus,
+    blocking::{Pool, blocking},
+    defect,
+    hooks::{Additions, Asking, HookOrder, Hooked},
+    progress::{Progress, Tell},
+};
 use crate::{
-    ask::{Pending, access::ModelAccess, rank::Rank, request::Origin},
-    compaction::{draft::Draft, ladder, plan::Plan},
+    ask::{access::ModelAccess, rank::Rank, request::Origin},
+    compaction::{
+        draft::{Draft, Supplied},
+        ladder,
+        plan::Plan,
+    },
     models::candidates::{Candidate, Unfit},
-    protocol::errors::Failure,
+    prompts::Prompt,
+    protocol::errors::{Failure, Nothing},
     redact,
     session::stop::Stop,
     settings::Sourced,
@@ -24,7 +36,7 @@ use std::{
     future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::Poll,
     time::Duration,
 };
@@ -35,8 +47,10 @@ pub struct DraftJob {
     pub origin: Origin,
     /// The plan.
     pub plan: Plan,
-    /// The topics that a person wants to be kept above all.
-    pub instructions: Option<String>,
+    /// The wishes of its request.
+    pub focus: Focus,
+    /// The hooks that are asked. None: no hook.
+    pub hooks: Option<HookOrder>,
     /// The candidates for the summary, in order. Without one it is extracted.
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The settings in force.
@@ -53,18 +67,6 @@ pub struct DraftJob {
     pub stop: Stop,
 }
 
-/// Receives the steps of a draft.
-pub type Tell<'a> = &'a (dyn Fn(Step) + Send + Sync);
-
-/// Work that blocks: it counts tokens and reads long texts.
-pub type Blocking = Box<dyn FnOnce() + Send>;
-
-/// Runs work that blocks, apart from the tasks that wait.
-pub trait Pool: Send + Sync {
-    /// Runs `work` and waits for its end. A pool that shuts down may drop it. It does not panic.
-    fn run(&self, work: Blocking) -> Pending<'_, ()>;
-}
-
 /// Makes the draft of a job. It needs no runtime: time and requests come from the job's access to models. A panic is an
 /// error of the job. Dropping the future cancels its requests.
 ///
@@ -75,15 +77,35 @@ pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Dra
 }
 
 async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
-    let DraftJob { origin, plan, instructions, candidates, settings, deadline, tokens, rank, access, stop } = job;
+    let DraftJob { origin, mut plan, mut focus, hooks, candidates, settings, deadline, tokens, rank, access, stop } =
+        job;
+    let mut additions = Additions::default();
+    if let Some(order) = &hooks {
+        let asking = Asking { order, origin: &origin, settings: &settings, access: &access, tell };
+        let asked = asking.of_plan(&plan, focus.instructions.as_deref(), pool);
+        match stop.unless_requested(asked).await.unwrap_or(Err(Failure::Cancelled))? {
+            Hooked::Supplied(draft) => return Ok(*draft),
+            Hooked::GoesOn(more) => additions = more,
+        }
+        // A hook is asked about a plan that makes nothing smaller, too. Without its summary the plan is judged.
+        plan.demand.insists = order.insists;
+    }
+    let Additions { refused, prompt, context: more, data } = additions;
+    focus.context.extend(more.iter().cloned());
     let scale = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
     let asks = !candidates.is_empty();
-    let (sourced, focus, stopped) = (settings.clone(), instructions.clone(), stop.clone());
+    let (sourced, stopped) = (settings.clone(), stop.clone());
+    let (judges, wishes) = (hooks.is_some(), focus.text());
     let floor = move || {
         let settings = &sourced.settings;
         let stop = || stopped.requested();
-        let floor = ladder::extracted(plan, settings, focus.as_deref(), &stop)?;
+        if judges && !ladder::may_shrink(&plan) {
+            return Err(Failure::NothingToCompact(Nothing::WouldNotShrink));
+        }
+        let mut floor = ladder::extracted(plan, settings, wishes.as_deref(), &stop)?;
+        floor.supplied = Supplied { context: more, data, ..Supplied::default() };
+        floor.made.rejected.extend(refused);
         let cap = floor.room_for_summary();
         // Without messages, or without room for more than a few lines, a model has nothing to add.
         let adds = cap >= LEAST_SUMMARY && !floor.plan.summarized().is_empty();
@@ -93,17 +115,23 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     };
     let (floor, material) = blocking(pool, floor).await?;
     let Some(material) = material else { return Ok(floor) };
+    let mut prompts = (*settings.prompts).clone();
+    for summary in [Prompt::CompactionSummary, Prompt::CompactionUpdateSummary] {
+        prompt.iter().for_each(|prompt| prompts.stand_in(summary, prompt));
+    }
     let brief = Brief {
-        prompts: (*settings.prompts).clone(),
-        instructions: instructions.map(|it| cleaned(&it, &settings)),
-        context: Vec::new(),
+        prompts,
+        instructions: focus.instructions.map(|it| cleaned(&it, &settings)),
+        context: focus.context.iter().map(|line| cleaned(line, &settings)).collect(),
         language: material.language,
     };
     let job =
         SummaryJob { origin, material, brief, reserve, candidates, settings, scale, deadline, tokens, rank, access };
-    let Some((written, made)) = stop.unless_requested(by_models(&job, tell)).await else {
+    let tell = |step| tell(Progress::Summary(step));
+    let Some((written, mut made)) = stop.unless_requested(by_models(&job, &tell)).await else {
         return Err(Failure::Cancelled);
     };
+    made.rejected.splice(0..0, floor.made.rejected.iter().cloned());
     match written {
         Some(Written { text, short }) => blocking(pool, move || Ok(floor.with_summary(text, short, made))).await,
         None => Ok(Draft { made, ..floor }),
@@ -111,7 +139,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
 }
 
 /// Asks the models. A panic costs only their summary.
-async fn by_models(job: &SummaryJob, tell: Tell<'_>) -> (Option<Written>, Made) {
+async fn by_models(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) -> (Option<Written>, Made) {
     caught(summarize(job, tell)).await.unwrap_or_else(|| {
         let why = defect().to_string();
         (None, Made { rejected: vec![Rejected::model(None, why)], ..Made::default() })
@@ -120,22 +148,6 @@ async fn by_models(job: &SummaryJob, tell: Tell<'_>) -> (Option<Written>, Made) 
 
 /// Least room for a summary by a model, in tokens. A smaller one is extracted.
 const LEAST_SUMMARY: u64 = 200;
-
-/// The result of work in the pool. A panic is an error of the work.
-async fn blocking<T: Send + 'static>(
-    pool: &dyn Pool,
-    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
-    let done = Arc::new(Mutex::new(None));
-    let result = done.clone();
-    let work = move || {
-        let worked = catch_unwind(AssertUnwindSafe(work)).ok();
-        *result.lock().unwrap_or_else(PoisonError::into_inner) = worked;
-    };
-    pool.run(Box::new(work)).await;
-    let done = done.lock().unwrap_or_else(PoisonError::into_inner).take();
-    done.unwrap_or_else(|| Err(defect()))
-}
 
 /// The result of `work`. None where it panics, and then it is not polled again.
 async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
@@ -146,10 +158,6 @@ async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
         Err(_) => Poll::Ready(None),
     })
     .await
-}
-
-fn defect() -> Failure {
-    Failure::Internal("a defect of abridged ended this work; nothing was changed".to_owned())
 }
 
 fn cleaned(text: &str, settings: &Sourced) -> String {
@@ -172,35 +180,11 @@ mod tests {
     use super::*;
     use std::task::{Context, Waker};
 
-    /// Runs work where it is started, or drops it.
-    #[derive(Clone, Copy)]
-    enum TestPool {
-        Inline,
-        ShutDown,
-    }
-
-    impl Pool for TestPool {
-        fn run(&self, work: Blocking) -> Pending<'_, ()> {
-            if matches!(self, Self::Inline) {
-                work();
-            }
-            Box::pin(future::ready(()))
-        }
-    }
-
     fn run<T>(work: impl Future<Output = T>) -> T {
         match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(done) => done,
             Poll::Pending => panic!("it waits"),
         }
-    }
-
-    #[test]
-    fn work_in_a_pool_has_its_result_or_a_defect() {
-        assert!(matches!(run(blocking(&TestPool::Inline, || Ok(7))), Ok(7)));
-        let panicked = run(blocking(&TestPool::Inline, || -> Result<(), _> { panic!("a planted panic") }));
-        assert!(matches!(panicked, Err(Failure::Internal(_))));
-        assert!(matches!(run(blocking(&TestPool::ShutDown, || Ok(7))), Err(Failure::Internal(_))));
     }
 
     #[test]

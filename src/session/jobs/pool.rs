@@ -4,14 +4,17 @@ use crate::{
     ask::Pending,
     compaction::draft::Draft,
     protocol::errors::Failure,
-    session::jobs::draft::{Blocking, DraftJob, Pool, draft},
-    summary::model::writer::Step,
+    session::jobs::{
+        blocking::{Blocking, Pool},
+        draft::{DraftJob, draft},
+        progress::Progress,
+    },
 };
 
 /// A report of a job.
 pub enum Report {
-    /// A step of the summary by a model.
-    Step(Step),
+    /// A step.
+    Step(Progress),
     /// The result.
     Drafted(Box<Result<Draft, Failure>>),
 }

@@ -1,8 +1,9 @@
-//! The ends of operations.
+//! The ends of operations, and of retries and hooks inside of them.
 
 use crate::protocol::{
     errors::{Failure, Nothing},
-    types::{Outcome, Usage},
+    events::{Event, HookOutcome, RetrySource},
+    types::{HookEvent, Outcome, Usage},
 };
 use std::time::Duration;
 
@@ -54,4 +55,27 @@ pub struct Ended<'a, P> {
     pub usage: &'a Usage,
     /// The time since its start.
     pub duration: Duration,
+}
+
+/// The end event of a retry.
+#[must_use]
+pub fn retry_end(source: RetrySource, attempt: u32, failure: Option<&Failure>) -> Event {
+    Event::RetryEnd {
+        source,
+        success: failure.is_none(),
+        attempt,
+        error: failure.map(Failure::data),
+        error_message: failure.map(ToString::to_string),
+    }
+}
+
+/// The end event of a hook.
+#[must_use]
+pub fn hook_end(hook: HookEvent, outcome: HookOutcome, took: Duration, why: Option<String>) -> Event {
+    Event::HookEnd {
+        hook,
+        outcome,
+        duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        error_message: why,
+    }
 }

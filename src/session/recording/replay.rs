@@ -34,6 +34,7 @@ use crate::{
         state::{Beginning, State},
         stop::Stop,
     },
+    summary::{extractive::Summary, files::FileLists, made::SummaryMethod},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -531,9 +532,28 @@ fn planned(order: PlanOrder, planning: Planning) -> Result<PlanMade, Failure> {
 
 fn drafted(order: DraftOrder, drafting: Drafting) -> Result<Draft, Failure> {
     let extracted = |order: DraftOrder| {
-        ladder::extracted(order.plan, &order.settings.settings, order.instructions.as_deref(), &|| false)
+        ladder::extracted(order.plan, &order.settings.settings, order.focus.text().as_deref(), &|| false)
     };
     match drafting {
+        Drafting::Supplied { first_kept, text, short, made, supplied } if made.method == SummaryMethod::Hook => {
+            let plan = first_kept.map_or(Ok(order.plan.clone()), |id| order.plan.keeping_from(&id));
+            let summary = Summary { text, short, files: FileLists::default() };
+            let rules = (&order.settings.settings).into();
+            let defect = |what: String| Failure::Internal(what);
+            let plan = plan.map_err(|no| defect(no.to_string()))?;
+            let draft = ladder::supplied(plan, summary, rules).map_err(|unfit| defect(unfit.to_string()))?;
+            Ok(Draft { made, supplied, ..draft })
+        }
+        Drafting::Supplied { text, short, made, supplied, .. } => {
+            let mut order = order;
+            order.focus.context.extend(supplied.context.iter().cloned());
+            order.plan.demand.insists = order.focus.insists();
+            let floor = Draft { supplied, ..extracted(order)? };
+            Ok(match made.is_extracted() {
+                true => Draft { made, ..floor },
+                false => floor.with_summary(text, Some(short), made),
+            })
+        }
         Drafting::Extracted(made) => Ok(Draft { made, ..extracted(order)? }),
         Drafting::Written { text, short, made } => Ok(extracted(order)?.with_summary(text, Some(short), made)),
         Drafting::Cancelled => Err(Failure::Cancelled),

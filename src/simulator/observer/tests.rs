@@ -637,7 +637,10 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
             usage: Default::default(),
             estimated: false,
         };
-        play.observer.feeds(&Input::Reported("a".into(), Step::Request(Purpose::Compaction, Update::Spent(spent))));
+        play.observer.feeds(&Input::Reported(
+            "a".into(),
+            Progress::Summary(Step::Request(Purpose::Compaction, Update::Spent(spent))),
+        ));
         play.rests()
     }),
     (Rule::QueuesBounded, "a command waits at rest", |play| {

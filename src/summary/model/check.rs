@@ -159,6 +159,40 @@ pub fn check(answer: &Answer, expected: &Expected<'_>) -> Result<Accepted, Rejec
     Ok(Accepted(said.to_owned()))
 }
 
+/// Whether a text of a hook can be a summary: it is not empty, has no tags that frame data and no secret, and is smaller
+/// than the part that it replaces. Its content is not judged.
+///
+/// # Errors
+/// When it cannot, with the first reason found.
+pub fn supplied(text: &str, supplied: &Supplied<'_>) -> Result<Accepted, Rejection> {
+    let said = text.trim();
+    if said.is_empty() {
+        return Err(Rejection::Empty);
+    }
+    let said = with_quoted_tags_escaped(said);
+    if escape_tags(&said) != said {
+        return Err(Rejection::BoundaryTags);
+    }
+    let (tokens, source) = ((supplied.measure)(&said), supplied.replaces);
+    if tokens >= source {
+        return Err(Rejection::LargerThanSource { tokens, source });
+    }
+    if supplied.redact && redact::redact(&said) != said {
+        return Err(Rejection::Secret);
+    }
+    Ok(Accepted(said.into_owned()))
+}
+
+/// Requirements on a text that a hook supplies.
+pub struct Supplied<'a> {
+    /// Size of the replaced part, in tokens. The text has to be smaller.
+    pub replaces: u64,
+    /// Whether a secret in the text is an error.
+    pub redact: bool,
+    /// The size of a text in tokens.
+    pub measure: &'a dyn Fn(&str) -> u64,
+}
+
 fn reads_like_a_summary(said: &str, expected: &Expected<'_>) -> Result<(), Rejection> {
     if escape_tags(said) != said {
         return Err(Rejection::BoundaryTags);

@@ -33,7 +33,7 @@ use crate::{
         },
         effects::Ticket,
         fault::{Fault, planted},
-        jobs::{Job, PlanMade, PlanOrder},
+        jobs::{Focus, Job, PlanMade, PlanOrder},
         kind::OperationKind,
         operation::Operation,
         operations::{Asked, End, Place},
@@ -249,6 +249,10 @@ impl Core {
         if self.upkeep.ahead.making.is_some() || self.counting.runs() || !self.may_maintain() {
             return false;
         }
+        // A hook is told of a compaction, and not of a summary that may never be used.
+        if self.hooks().concerns_compaction() {
+            return false;
+        }
         let state = &self.state;
         let unwritten = self.upkeep.ahead.unwritten.as_ref().is_some_and(|(settings, model)| {
             Arc::ptr_eq(settings, state.settings()) && *model == state.model(state.path())
@@ -285,7 +289,7 @@ impl Core {
         }
         making.phase = Phase::Drafting { cut: made.planned.plan.first_kept() };
         let (id, rank, stop) = (making.id.clone(), making.rank.clone(), making.stop.clone());
-        self.order_draft(id, &OperationKind::Speculation, made, None, rank, stop);
+        self.order_draft(id, &OperationKind::Speculation, made, Focus::default(), rank, stop);
     }
 
     /// Takes the draft of the summary that is made ahead.
@@ -324,7 +328,7 @@ impl Core {
         let Some(making) = &self.upkeep.ahead.making else { return };
         let ends = !matches!(self.ending, Ending::No);
         let stale = !self.state.history().is_asleep() && !making.is_current(&self.state);
-        if ends || !making.goes_on() || stale {
+        if ends || !making.goes_on() || stale || self.hooks().concerns_compaction() {
             self.throw_away();
         }
     }
@@ -403,7 +407,7 @@ impl Core {
         let (id, stop) = (operation.id.clone(), operation.stop.clone());
         let request = self.plan_request(None, Initiator::User, Cause::Due);
         self.start(Job::Plan(PlanOrder { id, request, method: None, former: None, stop }));
-        self.work = Work::Preparing(operation, None);
+        self.work = Work::Preparing(operation, Focus::default());
         None
     }
 

@@ -169,7 +169,7 @@ mod tests {
                 held::{Held, answer, draft, job, log_work, outcomes},
             },
             effects::Effect,
-            jobs::Job,
+            jobs::{Job, progress::Progress},
             log_work::LogDone,
         },
         summary::model::writer::Step,
@@ -242,7 +242,7 @@ mod tests {
         let second = held.begin_draft(3).id;
         let late = held.feed(Input::Drafted(first.clone(), Err(Failure::Cancelled)));
         assert!(outcomes(&late).is_empty() && answer(&late, 3).is_none());
-        let step = Step::Progress { done: 1, total: 2 };
+        let step = Progress::Summary(Step::Progress { done: 1, total: 2 });
         assert!(held.feed(Input::Reported(first, step.clone())).is_empty(), "a late report is not sent");
         assert!(!held.feed(Input::Reported(second.clone(), step)).is_empty());
         let ended = held.feed(Input::Drafted(second, Err(Failure::Cancelled)));

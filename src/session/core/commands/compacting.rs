@@ -22,7 +22,7 @@ use crate::{
         SessionCompact,
         errors::Failure,
         events::{ChunkSource, Event, Reason, Stage},
-        types::{CompactParams, Initiator, SummaryMethod, Usage, When},
+        types::{CompactParams, HookEvent, Initiator, SummaryMethod, Usage, When},
     },
     provider::Delta,
     session::{
@@ -35,7 +35,10 @@ use crate::{
         },
         effects::{Answer, Ticket},
         fault::{Fault, planted},
-        jobs::{self, DraftOrder, Job, PlanMade, PlanOrder, defect},
+        jobs::{
+            self, DraftOrder, Focus, Job, PlanMade, PlanOrder, defect, hooks::HookOrder, progress::HookStep,
+            progress::Progress,
+        },
         kind::{OperationKind, Product},
         operation::Operation,
         operations::{Asked, End, Kind as _, Opening, Place},
@@ -70,7 +73,7 @@ impl Core {
         }
         let initiator = params.initiator.unwrap_or(Initiator::User);
         let mut request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);
-        request.insists = params.instructions.is_some();
+        request.insists = self.insists(&params);
         let method = params.method;
         if dry_run {
             let stop = self.reads.stop.clone();
@@ -97,6 +100,11 @@ impl Core {
         self.writable()?;
         self.nothing_planned()?;
         self.operations.room_for(&BY_CLIENT)
+    }
+
+    /// Whether a compaction is made even where it makes nothing smaller. A hook is asked about that.
+    pub(in crate::session::core) fn insists(&self, params: &CompactParams) -> bool {
+        params.instructions.is_some() || self.hooks().answers(HookEvent::SessionBeforeCompact)
     }
 
     /// Refuses a request that changes the context while an operation runs or is planned.
@@ -144,8 +152,8 @@ impl Core {
         match self.work.take() {
             Work::Planning(request) if request.id == *id && self.listens() => self.begin(request, result),
             Work::Planning(request) if request.id == *id => self.work = Work::Planned(request, Box::new(result)),
-            Work::Preparing(operation, instructions) if operation.id == *id => match result {
-                Ok(made) => self.draft(operation, made, instructions),
+            Work::Preparing(operation, focus) if operation.id == *id => match result {
+                Ok(made) => self.draft(operation, made, focus),
                 Err(failure) => self.finish(operation, no_draft(failure)),
             },
             other => self.work = other,
@@ -167,7 +175,7 @@ impl Core {
         };
         let opening = self.opening(kind, Place::Top(id), asked, Usage::from(&made.planned.fullness), stop);
         let operation = self.start_operation(opening);
-        self.draft(operation, made, params.instructions);
+        self.draft(operation, made, Focus::of(params));
     }
 
     /// Starts an operation. A start is recorded before it is sent.
@@ -177,16 +185,11 @@ impl Core {
     }
 
     /// Makes the draft of a plan.
-    pub(in crate::session::core) fn draft(
-        &mut self,
-        operation: Operation,
-        made: PlanMade,
-        instructions: Option<String>,
-    ) {
+    pub(in crate::session::core) fn draft(&mut self, operation: Operation, made: PlanMade, focus: Focus) {
         operation.progress(Stage::Summarizing, 0, 1);
         let rank = if operation.kind.is_idle() { Rank::background() } else { Rank::foreground() };
         let (id, stop) = (operation.id.clone(), operation.stop.clone());
-        self.order_draft(id, &operation.kind, made, instructions, rank, stop);
+        self.order_draft(id, &operation.kind, made, focus, rank, stop);
         self.upkeep.ahead.drafting_begins(self.now);
         self.work = Work::Drafting(operation);
     }
@@ -197,7 +200,7 @@ impl Core {
         id: OperationId,
         kind: &OperationKind,
         made: PlanMade,
-        instructions: Option<String>,
+        focus: Focus,
         rank: Rank,
         stop: Stop,
     ) {
@@ -206,19 +209,36 @@ impl Core {
         let deadline = kind.is_automatic().then_some(deadline);
         let trigger = kind.trigger();
         let tokens = self.tokens_for(trigger);
-        let PlanMade { planned: Planned { plan, .. }, candidates } = made;
+        let PlanMade { planned: Planned { mut plan, .. }, candidates } = made;
+        let hooks = self.hooks_of(kind, &focus);
+        if hooks.is_none() {
+            plan.demand.insists = focus.insists();
+        }
         self.start(Job::Draft(DraftOrder {
             id,
             trigger,
             tokens,
             plan,
             candidates,
-            instructions,
+            focus,
+            hooks,
             settings,
             deadline,
             rank,
             stop,
         }));
+    }
+
+    /// The hooks that a compaction asks.
+    fn hooks_of(&self, kind: &OperationKind, focus: &Focus) -> Option<HookOrder> {
+        let hooks = self.hooks().clone();
+        let asks = hooks.concerns_compaction() && *kind != OperationKind::Speculation;
+        asks.then(|| HookOrder {
+            hooks,
+            reason: kind.reason(),
+            will_retry: kind.repeats_the_turn(),
+            insists: focus.insists(),
+        })
     }
 
     /// An operation that starts now.
@@ -265,7 +285,11 @@ impl Core {
     }
 
     /// Sends a step of a draft in the making. A cancelled draft sends nothing; its cost is still recorded.
-    pub(in crate::session::core) fn reported(&mut self, id: &OperationId, step: Step) {
+    pub(in crate::session::core) fn reported(&mut self, id: &OperationId, progress: Progress) {
+        let step = match progress {
+            Progress::Summary(step) => step,
+            Progress::Hook(step) => return self.work.drafting(id).into_iter().for_each(|it| send_hook(it, &step)),
+        };
         match (step, self.work.drafting(id)) {
             (Step::Request(_, Update::Spent(spent)), _) => self.costs.add(id.clone(), spent, self.now),
             (_, None) => {}
@@ -479,6 +503,20 @@ fn tell_chunks(operation: &mut Operation, draft: &Draft) {
             operation.chunks(ChunkSource::TurnPrefix, text);
         }
         None => operation.chunks(ChunkSource::History, text),
+    }
+}
+
+/// Sends a step of a hook.
+fn send_hook(operation: &mut Operation, step: &HookStep) {
+    match step {
+        HookStep::HookBegins(hook) => {
+            operation.hook_starts(*hook);
+            operation.progress(Stage::Hook, 0, 1);
+        }
+        HookStep::HookEnds { hook, outcome, why } => {
+            operation.hook_ends(*hook, *outcome, why.clone());
+            operation.progress(Stage::Hook, 1, 1);
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
         },
         effects::{Effect, IdleTurn, Ticket, Turning},
         fault::{Fault, planted},
-        jobs::{Job, PlanMade, PlanOrder},
+        jobs::{Focus, Job, PlanMade, PlanOrder},
         kind::{OperationKind, Product},
         operation::Operation,
         operations::{Asked, End, Place},
@@ -326,7 +326,7 @@ impl Core {
         let opening = self.opening(kind, place, Asked::Introduced, usage, stop);
         let compaction = self.start_operation(opening);
         self.idle.maintenance.round = Round::Running(round);
-        self.draft(compaction, made, None);
+        self.draft(compaction, made, Focus::default());
     }
 
     fn skip_planned(&self, asked: Asked<Ticket>, why: IdleSkipped) {

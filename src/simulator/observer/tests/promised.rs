@@ -11,7 +11,7 @@ use crate::{
         events::{Event, Reason, Strategy},
         types::Outcome,
     },
-    session::{core::Input, effects::Effect, operations::idle},
+    session::{core::Input, effects::Effect, jobs::progress::Progress, operations::idle},
     summary::model::writer::Step,
 };
 use serde_json::json;
@@ -94,7 +94,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     (Rule::CallsAreBounded, "a model is asked again and again", |play| {
         play.observer.models_were_asked(7, 0);
         play.started("a")?;
-        play.observer.feeds(&Input::Reported("a".into(), Step::Progress { done: 0, total: 2 }));
+        play.observer.feeds(&Input::Reported("a".into(), Progress::Summary(Step::Progress { done: 0, total: 2 })));
         play.observer.models_were_asked(7 + 2 + 12 + 1, 0);
         play.publish(idle())?;
         play.emit(Some("a"), end(Outcome::Skipped, None))

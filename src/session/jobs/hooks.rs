@@ -1,0 +1,300 @@
+//! The hooks of a compaction. The client is asked at most twice, each time for a limited time, and each of its answers is
+//! checked before anything is made of it.
+
+use super::{
+    blocking::{Pool, blocking},
+    progress::{HookStep, Progress, Tell},
+};
+use crate::{
+    ask::{
+        access::ModelAccess,
+        client::{HookCall, Unanswered},
+        clock::{after, within},
+        request::Origin,
+    },
+    compaction::{
+        draft::{Draft, Supplied},
+        ladder,
+        plan::Plan,
+        preview::Preview,
+    },
+    prompts,
+    protocol::{
+        errors::Failure,
+        events::{HookOutcome, Reason},
+        requests::{
+            BeforeCompactAnswer, BeforeCompactParams, ClientRequest as _, CompactingAnswer, CompactingParams,
+            HookBeforeCompact, HookCompacting, HookPreparation, SuppliedCompaction,
+        },
+        types::{HookEvent, Object, OnFailure},
+    },
+    session::hooks::Hooks,
+    settings::{Settings, Sourced},
+    summary::{
+        extractive::Summary,
+        files::FileLists,
+        made::{Made, Rejected, SummaryMethod},
+        model::check::{self, Rejection},
+    },
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// The hooks that a compaction asks, and the facts that they are told.
+#[derive(Clone)]
+pub struct HookOrder {
+    /// The hooks of the session.
+    pub hooks: Arc<Hooks>,
+    /// Reason of the compaction.
+    pub reason: Reason,
+    /// Whether the turn is repeated behind it.
+    pub will_retry: bool,
+    /// Whether the compaction is made even where it makes nothing smaller, because of its request. A hook is asked in any
+    /// case.
+    pub insists: bool,
+}
+
+/// The way in which a compaction goes on behind its hooks.
+pub enum Hooked {
+    /// As planned.
+    GoesOn(Additions),
+    /// With the draft of a hook.
+    Supplied(Box<Draft>),
+}
+
+/// Additions of hooks to a summary.
+#[derive(Default)]
+pub struct Additions {
+    /// A summary of a hook that was refused.
+    pub refused: Option<Rejected>,
+    /// The prompt for the summary of whole turns.
+    pub prompt: Option<String>,
+    /// Lines beside the conversation.
+    pub context: Vec<String>,
+    /// Data that the compaction stores.
+    pub data: Map<String, Value>,
+}
+
+/// The way in which a compaction goes on behind `session_before_compact`.
+enum Before {
+    GoesOn(Option<Rejected>),
+    Supplied(Box<Draft>),
+}
+
+/// The most text that a hook adds to a request, in bytes: as much as a prompt may have.
+const MOST_CONTEXT: usize = prompts::LONGEST;
+
+/// Asks the hooks of one compaction.
+pub struct Asking<'a> {
+    /// The hooks.
+    pub order: &'a HookOrder,
+    /// Session and operation.
+    pub origin: &'a Origin,
+    /// The settings in force.
+    pub settings: &'a Arc<Sourced>,
+    /// Access to the client and to the clock.
+    pub access: &'a ModelAccess,
+    /// Receives the steps.
+    pub tell: Tell<'a>,
+}
+
+/// The reason why a hook has no usable answer.
+enum Unusable {
+    /// Its time is over.
+    Late,
+    /// The client answered with an error or another form, or is gone.
+    Wrong(String),
+}
+
+impl Asking<'_> {
+    /// Asks the hooks about a plan. `instructions` are those of the request.
+    ///
+    /// # Errors
+    /// When a hook cancels the compaction, or fails and its registration says `abort`.
+    pub async fn of_plan(&self, plan: &Plan, instructions: Option<&str>, pool: &dyn Pool) -> Result<Hooked, Failure> {
+        match self.before_compact(plan, instructions, pool).await? {
+            Before::Supplied(draft) => Ok(Hooked::Supplied(draft)),
+            Before::GoesOn(refused) => Ok(Hooked::GoesOn(Additions { refused, ..self.compacting(plan).await? })),
+        }
+    }
+
+    async fn before_compact(
+        &self,
+        plan: &Plan,
+        instructions: Option<&str>,
+        pool: &dyn Pool,
+    ) -> Result<Before, Failure> {
+        let hook = HookEvent::SessionBeforeCompact;
+        if !self.order.hooks.answers(hook) {
+            return Ok(Before::GoesOn(None));
+        }
+        self.begins(hook);
+        let (planned, sourced) = (plan.clone(), self.settings.clone());
+        let prepare = move || {
+            let preview = Preview::of(&planned, &sourced.settings);
+            Ok(HookPreparation::of(&planned, preview, sourced.settings.compaction.clone()))
+        };
+        let preparation = match blocking(pool, prepare).await {
+            Ok(preparation) => preparation,
+            Err(failure) => {
+                return self.fails(hook, Unusable::Wrong(failure.to_string())).map(|()| Before::GoesOn(None));
+            }
+        };
+        let params = BeforeCompactParams {
+            session_id: self.origin.session.clone(),
+            operation_id: self.origin.operation.clone(),
+            reason: self.order.reason,
+            will_retry: self.order.will_retry,
+            instructions: instructions.map(str::to_owned),
+            preparation,
+            deadline_ms: self.deadline(),
+        };
+        let answer = match self.ask(HookBeforeCompact::NAME, json!(params)).await {
+            Ok(answer) => answer.unwrap_or(BeforeCompactAnswer::Continue {}),
+            Err(unusable) => return self.fails(hook, unusable).map(|()| Before::GoesOn(None)),
+        };
+        match answer {
+            BeforeCompactAnswer::Continue {} => {
+                self.ends(hook, HookOutcome::Ok, None);
+                Ok(Before::GoesOn(None))
+            }
+            BeforeCompactAnswer::Cancel { reason } => {
+                self.ends(hook, HookOutcome::Cancelled, reason);
+                Err(Failure::Cancelled)
+            }
+            BeforeCompactAnswer::Replace { compaction } => {
+                let (plan, sourced) = (plan.clone(), self.settings.clone());
+                let drafted = move || Ok(draft(&plan, *compaction, &sourced.settings));
+                match blocking(pool, drafted).await.and_then(|drafted| drafted.map_err(Failure::Internal)) {
+                    Ok(draft) => {
+                        self.ends(hook, HookOutcome::Replaced, None);
+                        Ok(Before::Supplied(Box::new(draft)))
+                    }
+                    Err(failure) => {
+                        let why = failure.to_string();
+                        self.ends(hook, HookOutcome::Error, Some(format!("its summary is not used: {why}")));
+                        let refused = Rejected { method: SummaryMethod::Hook, model: None, why, error: None };
+                        Ok(Before::GoesOn(Some(refused)))
+                    }
+                }
+            }
+        }
+    }
+
+    async fn compacting(&self, plan: &Plan) -> Result<Additions, Failure> {
+        let hook = HookEvent::SessionCompacting;
+        if !self.order.hooks.answers(hook) {
+            return Ok(Additions::default());
+        }
+        self.begins(hook);
+        let carried = plan.carried_data();
+        let params = CompactingParams {
+            session_id: self.origin.session.clone(),
+            operation_id: self.origin.operation.clone(),
+            reason: self.order.reason,
+            previous_preserve_data: (!carried.is_empty()).then(|| Object(carried.clone())),
+            deadline_ms: self.deadline(),
+        };
+        let answer = self.ask(HookCompacting::NAME, json!(params)).await;
+        match answer.and_then(|answer| usable(answer.unwrap_or_default()).map_err(Unusable::Wrong)) {
+            Ok(additions) => {
+                self.ends(hook, HookOutcome::Ok, None);
+                Ok(additions)
+            }
+            Err(unusable) => self.fails(hook, unusable).map(|()| Additions::default()),
+        }
+    }
+
+    /// The answer of the client. None where it is null.
+    async fn ask<T: DeserializeOwned>(&self, name: &'static str, params: Value) -> Result<Option<T>, Unusable> {
+        let clock = &*self.access.routes.clock;
+        let asked = self.access.routes.client.hook(HookCall { name, params });
+        match within(clock, after(clock.now(), self.order.hooks.timeout), asked).await {
+            None => Err(Unusable::Late),
+            Some(Err(unanswered)) => Err(Unusable::Wrong(unanswered.to_string())),
+            Some(Ok(answer)) => serde_json::from_value(answer)
+                .map_err(|error| Unusable::Wrong(Unanswered::Garbled(error.to_string()).to_string())),
+        }
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        u64::try_from(self.order.hooks.timeout.as_millis()).ok()
+    }
+
+    fn begins(&self, hook: HookEvent) {
+        (self.tell)(Progress::Hook(HookStep::HookBegins(hook)));
+    }
+
+    fn ends(&self, hook: HookEvent, outcome: HookOutcome, why: Option<String>) {
+        (self.tell)(Progress::Hook(HookStep::HookEnds { hook, outcome, why }));
+    }
+
+    /// Ends a hook that failed, as its registration says.
+    fn fails(&self, hook: HookEvent, unusable: Unusable) -> Result<(), Failure> {
+        let (outcome, why) = match unusable {
+            Unusable::Late => {
+                (HookOutcome::Timeout, format!("no answer within {} ms", self.order.hooks.timeout.as_millis()))
+            }
+            Unusable::Wrong(why) => (HookOutcome::Error, why),
+        };
+        self.ends(hook, outcome, Some(why));
+        match self.order.hooks.on_failure {
+            OnFailure::Continue => Ok(()),
+            OnFailure::Abort => Err(Failure::Cancelled),
+        }
+    }
+}
+
+/// The additions of an answer, without empty texts.
+fn usable(answer: CompactingAnswer) -> Result<Additions, String> {
+    let CompactingAnswer { prompt, context, preserve_data } = answer;
+    let prompt = prompt.filter(|prompt| !prompt.trim().is_empty());
+    if prompt.as_ref().is_some_and(|prompt| prompt.len() > prompts::LONGEST) {
+        return Err(format!("its prompt has more than {} bytes", prompts::LONGEST));
+    }
+    let context: Vec<_> = context.unwrap_or_default().into_iter().filter(|line| !line.trim().is_empty()).collect();
+    let bytes: usize = context.iter().map(String::len).sum();
+    if bytes > MOST_CONTEXT {
+        return Err(format!("its context has {bytes} bytes, and {MOST_CONTEXT} are the most"));
+    }
+    Ok(Additions { refused: None, prompt, context, data: of_the_hook(preserve_data.as_ref())? })
+}
+
+/// The data of a hook, which has no key of ours.
+fn of_the_hook(data: Option<&Object>) -> Result<Map<String, Value>, String> {
+    match data {
+        Some(Object(data)) if data.contains_key("abridged") => {
+            Err("the key `abridged` of `preserveData` belongs to abridged; choose another one".to_owned())
+        }
+        data => Ok(data.map(|Object(data)| data.clone()).unwrap_or_default()),
+    }
+}
+
+/// The draft of a supplied compaction, or the reason why it is not used.
+fn draft(plan: &Plan, compaction: SuppliedCompaction, settings: &Settings) -> Result<Draft, String> {
+    let SuppliedCompaction { summary, short_summary, first_kept_entry_id, details, preserve_data } = compaction;
+    let data = of_the_hook(preserve_data.as_ref())?;
+    let plan = match &first_kept_entry_id {
+        None => plan.clone(),
+        Some(id) => plan.keeping_from(id).map_err(|no| format!("`firstKeptEntryId` is {id}, but {no}"))?,
+    };
+    let scale = plan.demand.scale;
+    let measure = |text: &str| scale.text(text);
+    let limits = check::Supplied {
+        replaces: scale.size(plan.span().replaced(scale.estimator())),
+        redact: settings.redaction.enabled,
+        measure: &measure,
+    };
+    let accepted = |text: &str| check::supplied(text, &limits);
+    let text = accepted(&summary).map_err(|refused| refused.to_string())?.text().to_owned();
+    let short = match short_summary.as_deref().map(accepted) {
+        None | Some(Err(Rejection::Empty)) => String::new(),
+        Some(Ok(short)) => short.text().to_owned(),
+        Some(Err(refused)) => return Err(format!("its short summary: {refused}")),
+    };
+    let summary = Summary { text, short, files: FileLists::default() };
+    let draft = ladder::supplied(plan, summary, settings.into()).map_err(|unfit| unfit.to_string())?;
+    let made = Made { method: SummaryMethod::Hook, ..Made::default() };
+    Ok(Draft { made, supplied: Supplied { details, data, ..Supplied::default() }, ..draft })
+}
