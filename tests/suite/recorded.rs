@@ -256,6 +256,7 @@ fn a_recorded_dialogue_replays_with_the_same_answers_events_and_file() {
     client.ok("session/compact", of(json!({"dryRun": true})));
     client.ok("session/compact", of(json!({"method": "extractive", "keepRecentTokens": 600, "wait": true})));
     client.call("session/append", of(json!({"messages": []}))).expect_err("no messages");
+    client.ok("hooks/set", json!({"events": ["session_before_tree"], "timeoutMs": 200}));
     client.call("session/label", of(json!({"entryId": "none", "label": "x"}))).expect_err("no entry");
     for method in ["session/status", "session/usage", "session/tree", "session/entries", "session/cancel"] {
         client.ok(method, of(json!({})));
@@ -269,6 +270,10 @@ fn a_recorded_dialogue_replays_with_the_same_answers_events_and_file() {
     client.ok("session/close", of(json!({})));
     let replays = client.compare();
     assert_eq!(replays.len(), 2, "one for each opening");
+    let (_, first) = &replays[0];
+    let answers = first.answers().into_iter().filter(|(ticket, _)| first.requests[ticket].method == "session/status");
+    let shown = |answer: &Given| matches!(answer, Given::Result(it) if it.get().contains(r#""timeoutMs":200"#));
+    assert!(answers.map(|(_, answer)| answer).any(shown), "the replayed session has the hooks");
     assert!(events_of(&replays[0].1).iter().any(|event| event["event"]["type"] == "retry_start"));
 }
 
