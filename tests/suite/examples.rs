@@ -63,7 +63,7 @@ impl Language {
 }
 
 /// Whether a program is there and prints a text that begins like this.
-fn says(program: &str, arguments: &[&str], text: &str) -> Option<()> {
+pub fn says(program: &str, arguments: &[&str], text: &str) -> Option<()> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
     output.stdout.starts_with(text.as_bytes()).then_some(())
 }

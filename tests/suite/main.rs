@@ -48,6 +48,7 @@ mod others;
 mod overhead;
 mod pi_reader;
 mod planted;
+mod plugins;
 mod prompts;
 mod proof;
 mod provider;
