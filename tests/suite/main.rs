@@ -33,6 +33,7 @@ mod gate;
 mod given;
 mod going_on;
 mod golden;
+mod hook_answers;
 mod hosts;
 mod idle;
 mod imports;
