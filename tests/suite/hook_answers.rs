@@ -99,8 +99,12 @@ fn an_answer_in_a_wrong_form_is_an_error_of_the_hook_and_the_compaction_goes_on(
         (COMPACTING, json!({"result": {"context": [huge]}})),
         (COMPACTING, json!({"error": {"code": -32601, "message": "no such method"}})),
     ];
-    for (hook, frame) in rows {
-        let (mut daemon, session) = asked_by(only(hook));
+    let mut daemon = Daemon::start();
+    for (row, (hook, frame)) in rows.into_iter().enumerate() {
+        let path = session_of(&daemon.home, &format!("session-{row}"), &turns(30));
+        let session = daemon.load(&path);
+        daemon.ok("hooks/set", only(hook));
+        daemon.events.clear();
         let shown: String = frame.to_string().chars().take(120).collect();
         let compaction = compact(&mut daemon, &session);
         let id = asked(&mut daemon, hook);
@@ -205,7 +209,7 @@ fn an_answer_behind_a_cancel_is_forgotten() {
 
 #[test]
 fn an_answer_larger_than_a_frame_is_none() {
-    let (mut daemon, session) = asked_by(json!({"events": ["session_before_compact"], "timeoutMs": 5_000}));
+    let (mut daemon, session) = asked_by(json!({"events": ["session_before_compact"], "timeoutMs": 1_000}));
     let compaction = compact(&mut daemon, &session);
     let id = asked(&mut daemon, BEFORE);
     let head = format!(r#"{{"jsonrpc":"2.0","id":"{id}","result":{{"action":"replace","compaction":{{"summary":""#);
