@@ -120,6 +120,11 @@ export interface ClientRequests {
    * registered this hook.
    */
   "hook/session_compacting": { params: CompactingParams; result: CompactingAnswer };
+  /**
+   * Asks whether the leaf moves to another branch, stays, or takes the summary of the answer. Navigation sends it,
+   * which this version does not have.
+   */
+  "hook/session_before_tree": { params: BeforeTreeParams; result: BeforeTreeAnswer };
   /** Asks the client to run a model. Sent only to a client that declared the capability `llm`. */
   "llm/complete": { params: LlmCompleteParams; result: LlmCompleteAnswer };
 }
@@ -2466,6 +2471,63 @@ export interface CompactingAnswer {
   context?: string[] | null;
   /** Data that is stored with the compaction. Later compactions carry it on; the key `abridged` is not available. */
   preserveData?: AnyObject | null;
+}
+
+/** Params of `hook/session_before_tree`. */
+export interface BeforeTreeParams {
+  /** Id of the session. */
+  sessionId: SessionId;
+  /** Id of the operation. */
+  operationId: OperationId;
+  /** Entry to which the leaf moves. */
+  targetEntryId: EntryId;
+  /** Leaf now; null for a session without entries. */
+  oldLeafId: EntryId | null;
+  /** Newest entry of both branches; null where they have none in common. */
+  commonAncestorId: EntryId | null;
+  /** Entries of the branch that is left, behind the common ancestor. */
+  entriesToSummarize: MessageRange;
+  /** Whether a summary of the branch was asked for. A summary of the answer is used only then. */
+  userWantsSummary: boolean;
+  /** Instructions of the request: topics to keep above all. */
+  instructions?: string | null;
+  /** Time after which the answer is ignored, in milliseconds. */
+  deadlineMs: number | null;
+}
+
+/** Answer of `hook/session_before_tree`. Null is `continue`. */
+export type BeforeTreeAnswer =
+  /** The leaf moves. */
+  | {
+      action: "continue";
+      /** Instructions for the summary. Default: those of the request. */
+      instructions?: string | null;
+      /** Whether the instructions take the place of the prompt. Default: the choice of the request. */
+      replaceInstructions?: boolean | null;
+      /** Label of the entry with the summary. Default: that of the request. */
+      label?: string | null;
+    }
+  /** The leaf stays. */
+  | {
+      action: "cancel";
+      /** Reason, for the end event of the hook. */
+      reason?: string | null;
+    }
+  /** The leaf moves with this summary. No model is asked. */
+  | {
+      action: "replace";
+      /** The summary. */
+      summary: SuppliedBranchSummary;
+      /** Label of the entry with the summary. Default: that of the request. */
+      label?: string | null;
+    };
+
+/** The summary of a branch that a hook supplies. */
+export interface SuppliedBranchSummary {
+  /** Summary of the branch that is left. */
+  summary: string;
+  /** Any JSON. It is stored as it is and never read for files. */
+  details?: unknown;
 }
 
 /** Params of `llm/complete`. */

@@ -2,8 +2,10 @@
 //! daemon cancels them with `$/cancelRequest`.
 
 mod hooks;
+mod tree;
 
 pub use hooks::*;
+pub use tree::*;
 
 pub use crate::ask::purpose::Purpose;
 use crate::ids::{ModelRef, OperationId, SessionId};
@@ -66,6 +68,10 @@ client_requests! {
     /// Asks for a prompt, lines and data for the summary that is about to be written. Sent only to a client that registered
     /// this hook.
     HookCompacting = "hook/session_compacting": CompactingParams => CompactingAnswer;
+
+    /// Asks whether the leaf moves to another branch, stays, or takes the summary of the answer. Navigation sends it, which this
+    /// version does not have.
+    HookBeforeTree = "hook/session_before_tree": BeforeTreeParams => BeforeTreeAnswer;
 
     /// Asks the client to run a model. Sent only to a client that declared the capability `llm`.
     LlmComplete = "llm/complete": LlmCompleteParams => LlmCompleteAnswer;
