@@ -34,6 +34,7 @@ mod given;
 mod going_on;
 mod golden;
 mod hook_answers;
+mod hooks;
 mod hosts;
 mod idle;
 mod imports;

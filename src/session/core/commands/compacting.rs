@@ -45,7 +45,11 @@ use crate::{
         stop::Stop,
     },
     settings::Strategy,
-    summary::{SPLIT_TURN, made::Made, model::writer::Step},
+    summary::{
+        SPLIT_TURN,
+        made::{Made, Rejected},
+        model::writer::Step,
+    },
 };
 use std::{sync::Arc, time::Duration};
 
@@ -481,7 +485,8 @@ fn written(draft: Draft) -> Result<Draft, Failure> {
     let Made { method: SummaryMethod::Extractive, rejected, unaffordable: None, .. } = &draft.made else {
         return Ok(draft);
     };
-    let Some(last) = rejected.last() else { return Ok(draft) };
+    let asked = |it: &&Rejected| it.method != SummaryMethod::Hook;
+    let Some(last) = rejected.iter().rev().find(asked) else { return Ok(draft) };
     let (provider, model) = last.model.clone().map(|model| (model.provider, model.id)).unzip();
     let what = format!("no model wrote a usable summary; the last reason: {}", last.why);
     Err(Failure::Provider { provider, model, status: None, retryable: true, what })
