@@ -1086,6 +1086,10 @@ export interface CompactParams {
   dryRun?: boolean | null;
   /** Answer when the compaction has ended. */
   wait?: boolean | null;
+  /**
+   * The summary begins a new session, which names this one as its parent. This session stays as it is. Default: false.
+   */
+  newSession?: boolean | null;
   /** Expected leaf. The request fails if another message or compaction follows this entry. */
   expectedLeafId?: EntryId | null;
 }
@@ -1126,6 +1130,8 @@ export type CompactAnswer =
       outcome: Outcome;
       /** Compaction that was written. */
       result?: CompactionResult | null;
+      /** Session that the summary begins. */
+      newSessionId?: SessionId | null;
       /** Error of a failed operation. */
       error?: ErrorData | null;
       /** Reason of a skipped operation. */
@@ -2069,7 +2075,7 @@ export type SessionEvent =
       outcome: Outcome;
       /** The compaction that was written. */
       result?: CompactionResult | null;
-      /** Session that continues after a handoff. */
+      /** Session that the summary begins, or that continues after a handoff. */
       newSessionId?: SessionId | null;
       /** Error of a failed compaction. */
       error?: ErrorData | null;

@@ -12,7 +12,10 @@ mod settings;
 
 use crate::{
     ask::access::ModelAccess,
-    protocol::types::{Status, StatusKind},
+    protocol::{
+        errors::Failure,
+        types::{Status, StatusKind},
+    },
     session::{hooks::Registrations, recording::recorder::Recorder, shared::Shared},
     wire::{caller::Caller, outbox::Outbox, rpc::Service},
 };
@@ -133,7 +136,7 @@ impl Daemon {
             caller,
             recorder,
             access,
-            hooks: shared.hooks,
+            hooks: shared.hooks.clone(),
             outbox,
             places,
             finishing: AtomicBool::new(false),
@@ -142,6 +145,11 @@ impl Daemon {
             runtime,
             exit: Notify::new(),
         });
+        let weak = Arc::downgrade(&daemon);
+        let _ = shared.founder.set(Box::new(move |founding, told| match weak.upgrade() {
+            Some(daemon) => daemon.found(founding, told),
+            None => told(Err(Failure::Cancelled.into())),
+        }));
         let weak = Arc::downgrade(&daemon);
         daemon.settings.watch(move |path| {
             if let Some(daemon) = weak.upgrade() {

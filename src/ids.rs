@@ -77,6 +77,14 @@ impl SessionId {
     pub fn fresh() -> Self {
         uuid::Uuid::now_v7().to_string().into()
     }
+
+    /// The id of a new session in the same form, of a time in milliseconds since 1970 and of these bits.
+    #[must_use]
+    pub fn of_bits(milliseconds: u64, bits: u64) -> Self {
+        let mut random = [0; 10];
+        random[2..].copy_from_slice(&bits.to_be_bytes());
+        uuid::Builder::from_unix_timestamp_millis(milliseconds, &random).into_uuid().to_string().into()
+    }
 }
 
 impl EntryId {

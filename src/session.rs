@@ -7,6 +7,7 @@ pub mod core;
 mod data;
 pub mod effects;
 pub mod fault;
+pub mod founding;
 pub mod handle;
 pub mod hooks;
 pub mod jobs;

@@ -60,7 +60,7 @@ pub(super) trait World {
     /// Returns true where a load finds its file without the registry: a load by path, or one that makes a new session.
     fn knows_its_file(&self, load: &Self::Load) -> bool;
     /// Turns a load of a session that is already open into a command for it.
-    fn describe(&self, load: Self::Load) -> Self::Command;
+    fn describe(&self, load: Self::Load) -> Option<Self::Command>;
     /// The command that ends a session and is not answered.
     fn leave(&self) -> Self::Command;
 }
@@ -481,8 +481,9 @@ impl<W: World> Registry<W> {
     fn open_or_describe(&mut self, id: &SessionId, order: u64, load: W::Load) -> Vec<Step<W>> {
         match self.door(id).cloned() {
             Some(door) if self.world.is_open(&door) => {
-                let describe = self.world.describe(load);
-                self.world.send(&door, id, describe);
+                if let Some(describe) = self.world.describe(load) {
+                    self.world.send(&door, id, describe);
+                }
                 return Vec::new();
             }
             // It ended by itself and is not retired yet.

@@ -20,6 +20,7 @@ use crate::{
     },
     session::{
         core::commands::status,
+        founding::{Founding, Keeping, Told},
         handle::{self, Handle, Inbox, Mail, Urgent},
         hooks::Hooks,
         open::{self, Form, Opened},
@@ -50,7 +51,31 @@ pub(super) struct Doors(pub(super) Shared);
 /// A request that opens a session.
 pub(super) struct Load {
     from: From,
-    reply: Reply,
+    asker: Asker,
+}
+
+/// The one that a session is opened for.
+enum Asker {
+    /// A client.
+    Client(Reply),
+    /// A session whose summary begins it.
+    Session(Told),
+}
+
+impl Asker {
+    fn ok(self, answer: &Answer) {
+        match self {
+            Self::Client(reply) => reply.ok(answer),
+            Self::Session(told) => told(Ok(())),
+        }
+    }
+
+    fn fail(self, failure: &Failure) {
+        match self {
+            Self::Client(reply) => reply.fail(failure),
+            Self::Session(told) => told(Err(failure.clone().into())),
+        }
+    }
 }
 
 /// A request that deletes a session.
@@ -63,6 +88,7 @@ pub(super) struct Delete {
 enum From {
     New(Box<NewParams>),
     Load(Box<LoadParams>),
+    Founded(Box<Founding>),
 }
 
 impl From {
@@ -70,6 +96,8 @@ impl From {
         match self {
             Self::New(params) if params.ephemeral == Some(true) => Form::Ephemeral,
             Self::New(_) => Form::New,
+            Self::Founded(founding) if founding.keeping == Keeping::Memory => Form::Ephemeral,
+            Self::Founded(_) => Form::Loaded,
             Self::Load(params) if params.read_only == Some(true) => Form::ReadOnly,
             Self::Load(_) => Form::Loaded,
         }
@@ -105,16 +133,20 @@ impl World for Doors {
 
     fn knows_its_file(&self, load: &Load) -> bool {
         match &load.from {
-            From::New(_) => true,
+            From::New(_) | From::Founded(_) => true,
             From::Load(params) => params.path.is_some(),
         }
     }
 
-    fn describe(&self, Load { from, reply }: Load) -> Mail {
-        match from {
-            From::Load(params) => Mail::Describe(params, reply),
+    fn describe(&self, Load { from, asker }: Load) -> Option<Mail> {
+        match (from, asker) {
+            (From::Load(params), Asker::Client(reply)) => Some(Mail::Describe(params, reply)),
             // No other session has a fresh id.
-            From::New(_) => Mail::Command(status::command(), reply),
+            (_, Asker::Client(reply)) => Some(Mail::Command(status::command(), reply)),
+            (_, Asker::Session(told)) => {
+                told(Err(Failure::Internal("there is a session with this id".to_owned()).into()));
+                None
+            }
         }
     }
 
@@ -144,7 +176,7 @@ impl DaemonMethod for SessionNew {
     fn handle(daemon: &Arc<Daemon>, params: NewParams, reply: Reply) {
         let id = SessionId::fresh();
         let mut registry = lock(&daemon.registry);
-        let steps = registry.load(&id, Load { from: From::New(Box::new(params)), reply });
+        let steps = registry.load(&id, Load { from: From::New(Box::new(params)), asker: Asker::Client(reply) });
         daemon.perform(steps, &Failure::no_session(id.as_str()));
     }
 }
@@ -154,7 +186,8 @@ impl DaemonMethod for SessionLoad {
         match (params.session_id.clone(), params.path.clone()) {
             (Some(id), None) => {
                 let mut registry = lock(&daemon.registry);
-                let steps = registry.load(&id, Load { from: From::Load(Box::new(params)), reply });
+                let steps =
+                    registry.load(&id, Load { from: From::Load(Box::new(params)), asker: Asker::Client(reply) });
                 daemon.perform(steps, &Failure::no_session(id.as_str()));
             }
             (None, Some(path)) => daemon.load_by_path(PathBuf::from(path), params, reply),
@@ -211,6 +244,15 @@ impl Daemon {
         self.perform(steps, &Failure::no_session(id.as_str()));
     }
 
+    /// Makes a session for the summary of another one, and opens it.
+    pub(super) fn found(self: &Arc<Self>, founding: Founding, told: Told) {
+        let id = founding.id().clone();
+        let mut registry = lock(&self.registry);
+        let load = Load { from: From::Founded(Box::new(founding)), asker: Asker::Session(told) };
+        let steps = registry.load(&id, load);
+        self.perform(steps, &Failure::no_session(id.as_str()));
+    }
+
     /// Performs the steps of a change of the registry. The caller holds the lock of the registry, so that no request
     /// comes in between; no step waits or takes the lock. `failure` is the reason of a life that could not be opened.
     fn perform(self: &Arc<Self>, steps: Vec<Step<Doors>>, failure: &Failure) {
@@ -227,7 +269,7 @@ impl Daemon {
                     let failure = Failure::Overloaded { retry_after_ms: TRY_AGAIN };
                     match request {
                         Request::Command(command) => command.refuse(&failure),
-                        Request::Load(load) => load.reply.fail(&failure),
+                        Request::Load(load) => load.asker.fail(&failure),
                         Request::Delete(delete) => delete.reply.fail(&failure),
                     }
                 }
@@ -237,11 +279,11 @@ impl Daemon {
 
     /// Reads the session id from the file on a thread, because the disk may not answer, then decides the load.
     fn load_by_path(self: &Arc<Self>, path: PathBuf, params: LoadParams, reply: Reply) {
-        let load = Load { from: From::Load(Box::new(params)), reply };
+        let load = Load { from: From::Load(Box::new(params)), asker: Asker::Client(reply) };
         let ticket = match lock(&self.registry).load_path(&path, load) {
             Ok(Some(ticket)) => ticket,
             Ok(None) => return,
-            Err(load) => return load.reply.fail(&Failure::Overloaded { retry_after_ms: TRY_AGAIN }),
+            Err(load) => return load.asker.fail(&Failure::Overloaded { retry_after_ms: TRY_AGAIN }),
         };
         let (tell, mut told) = oneshot::channel();
         // A thread of its own: a read that blocks for good would take one of the pool from all sessions.
@@ -285,7 +327,7 @@ impl Daemon {
             }
             Err(failure) => {
                 let (failed, steps) = registry.decide(ticket, Decided::Nothing);
-                failed.into_iter().for_each(|load| load.reply.fail(failure));
+                failed.into_iter().for_each(|load| load.asker.fail(failure));
                 self.perform(steps, failure);
             }
         }
@@ -321,10 +363,10 @@ impl Daemon {
             if let Some(before) = before {
                 before.gone().await;
             }
-            let Load { from, reply } = load;
+            let Load { from, asker } = load;
             let form = from.form();
             let answer = match from {
-                From::New(_) => Answer::new,
+                From::New(_) | From::Founded(_) => Answer::new,
                 From::Load(_) => Answer::load,
             };
             let (opening, handle, opened_id) = (daemon.clone(), door.clone(), id.clone());
@@ -338,7 +380,7 @@ impl Daemon {
                 Ok(opened) => opened,
                 Err(failure) => {
                     let mut registry = lock(&daemon.registry);
-                    reply.fail(&failure);
+                    asker.fail(&failure);
                     let steps = registry.retire(&id, life);
                     return daemon.perform(steps, &failure);
                 }
@@ -349,7 +391,7 @@ impl Daemon {
             {
                 // A client that has the answer finds the session open.
                 let mut registry = lock(&daemon.registry);
-                reply.ok(&answer);
+                asker.ok(&answer);
                 let steps = registry.opened(&id, life, file.as_deref());
                 daemon.perform(steps, &tenancy.failure);
             }
@@ -366,6 +408,10 @@ impl Daemon {
             From::New(params) => {
                 let layers = self.settings.layers_for(&params.cwd);
                 open::new(id, *params, &sessions, &layers, Stamps::system())?
+            }
+            From::Founded(founding) => {
+                let layers = self.settings.layers_for(&founding.header.cwd);
+                open::found(*founding, &sessions, &layers)?
             }
             From::Load(params) => {
                 let path = match &params.path {

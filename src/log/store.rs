@@ -128,6 +128,26 @@ pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Box<dyn
     Ok((Box::new(log), source))
 }
 
+/// Makes a new file of a header and entries, all or nothing, and opens it. The file and its name are on disk when this
+/// returns.
+///
+/// # Errors
+/// When there is a file, or the operating system refuses.
+pub fn found(path: &Path, header: &Header, entries: &[String]) -> Result<Opened, StoreError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    create_private_folder(folder)?;
+    let failed = || StoreError::io(path, "cannot be made");
+    if path.try_exists().map_err(failed())? {
+        return Err(failed()(io::ErrorKind::AlreadyExists.into()));
+    }
+    let lines: Vec<String> = std::iter::once(header_line(header)).chain(entries.iter().cloned()).collect();
+    let mut text = lines.join("\n");
+    text.push('\n');
+    regular::replace(path, text.as_bytes()).map_err(failed())?;
+    sync_folder(folder);
+    open(path)
+}
+
 /// Deletes a session file that is not open, with the files that belong to it.
 ///
 /// # Errors

@@ -147,7 +147,7 @@ events! {
         /// The compaction that was written.
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<Box<CompactionResult>>,
-        /// Session that continues after a handoff.
+        /// Session that the summary begins, or that continues after a handoff.
         #[serde(skip_serializing_if = "Option::is_none")]
         new_session_id: Option<SessionId>,
         /// Error of a failed compaction.

@@ -34,6 +34,7 @@ mod writing;
 
 use super::{
     effects::{Effect, Effects, IdleTurn, Read, Ticket, TicketNumber},
+    founding::Unfounded,
     hooks::Hooks,
     jobs::{IndexBuilt, Job, PlanMade, progress::Progress},
     log_work::{LogDone, LogFacts, LogWork},
@@ -109,6 +110,8 @@ pub enum Input {
     Reported(OperationId, Progress),
     /// A draft was made, or cannot be made.
     Drafted(OperationId, Result<Draft, Failure>),
+    /// A session was made for the summary of a compaction, or not.
+    Founded(OperationId, Result<(), Unfounded>),
     /// Estimated entries were counted by the tokenizer.
     Counted,
     /// The turn of this session for idle maintenance has come, or it waits.
@@ -378,6 +381,7 @@ impl Core {
             Input::Planned(id, result) => self.planned(&id, result),
             Input::Reported(id, step) => self.reported(&id, step),
             Input::Drafted(id, result) => self.drafted(&id, result),
+            Input::Founded(id, result) => self.founded(&id, result),
             Input::Counted => self.counted(),
             Input::IdleTurn(turn) => self.idle_turn(turn),
         }
@@ -395,7 +399,7 @@ impl Core {
     /// Whether the session takes commands now. Until then they wait outside.
     #[must_use]
     pub fn takes_commands(&self) -> bool {
-        self.listens() && !matches!(self.ending, Ending::Now(_)) && self.queue.has_room()
+        self.listens() && !self.work.founds() && !matches!(self.ending, Ending::Now(_)) && self.queue.has_room()
     }
 
     /// Whether the session is over.
@@ -472,7 +476,7 @@ impl Core {
     }
 
     fn unit(&self) -> Option<Unit> {
-        if !self.listens() {
+        if !self.listens() || self.work.founds() {
             return None;
         }
         if self.may_end_cancelled() {

@@ -97,6 +97,13 @@ impl SessionData {
     }
 }
 
+/// Fields of a `model_change`: pi has provider and model in two fields, oh-my-pi in one.
+#[must_use]
+pub fn model_fields(model: &ModelRef) -> [(&'static str, Value); 3] {
+    let (provider, id) = (model.provider.as_str(), model.id.as_str());
+    [("provider", provider.into()), ("modelId", id.into()), ("model", format!("{provider}/{id}").into())]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

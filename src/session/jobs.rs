@@ -9,7 +9,7 @@ pub mod pool;
 pub mod progress;
 pub mod search;
 
-use super::stop::Stop;
+use super::{founding::Founding, stop::Stop};
 use crate::{
     ask::{access::ModelAccess, rank::Rank},
     compaction::{
@@ -49,6 +49,8 @@ pub enum Job {
     Plan(PlanOrder),
     /// Makes a draft. Reports with `Input::Reported` and ends with `Input::Drafted`.
     Draft(DraftOrder),
+    /// Makes a session. Ends with `Input::Founded`.
+    Found(OperationId, Box<Founding>),
 }
 
 /// The result of building an index.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     conversation::spending::Trigger,
-    ids::{EntryId, OperationId},
+    ids::{EntryId, OperationId, SessionId},
     protocol::{
         errors::Failure,
         events::{Event, Reason, RecoveryAction, RecoveryOutcome, RecoveryReason, Strategy},
@@ -49,6 +49,8 @@ pub struct Recovery {
 pub enum Product {
     /// A compaction.
     Compaction(Box<CompactionResult>),
+    /// A compaction whose summary begins this session.
+    Founded(Box<CompactionResult>, SessionId),
     /// A recovery: there is a context to repeat the turn with.
     Recovered,
     /// Idle maintenance: its compaction completed.
@@ -60,8 +62,17 @@ impl Product {
     #[must_use]
     pub fn compaction(&self) -> Option<&CompactionResult> {
         match self {
-            Self::Compaction(result) => Some(result),
+            Self::Compaction(result) | Self::Founded(result, _) => Some(result),
             Self::Recovered | Self::Maintained => None,
+        }
+    }
+
+    /// The session that a compaction made.
+    #[must_use]
+    pub fn new_session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Founded(_, session) => Some(session),
+            Self::Compaction(_) | Self::Recovered | Self::Maintained => None,
         }
     }
 }
@@ -141,7 +152,7 @@ impl OperationKind {
             reason,
             outcome: ended.end.outcome(),
             result: ended.end.product().and_then(Product::compaction).cloned().map(Box::new),
-            new_session_id: None,
+            new_session_id: ended.end.product().and_then(Product::new_session).cloned(),
             error: failure.map(Failure::data),
             error_message: failure.map(|failure| self.failed(&failure.to_string())),
             skipped_reason: ended.end.skipped().map(str::to_owned),
@@ -260,6 +271,7 @@ impl Kind for OperationKind {
             operation_id: id.clone(),
             outcome: end.outcome(),
             result: end.product().and_then(Product::compaction).cloned().map(Box::new),
+            new_session_id: end.product().and_then(Product::new_session).cloned(),
             error: end.failure().map(Failure::data),
             skipped_reason: end.skipped().map(str::to_owned),
         }

@@ -3,7 +3,8 @@
 #![expect(clippy::disallowed_methods, reason = "creates session files")]
 
 use super::{
-    core::commands::configure::model_fields,
+    data::model_fields,
+    founding::{Founding, Keeping},
     state::{ModelChoice, SessionData, State, chosen_or_default},
 };
 use crate::{
@@ -108,6 +109,28 @@ pub fn new(
     };
     let images = file.as_deref().and_then(Blobs::beside);
     let state = State::new(header, file, None, history, data, None, layers, Trust::Trusted);
+    let mut state = state.map_err(Failure::invalid_settings)?;
+    state.set_images(images);
+    Ok(Opened { state, log, left_behind: Vec::new() })
+}
+
+/// Makes a session that begins with the summary of another one, under `sessions`.
+///
+/// # Errors
+/// When the settings are invalid, or the file cannot be written. No file is left then.
+pub fn found(founding: Founding, sessions: &Path, layers: &Layers) -> Result<Opened, Failure> {
+    let lines = founding.lines();
+    let Founding { header, entries, keeping, .. } = founding;
+    let (log, history, file) = match keeping {
+        Keeping::Memory => (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(entries), None),
+        Keeping::File => {
+            let file = file_of(sessions, &header);
+            let store::Opened { log, history, .. } = store::found(&file, &header, &lines)?;
+            (log, history, Some(file))
+        }
+    };
+    let images = file.as_deref().and_then(Blobs::beside);
+    let state = State::new(header, file, None, history, SessionData::default(), None, layers, Trust::Trusted);
     let mut state = state.map_err(Failure::invalid_settings)?;
     state.set_images(images);
     Ok(Opened { state, log, left_behind: Vec::new() })

@@ -17,6 +17,7 @@ pub mod tap;
 use super::{
     core::{Input, Moment},
     effects::{Answer, IdleTurn, Sent, TicketNumber},
+    founding::Unfounded,
     hooks::Hooks,
     jobs::{self, IndexBuilt, progress::Progress},
     open::Form,
@@ -291,6 +292,8 @@ pub enum Recorded {
     Reported(OperationId, Progress),
     /// A draft was made, or not.
     Drafted(OperationId, Drafting),
+    /// A session was made, or not.
+    Founded(OperationId, Option<Unfounded>),
     /// Estimated entries were counted by the tokenizer.
     Counted,
     /// The turn for idle maintenance has come, or waits.
@@ -483,6 +486,7 @@ impl Recorded {
             Input::Planned(id, result) => Self::Planned(id.clone(), result.into()),
             Input::Reported(id, step) => Self::Reported(id.clone(), step.clone()),
             Input::Drafted(id, result) => Self::Drafted(id.clone(), result.into()),
+            Input::Founded(id, result) => Self::Founded(id.clone(), result.clone().err()),
             Input::Counted => Self::Counted,
             Input::IdleTurn(turn) => Self::IdleTurn(*turn),
         }

@@ -1,8 +1,8 @@
 //! State of all sessions of a daemon.
 
-use super::{hooks::Registrations, recording::recorder::Recorder};
+use super::{founding::Founder, hooks::Registrations, recording::recorder::Recorder};
 use crate::ask::access::ModelAccess;
-use std::sync::{Arc, atomic::AtomicU64};
+use std::sync::{Arc, OnceLock, atomic::AtomicU64};
 use tokio::sync::Semaphore;
 
 /// State that the sessions of a daemon share.
@@ -18,6 +18,8 @@ pub struct Shared {
     pub access: Arc<ModelAccess>,
     /// The hooks that the client answers.
     pub hooks: Arc<Registrations>,
+    /// Makes sessions; empty where there is no daemon.
+    pub founder: Arc<OnceLock<Founder>>,
     /// The recording of all sessions.
     pub(super) recorder: Option<Recorder>,
 }
@@ -32,6 +34,7 @@ impl Shared {
             idling: one_at_a_time(),
             access,
             hooks: Arc::default(),
+            founder: Arc::default(),
             recorder: None,
         }
     }

@@ -9,6 +9,7 @@
 use super::{
     core::{Core, Input, Moment, Over},
     effects::{Answer, Effect, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning},
+    founding::{Founding, Told},
     handle::{CancelReply, HandOver, Inbox, Mail, SharedStatus, Urgent},
     jobs::{self, DraftOrder, Job},
     log_work::{LogDone, LogFacts, LogWork},
@@ -20,9 +21,12 @@ use crate::{
     ask::request::Origin,
     clock,
     conversation::{entry::Entry, tokens},
-    ids::SessionId,
+    ids::{OperationId, SessionId},
     log::{Log, memory::Ephemeral, sealed::Blocking},
-    protocol::types::{StatusAnswer, SubscribeAnswer, SubscribeParams, Subscription},
+    protocol::{
+        errors::Failure,
+        types::{StatusAnswer, SubscribeAnswer, SubscribeParams, Subscription},
+    },
     session::{
         core::command::Command,
         jobs::{
@@ -450,6 +454,7 @@ impl Shell {
                 self.spawn(move || Input::Planned(order.id.clone(), jobs::plan(order, &access)));
             }
             Job::Draft(order) => self.draft(order),
+            Job::Found(id, founding) => self.found(id, *founding),
         }
     }
 
@@ -466,6 +471,16 @@ impl Shell {
             let _ = counted.await;
             send(&messages, Message::Input(Input::Counted));
         });
+    }
+
+    /// Makes a session beside this one.
+    fn found(&self, id: OperationId, founding: Founding) {
+        let messages = self.messages.clone();
+        let told: Told = Box::new(move |result| send(&messages, Message::Input(Input::Founded(id, result))));
+        match self.shared.founder.get() {
+            Some(founder) => founder(founding, told),
+            None => told(Err(Failure::Internal("no daemon makes sessions here".to_owned()).into())),
+        }
     }
 
     fn draft(&self, order: DraftOrder) {

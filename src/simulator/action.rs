@@ -418,6 +418,8 @@ pub struct Compacting {
     pub by_agent: bool,
     /// Whether it is to start after the turn.
     pub after_turn: bool,
+    /// Whether the summary begins a new session.
+    pub new_session: bool,
 }
 
 /// Method of a summary.

@@ -413,7 +413,7 @@ impl Client {
     }
 
     fn compacting(&mut self) -> Compacting {
-        Compacting {
+        let mut compacting = Compacting {
             wait: self.maybe(60, |it| it.chance(75)),
             dry_run: self.maybe(15, |it| it.chance(80)),
             method: self.maybe(30, |it| if it.chance(50) { Method::Llm } else { Method::Extractive }),
@@ -422,7 +422,11 @@ impl Client {
             expected: self.maybe(8, Self::which),
             by_agent: self.chance(15),
             after_turn: self.chance(15),
-        }
+            new_session: false,
+        };
+        // An eighth of the sizes.
+        compacting.new_session = compacting.keep_recent_tokens.is_some_and(|keep| keep % 8 == 3);
+        compacting
     }
 
     fn pinned(&mut self) -> Pinned {

@@ -11,6 +11,7 @@ mod contexts;
 mod due;
 mod events;
 mod file;
+mod founded;
 mod idle;
 mod later;
 mod limits;
@@ -350,6 +351,7 @@ impl Observer {
                 self.operations.spent(operation);
             }
             Input::Reported(_, Progress::Summary(Step::Progress { total, .. })) => self.calls.plans(*total),
+            Input::Founded(id, result) => self.operations.founded.ends(id, result.is_ok()),
             Input::Counted => self.operations.counted(),
             Input::Log(done, _) => {
                 // Lines of a write that was not confirmed, or was lost, are not announced.

@@ -220,6 +220,7 @@ fn simpler_compacting(it: &Compacting) -> Vec<Compacting> {
         .extend(options(it.instructions, |_| Vec::new()).map(|instructions| Compacting { instructions, ..it.clone() }));
     simpler.extend(options(it.expected, simpler_entry).map(|expected| Compacting { expected, ..it.clone() }));
     simpler.extend(it.by_agent.then(|| Compacting { by_agent: false, ..it.clone() }));
+    simpler.extend(it.new_session.then(|| Compacting { new_session: false, ..it.clone() }));
     simpler.extend(it.after_turn.then(|| Compacting { after_turn: false, ..it.clone() }));
     let keeps = options(it.keep_recent_tokens, smaller);
     simpler.extend(keeps.map(|keep_recent_tokens| Compacting { keep_recent_tokens, ..it.clone() }));

@@ -245,6 +245,7 @@ impl View {
         set("instructions", compacting.instructions.map(|it| text(it.into(), 60).into()));
         set("expectedLeafId", compacting.expected.map(|which| self.entry(which).as_str().into()));
         set("initiator", compacting.by_agent.then(|| "agent".into()));
+        set("newSession", compacting.new_session.then(|| true.into()));
         set("when", compacting.after_turn.then(|| "after_turn".into()));
         Value::Object(params)
     }

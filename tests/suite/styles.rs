@@ -223,3 +223,188 @@ fn a_large_file_is_opened_from_its_reset_on() {
     assert_eq!(after["messages"], before["messages"]);
     assert!(texts(&after).contains("Pinned words.") && !texts(&after).contains("Part 1"));
 }
+
+/// Compacts into a new session. Returns the answer and the id of that session.
+fn moved(daemon: &mut Daemon, session: &str, keep: u64) -> (Value, String) {
+    let params = json!({"sessionId": session, "keepRecentTokens": keep, "newSession": true, "wait": true});
+    let answer = daemon.ok("session/compact", params);
+    assert_eq!(answer["outcome"], "completed", "{answer:#}");
+    let id = answer["newSessionId"].as_str().expect("an id").to_owned();
+    (answer, id)
+}
+
+/// A session with all that lasts: title, system prompt, model, settings and pins.
+fn furnished(daemon: &mut Daemon) -> String {
+    let session = daemon.new_session(json!({"cwd": "/project", "title": "Parser", "systemPrompt": "Be brief.",
+        "model": "anthropic/claude-sonnet-4-5", "thinkingLevel": "high", "settings": {"prune": {"protectTokens": 77}},
+        "tools": [{"name": "read", "description": "Reads.", "inputSchema": {"type": "object"}}]}));
+    let ids = daemon.append(&session, &[user("Never touch the generated files."), assistant("I will not.")]);
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": ids["entryIds"][0]}));
+    daemon.ok("session/pin", json!({"sessionId": session, "text": "The port is 4711."}));
+    daemon.append(&session, &turns(8));
+    session
+}
+
+#[test]
+fn a_summary_begins_a_session_with_all_that_lasts_and_the_old_one_stays() {
+    let mut daemon = Daemon::start();
+    let session = furnished(&mut daemon);
+    let path = file_of(&mut daemon, &session);
+    let (before, old) = (daemon.context(&session), fs::read(&path).expect("a file"));
+    let from = daemon.events.len();
+    let (answer, new) = moved(&mut daemon, &session, 0);
+    let events = daemon.events_since(from);
+    let end = event(&events, "compaction_end");
+    assert_eq!((&end["newSessionId"], &end["outcome"]), (&json!(new), &json!("completed")), "{end:#}");
+    assert_eq!(end["result"], answer["result"]);
+    assert_eq!(events.iter().filter(|(kind, _)| kind == "entry_appended").count(), 0, "{events:#?}");
+    unchanged(&mut daemon, &session, &before, &old);
+
+    let status = daemon.ok("session/status", of(&new));
+    let info = &status["session"];
+    assert_eq!((&info["title"], &info["thinkingLevel"]), (&json!("Parser"), &json!("high")));
+    assert_eq!(info["model"], json!({"provider": "anthropic", "id": "claude-sonnet-4-5"}));
+    assert_eq!(info["parentSession"], json!(path));
+    assert_eq!(info["cwd"], "/project");
+    let settings = daemon.ok("settings/get", of(&new));
+    assert_eq!(settings["settings"]["prune"]["protectTokens"], 77, "{settings:#}");
+    let list = daemon.ok("session/list", json!({}));
+    assert!(list["sessions"].to_string().contains(&new), "{list:#}");
+    let context = daemon.context(&new);
+    assert_eq!(context["compactionEntryId"], answer["result"]["entryId"]);
+    assert_eq!(context["messages"].as_array().map(Vec::len), Some(1), "{context:#}");
+    let check = |text: String| {
+        for pinned in ["Never touch the generated files.", "The port is 4711."] {
+            assert_eq!(text.matches(pinned).count(), 1, "{text}");
+        }
+        assert!(!text.contains("I will not."), "{text}");
+    };
+    check(texts(&context));
+    check(read_by_pi(&mut daemon, &new));
+    let body = daemon.ok("session/context", json!({"sessionId": new, "format": "anthropic"}))["body"].take();
+    assert!(body["system"].to_string().contains("Be brief.") && body["tools"].to_string().contains("Reads."));
+    daemon.append(&new, &[user("Go on.")]);
+    let more = daemon.context(&new);
+    assert_eq!(reopened(&mut daemon, &new), more);
+    daemon.ok("session/unpin", json!({"sessionId": new, "text": "The port is 4711."}));
+    assert!(!texts(&daemon.context(&new)).contains("4711"));
+}
+
+#[test]
+fn kept_messages_go_along_and_the_new_context_is_the_one_that_the_old_session_would_have() {
+    for keep in [0, 200, 900] {
+        let mut daemon = Daemon::start();
+        let session = furnished(&mut daemon);
+        daemon.append(&session, &[user("Read both."), calls(&["a", "b"]), result("a", "first")]);
+        let (answer, new) = moved(&mut daemon, &session, keep);
+        let moved = daemon.context(&new);
+        let kept: Vec<Value> =
+            moved["entryIds"].as_array().expect("ids").iter().filter(|id| !id.is_null()).cloned().collect();
+        assert!(!kept.is_empty(), "open calls stay");
+        for id in &kept {
+            let entry = |session: &str, daemon: &mut Daemon| {
+                daemon.ok("session/entry", json!({"sessionId": session, "entryId": id}))
+            };
+            assert_eq!(entry(&new, &mut daemon), entry(&session, &mut daemon), "the same bytes");
+        }
+        let usage = daemon.ok("session/usage", of(&new));
+        assert_eq!(usage["contextTokens"], answer["result"]["tokensAfter"]);
+        let params = json!({"sessionId": session, "keepRecentTokens": keep, "wait": true});
+        assert_eq!(daemon.ok("session/compact", params)["outcome"], "completed");
+        let here = daemon.context(&session);
+        assert_eq!(without_times(&moved["messages"]), without_times(&here["messages"]), "keeping {keep}");
+        assert_eq!(reopened(&mut daemon, &new)["messages"], moved["messages"]);
+        // The open call of the new session is answered there.
+        daemon.append(&new, &[result("b", "second"), assistant("Both are read.")]);
+        let pi = read_by_pi(&mut daemon, &new);
+        assert!(pi.contains("second") && pi.contains("first"), "{pi}");
+    }
+}
+
+fn unchanged(daemon: &mut Daemon, session: &str, context: &Value, file: &[u8]) {
+    assert_eq!(daemon.context(session)["messages"], context["messages"]);
+    let now = fs::read(file_of(daemon, session)).expect("a file");
+    assert_eq!(String::from_utf8_lossy(&now), String::from_utf8_lossy(file));
+}
+
+fn without_times(messages: &Value) -> Value {
+    let mut messages = messages.clone();
+    for message in messages.as_array_mut().into_iter().flatten() {
+        message.as_object_mut().expect("a message").remove("timestamp");
+    }
+    messages
+}
+
+#[test]
+fn an_ephemeral_session_moves_into_an_ephemeral_one() {
+    let mut daemon = Daemon::start();
+    let session = daemon.new_session(json!({"cwd": "/project", "ephemeral": true}));
+    daemon.append(&session, &turns(8));
+    let (_, new) = moved(&mut daemon, &session, 100);
+    let status = daemon.ok("session/status", of(&new));
+    assert_eq!((&status["session"]["path"], &status["session"]["parentSession"]), (&Value::Null, &json!(session)));
+    assert!(texts(&daemon.context(&new)).contains("<summary>"));
+}
+
+#[test]
+fn a_new_session_that_cannot_be_written_fails_the_compaction_and_changes_nothing() {
+    let mut daemon = Daemon::start();
+    let session = daemon.new_session(json!({"cwd": "/project"}));
+    daemon.append(&session, &turns(8));
+    let path = file_of(&mut daemon, &session);
+    let (before, old) = (daemon.context(&session), fs::read(&path).expect("a file"));
+    let plan = daemon.ok(
+        "session/compact",
+        json!({"sessionId": session, "keepRecentTokens": 0, "newSession": true, "dryRun": true}),
+    );
+    assert_eq!(plan["preparation"]["firstKeptEntryId"], Value::Null);
+    // A link in the place of the folder leads to a file, so nothing can be made in it.
+    let folder = path.parent().expect("a folder").to_owned();
+    let aside = folder.with_extension("aside");
+    fs::rename(&folder, &aside).expect("renamed");
+    fs::write(&folder, "").expect("a file");
+    let params = json!({"sessionId": session, "keepRecentTokens": 0, "newSession": true, "wait": true});
+    let answer = daemon.ok("session/compact", params);
+    fs::remove_file(&folder).expect("removed");
+    fs::rename(&aside, &folder).expect("renamed");
+    assert_eq!(
+        (&answer["outcome"], &answer["error"]["code"]),
+        (&json!("failed"), &json!("storage_error")),
+        "{answer:#}"
+    );
+    assert_eq!((&answer["newSessionId"], &answer["result"]), (&Value::Null, &Value::Null));
+    unchanged(&mut daemon, &session, &before, &old);
+    assert_eq!(
+        fs::read_dir(&folder)
+            .expect("a folder")
+            .flatten()
+            .filter(|it| it.path().extension().is_some_and(|it| it == "jsonl"))
+            .count(),
+        1
+    );
+    moved(&mut daemon, &session, 0);
+}
+
+#[test]
+fn a_compaction_after_the_turn_moves_too_and_its_cost_stays_with_the_old_session() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(good_model);
+    let home = Home::new();
+    home.settings(&settings(&provider, Format::Anthropic, json!({})));
+    let mut daemon = Daemon::at(home);
+    let session = daemon.new_session(json!({"cwd": "/project"}));
+    daemon.append(&session, &turns(20));
+    daemon.append(&session, &[user("Read it."), calls(&["a"])]);
+    daemon.ok(
+        "session/compact",
+        json!({"sessionId": session, "keepRecentTokens": 100, "newSession": true, "when": "after_turn"}),
+    );
+    daemon.append(&session, &[result("a", "It is short."), assistant("Done.")]);
+    let end = daemon.until("compaction_end")["params"]["event"].take();
+    let new = end["newSessionId"].as_str().expect("an id").to_owned();
+    assert!(texts(&daemon.context(&new)).contains("Done."));
+    let cost = |daemon: &mut Daemon, session: &str| daemon.ok("session/status", of(session))["spent"]["total"].clone();
+    let (old, new) = (cost(&mut daemon, &session), cost(&mut daemon, &new));
+    assert!(old["requests"].as_u64() > Some(0), "{old:#}");
+    assert_eq!(new["requests"].as_u64().unwrap_or_default(), 0, "{new:#}");
+}

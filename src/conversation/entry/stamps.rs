@@ -1,6 +1,6 @@
 //! Ids and timestamps of new entries, repeatable from a seed.
 
-use crate::ids::{EntryId, OperationId, random::SplitMix64};
+use crate::ids::{EntryId, OperationId, SessionId, random::SplitMix64};
 use jiff::Timestamp;
 
 /// The id and the timestamp of a new entry.
@@ -47,6 +47,13 @@ impl Stamps {
     #[must_use]
     pub fn operation(&mut self) -> OperationId {
         OperationId::of_bits(self.random.draw())
+    }
+
+    /// The id of a new session.
+    #[must_use]
+    pub fn session(&mut self) -> SessionId {
+        let milliseconds = u64::try_from(self.now.as_millisecond()).unwrap_or_default();
+        SessionId::of_bits(milliseconds, self.random.draw())
     }
 
     /// A source with ids of its own, for a job that makes entries beside the session. It keeps the time of this moment.

@@ -109,8 +109,8 @@ impl World for Fake {
         load.by != By::Id
     }
 
-    fn describe(&self, load: Load) -> Command {
-        Command::Describe(load.number)
+    fn describe(&self, load: Load) -> Option<Command> {
+        Some(Command::Describe(load.number))
     }
 
     fn leave(&self) -> Command {

@@ -72,6 +72,9 @@ pub struct CompactParams {
     /// Answer when the compaction has ended.
     #[serde(default)]
     pub wait: Option<bool>,
+    /// The summary begins a new session, which names this one as its parent. This session stays as it is. Default: false.
+    #[serde(default)]
+    pub new_session: Option<bool>,
     /// Expected leaf. The request fails if another message or compaction follows this entry.
     #[serde(default)]
     pub expected_leaf_id: Option<EntryId>,
@@ -91,6 +94,7 @@ impl CompactParams {
             initiator: None,
             dry_run: None,
             wait: None,
+            new_session: None,
             expected_leaf_id: None,
         }
     }
@@ -178,6 +182,9 @@ pub enum CompactAnswer {
         /// Compaction that was written.
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<Box<CompactionResult>>,
+        /// Session that the summary begins.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        new_session_id: Option<SessionId>,
         /// Error of a failed operation.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,

@@ -6,7 +6,7 @@ pub(super) mod speculating;
 
 use super::{
     Append, Core, Ending, LogState, Unanswered, WaitsFor, Write,
-    commands::{configure::model_fields, prune},
+    commands::prune,
     due::{Due, DueCompaction},
     edit::Staged,
     work::Work,
@@ -23,6 +23,7 @@ use crate::{
         types::{Initiator, Next},
     },
     session::{
+        data::model_fields,
         fault::{Fault, planted},
         jobs::{Focus, Job, PlanOrder},
         kind::{OperationKind, Product},

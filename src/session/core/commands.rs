@@ -8,6 +8,7 @@ pub mod configure;
 pub(in crate::session::core) mod context;
 pub mod entries;
 mod export;
+mod founding;
 mod idle;
 mod label;
 mod pins;

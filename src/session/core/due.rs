@@ -25,6 +25,8 @@ pub(super) struct Upkeep {
     pub told_of_handoff: bool,
     /// The hooks that the client answers.
     pub hooks: Arc<Hooks>,
+    /// The compaction whose summary goes into a new session.
+    pub moves: Option<OperationId>,
     /// The last decision about a pruning.
     pub pruning: Option<Considered>,
 }

@@ -11,7 +11,7 @@ mod tests;
 use self::{judging::Judged, reported::Reported};
 use super::{
     Append, Core, LogState, WaitsFor, Write,
-    commands::{configure, context::too_large},
+    commands::context::too_large,
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
     work::Work,
@@ -36,6 +36,7 @@ use crate::{
         types::{Cancelled, Initiator},
     },
     session::{
+        data::model_fields,
         effects::Ticket,
         fault::{Fault, planted},
         jobs::{Focus, Job, PlanOrder},
@@ -212,7 +213,7 @@ impl Core {
             staged.add_custom(state, stamps, "attempt", json!(Attempt { reason }))?;
         }
         if let Remedy::Promote(larger) = &due.remedy {
-            staged.add(state, stamps, "model_change", &configure::model_fields(larger))?;
+            staged.add(state, stamps, "model_change", &model_fields(larger))?;
         }
         Ok(staged)
     }

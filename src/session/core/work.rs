@@ -3,8 +3,11 @@
 
 use crate::{
     compaction::draft::Draft,
-    ids::OperationId,
-    protocol::{errors::Failure, types::CompactParams},
+    ids::{OperationId, SessionId},
+    protocol::{
+        errors::Failure,
+        types::{CompactParams, CompactionResult},
+    },
     session::{
         effects::Ticket,
         jobs::{Focus, PlanMade},
@@ -48,6 +51,14 @@ pub(super) enum Work {
     Drafted(Operation, Box<Draft>),
     /// The draft is being written. It is too late to stop it.
     Committing(Operation),
+    /// A session is being made for the summary. It is too late to stop it, and other commands wait.
+    Founding(Operation, Box<Founded>),
+}
+
+/// The session that is being made, and the result of the compaction.
+pub(super) struct Founded {
+    pub session: SessionId,
+    pub result: Box<CompactionResult>,
 }
 
 impl Work {
@@ -59,6 +70,11 @@ impl Work {
     /// Whether there is none.
     pub fn is_none(&self) -> bool {
         matches!(self, Self::None)
+    }
+
+    /// Whether a session is being made.
+    pub fn founds(&self) -> bool {
+        matches!(self, Self::Founding(..))
     }
 
     /// Whether it is idle maintenance.
@@ -75,7 +91,8 @@ impl Work {
             Self::Preparing(operation, _)
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)
-            | Self::Committing(operation) => Some(&operation.id),
+            | Self::Committing(operation)
+            | Self::Founding(operation, _) => Some(&operation.id),
         }
     }
 
@@ -106,7 +123,8 @@ impl Work {
             Self::Preparing(operation, _)
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)
-            | Self::Committing(operation) => Some(operation),
+            | Self::Committing(operation)
+            | Self::Founding(operation, _) => Some(operation),
             Self::None | Self::Planning(_) | Self::Planned(..) => None,
         }
     }
@@ -129,7 +147,8 @@ impl Work {
             Self::Preparing(operation, _)
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)
-            | Self::Committing(operation) => operation.request_cancelled(),
+            | Self::Committing(operation)
+            | Self::Founding(operation, _) => operation.request_cancelled(),
         }
     }
 }

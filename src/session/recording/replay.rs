@@ -392,6 +392,7 @@ impl Replay {
                 let order = self.drafts.remove(&id).ok_or("nothing was to be drafted")?;
                 Input::Drafted(id, drafted(order, drafting))
             }
+            Recorded::Founded(id, failed) => Input::Founded(id, failed.map_or(Ok(()), Err)),
             Recorded::IdleTurn(turn) => Input::IdleTurn(turn),
             Recorded::Counted => {
                 let entries = self.count.take().ok_or("nothing was to be counted")?;
@@ -448,6 +449,8 @@ impl Replay {
             Job::Index(work, _) => self.index = Some(work),
             Job::Plan(order) => drop(self.plans.insert(order.id.clone(), order)),
             Job::Draft(order) => drop(self.drafts.insert(order.id.clone(), order)),
+            // The outcome was recorded.
+            Job::Found(..) => {}
         }
     }
 

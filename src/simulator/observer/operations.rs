@@ -8,6 +8,7 @@ use super::{
     broken,
     due::{Cause, Due, Standing},
     file::File,
+    founded::Founded,
     ids,
     later::{self, Later},
     requests::{Asked, Requests},
@@ -121,6 +122,8 @@ pub struct Operations {
     plans: HashMap<OperationId, Vec<EntryId>>,
     /// Summaries ahead of the threshold.
     ahead: Ahead,
+    /// The session that is made for a summary.
+    pub founded: Founded,
     /// Requests to models whose costs are to be in the file.
     spent: BTreeMap<String, usize>,
 }
@@ -309,7 +312,7 @@ impl Operations {
     }
 
     fn is_being_written(&self, open: &Open) -> bool {
-        self.log_is_out && open.given.is_some()
+        self.log_is_out && open.given.is_some() || self.founded.is_out(&open.id)
     }
 
     /// A request for a compaction was answered.
@@ -424,6 +427,10 @@ impl Operations {
                     self.planning = Some(Planning { id: order.id.clone(), stop: order.stop.clone(), failed: false });
                 }
                 Ok(())
+            }
+            Job::Found(id, founding) => {
+                require(self.is_open(id), Rule::NothingAfterTheEnd, || format!("a session is made for {id:?}"))?;
+                self.founded.begins(id, founding)
             }
             Job::Draft(order) => {
                 self.stops.push((order.id.clone(), order.stop.clone()));
@@ -622,9 +629,12 @@ impl Operations {
         }
         require(open.retries.is_empty(), Rule::RetriesEnd, || format!("{id:?} ends before {:?}", open.retries))?;
         let ended = Ended { id, is_part: open.is_part };
-        let Event::CompactionEnd { result, usage, .. } = event else { return Ok(ended) };
+        let Event::CompactionEnd { result, usage, new_session_id, .. } = event else { return Ok(ended) };
         let written = open.given.as_ref().and_then(|entry| file.newest(entry));
         match (outcome, result) {
+            (Outcome::Completed, Some(result)) if new_session_id.is_some() => {
+                self.founded.completed(&open.id, result, new_session_id.as_ref())?;
+            }
             (Outcome::Completed, Some(result)) => self.completed(&open, result, usage, file)?,
             (Outcome::Completed, None) => return broken(Rule::EndFollowsEntry, format!("{:?} has no result", open.id)),
             (Outcome::Cancelled, _) if written.is_some() => {

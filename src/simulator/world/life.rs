@@ -15,10 +15,14 @@ use crate::{
         memory::Ephemeral,
         sealed::Blocking,
     },
-    protocol::types::{CancelAnswer, SubscribeAnswer, Subscription},
+    protocol::{
+        errors::Failure,
+        types::{CancelAnswer, SubscribeAnswer, Subscription},
+    },
     session::{
         core::{Core, Input, Over, command::Command},
         effects::{Answer, Effect, Effects, IdleTurn, Read, Sent, TicketNumber, Turning},
+        founding::Founding,
         jobs::{
             self, DraftOrder, IndexBuilt, Job, PlanOrder,
             draft::{self, DraftJob},
@@ -120,6 +124,7 @@ enum Due {
     Read(TicketNumber, Read),
     Index(Indexing, Stop),
     Plan(PlanOrder),
+    Found(OperationId, Box<Founding>),
     Count(Vec<Arc<Entry>>),
     /// The turn for idle maintenance comes.
     Turn,
@@ -305,6 +310,14 @@ impl World<'_> {
             Due::Plan(order) => {
                 let id = order.id.clone();
                 Message::Input(Input::Planned(id, caught(|| jobs::plan(order, &self.access))?))
+            }
+            Due::Found(id, founding) => {
+                let lines = founding.lines();
+                let made = match self.random.below(4) {
+                    0 => Err(Failure::Internal(format!("{} lines cannot be written", lines.len())).into()),
+                    _ => Ok(()),
+                };
+                Message::Input(Input::Founded(id, made))
             }
             Due::Count(entries) => {
                 tokens::load();
@@ -514,6 +527,7 @@ impl World<'_> {
                 Job::Index(work, stop) => self.later(Due::Index(work, stop)),
                 Job::Plan(order) => self.later(Due::Plan(order)),
                 Job::Draft(order) => self.draft(order),
+                Job::Found(id, founding) => self.later(Due::Found(id, founding)),
             },
             Effect::Learn(model, window) => self.access.windows.learn(&model, window),
             Effect::Subscribe(request, _, snapshot) => {

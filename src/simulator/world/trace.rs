@@ -38,6 +38,7 @@ impl World<'_> {
                 Job::Index(..) => "index".to_owned(),
                 Job::Plan(_) => "plan".to_owned(),
                 Job::Draft(_) => "draft".to_owned(),
+                Job::Found(..) => "found".to_owned(),
             },
             Effect::Learn(..) => "learn".to_owned(),
             Effect::Share(_) => "share".to_owned(),
@@ -96,6 +97,7 @@ pub fn input(input: &Input) -> String {
         Input::Planned(id, result) => format!("planned {id}, {:?}", result.as_ref().err()),
         Input::Reported(id, _) => format!("reported {id}"),
         Input::Drafted(id, result) => format!("drafted {id}, {:?}", result.as_ref().err()),
+        Input::Founded(id, result) => format!("founded for {id}, {:?}", result.as_ref().err()),
         Input::Counted => "counted".to_owned(),
         Input::IdleTurn(turn) => format!("idle turn {turn:?}"),
     }
@@ -123,6 +125,7 @@ pub fn effect(effect: &Effect) -> String {
             Job::Index(..) => "index".to_owned(),
             Job::Plan(order) => format!("plan {}", order.id),
             Job::Draft(order) => format!("draft {}", order.id),
+            Job::Found(id, founding) => format!("found {} for {id}", founding.id()),
         },
         Effect::Learn(model, window) => format!("learn {model} {window}"),
         Effect::Share(bytes) => format!("share {bytes}"),

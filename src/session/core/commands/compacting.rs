@@ -86,6 +86,7 @@ impl Core {
             return self.spawn_outside(ticket, read);
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
+        self.moves(&id, &params);
         self.start(Job::Plan(PlanOrder { id: id.clone(), request, method, former: None, stop: stop.clone() }));
         let asked = Asked::by(ticket, params.wait);
         self.work = Work::Planning(Request { id, kind: BY_CLIENT, params, asked, stop });
@@ -342,6 +343,9 @@ impl Core {
         let tokens_after = draft.tokens_after + scale.size(newer_tokens);
         let first_newer: Option<&EntryId> = newer.iter().find(|entry| entry.in_context()).map(|entry| &entry.id);
         let (path, first_newer) = (path.clone(), first_newer.cloned());
+        if self.upkeep.moves.as_ref() == Some(&operation.id) {
+            return self.found(operation, &draft, first_newer.as_ref(), tokens_after);
+        }
         let costs = self.take_costs();
         let parent = costs.entries.last().or_else(|| path.last()).map(|leaf| &leaf.id);
         draft.summary_times = self.upkeep.ahead.summary_times();

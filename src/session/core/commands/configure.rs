@@ -2,7 +2,6 @@
 
 use crate::{
     conversation::entry::Stamps,
-    models::ModelRef,
     protocol::{
         SessionConfigure,
         errors::Failure,
@@ -14,12 +13,12 @@ use crate::{
             Core,
             edit::{EditMethod, NotStaged, Staged},
         },
+        data::model_fields,
         fault::{Fault, planted},
         state::State,
     },
     settings::Limits,
 };
-use serde_json::Value;
 
 impl EditMethod for SessionConfigure {
     fn stage(state: &State, params: &ConfigureParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
@@ -86,17 +85,11 @@ fn limits_of(state: &State, params: &ConfigureParams) -> Option<Limits> {
     Some(limits).filter(|limits| !limits.is_empty())
 }
 
-/// Fields of a `model_change`: pi has provider and model in two fields, oh-my-pi in one.
-#[must_use]
-pub fn model_fields(model: &ModelRef) -> [(&'static str, Value); 3] {
-    let (provider, id) = (model.provider.as_str(), model.id.as_str());
-    [("provider", provider.into()), ("modelId", id.into()), ("model", format!("{provider}/{id}").into())]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
+        models::ModelRef,
         session::{
             core::{
                 Input,
@@ -106,7 +99,7 @@ mod tests {
         },
         settings::{Layers, TokenLimit, layers::Source},
     };
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     /// Gives the session the models `p/large`, which is the default, and `p/small`.
     fn with_models(mut held: Held) -> Held {

@@ -1,0 +1,61 @@
+//! `session/compact` with `newSession`: the summary begins a session of its own, and this one stays as it is.
+
+use crate::{
+    compaction::draft::Draft,
+    ids::{EntryId, OperationId},
+    protocol::types::CompactParams,
+    session::{
+        core::{
+            Core,
+            result::sent,
+            work::{Founded, Work},
+        },
+        founding::{Founding, Unfounded},
+        jobs::{Job, defect},
+        kind::Product,
+        operation::Operation,
+        operations::End,
+    },
+};
+
+impl Core {
+    /// Records whether the summary of a compaction goes into a new session.
+    pub(in crate::session::core) fn moves(&mut self, id: &OperationId, params: &CompactParams) {
+        self.upkeep.moves = (params.new_session == Some(true)).then(|| id.clone());
+    }
+
+    /// Makes the session in which a draft takes effect. The result comes back as an input.
+    pub(in crate::session::core) fn found(
+        &mut self,
+        operation: Operation,
+        draft: &Draft,
+        first_newer: Option<&EntryId>,
+        tokens_after: u64,
+    ) {
+        let founding = Founding::of(&self.state, draft, first_newer, tokens_after, &mut self.stamps);
+        let Some((result, founding)) = founding.and_then(|it| Some((sent(&it.compaction, &draft.made)?, it))) else {
+            return self.finish(operation, End::Failed(defect()));
+        };
+        operation.commits();
+        let founded = Founded { session: founding.id().clone(), result };
+        self.start(Job::Found(operation.id.clone(), Box::new(founding)));
+        self.work = Work::Founding(operation, Box::new(founded));
+    }
+
+    /// A session was made, or not.
+    pub(in crate::session::core) fn founded(&mut self, id: &OperationId, result: Result<(), Unfounded>) {
+        let (operation, founded) = match self.work.take() {
+            Work::Founding(operation, founded) if operation.id == *id => (operation, founded),
+            other => {
+                self.work = other;
+                return;
+            }
+        };
+        let Founded { session, result: compaction } = *founded;
+        let end = match result {
+            Ok(()) => End::Completed(Product::Founded(compaction, session)),
+            Err(failed) => End::Failed(failed.into()),
+        };
+        self.finish(operation, end);
+    }
+}

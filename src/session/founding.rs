@@ -1,0 +1,185 @@
+//! A session that begins with the summary of another one: its first entries, and the way in which it is made.
+
+use super::{data::model_fields, state::State};
+use crate::{
+    compaction::draft::Draft,
+    conversation::{
+        context,
+        entry::{self, Entry, Header, HeaderKind, PINNED_TEXT, Stamp, Stamps, VERSION},
+        mirroring,
+        path::Path,
+        spending::Spending,
+    },
+    ids::{EntryId, SessionId},
+    protocol::errors::Failure,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A session that is to be made.
+#[derive(Debug, Clone)]
+pub struct Founding {
+    /// The header. It names the session that it comes from.
+    pub header: Header,
+    /// The first entries, each the child of the one before.
+    pub entries: Vec<Arc<Entry>>,
+    /// The compaction among them.
+    pub compaction: Arc<Entry>,
+    /// The place where it is kept.
+    pub keeping: Keeping,
+}
+
+/// The place where a session is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keeping {
+    /// In a file.
+    File,
+    /// In memory alone.
+    Memory,
+}
+
+/// The reason why a session could not be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfounded {
+    path: String,
+    errno: Option<i32>,
+    what: String,
+}
+
+impl From<Failure> for Unfounded {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Storage { path, errno, what } => Self { path, errno, what },
+            other => Self { path: String::new(), errno: None, what: other.to_string() },
+        }
+    }
+}
+
+impl From<Unfounded> for Failure {
+    fn from(Unfounded { path, errno, what }: Unfounded) -> Self {
+        Self::Storage { path, errno, what: format!("the new session could not be made: {what}") }
+    }
+}
+
+/// Takes the outcome of making a session.
+pub type Told = Box<dyn FnOnce(Result<(), Unfounded>) + Send>;
+
+/// Makes sessions.
+pub type Founder = Box<dyn Fn(Founding, Told) + Send + Sync>;
+
+impl Founding {
+    /// The session in which a draft takes effect. Its context is the one that the draft would leave behind at the leaf of
+    /// `state`. `first_newer`: the first entry of the context that came after the plan. None where a line is no entry,
+    /// which is a defect.
+    #[must_use]
+    pub fn of(
+        state: &State,
+        draft: &Draft,
+        first_newer: Option<&EntryId>,
+        tokens_after: u64,
+        stamps: &mut Stamps,
+    ) -> Option<Self> {
+        let path = state.path();
+        let cut = draft.plan.first_kept();
+        let kept = &path[cut..];
+        let mut begun = Begun::default();
+        begun.add_values(state, stamps)?;
+        let texts = context::texts_of_pins(path, cut, path.pins());
+        for (_, text) in &texts {
+            let fields =
+                [("customType", PINNED_TEXT.into()), ("content", text.as_str().into()), ("display", true.into())];
+            begun.add("custom_message", stamps.stamp(), &fields)?;
+        }
+        let pinned: Vec<EntryId> = begun.pinned_texts();
+        begun.lead_to(kept.first(), state, stamps.stamp())?;
+        begun.entries.extend(kept.iter().cloned());
+
+        let stamp = stamps.stamp();
+        let parent = begun.entries.last().map(|entry| entry.id.clone());
+        let line = draft.line(&stamp, parent.as_ref(), path, first_newer, tokens_after, Spending::default());
+        let mut line: Value = serde_json::from_str(&line).ok()?;
+        let ours = &mut line["preserveData"]["abridged"];
+        ours["compactions"] = 1.into();
+        // The pinned texts have entries of their own here.
+        let carried = ours["pins"].as_array_mut().into_iter().flatten().filter(|pin| pin["text"].is_string());
+        let moved = carried.filter(|pin| texts.iter().any(|(id, _)| pin["entryId"] == id.as_str()));
+        moved.zip(&pinned).for_each(|(pin, id)| pin["entryId"] = json!(id));
+        let compaction = Arc::new(Entry::parse(line.to_string().into()).ok()?);
+        let path = Path::of(&begun.entries);
+        let mirrors = mirroring::with_mirrors(&path, std::slice::from_ref(&compaction), &draft.plan.prompts, stamps);
+        begun.entries.push(compaction.clone());
+        begun.entries.extend(mirrors);
+
+        let parent = state.file.as_ref().map_or_else(|| state.id.to_string(), |file| file.display().to_string());
+        let header = Header {
+            kind: HeaderKind::Session,
+            version: VERSION,
+            id: stamps.session(),
+            timestamp: entry::timestamp(stamps.now()),
+            cwd: state.cwd().to_owned(),
+            parent_session: Some(parent),
+            title: None,
+            rest: serde_json::Map::new(),
+        };
+        let keeping = if state.file.is_some() { Keeping::File } else { Keeping::Memory };
+        Some(Self { header, entries: begun.entries, compaction, keeping })
+    }
+
+    /// The id of the session.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.header.id
+    }
+
+    /// The lines of the entries.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        self.entries.iter().map(|entry| entry.line().to_owned()).collect()
+    }
+}
+
+/// The first entries of a session.
+#[derive(Default)]
+struct Begun {
+    entries: Vec<Arc<Entry>>,
+}
+
+impl Begun {
+    fn add(&mut self, kind: &str, stamp: Stamp, fields: &[(&str, Value)]) -> Option<()> {
+        let parent = self.entries.last().map(|entry| entry.id.clone());
+        self.entries.push(mirroring::entry_of(kind, &stamp, parent.as_ref(), fields)?);
+        Some(())
+    }
+
+    /// The values of a session that messages do not have: model, thinking level, title, system prompt, tools, settings.
+    fn add_values(&mut self, state: &State, stamps: &mut Stamps) -> Option<()> {
+        if let Some(model) = state.model(state.path()) {
+            self.add("model_change", stamps.stamp(), &model_fields(&model))?;
+        }
+        if let Some(level) = state.path().thinking_level() {
+            self.add("thinking_level_change", stamps.stamp(), &[("thinkingLevel", level.into())])?;
+        }
+        if let Some(title) = state.title() {
+            self.add("session_info", stamps.stamp(), &[("name", title.into())])?;
+        }
+        if !state.data().is_empty() {
+            let data = json!(state.data());
+            self.add("custom", stamps.stamp(), &[("customType", "abridged.session".into()), ("data", data)])?;
+        }
+        Some(())
+    }
+
+    fn pinned_texts(&self) -> Vec<EntryId> {
+        self.entries.iter().filter(|entry| entry.is_pinned_text()).map(|entry| entry.id.clone()).collect()
+    }
+
+    /// Adds a marker that names the session before. It has the id that the first kept entry names as its parent, so that
+    /// the line of that one stays as it is.
+    fn lead_to(&mut self, first_kept: Option<&Arc<Entry>>, state: &State, stamp: Stamp) -> Option<()> {
+        let id = first_kept.and_then(|entry| entry.parent.clone()).unwrap_or(stamp.id);
+        let data = json!({ "sessionId": state.id, "leafEntryId": state.visible_leaf() });
+        let fields = [("customType", "abridged.parent".into()), ("data", data)];
+        self.add("custom", Stamp { id, ..stamp }, &fields)
+    }
+}
