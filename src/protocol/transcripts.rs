@@ -25,6 +25,7 @@ transcripts! {
     "compaction",
     "compaction-wait",
     "llm-complete",
+    "hooks",
     "dry-run",
     "cancel",
     "cancel-request",

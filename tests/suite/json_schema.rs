@@ -65,6 +65,10 @@ fn check(root: &Value, schema: &Map<String, Value>, keyword: &str, argument: &Va
             let pattern = regex::Regex::new(argument.as_str().expect("a pattern")).expect("a pattern");
             if value.as_str().is_none_or(|text| pattern.is_match(text)) { None } else { wrong(&argument.to_string()) }
         }
+        "minItems" => match (value.as_array(), argument.as_u64()) {
+            (Some(items), Some(least)) if (items.len() as u64) < least => wrong(&format!("{argument} items or more")),
+            _ => None,
+        },
         "items" => value.as_array()?.iter().enumerate().find_map(|(at, item)| inside(root, argument, item, &at)),
         "properties" => {
             let object = value.as_object()?;
@@ -117,7 +121,7 @@ fn what_is_wrong_is_found() {
             "id": { "$ref": "#/$defs/Id" },
             "count": { "type": ["integer", "null"], "minimum": 0, "maximum": 9 },
             "what": { "oneOf": [{ "type": "string", "const": "a" }, { "type": "string", "enum": ["b", "c"] }] },
-            "list": { "type": "array", "items": { "type": "object", "properties": {}, "additionalProperties": { "type": "number" } } },
+            "list": { "type": "array", "minItems": 1, "items": { "type": "object", "properties": {}, "additionalProperties": { "type": "number" } } },
         },
         "required": ["id"],
     });
@@ -133,6 +137,7 @@ fn what_is_wrong_is_found() {
         json!({ "id": "x", "what": "d" }),
         json!({ "id": "x", "list": [{ "n": "text" }] }),
         json!({ "id": "x", "list": {} }),
+        json!({ "id": "x", "list": [] }),
         json!({ "id": "x", "stranger": 1 }),
     ] {
         assert!(problem(&root, &schema, &wrong).is_some(), "{wrong}");
