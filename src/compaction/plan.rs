@@ -1,4 +1,6 @@
-//! The plan of a compaction: the cut between the entries that are summarized and those that are kept.
+//! The plan of a compaction.
+
+pub mod cut;
 
 use crate::{
     conversation::{
@@ -13,99 +15,10 @@ use crate::{
     prompts::Prompts,
     summary::span::Span,
 };
+use cut::{Cut, Kind, Step, before, cut};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::{collections::HashSet, sync::Arc};
-
-/// The role of an entry for a cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The first entry of a turn. A cut may be before it.
-    TurnStart,
-    /// A message inside a turn. A cut before it splits the turn.
-    Message,
-    /// A tool result. It is never separated from its call.
-    ToolResult,
-    /// An entry that no model is sent. It stays with the entry behind it.
-    Metadata,
-    /// An earlier compaction.
-    Compaction,
-}
-
-/// An entry as a cut sees it.
-#[derive(Debug, Clone, Copy)]
-pub struct Step {
-    /// Its role.
-    pub kind: Kind,
-    /// Its size in tokens.
-    pub tokens: u64,
-}
-
-/// The place where a window of steps is cut. `cut` and `Plan::keeping_from` are the only constructors, so no result is
-/// separated from its call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
-    at: usize,
-    history_end: usize,
-}
-
-impl Cut {
-    /// The first kept step; the number of steps if none is kept.
-    #[must_use]
-    pub fn at(&self) -> usize {
-        self.at
-    }
-
-    /// The end of the whole turns. The steps from here to the cut are the beginning of a turn whose end is kept.
-    #[must_use]
-    pub fn history_end(&self) -> usize {
-        self.history_end
-    }
-
-    /// Whether the cut is inside a turn.
-    #[must_use]
-    pub fn splits_a_turn(&self) -> bool {
-        self.history_end < self.at
-    }
-}
-
-/// Cuts a window so that about `keep` tokens stay. The sum of the newest steps reaches `keep` at some step. The cut is at
-/// the first possible place from that step on, or else at the last possible place before it. With a `keep` of 0 no step
-/// stays. `pending` is the place of an answer whose calls still wait for results; it always stays.
-#[must_use]
-pub fn cut(steps: &[Step], keep: u64, pending: Option<usize>) -> Cut {
-    let may_cut = |place: &usize| matches!(steps[*place].kind, Kind::TurnStart | Kind::Message);
-    let nothing = Cut { at: 0, history_end: 0 };
-    let mut sum = 0;
-    let reached = (0..steps.len()).rev().find(|&place| {
-        sum += steps[place].tokens;
-        keep > 0 && sum >= keep
-    });
-    let at = match reached {
-        None if keep == 0 => Some(steps.len()),
-        None => return nothing,
-        Some(from) => (from..steps.len()).find(may_cut).or_else(|| (0..from).rev().find(may_cut)),
-    };
-    match at {
-        Some(at) => before(steps, pending.map_or(at, |pending| at.min(pending))),
-        None => nothing,
-    }
-}
-
-/// The cut before a message, or behind all steps.
-fn before(steps: &[Step], at: usize) -> Cut {
-    // Decided before metadata is pulled in, which is the beginning of nothing.
-    let begins_a_turn = steps.get(at).is_none_or(|step| step.kind == Kind::TurnStart);
-    let turn_start = (0..at).rev().find(|&place| steps[place].kind == Kind::TurnStart);
-    let pulled = (0..at).rev().find(|&place| steps[place].kind != Kind::Metadata).map_or(0, |place| place + 1);
-    // With nothing kept the metadata at the end goes too.
-    let at = if at == steps.len() { at } else { pulled };
-    let history_end = match turn_start {
-        Some(start) if !begins_a_turn => start,
-        _ => at,
-    };
-    Cut { at, history_end }
-}
 
 /// The demands on a compaction.
 #[derive(Debug, Clone, Copy)]
@@ -330,13 +243,13 @@ impl Plan {
     /// The entries of whole turns that are summarized.
     #[must_use]
     pub fn history(&self) -> &[Arc<Entry>] {
-        &self.path[self.start..self.start + self.cut.history_end]
+        &self.path[self.start..self.start + self.cut.history_end()]
     }
 
     /// The entries of the turn whose end is kept.
     #[must_use]
     pub fn turn_prefix(&self) -> &[Arc<Entry>] {
-        &self.path[self.start + self.cut.history_end..self.first_kept()]
+        &self.path[self.start + self.cut.history_end()..self.first_kept()]
     }
 
     /// The kept entries.
@@ -370,7 +283,7 @@ impl Plan {
     /// Place on the path of the first kept entry.
     #[must_use]
     pub fn first_kept(&self) -> usize {
-        self.start + self.cut.at
+        self.start + self.cut.at()
     }
 
     /// The first kept entry; `None` if no entry is kept.
@@ -462,7 +375,7 @@ impl Plan {
             digest.update(entry.id.as_str());
             digest.update([0]);
         }
-        digest.update(format!("{}/{}/{}", self.start, self.cut.at, self.cut.history_end));
+        digest.update(format!("{}/{}/{}", self.start, self.cut.at(), self.cut.history_end()));
         digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 }
@@ -472,54 +385,6 @@ mod tests {
     use super::*;
     use crate::compaction::lines::path;
     use serde_json::json;
-
-    /// `u:10k a:2k t:40k`: user, answer, tool result, x for execution, m for metadata, c for a compaction.
-    fn steps(text: &str) -> Vec<Step> {
-        let step = |word: &str| {
-            let (kind, size) = word.split_once(':').unwrap_or((word, "0"));
-            let tokens = match size.strip_suffix('k') {
-                Some(thousands) => 1_000 * thousands.parse::<u64>().expect("a number"),
-                None => size.parse().expect("a number"),
-            };
-            let kind = match kind {
-                "u" | "x" => Kind::TurnStart,
-                "a" => Kind::Message,
-                "t" => Kind::ToolResult,
-                "m" => Kind::Metadata,
-                "c" => Kind::Compaction,
-                other => panic!("no such step: {other}"),
-            };
-            Step { kind, tokens }
-        };
-        text.split(' ').map(step).collect()
-    }
-
-    fn check(text: &str, keep: u64, expected: &str) {
-        let steps = steps(text);
-        let cut = cut(&steps, keep, None);
-        let words: Vec<&str> = text.split(' ').collect();
-        let freed: u64 = steps[..cut.at()].iter().map(|step| step.tokens).sum();
-        let before = words.get(cut.at()).map_or("the end".to_owned(), |word| format!("{word} at {}", cut.at()));
-        let split =
-            if cut.splits_a_turn() { format!(", splits the turn at {}", cut.history_end()) } else { String::new() };
-        assert_eq!(format!("cut before {before}, frees {freed}{split}"), expected, "{text} keeping {keep}");
-    }
-
-    #[test]
-    fn a_cut_is_a_row() {
-        check("u:10k a:2k t:40k a:1k", 20_000, "cut before a:1k at 3, frees 52000, splits the turn at 0");
-        check("u:1k a:1k u:1k a:1k", 1_500, "cut before u:1k at 2, frees 2000");
-        check("u:1k a:1k u:1k a:1k", 1_000, "cut before a:1k at 3, frees 3000, splits the turn at 2");
-        check("u:1k a:1k u:1k a:1k", 9_000, "cut before u:1k at 0, frees 0");
-        check("u:1k a:1k u:1k a:1k", 0, "cut before the end, frees 4000");
-        // The result on the edge alone reaches the goal: nothing may be cut at or after it.
-        check("u:1k a:1k u:1k a:1k t:30k", 20_000, "cut before a:1k at 3, frees 3000, splits the turn at 2");
-        check("u:1k a:1k m m u:1k a:1k", 2_000, "cut before m at 2, frees 2000");
-        check("u:1k a:1k m a:1k t:1k", 1_500, "cut before m at 2, frees 2000, splits the turn at 0");
-        check("x:1k a:1k x:1k", 1_000, "cut before x:1k at 2, frees 2000");
-        check("t:5k t:5k", 1_000, "cut before t:5k at 0, frees 0");
-        check("u:1k c u:1k a:1k", 2_000, "cut before u:1k at 2, frees 1000");
-    }
 
     fn message(message: Value) -> Value {
         json!({"type": "message", "message": message})
@@ -704,14 +569,46 @@ mod tests {
     }
 
     #[test]
-    fn metadata_at_the_end_is_not_kept_alone() {
-        check("u:1k a:1k m", 0, "cut before the end, frees 2000");
+    fn a_tail_begins_at_any_message_that_is_no_result_and_has_no_open_call_before_it() {
+        let calls = |ids: &[&str]| answer(100, "toolUse", ids);
+        let begins = |lines: &[Value], entry: &str| {
+            let plan = plan(path(lines), explicit(100), Arc::default()).expect("a plan");
+            plan.keeping_from(&entry.into()).map(|plan| {
+                let split = if plan.splits_a_turn() { " in a turn" } else { "" };
+                format!("{}{split}", plan.first_kept_id().expect("a tail"))
+            })
+        };
+        let lines = [user(100), calls(&["c"]), result("c"), label(), said(100), user(100), said(100)];
+        assert_eq!(begins(&lines, "e5"), Ok("e5".to_owned()));
+        // The label before a message goes with it.
+        assert_eq!(begins(&lines, "e4"), Ok("e3 in a turn".to_owned()));
+        assert_eq!(begins(&lines, "e3"), Ok("e3 in a turn".to_owned()));
+        assert_eq!(begins(&lines, "e2"), Err(NoCut::Result));
+        assert_eq!(begins(&lines, "e1"), Ok("e1 in a turn".to_owned()));
+        assert_eq!(begins(&lines, "e0"), Err(NoCut::First));
+        assert_eq!(begins(&lines, "nowhere"), Err(NoCut::NotInContext));
+        assert_eq!(begins(&[user(100), said(100), user(100), said(100), label()], "e4"), Err(NoCut::NotInContext));
+        let open = [user(100), said(100), user(100), calls(&["c", "d"]), result("c"), user(100), said(100)];
+        assert_eq!(begins(&open[..5], "e3"), Ok("e3 in a turn".to_owned()));
+        assert_eq!(begins(&open[..5], "e4"), Err(NoCut::Result));
+        let again = [user(100), said(100), compaction("e1", json!({})), user(100), said(100), user(100), said(100)];
+        assert_eq!(begins(&again, "e0"), Err(NoCut::NotInContext), "an earlier compaction covers it");
+        assert_eq!(begins(&again, "e2"), Err(NoCut::NotInContext), "it is a compaction");
+        assert_eq!(begins(&again, "e3"), Ok("e3".to_owned()));
     }
 
     #[test]
-    fn an_answer_that_waits_for_results_is_kept_even_when_nothing_is() {
-        let steps = steps("u:1k a:1k t:1k a:1k t:1k");
-        assert_eq!(cut(&steps, 0, Some(3)).at(), 3);
-        assert_eq!(cut(&steps, 1, Some(1)).at(), 1);
+    fn data_of_other_programs_is_carried_and_that_of_providers_is_not() {
+        let data = json!({"abridged": {}, "memory": [1], "openaiRemoteCompaction": {}, "anthropicCompaction": {}});
+        let mut line = compaction("e1", json!({}));
+        line["preserveData"] = data;
+        let lines = [user(100), said(100), line.clone(), user(900), said(900)];
+        let carried = |lines: &[Value]| {
+            let plan = plan(path(lines), explicit(100), Arc::default()).expect("a plan");
+            json!(plan.carried_data())
+        };
+        assert_eq!(carried(&lines), json!({"memory": [1]}));
+        line["preserveData"] = json!("a text");
+        assert_eq!(carried(&[user(100), said(100), line, user(900), said(900)]), json!({}));
     }
 }

@@ -643,4 +643,24 @@ mod tests {
         expected.prompt = "Write three sentences.";
         assert!(check(&answer("One thing was fixed. Another was not. The rest waits."), &expected).is_ok());
     }
+
+    #[test]
+    fn a_text_of_a_hook_is_judged_by_its_safety_alone() {
+        let measure: &dyn Fn(&str) -> u64 = &|text| text.len().div_ceil(4) as u64;
+        let judge = |text: &str, redact: bool| {
+            supplied(text, &Supplied { replaces: 100, redact, measure }).map(|it| it.text().to_owned())
+        };
+        // No heading, another language, a tool call in words: the content is the hook's.
+        for text in ["Done.", "Всё готово.", "I'm sorry, I cannot.", "{\"name\": \"x\", \"arguments\": {}}"] {
+            assert_eq!(judge(text, true).as_deref(), Ok(text));
+        }
+        assert_eq!(judge(" \n\t", true), Err(Rejection::Empty));
+        assert_eq!(judge("<summary>Done.</summary>", true), Err(Rejection::BoundaryTags));
+        assert_eq!(judge("It wrote `</conversation>`.", true).as_deref(), Ok("It wrote `&lt;/conversation>`."));
+        let long = "word ".repeat(80);
+        assert_eq!(judge(&long, true), Err(Rejection::LargerThanSource { tokens: 100, source: 100 }));
+        let secret = "The key is sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcd.";
+        assert_eq!(judge(secret, true), Err(Rejection::Secret));
+        assert_eq!(judge(secret, false).as_deref(), Ok(secret), "redaction is off");
+    }
 }
