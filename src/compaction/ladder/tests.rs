@@ -373,3 +373,25 @@ fn a_cancelled_extraction_has_no_draft() {
     assert_eq!(extracted(plan, &Settings::default(), None, &|| true).err(), Some(NoDraft::Cancelled));
     assert_eq!(plan::plan(path(&[]), demand(1_000), Arc::default()).err(), Some(NothingToDo::AlreadyCompacted));
 }
+
+#[test]
+fn a_supplied_summary_keeps_its_cut_and_only_edits_make_its_draft_smaller() {
+    let lines = [user(900), answer(900), user(10), call(&["a"]), result("a", 5_000), answer(10)];
+    let draft = |lines: &[Value], words: usize, threshold: u64, tokens_before: u64, insists: bool| {
+        let plan = keeping(lines, 2, Demand { tokens_before, insists, ..demand(threshold) });
+        supplied(plan, summary(&self::words(words)), NO_RULES)
+    };
+    let whole = draft(&lines, 100, 8_000, 0, false).expect("it fits");
+    assert_eq!((first_kept(&whole), targets(&whole).len()), (Some("e2"), 0));
+    let smaller = draft(&lines, 100, 3_000, 0, false).expect("it fits without the middle of the result");
+    assert_eq!((first_kept(&smaller), targets(&smaller)), (Some("e2"), vec!["e4"]));
+    // Keeping less would lose messages that this summary is not about.
+    let lines = [user(900), answer(900), user(1_000), answer(2_000), user(500), answer(10)];
+    let large = draft(&lines, 100, 3_000, 0, true).expect_err("it does not fit");
+    assert!(matches!(large, Unfit::Large { after, goal: 3_000 } if after > 3_500), "{large:?}");
+    // It is larger than the two messages that it replaces.
+    let lines = [user(40), answer(40), user(100), answer(100)];
+    let grows = |insists| draft(&lines, 200, 200_000, 0, insists);
+    assert!(matches!(grows(false), Err(Unfit::NotSmaller { after, before }) if after >= before));
+    assert!(grows(true).is_ok());
+}
