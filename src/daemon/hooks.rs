@@ -18,7 +18,7 @@ const MOST_NAMED: usize = 5;
 /// The registration is in force when the handler ends, so requests behind it on the wire find it.
 impl DaemonMethod for HooksSet {
     fn handle(daemon: &Arc<Daemon>, params: HooksSetParams, reply: Reply) {
-        reply.with(daemon.hooks.set(params));
+        daemon.hooks.set(params, |answer| reply.with(answer));
     }
 }
 

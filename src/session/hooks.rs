@@ -85,6 +85,31 @@ struct Registered {
     sessions: HashMap<SessionId, Arc<Hooks>>,
 }
 
+impl Registered {
+    fn set(&mut self, sessions: Option<&SessionIds>, registration: HookRegistration) -> Result<(), Failure> {
+        let Some(sessions) = sessions else {
+            self.general = Arc::new(registration.into());
+            return Ok(());
+        };
+        if registration.events.is_empty() {
+            sessions.iter().for_each(|id| drop(self.sessions.remove(id)));
+            return Ok(());
+        }
+        let new = sessions.iter().filter(|id| !self.sessions.contains_key(*id)).count();
+        let all = self.sessions.len() + new;
+        if all > MOST_SESSIONS {
+            let what = format!(
+                "{all} sessions would have hooks of their own, and {MOST_SESSIONS} are the most; nothing was changed. \
+                 Leave `sessionIds` out to register for all sessions, or remove registrations with `events: []`"
+            );
+            return Err(Failure::params("sessionIds", what));
+        }
+        let hooks = Arc::new(Hooks::from(registration));
+        self.sessions.extend(sessions.iter().map(|id| (id.clone(), hooks.clone())));
+        Ok(())
+    }
+}
+
 impl Registrations {
     /// The number of changes.
     #[must_use]
@@ -111,40 +136,15 @@ impl Registrations {
         self.changed();
     }
 
-    /// Replaces a registration, or removes it where it has no events.
-    ///
-    /// # Errors
-    /// When too many sessions would have a registration. Nothing changes then.
-    pub fn set(&self, params: HooksSetParams) -> Result<(), Failure> {
+    /// Replaces a registration, or removes it where it has no events. `answer` is called before any session can know of it,
+    /// so the answer precedes the first request of a hook. It gets an error where too many sessions would have a
+    /// registration. Nothing changes then.
+    pub fn set(&self, params: HooksSetParams, answer: impl FnOnce(Result<(), Failure>)) {
         let HooksSetParams { events, session_ids, timeout_ms, on_failure } = params;
-        let registration = HookRegistration { events, timeout_ms, on_failure };
-        let Some(sessions) = session_ids else {
-            self.set_default(registration);
-            return Ok(());
-        };
-        self.set_for(&sessions, registration)?;
-        self.changed();
-        Ok(())
-    }
-
-    fn set_for(&self, sessions: &SessionIds, registration: HookRegistration) -> Result<(), Failure> {
         let mut registered = self.lock();
-        if registration.events.is_empty() {
-            sessions.iter().for_each(|id| drop(registered.sessions.remove(id)));
-            return Ok(());
-        }
-        let new = sessions.iter().filter(|id| !registered.sessions.contains_key(*id)).count();
-        let all = registered.sessions.len() + new;
-        if all > MOST_SESSIONS {
-            let what = format!(
-                "{all} sessions would have hooks of their own, and {MOST_SESSIONS} are the most; nothing was changed. \
-                 Leave `sessionIds` out to register for all sessions, or remove registrations with `events: []`"
-            );
-            return Err(Failure::params("sessionIds", what));
-        }
-        let hooks = Arc::new(Hooks::from(registration));
-        registered.sessions.extend(sessions.iter().map(|id| (id.clone(), hooks.clone())));
-        Ok(())
+        let set = registered.set(session_ids.as_ref(), HookRegistration { events, timeout_ms, on_failure });
+        answer(set);
+        self.changed();
     }
 
     /// Removes the registration of a session that is gone for good. A registration that came later stays.
@@ -174,7 +174,9 @@ mod tests {
     use serde_json::{Value, json};
 
     fn set(registrations: &Registrations, params: Value) -> Result<(), Failure> {
-        registrations.set(serde_json::from_value(params).expect("params"))
+        let mut answered = Ok(());
+        registrations.set(serde_json::from_value(params).expect("params"), |answer| answered = answer);
+        answered
     }
 
     #[test]
@@ -224,6 +226,18 @@ mod tests {
         let version = registrations.version();
         registrations.forget(&id, registrations.own(&id).as_ref());
         assert_eq!((registrations.own(&id), registrations.version() > version), (None, true));
+    }
+
+    #[test]
+    fn a_registration_is_answered_before_a_session_knows_of_it() {
+        let registrations = Registrations::default();
+        let params = json!({"events": ["session_compacting"]});
+        registrations.set(serde_json::from_value(params).expect("params"), |answer| {
+            answer.expect("registered");
+            assert_eq!(registrations.version(), 0);
+            assert!(registrations.registered.try_lock().is_err(), "a session waits");
+        });
+        assert!(registrations.version() > 0 && registrations.of(&"one".into()).answers(SessionCompacting));
     }
 
     #[test]
