@@ -10,6 +10,7 @@ mod daemon;
 mod damage;
 mod deciding;
 mod ending;
+mod hooks;
 mod models;
 mod pairs;
 mod sessions;
@@ -59,6 +60,7 @@ const GROUPS: &[Group] = &[
     ("models", models::models),
     ("ending", ending::endings),
     ("ahead", ahead::splices),
+    ("hooks", hooks::hooks),
     ("sizes", sessions::sizes),
     ("whole", sessions::without_compaction),
     ("idle", sessions::idle_sessions),
