@@ -407,20 +407,13 @@ impl Lines {
                 self.0.swap(at, next);
                 return [entries, self.0[at].1.clone()].concat();
             }
-            3 if at != next => {
-                let (bytes, more) = self.0.remove(next);
-                self.0[at].0.extend(bytes);
-                self.0[at].1.extend(more);
-                return Vec::new();
-            }
+            3 if at != next => return self.glue(at, next),
             4 => self.0[at].0.truncate(place),
             5 if at != next => {
                 // Torn, and the next line glued to what is left. A branch that begins there may be a part of the torn line.
-                let (bytes, more) = self.0.remove(next);
                 self.0[at].0.truncate(place);
-                self.0[at].0.extend(bytes);
-                self.0[at].1.extend(&more);
-                return entries.into_iter().chain(more.into_iter().filter(|at| given[*at].sensitive)).collect();
+                let branches = self.0[next].1.clone().into_iter().filter(|at| given[*at].sensitive);
+                return entries.into_iter().chain(branches).chain(self.glue(at, next)).collect();
             }
             6 if entries.len() == 1 && *number > 0xF000_0000 => {
                 change_id(&mut self.0[at], "\"id\":\"");
@@ -436,6 +429,16 @@ impl Lines {
             _ => {}
         }
         entries
+    }
+
+    /// Takes the newline between two lines away. Where the first one is cut off right before a value, the second one reads
+    /// as that value, unless it names the first one as its parent: its entries may not be as they were.
+    fn glue(&mut self, at: usize, next: usize) -> Vec<usize> {
+        let (bytes, more) = self.0.remove(next);
+        let is_value = matches!(self.0[at].0.last(), Some(b':' | b',' | b'['));
+        self.0[at].0.extend(bytes);
+        self.0[at].1.extend(&more);
+        if is_value { more } else { Vec::new() }
     }
 
     fn bytes(&self, newline: bool) -> Vec<u8> {
