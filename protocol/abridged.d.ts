@@ -1785,6 +1785,8 @@ export interface CompactionSettings {
   models: string[];
   /** The layout of a compacted context. */
   style: Style;
+  /** Ends the frame of a summary with a line that names the file of the session, where the whole conversation is. */
+  transcriptHint: boolean;
 }
 
 /** The action at the threshold. */
@@ -2699,6 +2701,8 @@ export interface CompactionSettingsInput {
   models?: string[];
   /** The layout of a compacted context. */
   style?: Style;
+  /** Ends the frame of a summary with a line that names the file of the session, where the whole conversation is. */
+  transcriptHint?: boolean;
 }
 
 /** Pruning of old tool results. */

@@ -1,7 +1,7 @@
 //! The texts under `prompts/`, embedded and overridable, and the tags that frame data in what is sent to a model.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, path::Path, sync::Arc};
 
 /// The longest text that can stand in for a prompt, in bytes. The longest of ours has a thirtieth of it.
 pub const LONGEST: usize = 64 * 1024;
@@ -75,6 +75,10 @@ prompts! {
     CarriedMessageContext = "carried-message-context" needs "{{message}}";
     /// Frame of pinned text behind a summary.
     PinnedContext = "pinned-context" needs "{{pins}}";
+    /// Frame of the open tasks of the agent behind a summary.
+    TodosContext = "todos-context" needs "{{todos}}";
+    /// Line at the end of a summary's frame: the file with the whole conversation.
+    TranscriptHint = "transcript-hint";
 }
 
 impl Prompt {
@@ -94,6 +98,8 @@ impl Prompt {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Prompts {
     overridden: Vec<(Prompt, String)>,
+    /// The file of the session, where the frame of a summary names it.
+    transcript: Option<Arc<str>>,
 }
 
 impl fmt::Debug for Prompts {
@@ -114,6 +120,22 @@ impl Prompts {
     #[must_use]
     pub fn render(&self, prompt: Prompt, values: &[(&str, &str)]) -> String {
         render(self.get(prompt), values)
+    }
+
+    /// The same for a session with this file, which the frame of a summary names.
+    #[must_use]
+    pub fn with_transcript(self, file: &Path) -> Self {
+        let shown: String =
+            file.to_string_lossy().chars().map(|char| if char.is_control() { '?' } else { char }).collect();
+        Self { transcript: Some(escape_tags(&shown).into()), ..self }
+    }
+
+    /// The line that says where the whole conversation is, for a session with a file.
+    #[must_use]
+    pub fn transcript_hint(&self) -> Option<String> {
+        let path = self.transcript.as_deref()?;
+        let line = self.render(Prompt::TranscriptHint, &[("path", path)]);
+        Some(line.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|_| !path.is_empty())
     }
 
     /// Lets a text stand in for the prompt of this name.
@@ -187,7 +209,7 @@ pub fn render(template: &str, values: &[(&str, &str)]) -> String {
 }
 
 /// The tags that have a meaning in what is sent to a model. Standing in the data they would end its frame.
-const TAGS: [&str; 9] = [
+const TAGS: [&str; 10] = [
     "summary",
     "conversation",
     "previous-summary",
@@ -195,6 +217,7 @@ const TAGS: [&str; 9] = [
     "read-files",
     "modified-files",
     "pinned",
+    "todos",
     "user-message",
     "handoff-context",
 ];

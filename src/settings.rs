@@ -182,6 +182,8 @@ pub struct CompactionSettings {
     pub models: Vec<String>,
     /// The layout of a compacted context.
     pub style: Style,
+    /// Ends the frame of a summary with a line that names the file of the session, where the whole conversation is.
+    pub transcript_hint: bool,
 }
 
 /// The action at the threshold.
@@ -402,6 +404,7 @@ impl Default for CompactionSettings {
             max_tokens_per_hour: -1,
             models: Vec::new(),
             style: Style::default(),
+            transcript_hint: true,
         }
     }
 }

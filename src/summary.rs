@@ -7,7 +7,7 @@ pub mod made;
 pub mod model;
 mod sections;
 pub mod span;
-mod todo;
+pub mod todo;
 mod words;
 
 /// Separator between the two parts of a summary whose span ends inside a turn.

@@ -147,6 +147,7 @@ impl Draft {
         let mut preserved = Preserved::of(path);
         preserved.newest_user_message = self.plan.carried();
         preserved.edits = self.edits.clone();
+        preserved.todos = self.plan.todos(path);
         preserved.compactions += 1;
         preserved.overhead = Some(self.plan.demand.budget.overhead());
         preserved.estimator = Some(self.plan.demand.scale.estimator().name().to_owned());

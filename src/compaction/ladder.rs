@@ -204,6 +204,8 @@ pub fn climb(plan: Plan, rules: Rules<'_>, summarize: &dyn Fn(&Plan, u64) -> Sum
     }
     ladder.try_rung(|draft| with_edits(draft, &image_edits(draft, 0)));
     ladder.try_rung(|draft| with_edits(draft, &prune_all(draft)));
+    ladder
+        .try_rung(|draft| Draft::extracted(draft.plan.with_short_todos(), draft.summary.clone(), draft.edits.clone()));
     ladder.accepted(before)
 }
 

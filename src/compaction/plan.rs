@@ -5,7 +5,7 @@ pub mod cut;
 use crate::{
     conversation::{
         context,
-        entry::{Body, CarriedCalibration, CarriedMessage, Entry, carried_data},
+        entry::{Body, CarriedCalibration, CarriedMessage, CarriedTodos, Entry, carried_data},
         message::outline::{Call, Role},
         path::Path,
         tokens::{Estimator, Scale},
@@ -13,7 +13,8 @@ use crate::{
     ids::EntryId,
     models::Budget,
     prompts::Prompts,
-    summary::span::Span,
+    settings::Settings,
+    summary::{span::Span, todo},
 };
 use cut::{Cut, Kind, Step, before, cut};
 use serde_json::{Map, Value};
@@ -69,6 +70,7 @@ pub struct Plan {
     calibrations: Arc<[CarriedCalibration]>,
     /// The data of other programs that the previous compaction carries.
     carried_data: Arc<Map<String, Value>>,
+    todos: todo::Rules,
     /// The demands.
     pub demand: Demand,
     /// The frames around the summary and the carried message.
@@ -106,7 +108,10 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     let cut = cut_at(keep);
     let pinned = Arc::new(path.pins().iter().map(|pin| pin.entry.clone()).collect());
     let carried_data = Arc::new(path.compaction().map(|place| carried_data(&path[place])).unwrap_or_default());
-    let mut plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), carried_data, demand, prompts };
+    // In a small window the todo list gets a sixth of the room.
+    let sixth = demand.scale.fitting(demand.budget.available()) as usize / 2;
+    let todos = todo::Rules::default().within(sixth);
+    let mut plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), carried_data, todos, demand, prompts };
     while plan.summarized().is_empty() {
         match (too_large, keep) {
             (true, 1..) => keep /= 2,
@@ -215,6 +220,24 @@ impl Plan {
     #[must_use]
     pub fn carrying(self, calibrations: Vec<CarriedCalibration>) -> Self {
         Self { calibrations: calibrations.into(), ..self }
+    }
+
+    /// The same plan with the todo tools and the redaction of these settings.
+    #[must_use]
+    pub fn reading_todos(self, settings: &Settings) -> Self {
+        Self { todos: self.todos.of(settings), ..self }
+    }
+
+    /// The same plan, whose todo list has its shortest form.
+    #[must_use]
+    pub fn with_short_todos(&self) -> Self {
+        Self { todos: self.todos.clone().within(0), ..self.clone() }
+    }
+
+    /// The open tasks of the agent at the end of a path.
+    #[must_use]
+    pub fn todos(&self, path: &Path) -> Option<CarriedTodos> {
+        todo::open_tasks(path, &self.todos)
     }
 
     /// The calibrations that the compaction carries.

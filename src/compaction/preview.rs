@@ -37,7 +37,11 @@ impl Preview {
         // The frame around the summary, and the newest user message behind it.
         let frame = scale.text(plan.prompts.get(Prompt::CompactionSummaryContext))
             + scale.text(plan.prompts.get(Prompt::CarriedMessageContext))
-            + plan.carried().map_or(0, |carried| scale.text(&carried.text));
+            + plan.carried().map_or(0, |carried| scale.text(&carried.text))
+            + plan
+                .todos(plan.path())
+                .map_or(0, |todos| scale.text(plan.prompts.get(Prompt::TodosContext)) + scale.text(&todos.lines()))
+            + plan.prompts.transcript_hint().map_or(0, |hint| scale.text(&hint));
         Self {
             history_messages: in_context(plan.history()),
             turn_prefix_messages: in_context(plan.turn_prefix()),

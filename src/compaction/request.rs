@@ -142,6 +142,7 @@ impl PlanRequest {
             insists: self.insists,
         };
         let plan = plan::plan(self.path, demand, self.settings.prompts.clone()).map_err(NoPlan::NothingToDo)?;
+        let plan = plan.reading_todos(settings);
         if !ladder::may_shrink(&plan) {
             return Err(NoPlan::NothingToDo(NothingToDo::WouldNotShrink));
         }

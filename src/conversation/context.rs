@@ -251,9 +251,14 @@ fn summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin], prompts: 
         text.push_str("\n\n");
         text.push_str(&pinned);
     }
-    if let Some((_, carried)) = carried_frame(path, place, first_kept, pins, prompts) {
+    let todos = todos_frame(path, place, first_kept, prompts);
+    for (_, carried) in todos.into_iter().chain(carried_frame(path, place, first_kept, pins, prompts)) {
         text.push_str("\n\n");
         text.push_str(&carried);
+    }
+    if let Some(hint) = prompts.transcript_hint() {
+        text.push_str("\n\n");
+        text.push_str(&hint);
     }
     ContextMessage::user_text(entry, Part::Summary, &text)
 }
@@ -282,6 +287,20 @@ fn carried_frame(
     let carried = left_behind(path, place, first_kept).filter(|it| pins.iter().all(|pin| pin.entry != it.entry_id))?;
     let message = escape_tags(&carried.text);
     Some((carried.entry_id.clone(), prompts.render(Prompt::CarriedMessageContext, &[("message", &message)])))
+}
+
+/// The open tasks in their frame, with the entry that changed them last, where the compaction at `place` carries them and
+/// the kept messages do not tell them. They stay as they are until the next compaction: a newer list stands behind them.
+fn todos_frame(path: &Path, place: usize, first_kept: usize, prompts: &Prompts) -> Option<(EntryId, String)> {
+    let todos = path[place].compaction()?.preserved()?.todos.as_ref()?;
+    let kept = |id: &&EntryId| path.position(id).is_some_and(|at| at >= first_kept);
+    let told = todos.since.as_ref().filter(kept).is_some_and(|id| !edits(path, Some(place)).contains_key(id));
+    let lines = todos.lines();
+    if told || lines.is_empty() {
+        return None;
+    }
+    let todos_text = prompts.render(Prompt::TodosContext, &[("todos", &escape_tags(&lines))]);
+    Some((todos.entry_id.clone(), todos_text))
 }
 
 /// The pinned texts whose entries are not sent by themselves any more, word for word, each with its entry.

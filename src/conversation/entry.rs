@@ -12,6 +12,7 @@ mod preserved;
 mod reset;
 mod stamps;
 mod system;
+mod todos;
 mod writing;
 
 pub use compaction::Compaction;
@@ -22,6 +23,7 @@ pub use place::{Broken, PLACEHOLDER};
 pub use preserved::{Attempts, CarriedCalibration, CarriedMessage, CarriedPin, Preserved, carried_data};
 pub use reset::Reset;
 pub use stamps::{Stamp, Stamps, milliseconds, timestamp};
+pub use todos::{CarriedTodos, Todo, TodoState};
 pub use writing::{line, one_line, raw};
 
 use crate::{

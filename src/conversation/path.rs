@@ -547,6 +547,7 @@ impl Preserved {
             calibrations: Vec::new(),
             attempts: Attempts::default(),
             summary_times: Vec::new(),
+            todos: None,
             spent: None,
         }
     }

@@ -11,6 +11,7 @@ use crate::{
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Data that an `abridged.session` entry stores.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -62,9 +63,12 @@ impl SessionData {
         }
     }
 
-    /// The settings in force with these data.
-    pub(super) fn in_force(&self, layers: &Layers) -> Result<Sourced, Problem> {
+    /// The settings in force with these data, in a session with this file.
+    pub(super) fn in_force(&self, layers: &Layers, file: Option<&std::path::Path>) -> Result<Sourced, Problem> {
         let mut sourced = layers.with_session(self.settings.as_ref())?;
+        if let Some(file) = file.filter(|_| sourced.settings.compaction.transcript_hint) {
+            sourced.prompts = Arc::new((*sourced.prompts).clone().with_transcript(file));
+        }
         sourced.settings.stated = self.limits.clone().unwrap_or_default();
         Ok(sourced)
     }

@@ -180,10 +180,10 @@ impl State {
         trust: Trust,
     ) -> Result<Self, Problem> {
         let stored = stored(history.path(), trust);
-        let settings = given.clone().over(stored.clone()).in_force(layers)?.settings;
+        let settings = given.clone().over(stored.clone()).in_force(layers, None)?.settings;
         given.hold_for(|| model_of(&settings, history.path(), model.as_ref(), || model_in(&header)));
         let data = Arc::new(given.clone().over(stored));
-        let sourced = Arc::new(data.in_force(layers)?);
+        let sourced = Arc::new(data.in_force(layers, file.as_deref())?);
         Ok(Self {
             layers: layers.clone(),
             id: header.id.clone(),
@@ -213,12 +213,13 @@ impl State {
     /// # Errors
     /// When the settings are invalid. Nothing changes then.
     pub fn give(&mut self, mut given: SessionData, model: Option<ModelRef>) -> Result<(), Failure> {
-        let settings = given.clone().in_force(&self.layers).map_err(Failure::invalid_settings)?.settings;
+        let settings = given.clone().in_force(&self.layers, None).map_err(Failure::invalid_settings)?.settings;
         let chosen = model.as_ref().or(self.client.chosen.as_ref());
         given.hold_for(|| model_of(&settings, self.path(), chosen, || self.model_in_header()));
         let given = given.over(self.given.clone());
         let data = Arc::new(given.clone().over(stored(self.path(), self.trust)));
-        self.sourced = Arc::new(data.in_force(&self.layers).map_err(Failure::invalid_settings)?);
+        let sourced = data.in_force(&self.layers, self.file.as_deref()).map_err(Failure::invalid_settings)?;
+        self.sourced = Arc::new(sourced);
         (self.given, self.data) = (given, data);
         self.instructions = Arc::new(self.data.instructions(self.path()));
         self.forget_sums();
@@ -303,7 +304,7 @@ impl State {
         if before.settings == self.data.settings && before.limits == self.data.limits {
             return;
         }
-        match self.data.in_force(&self.layers) {
+        match self.data.in_force(&self.layers, self.file.as_deref()) {
             Ok(sourced) => self.sourced = Arc::new(sourced),
             Err(problem) => tracing::warn!(%problem, "the settings stored with the session are not used"),
         }
@@ -402,7 +403,7 @@ impl State {
         if layers == self.layers {
             return Ok(None);
         }
-        let sourced = self.data.in_force(&layers)?;
+        let sourced = self.data.in_force(&layers, self.file.as_deref())?;
         self.layers = layers;
         let before = std::mem::replace(&mut self.sourced, Arc::new(sourced));
         // Prompts are not sent. The next summaries use them.

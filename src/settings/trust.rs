@@ -23,6 +23,7 @@ const HARMLESS: &[&str] = &[
     "compaction.deadlineSeconds",
     "compaction.maxTokensPerHour",
     "compaction.style",
+    "compaction.transcriptHint",
     "prune",
     "tools",
     "branchSummary",

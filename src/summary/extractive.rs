@@ -14,10 +14,12 @@ use super::{
     ledger::{self, Ledger, Said, Speaker},
     sections::{self, Section},
     span::Span,
-    todo::State,
 };
 use crate::{
-    conversation::{entry::Entry, tokens::Scale},
+    conversation::{
+        entry::{Entry, TodoState as State},
+        tokens::Scale,
+    },
     settings::Settings,
     summary::model::material::without_files,
     text,

@@ -1,12 +1,12 @@
 //! The facts of a conversation: requests and their outcomes, rules of the user, decisions, failures, the todo list.
 
 use super::{
-    todo::{self, Todo},
+    todo,
     words::{COMMANDS, Words},
 };
 use crate::{
     conversation::{
-        entry::{Body, Entry},
+        entry::{Body, Entry, Todo},
         message::{self, Block, Message, ToolCall},
     },
     prompts::escape_tags,
@@ -270,19 +270,7 @@ impl Ledger {
                 Speaker::Call | Speaker::Aside => {}
             }
         }
-        ledger.todos = entries
-            .iter()
-            .rev()
-            .find_map(|entry| match entry.message() {
-                Some(Message::Assistant(answer)) => answer
-                    .calls()
-                    .collect::<Vec<_>>()
-                    .into_iter()
-                    .rev()
-                    .find_map(|call| todo::of_call(call, todo_tools)),
-                _ => None,
-            })
-            .unwrap_or_default();
+        ledger.todos = todo::list(entries.iter().copied(), todo_tools);
         for todo in &mut ledger.todos {
             todo.text = clean(&todo.text);
         }

@@ -154,14 +154,20 @@ fn a_search_finds_words_on_every_branch_and_behind_every_compaction() {
 
 #[test]
 fn an_export_is_a_session_that_opens_or_a_text_that_reads() {
-    let mut daemon = Daemon::start();
+    // The frame of a summary names the file, and that of the copy is another one.
+    let start = || {
+        let home = Home::new();
+        home.settings(r#"{"compaction": {"transcriptHint": false}}"#);
+        Daemon::at(home)
+    };
+    let mut daemon = start();
     let session = branched(&mut daemon);
     daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 1, "wait": true}));
     let context = daemon.ok("session/context", json!({"sessionId": session}))["messages"].clone();
     let file = daemon.home.path("export.jsonl");
     let answer = daemon.ok("session/export", json!({"sessionId": session, "format": "jsonl", "path": file}));
     assert_eq!(answer["path"], json!(file));
-    let mut other = Daemon::start();
+    let mut other = start();
     let id = other.load(&file);
     assert_eq!(other.ok("session/context", json!({"sessionId": id}))["messages"], context);
     let error = daemon.err("session/export", json!({"sessionId": session, "format": "jsonl", "path": file}));

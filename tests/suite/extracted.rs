@@ -95,7 +95,7 @@ fn check(name: &str, found: &str) {
 #[test]
 fn an_extracted_summary_is_the_recorded_one() {
     for (estimator, name) in [("chars", "chars.md"), ("auto", "tokenizer.md")] {
-        let settings = json!({"tokens": {"estimator": estimator}, "compaction": {"reserveTokens": 4_000}}).to_string();
+        let settings = json!({"tokens": {"estimator": estimator}, "compaction": {"reserveTokens": 4_000, "transcriptHint": false}}).to_string();
         let (mut daemon, id, _) = session(&settings, &long_session());
         for entry in ["e3", "e40"] {
             daemon.ok("session/pin", json!({"sessionId": id, "entryId": entry}));

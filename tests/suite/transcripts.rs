@@ -19,8 +19,9 @@ use std::{
 /// Longer than the daemon ever takes between two frames of one thought. Only writing transcripts anew waits for it.
 const SILENCE: Duration = Duration::from_millis(400);
 
-/// Counts by characters: a count by the tokenizer comes when its tables are loaded, and nobody knows when that is.
-const SETTINGS: &str = r#"{ "tokens": { "estimator": "chars" } }"#;
+/// Counts by characters: a count by the tokenizer comes when its tables are loaded, and nobody knows when that is. No line
+/// names the file: sizes would depend on the length of its path.
+const SETTINGS: &str = r#"{ "tokens": { "estimator": "chars" }, "compaction": { "transcriptHint": false } }"#;
 
 /// Keys whose text is an id, and what kind of id.
 const IDS: [(&str, &str); 15] = [

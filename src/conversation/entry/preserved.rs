@@ -1,6 +1,6 @@
 //! The state that a compaction carries, so that a reader needs no entry before the first kept one.
 
-use super::{ContextEdit, Entry};
+use super::{CarriedTodos, ContextEdit, Entry};
 use crate::{
     conversation::{spending::Spending, tokens::calibration::Calibration},
     ids::{EntryId, ModelRef},
@@ -59,6 +59,9 @@ pub struct Preserved {
     /// Times that models took for the newest summaries, in milliseconds, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub summary_times: Vec<u64>,
+    /// The open tasks of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub todos: Option<CarriedTodos>,
     /// The costs of all entries before this compaction, on any branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spending>,
