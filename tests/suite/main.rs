@@ -74,6 +74,7 @@ mod summarizing;
 mod support;
 mod switches;
 mod switching;
+mod todos;
 mod transcripts;
 mod watch;
 mod wire;
