@@ -205,8 +205,8 @@ fn whole(value: &Value) -> Option<Vec<Todo>> {
     const LISTS: [&str; 6] = ["todos", "phases", "plan", "tasks", "todoList", "items"];
     let mut found = Vec::new();
     collect(value, &mut found);
-    let empty = |key: &&str| value.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
-    (!found.is_empty() || LISTS.iter().any(|key| empty(&key))).then_some(found)
+    let empty = |key: &str| value.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
+    (!found.is_empty() || LISTS.iter().any(|key| empty(key))).then_some(found)
 }
 
 /// Every object with a state and a text, wherever the tool puts it.
