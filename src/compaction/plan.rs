@@ -111,7 +111,8 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     // In a small window the todo list gets a sixth of the room.
     let sixth = demand.scale.fitting(demand.budget.available()) as usize / 2;
     let todos = todo::Rules::default().within(sixth);
-    let mut plan = Plan { path, start, cut, pinned, calibrations: Arc::default(), carried_data, todos, demand, prompts };
+    let mut plan =
+        Plan { path, start, cut, pinned, calibrations: Arc::default(), carried_data, todos, demand, prompts };
     while plan.summarized().is_empty() {
         match (too_large, keep) {
             (true, 1..) => keep /= 2,
