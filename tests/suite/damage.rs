@@ -441,6 +441,13 @@ impl Lines {
         if is_value { more } else { Vec::new() }
     }
 
+    /// The entries of a last line that has no newline and does not end with a whole one: it is left out as a torn tail.
+    fn cut_off(&self, newline: bool) -> Vec<usize> {
+        let (bytes, entries) = self.0.last().expect("a header");
+        let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>();
+        if newline || values.all(|value| value.is_ok()) { Vec::new() } else { entries.clone() }
+    }
+
     fn bytes(&self, newline: bool) -> Vec<u8> {
         let mut bytes = self.0.iter().map(|(bytes, _)| bytes.as_slice()).collect::<Vec<_>>().join(&b'\n');
         if newline {
@@ -501,6 +508,7 @@ proptest! {
             damaged.extend(now.damage(&given, damage));
         }
         let bytes = now.bytes(newline);
+        damaged.extend(now.cut_off(newline));
         fs::write(&path, &bytes).expect("a file");
         let opened = store::open_read_only(&path).expect("a damaged file opens");
         let after = numbers(opened.history.path());

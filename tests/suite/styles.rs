@@ -293,7 +293,10 @@ fn a_summary_begins_a_session_with_all_that_lasts_and_the_old_one_stays() {
 #[test]
 fn kept_messages_go_along_and_the_new_context_is_the_one_that_the_old_session_would_have() {
     for keep in [0, 200, 900] {
-        let mut daemon = Daemon::start();
+        // The frame of a summary names the file of its session.
+        let home = Home::new();
+        home.settings(r#"{"compaction": {"transcriptHint": false}}"#);
+        let mut daemon = Daemon::at(home);
         let session = furnished(&mut daemon);
         daemon.append(&session, &[user("Read both."), calls(&["a", "b"]), result("a", "first")]);
         let (answer, new) = moved(&mut daemon, &session, keep);
