@@ -1754,7 +1754,10 @@ export interface CompactionSettings {
   autoContinue: boolean;
   /** Allows a compaction between the tool calls of a turn. */
   midTurn: boolean;
-  /** Allows the remote endpoint. */
+  /**
+   * Allows the remote endpoint, and the own compaction of the provider `openai`. In `compaction` of a model it also
+   * allows that of another provider whose models are asked by `openai_responses`.
+   */
   remoteEnabled: boolean;
   /**
    * URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary, shortSummary?}`
@@ -2670,7 +2673,10 @@ export interface CompactionSettingsInput {
   autoContinue?: boolean;
   /** Allows a compaction between the tool calls of a turn. */
   midTurn?: boolean;
-  /** Allows the remote endpoint. */
+  /**
+   * Allows the remote endpoint, and the own compaction of the provider `openai`. In `compaction` of a model it also
+   * allows that of another provider whose models are asked by `openai_responses`.
+   */
   remoteEnabled?: boolean;
   /**
    * URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary, shortSummary?}`

@@ -10,6 +10,7 @@ pub mod ladder;
 #[cfg(test)]
 mod lines;
 pub mod meter;
+pub mod native;
 pub mod plan;
 pub mod preview;
 pub mod prune;

@@ -122,6 +122,8 @@ pub struct Request {
     pub model: Model,
     /// The system prompt.
     pub system: Option<String>,
+    /// Items of OpenAI's Responses before the conversation. Only this format has a place for them.
+    pub history: Vec<Value>,
     /// The conversation, oldest first.
     pub turns: Vec<Turn>,
     /// The tools, each `{name, description, inputSchema}`.
@@ -284,6 +286,8 @@ pub enum Beside {
     Nothing,
     /// A summarizer: the summary in two sentences.
     Short(String),
+    /// OpenAI's own compaction: the items that stand for the conversation, a compaction among them.
+    Items(Vec<Value>),
 }
 
 /// The reason of an answer's end.

@@ -149,7 +149,8 @@ pub struct CompactionSettings {
     pub auto_continue: bool,
     /// Allows a compaction between the tool calls of a turn.
     pub mid_turn: bool,
-    /// Allows the remote endpoint.
+    /// Allows the remote endpoint, and the own compaction of the provider `openai`. In `compaction` of a model it also
+    /// allows that of another provider whose models are asked by `openai_responses`.
     pub remote_enabled: bool,
     /// URL of a service that makes summaries: `{systemPrompt, prompt}` is sent by POST, and `{summary, shortSummary?}`
     /// answers it. It is asked before the models and gets no key.
@@ -472,6 +473,12 @@ impl CompactionPatch {
     /// Takes out a key.
     fn without(&mut self, key: &str) {
         self.0.remove(key);
+    }
+
+    /// The value of `remoteEnabled`, if it is set.
+    #[must_use]
+    pub fn remote_enabled(&self) -> Option<bool> {
+        self.0.get("remoteEnabled")?.as_bool()
     }
 
     fn over(&self, base: &CompactionSettings) -> CompactionSettings {

@@ -28,6 +28,8 @@ pub struct Request {
     pub candidate: Candidate,
     /// System prompt.
     pub system: Option<String>,
+    /// Items of OpenAI's Responses before the conversation; for [`Way::Compaction`](crate::models::candidates::Way) only.
+    pub history: Vec<Value>,
     /// Conversation, oldest first.
     pub turns: Vec<Turn>,
     /// Tools of the conversation, each `{name, description, inputSchema}`.
@@ -175,6 +177,7 @@ impl Request {
         provider::Request {
             model: dialects::model(&model.id),
             system: self.system.clone(),
+            history: self.history.clone(),
             turns: self.turns.clone(),
             tools: self.tools.clone(),
             tool_choice: self.tool_choice,

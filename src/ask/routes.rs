@@ -12,7 +12,10 @@ use super::{
 use crate::{
     conversation::message::Usage,
     models::candidates::Way,
-    provider::{self, Answer, Delta, Encoded, Endpoint, Part, Trouble, TroubleKind, http::Http, summarizer},
+    provider::{
+        self, Answer, Delta, Encoded, Endpoint, Part, Trouble, TroubleKind, http::Http, openai_responses::compact,
+        summarizer,
+    },
 };
 use std::{sync::Arc, time::Duration};
 
@@ -241,6 +244,11 @@ impl Routes {
                 let answer = summarizer::decode(&document)?;
                 deltas(&answer).for_each(|delta| tell(Update::Delta(delta)));
                 answer
+            }
+            Way::Compaction(endpoint) => {
+                let (encoded, stall) = (compact::encode(&request.for_provider()), request.limits.stall);
+                let document = self.provider.post(endpoint, encoded, compact::LARGEST_ANSWER, stall).await?;
+                compact::decode(&document)?
             }
             Way::Client => {
                 let answer = self.by_client(request).await?;

@@ -228,6 +228,7 @@ fn request(way: Way) -> Request {
             way,
         },
         system: Some("Be brief.".to_owned()),
+        history: Vec::new(),
         turns: vec![Turn::user("Hello.")],
         tools: Vec::new(),
         tool_choice: ToolChoice::default(),

@@ -90,7 +90,7 @@ impl Chosen {
     pub(super) fn told(&self) -> String {
         let Candidate { model, way, .. } = &self.candidate;
         match way {
-            Way::Provider(endpoint) | Way::Summarizer(endpoint) => {
+            Way::Provider(endpoint) | Way::Summarizer(endpoint) | Way::Compaction(endpoint) => {
                 format!("{model} at {}, {}", without_credentials(&endpoint.base_url), key(&endpoint.key))
             }
             Way::Client => format!("{model} by the client"),

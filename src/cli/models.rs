@@ -184,6 +184,7 @@ async fn answer(routes: &Routes, retry: &RetrySettings, candidate: &Candidate) -
         origin: Origin { session: "doctor".into(), operation: "doctor".into(), trigger: Trigger::Manual },
         candidate: candidate.clone(),
         system: None,
+        history: Vec::new(),
         turns: vec![Turn::user("Say ok.")],
         tools: Vec::new(),
         tool_choice: ToolChoice::default(),

@@ -1,6 +1,6 @@
 //! A draft: everything that a compaction would write, measured before it is written.
 
-use super::{images, plan::Plan};
+use super::{images, native, plan::Plan};
 use crate::{
     conversation::{
         context::{self, Context},
@@ -13,6 +13,7 @@ use crate::{
     summary::{
         extractive::Summary,
         made::{Made, Rejected, SummaryMethod},
+        model::writer::Native,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,8 @@ pub struct Draft {
     pub summary: Summary,
     /// The origin of the summary.
     pub made: Made,
+    /// The provider's own compaction of the same part.
+    pub native: Option<Box<Native>>,
     /// Edits of kept entries.
     pub edits: Vec<ContextEdit>,
     /// Size of the resulting context with the overhead, in tokens.
@@ -63,6 +66,7 @@ impl Draft {
             plan,
             summary,
             made: Made::default(),
+            native: None,
             edits,
             tokens_after: 0,
             image_bytes: 0,
@@ -109,6 +113,39 @@ impl Draft {
         Self { made, ..self }
     }
 
+    /// The draft with the provider's own compaction beside the summary. Where the form of the context for this provider would
+    /// not fit, or not be smaller than the context before, the provider's compaction is left out, and `made` says why.
+    #[must_use]
+    pub fn with_native(self, native: Native) -> Self {
+        let smaller = if self.plan.demand.insists { u64::MAX } else { size_before(&self.plan).saturating_sub(1) };
+        let goal = goal(&self.plan).min(smaller).max(self.tokens_after);
+        let model = native.model.clone();
+        let with = Self { native: Some(Box::new(native)), ..self.clone() }.measure();
+        if with.tokens_after <= goal {
+            return with;
+        }
+        let why =
+            format!("with its items the context would have {} tokens, over the {goal} aimed at", with.tokens_after);
+        let mut draft = self;
+        let method = SummaryMethod::ProviderNative;
+        draft.made.rejected.push(Rejected { method, model: Some(model), why, error: None });
+        draft
+    }
+
+    /// The origin of the compaction: that of the summary, or the provider.
+    #[must_use]
+    pub fn origin(&self) -> Made {
+        match &self.native {
+            None => self.made.clone(),
+            Some(native) => Made {
+                method: SummaryMethod::ProviderNative,
+                by: Some(native.model.clone()),
+                rejected: self.made.rejected.clone(),
+                unaffordable: None,
+            },
+        }
+    }
+
     /// The draft for a path that has grown: with the overhead of this budget and these calibrations.
     #[must_use]
     pub fn with_overhead(mut self, budget: Budget, calibrations: Vec<CarriedCalibration>) -> Self {
@@ -126,7 +163,7 @@ impl Draft {
         let stamp = Stamp { id: "draft".into(), timestamp: String::new() };
         let path = self.plan.path();
         let (parent, spent) = (path.last().map(|leaf| &leaf.id), Spending::default());
-        let line = self.line(&stamp, parent, path, None, 0, spent);
+        let line = self.line_for_us(&stamp, parent, path, None, 0, spent);
         let entry = Entry::parse(line.into()).expect("we wrote this line ourselves");
         context::build(&self.plan.path().with(Arc::new(entry)), &self.plan.prompts)
     }
@@ -135,6 +172,23 @@ impl Draft {
     /// first kept entry of a plan that itself keeps nothing.
     #[must_use]
     pub fn line(
+        &self,
+        stamp: &Stamp,
+        parent: Option<&EntryId>,
+        path: &Path,
+        first_kept: Option<&EntryId>,
+        tokens_after: u64,
+        spent: Spending,
+    ) -> String {
+        let line = self.line_for_us(stamp, parent, path, first_kept, tokens_after, spent);
+        match &self.native {
+            None => line,
+            Some(native) => native::repeating_kept(line, path, &self.plan, &native.model),
+        }
+    }
+
+    /// The entry without the data that only other programs read.
+    fn line_for_us(
         &self,
         stamp: &Stamp,
         parent: Option<&EntryId>,
@@ -161,6 +215,8 @@ impl Draft {
                 pin.text = Some(path[place].pinned_text());
             }
         }
+        let history = self.native.as_ref().and_then(|native| native.history());
+        preserved.native_items = history.as_ref().map(|history| history.items().len() as u64);
         let mut ours = json!(preserved);
         if let Some(by) = &self.made.by {
             ours["summarizer"] = json!(by);
@@ -171,6 +227,7 @@ impl Draft {
         let mut data = self.plan.carried_data().clone();
         data.extend(self.supplied.data.clone());
         data.insert("abridged".to_owned(), ours);
+        data.extend(history.map(|history| ("openaiRemoteCompaction".to_owned(), history.stored())));
         let by_hook = self.made.method == SummaryMethod::Hook;
         let details = match by_hook {
             true => self.supplied.details.as_ref().map(entry::raw),
@@ -182,7 +239,7 @@ impl Draft {
             ("firstKeptEntryId", entry::raw(first_kept)),
             ("tokensBefore", entry::raw(&self.plan.demand.tokens_before)),
             ("tokensAfter", entry::raw(&tokens_after)),
-            ("method", entry::raw(&self.made.method)),
+            ("method", entry::raw(&self.origin().method)),
         ];
         let details = details.map(|details| ("details", details));
         let data = ("preserveData", entry::raw(&data));
@@ -320,6 +377,29 @@ mod tests {
         let with = drafted(&[], |demand| demand.insists = true).with_summary(long.clone(), None, made()).tokens_after;
         assert!(!taken(drafted(&[], |demand| demand.tokens_before = with), &long));
         assert!(taken(drafted(&[], |demand| demand.tokens_before = with + 1), &long));
+    }
+
+    #[test]
+    fn a_providers_compaction_that_would_not_fit_is_left_out() {
+        let native = |length: usize| {
+            let item = json!({"type": "compaction", "encrypted_content": "x".repeat(length)});
+            Native { model: ModelRef::parse("openai/m").expect("a model"), items: vec![item] }
+        };
+        let draft = || drafted(&[], |demand| demand.tokens_before = 1_000);
+        let with = draft().with_native(native(800));
+        assert_eq!(
+            (with.origin().method, with.made.method),
+            (SummaryMethod::ProviderNative, SummaryMethod::Extractive)
+        );
+        assert!(with.tokens_after > draft().tokens_after, "the items are larger than the summary");
+        let stamp = Stamp { id: "c".into(), timestamp: String::new() };
+        let line = with.line(&stamp, None, with.plan.path(), None, 1, Spending::default());
+        assert_eq!(line.matches("openaiRemoteCompaction").count(), 1);
+        let without = draft().with_native(native(6_000));
+        assert_eq!((without.origin().method, without.tokens_after), (SummaryMethod::Extractive, draft().tokens_after));
+        let Rejected { method, model, why, .. } = &without.made.rejected[0];
+        assert_eq!((*method, model.is_some()), (SummaryMethod::ProviderNative, true));
+        assert!(why.contains("over the 999 aimed at"), "{why}");
     }
 
     #[test]

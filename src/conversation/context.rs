@@ -6,9 +6,11 @@
 //! code with it.
 
 pub mod check;
+pub mod native;
 pub mod others;
 mod pairing;
 
+use self::native::NativeForm;
 use crate::{
     conversation::{
         entry::{self, Body, CarriedMessage, Entry, Mirror, Replacement},
@@ -36,6 +38,7 @@ use std::{
 pub struct Context {
     messages: Vec<ContextMessage>,
     compaction: Option<EntryId>,
+    native: Option<NativeForm>,
 }
 
 /// One message of a context.
@@ -87,10 +90,12 @@ impl Context {
         self.compaction.as_ref()
     }
 
-    /// The estimated tokens of all messages, uncalibrated. With `Tiktoken` this may count for a while.
+    /// The estimated tokens of all messages, uncalibrated, or those of the form for the provider that compacted the
+    /// conversation, if they are more. With `Tiktoken` this may count for a while.
     #[must_use]
     pub fn tokens(&self, estimator: Estimator) -> u64 {
-        self.messages.iter().map(|message| u64::from(message.tokens(estimator))).sum()
+        let readable = self.messages.iter().map(|message| u64::from(message.tokens(estimator))).sum();
+        self.native.as_ref().map_or(readable, |native| native.tokens(estimator).max(readable))
     }
 }
 
@@ -178,26 +183,35 @@ pub fn build(path: &Path, prompts: &Prompts) -> Context {
     let first_kept = path.first_kept();
     let pins = path.pins();
     let edits = edits(path, compaction);
-    let mut messages = Vec::new();
-    match compaction {
-        Some(place) => messages.extend(summary(path, place, first_kept, pins, prompts)),
-        None => messages.extend(path.reset().and_then(|place| pinned_over(path, place, pins, prompts))),
-    }
-    let kept = path[first_kept..].iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
-    messages.extend(kept.filter_map(|entry| match edits.get(&entry.id) {
-        None => message(entry, prompts),
-        Some(None) => None,
-        // What is pinned stays as it is.
-        Some(Some(_)) if pins.iter().any(|pin| pin.entry == entry.id) => message(entry, prompts),
-        Some(Some(replacement)) => edited(entry, replacement),
-    }));
-    let messages = pairing::pair(messages);
+    let later = compaction.map_or(first_kept, |place| place.max(first_kept));
+    let sent = |entries: &[Arc<Entry>]| -> Vec<ContextMessage> {
+        let entries = entries.iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
+        entries
+            .filter_map(|entry| match edits.get(&entry.id) {
+                None => message(entry, prompts),
+                Some(None) => None,
+                // What is pinned stays as it is.
+                Some(Some(_)) if pins.iter().any(|pin| pin.entry == entry.id) => message(entry, prompts),
+                Some(Some(replacement)) => edited(entry, replacement),
+            })
+            .collect()
+    };
+    let (kept, later) = (sent(&path[first_kept..later]), sent(&path[later..]));
+    let (first, native) = match compaction {
+        Some(place) => {
+            let rest = behind_summary(path, place, first_kept, pins, prompts);
+            let native = NativeForm::of(&path[place], &rest.join("\n\n"), &kept, &later);
+            (summary(&path[place], &rest, prompts), native)
+        }
+        None => (path.reset().and_then(|place| pinned_over(path, place, pins, prompts)), None),
+    };
+    let messages = pairing::pair(first.into_iter().chain(kept).chain(later).collect());
     let violations = check::violations_of(&messages);
     if !violations.is_empty() {
         tracing::error!(?violations, "a context that a provider may refuse; please report this");
         debug_assert!(violations.is_empty(), "{violations:?}");
     }
-    Context { messages, compaction: compaction.map(|place| path[place].id.clone()) }
+    Context { messages, compaction: compaction.map(|place| path[place].id.clone()), native }
 }
 
 /// The newest user message, where the compaction at `place` left it behind: what it carries, or, for a compaction of
@@ -243,24 +257,24 @@ pub fn clip_carried(text: &str, most_chars: usize) -> String {
     text::clip_middle(text, most_chars.clamp(LEAST, MOST), "\n[… the middle of this message was left out …]\n")
 }
 
-fn summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin], prompts: &Prompts) -> Option<ContextMessage> {
-    let entry = &path[place];
+/// The summary message: the summary, and the parts behind it.
+fn summary(entry: &Entry, behind: &[String], prompts: &Prompts) -> Option<ContextMessage> {
     let summary = escape_frame(&entry.compaction()?.summary);
     let mut text = prompts.render(Prompt::CompactionSummaryContext, &[("summary", &summary)]);
-    if let Some(pinned) = pinned_frame(path, first_kept, pins, prompts) {
+    for part in behind {
         text.push_str("\n\n");
-        text.push_str(&pinned);
-    }
-    let todos = todos_frame(path, place, first_kept, prompts);
-    for (_, carried) in todos.into_iter().chain(carried_frame(path, place, first_kept, pins, prompts)) {
-        text.push_str("\n\n");
-        text.push_str(&carried);
-    }
-    if let Some(hint) = prompts.transcript_hint() {
-        text.push_str("\n\n");
-        text.push_str(&hint);
+        text.push_str(part);
     }
     ContextMessage::user_text(entry, Part::Summary, &text)
+}
+
+/// The parts of the summary message behind the summary: the pinned texts, the open tasks, the carried message and the
+/// hint.
+fn behind_summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin], prompts: &Prompts) -> Vec<String> {
+    let pinned = pinned_frame(path, first_kept, pins, prompts);
+    let todos = todos_frame(path, place, first_kept, prompts).map(|(_, todos)| todos);
+    let carried = carried_frame(path, place, first_kept, pins, prompts).map(|(_, carried)| carried);
+    pinned.into_iter().chain(todos).chain(carried).chain(prompts.transcript_hint()).collect()
 }
 
 /// The message with the pinned texts that a reset carries.

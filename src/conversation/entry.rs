@@ -7,6 +7,7 @@ mod escapes;
 mod head;
 mod header;
 mod mirror;
+pub mod native;
 mod place;
 mod preserved;
 mod reset;

@@ -548,6 +548,7 @@ impl Preserved {
             attempts: Attempts::default(),
             summary_times: Vec::new(),
             todos: None,
+            native_items: None,
             spent: None,
         }
     }

@@ -4,7 +4,7 @@
 use super::{DEFAULT_WINDOW, ModelRef, known, output_limit, reasoning, window};
 use crate::{
     provider::{Api, Endpoint, KeySource},
-    settings::{ModelSettings, Settings},
+    settings::{CompactionPatch, ModelSettings, Settings},
 };
 
 /// A model that can be asked.
@@ -31,6 +31,8 @@ pub enum Way {
     Client,
     /// At a service that makes summaries, of which no model is known. The address is the whole URL.
     Summarizer(Endpoint),
+    /// At its provider, by the provider's own compaction. It makes no text.
+    Compaction(Endpoint),
 }
 
 /// A model that was named and cannot be asked.
@@ -108,6 +110,28 @@ pub fn candidates(situation: &Situation<'_>) -> Vec<Result<Candidate, Unfit>> {
     found
 }
 
+/// The session's model as a candidate for its provider's own compaction, where the provider has one. It has one by the name
+/// `openai`; of another provider of models in OpenAI's Responses the settings say so, by `compaction.remoteEnabled` of the
+/// model.
+#[must_use]
+pub fn native(situation: &Situation<'_>) -> Option<Candidate> {
+    let settings = situation.settings;
+    let model = situation.session?;
+    let own = settings.model(model).and_then(|model| model.compaction.as_ref());
+    let said = own.and_then(CompactionPatch::remote_enabled);
+    let enabled = settings.compaction_for(Some(model)).remote_enabled;
+    if !enabled || model.provider != "openai" && said != Some(true) {
+        return None;
+    }
+    let candidate = situation.candidate(model).ok()?;
+    match candidate.way {
+        Way::Provider(endpoint) if endpoint.api == Api::OpenaiResponses => {
+            Some(Candidate { way: Way::Compaction(endpoint), ..candidate })
+        }
+        _ => None,
+    }
+}
+
 /// Puts the model before the session's in front of the session's, if it takes fewer requests. A smaller window may not hold
 /// the messages that are summarized.
 pub fn prefer_former(
@@ -146,7 +170,7 @@ impl Candidate {
     #[must_use]
     pub fn named(&self) -> Option<&ModelRef> {
         match self.way {
-            Way::Provider(_) | Way::Client => Some(&self.model),
+            Way::Provider(_) | Way::Client | Way::Compaction(_) => Some(&self.model),
             Way::Summarizer(_) => None,
         }
     }
@@ -161,7 +185,7 @@ impl Candidate {
     #[must_use]
     pub fn is_local(&self) -> bool {
         match &self.way {
-            Way::Provider(endpoint) | Way::Summarizer(endpoint) => endpoint.is_local(),
+            Way::Provider(endpoint) | Way::Summarizer(endpoint) | Way::Compaction(endpoint) => endpoint.is_local(),
             Way::Client => false,
         }
     }
@@ -271,7 +295,7 @@ mod tests {
             Ok(Candidate { way: Way::Summarizer(it), .. }) => {
                 format!("the service at {} with {:?}", it.base_url, it.key)
             }
-            Ok(Candidate { model, way: Way::Provider(it), .. }) => {
+            Ok(Candidate { model, way: Way::Provider(it) | Way::Compaction(it), .. }) => {
                 format!("{model} by {} at {} with {:?}", it.api.name(), it.base_url, it.key)
             }
             Err(Unfit { model, why }) => format!("{model}: {why}"),
@@ -308,6 +332,38 @@ mod tests {
         assert!(both[1].starts_with("openai/gpt-5 by"), "{both:?}");
         assert_eq!(settings(json!({"remoteEnabled": false})), [both[1].clone()]);
         assert_eq!(settings(json!({"remoteEndpoint": null})), [both[1].clone()]);
+    }
+
+    #[test]
+    fn a_provider_compacts_itself_where_it_is_known_to_or_the_settings_say_so() {
+        let native = |settings: Value, model: &str| {
+            let settings: Settings = serde_json::from_value(settings).expect("settings");
+            let session = ModelRef::parse(model);
+            let candidate = native(&Situation {
+                settings: &settings,
+                session: session.as_ref(),
+                former: None,
+                client_runs_models: false,
+                is_set: &|name| name == "OPENAI_API_KEY",
+                learned: &|_| None,
+            });
+            candidate.is_some_and(|it| matches!(it.way, Way::Compaction(_)) && it.named() == session.as_ref())
+        };
+        let model = |provider: &str, api: &str, more: Value| {
+            let mut model = json!({"provider": provider, "id": "m", "api": api, "baseUrl": "http://h/v1"});
+            model.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            json!({"models": [model]})
+        };
+        let said = |enabled: bool| json!({"compaction": {"remoteEnabled": enabled}});
+        assert!(native(json!({}), "openai/gpt-5"));
+        assert!(!native(said(false), "openai/gpt-5"));
+        assert!(!native(json!({}), "anthropic/claude-opus-4-5"));
+        assert!(native(model("openai", "openai_responses", json!({})), "openai/m"));
+        assert!(!native(model("openai", "openai_chat", json!({})), "openai/m"));
+        assert!(!native(model("openai", "openai_responses", said(false)), "openai/m"));
+        assert!(!native(model("work", "openai_responses", json!({})), "work/m"));
+        assert!(native(model("work", "openai_responses", said(true)), "work/m"));
+        assert!(!native(model("work", "openai_chat", said(true)), "work/m"));
     }
 
     #[test]

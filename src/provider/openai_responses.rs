@@ -2,6 +2,7 @@
 //! Other servers send only some of the events; the last event stands in for the missing ones.
 
 mod answer;
+pub mod compact;
 #[cfg(test)]
 mod tests;
 
@@ -53,7 +54,7 @@ impl WireFormat for OpenaiResponses {
 fn encode(request: &Request, delivery: Delivery) -> Encoded {
     let mut body = json!({
         "model": request.model.id,
-        "input": input(&request.turns),
+        "input": input(request),
         "store": false,
     });
     if delivery == Delivery::Stream {
@@ -96,11 +97,23 @@ const LONGEST_CACHE_KEY: usize = 64;
 /// The output of a tool that returned nothing.
 const NO_OUTPUT: &str = "(no output)";
 
-fn input(turns: &[Turn]) -> Vec<Value> {
-    let mut items = Vec::new();
+/// The items of a conversation behind a history.
+#[must_use]
+pub fn items_behind(history: &[Value], turns: &[Turn]) -> Vec<Value> {
+    appended(history.to_vec(), turns).split_off(history.len())
+}
+
+fn input(request: &Request) -> Vec<Value> {
+    appended(request.history.clone(), &request.turns)
+}
+
+fn appended(history: Vec<Value>, turns: &[Turn]) -> Vec<Value> {
     // No item is taken twice, should one answer stand twice in a conversation.
-    let mut used = HashSet::new();
-    for step in steps::steps(turns, Ids::UpTo(LONGEST_ID)) {
+    let mut used: HashSet<String> = history.iter().filter_map(|item| item["id"].as_str().map(str::to_owned)).collect();
+    let mut items = history;
+    let ids = Ids::UpTo(LONGEST_ID);
+    // Behind a history an answer may come first.
+    for step in if items.is_empty() { steps::steps(turns, ids) } else { steps::continued(turns, ids) } {
         match step {
             Step::User(said) => items.push(json!({ "type": "message", "role": "user", "content": content(&said) })),
             Step::Answer { said, results } => {

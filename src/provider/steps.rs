@@ -100,6 +100,15 @@ const BEGINNING: &str = "(The conversation goes on.)";
 
 /// The steps of `turns`. Blank texts, results without a call, and answers with nothing but thinking are left out.
 pub(super) fn steps(turns: &[Turn], ids: Ids) -> Vec<Step<'_>> {
+    let mut steps = continued(turns, ids);
+    if !matches!(steps.first(), Some(Step::User(_))) {
+        steps.insert(0, Step::User(vec![Content::Text(BEGINNING.into())]));
+    }
+    steps
+}
+
+/// The steps of `turns` behind earlier ones: an answer may come first, and there may be none.
+pub(super) fn continued(turns: &[Turn], ids: Ids) -> Vec<Step<'_>> {
     let mut steps: Vec<Step<'_>> = Vec::new();
     let mut used = HashSet::new();
     let mut waiting: Waiting<&str> = Waiting::default();
@@ -139,9 +148,6 @@ pub(super) fn steps(turns: &[Turn], ids: Ids) -> Vec<Step<'_>> {
                 is_error: true,
             }));
         }
-    }
-    if !matches!(steps.first(), Some(Step::User(_))) {
-        steps.insert(0, Step::User(vec![Content::Text(BEGINNING.into())]));
     }
     steps
 }

@@ -13,6 +13,7 @@ use super::{founding::Founding, stop::Stop};
 use crate::{
     ask::{access::ModelAccess, rank::Rank},
     compaction::{
+        native::NativeOrder,
         plan::Plan,
         preview::Preview,
         request::{PlanRequest, Planned},
@@ -86,10 +87,12 @@ pub struct PlanMade {
     pub planned: Planned,
     /// The models.
     pub candidates: Vec<Result<Candidate, Unfit>>,
+    /// The provider's own compaction, where it has one.
+    pub native: Option<Box<NativeOrder>>,
 }
 
 /// The wishes of a request for its summary.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Focus {
     /// The topics that a person wants to be kept above all.
     pub instructions: Option<String>,
@@ -134,6 +137,8 @@ pub struct DraftOrder {
     pub hooks: Option<HookOrder>,
     /// The models that may write the summary, in order.
     pub candidates: Vec<Result<Candidate, Unfit>>,
+    /// The provider's own compaction, where it has one.
+    pub native: Option<Box<NativeOrder>>,
     /// The settings in force.
     pub settings: Arc<Sourced>,
     /// The time for the models, if it is limited.
@@ -163,13 +168,14 @@ pub fn plan(order: PlanOrder, access: &ModelAccess) -> Result<PlanMade, Failure>
     let PlanOrder { request, method, former, stop, .. } = order;
     guarded(|| {
         let mut candidates = candidates(&request, method, former.as_ref(), access)?;
+        let native = native(&request, method, access);
         let (settings, model) = (request.settings.clone(), request.model.clone());
         let planned = request.plan(&|| stop.requested())?;
         if let (Some(model), Some(former)) = (&model, &former) {
             let requests = |candidate: &Candidate| draft::requests(&planned.plan, candidate, &settings);
             candidates::prefer_former(&mut candidates, model, former, requests);
         }
-        Ok(PlanMade { planned, candidates })
+        Ok(PlanMade { planned, candidates, native })
     })
 }
 
@@ -196,6 +202,30 @@ pub fn dry_run(
     })
 }
 
+/// The result of a choice of models.
+fn with_situation<T>(
+    request: &PlanRequest,
+    former: Option<&ModelRef>,
+    access: &ModelAccess,
+    choose: impl FnOnce(&Situation<'_>) -> T,
+) -> T {
+    choose(&Situation {
+        settings: &request.settings.settings,
+        session: request.model.as_ref(),
+        former,
+        client_runs_models: access.client_runs_models(),
+        is_set: &keys::is_set,
+        learned: &|model| access.windows.window(model),
+    })
+}
+
+/// The own compaction of the session's provider. A client that names a method asks for a summary by that alone.
+fn native(request: &PlanRequest, method: Option<CompactMethod>, access: &ModelAccess) -> Option<Box<NativeOrder>> {
+    let candidate = with_situation(request, None, access, candidates::native).filter(|_| method.is_none())?;
+    let system = request.instructions.system_prompt().map(str::to_owned);
+    Some(Box::new(NativeOrder { candidate, system }))
+}
+
 /// The models that may write a summary, in order.
 fn candidates(
     request: &PlanRequest,
@@ -206,14 +236,7 @@ fn candidates(
     if method == Some(CompactMethod::Extractive) {
         return Ok(Vec::new());
     }
-    let mut candidates = candidates::candidates(&Situation {
-        settings: &request.settings.settings,
-        session: request.model.as_ref(),
-        former,
-        client_runs_models: access.client_runs_models(),
-        is_set: &keys::is_set,
-        learned: &|model| access.windows.window(model),
-    });
+    let mut candidates = with_situation(request, former, access, candidates::candidates);
     if method == Some(CompactMethod::Llm) {
         // The service at `compaction.remoteEndpoint` is no model.
         candidates.retain(|candidate| candidate.as_ref().is_ok_and(Candidate::is_model) || candidate.is_err());

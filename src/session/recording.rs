@@ -30,7 +30,10 @@ use crate::{
     log::{Stats, Unfinished},
     protocol::errors::Failure,
     settings::Layers,
-    summary::made::{Made, SummaryMethod},
+    summary::{
+        made::{Made, SummaryMethod},
+        model::writer::Native,
+    },
     wire::{rpc::Kept, transport::Piece},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -390,6 +393,8 @@ pub enum Drafting {
         /// The other parts.
         supplied: Supplied,
     },
+    /// A draft with the provider's own compaction beside the summary.
+    Native(Box<Drafting>, Native),
     /// It was stopped.
     Cancelled,
     /// It ended in a defect.
@@ -409,6 +414,12 @@ impl From<&Result<jobs::PlanMade, Failure>> for Planning {
 
 impl From<&Result<Draft, Failure>> for Drafting {
     fn from(result: &Result<Draft, Failure>) -> Self {
+        if let Ok(draft) = result
+            && let Some(native) = &draft.native
+        {
+            let readable = Draft { native: None, ..draft.clone() };
+            return Self::Native(Box::new(Self::from(&Ok(readable))), (**native).clone());
+        }
         match result {
             Ok(Draft { made, summary, supplied, plan, .. })
                 if made.method == SummaryMethod::Hook || *supplied != Supplied::default() =>

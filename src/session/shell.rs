@@ -484,10 +484,12 @@ impl Shell {
     }
 
     fn draft(&self, order: DraftOrder) {
-        let DraftOrder { id, trigger, tokens, plan, focus, hooks, candidates, settings, deadline, rank, stop } = order;
+        let DraftOrder { id, trigger, tokens, plan, focus, hooks, candidates, native, settings, deadline, rank, stop } =
+            order;
         let origin = Origin { session: self.session.clone(), operation: id.clone(), trigger };
         let access = self.shared.access.clone();
-        let job = DraftJob { origin, plan, focus, hooks, candidates, settings, deadline, tokens, rank, access, stop };
+        let job =
+            DraftJob { origin, plan, focus, hooks, candidates, native, settings, deadline, tokens, rank, access, stop };
         let messages = self.messages.clone();
         pool::spawn(job, move |report| {
             let input = match report {

@@ -131,6 +131,7 @@ impl World {
             focus: Focus::default(),
             hooks: None,
             candidates: candidates.into_iter().map(Ok).collect(),
+            native: None,
             settings: settings(),
             deadline: Some(DEADLINE),
             tokens: None,

@@ -46,6 +46,7 @@ mod logs;
 mod mended;
 mod mutations;
 mod mutator;
+mod native;
 mod others;
 mod overhead;
 mod pi_reader;

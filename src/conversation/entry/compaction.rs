@@ -2,11 +2,13 @@
 
 use super::{
     Preserved,
+    native::NativeHistory,
     preserved::{PreserveData, object_or_nothing},
 };
 use crate::ids::EntryId;
 use serde::Deserialize;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// A `compaction` entry.
 #[derive(Debug, Clone, Deserialize)]
@@ -67,5 +69,11 @@ impl Compaction {
     #[must_use]
     pub fn preserved(&self) -> Option<&Preserved> {
         self.preserve_data.as_ref()?.ours()
+    }
+
+    /// The history that a provider made by its own compaction, if it is valid.
+    #[must_use]
+    pub fn native(&self) -> Option<&Arc<NativeHistory>> {
+        self.preserve_data.as_ref()?.native()
     }
 }

@@ -1,6 +1,6 @@
 //! The state that a compaction carries, so that a reader needs no entry before the first kept one.
 
-use super::{CarriedTodos, ContextEdit, Entry};
+use super::{CarriedTodos, ContextEdit, Entry, native::NativeHistory};
 use crate::{
     conversation::{spending::Spending, tokens::calibration::Calibration},
     ids::{EntryId, ModelRef},
@@ -62,6 +62,10 @@ pub struct Preserved {
     /// The open tasks of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub todos: Option<CarriedTodos>,
+    /// The number of the first items of `openaiRemoteCompaction.replacementHistory` that stand for the summarized part. The
+    /// items behind them repeat kept entries for oh-my-pi.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native_items: Option<u64>,
     /// The costs of all entries before this compaction, on any branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spending>,
@@ -119,11 +123,32 @@ pub struct CarriedMessage {
     pub text: String,
 }
 
-/// The field `preserveData` of a compaction. The parts of other programs are not read.
+/// The field `preserveData` of a compaction.
 #[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", from = "Stored")]
 pub(super) struct PreserveData {
+    abridged: Option<Arc<Preserved>>,
+    native: Option<Arc<NativeHistory>>,
+}
+
+/// The parts of `preserveData` that are read. The other parts of other programs are not.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Stored {
     #[serde(default, deserialize_with = "ours_or_nothing")]
     abridged: Option<Arc<Preserved>>,
+    #[serde(default)]
+    openai_remote_compaction: Value,
+}
+
+impl From<Stored> for PreserveData {
+    fn from(Stored { abridged, openai_remote_compaction: native }: Stored) -> Self {
+        let ours = abridged.as_ref().and_then(|ours| ours.native_items);
+        // A history beside data of this program, without a count, was inherited by another program and is stale.
+        let is_stale = abridged.is_some() && ours.is_none();
+        let native = Some(native).filter(|native| !native.is_null() && !is_stale);
+        Self { native: native.and_then(|native| NativeHistory::read(native, ours)).map(Arc::new), abridged }
+    }
 }
 
 /// Reads the part of this program. An invalid one counts as missing, because another program may have written it.
@@ -159,5 +184,9 @@ pub fn carried_data(compaction: &Entry) -> Map<String, Value> {
 impl PreserveData {
     pub(super) fn ours(&self) -> Option<&Preserved> {
         self.abridged.as_deref()
+    }
+
+    pub(super) fn native(&self) -> Option<&Arc<NativeHistory>> {
+        self.native.as_ref()
     }
 }

@@ -76,6 +76,7 @@ fn a_whole_request() {
     let request = Request {
         model: dialects::model("gemini-2.5-pro"),
         system: Some("Be brief.".into()),
+        history: Vec::new(),
         turns: vec![Turn::User(vec![Part::text("What is this?"), image("image/gif"), Part::text("")])],
         tools: vec![json!({
             "name": "read", "description": "Reads.",

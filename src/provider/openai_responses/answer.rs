@@ -181,17 +181,7 @@ impl Decoder {
             _ => Stop::Done,
         };
         let deltas = self.compare(exact);
-        let count = |pointer| reading::count_at(&response["usage"], pointer).unwrap_or_default();
-        let cache_read = count("/input_tokens_details/cached_tokens");
-        let cache_write = count("/input_tokens_details/cache_write_tokens");
-        let usage = Usage {
-            input: count("/input_tokens").saturating_sub(cache_read).saturating_sub(cache_write),
-            output: count("/output_tokens"),
-            cache_read,
-            cache_write,
-            total: count("/total_tokens"),
-        };
-        self.end = Some(End { stop, usage });
+        self.end = Some(End { stop, usage: usage(&response["usage"]) });
         Ok(deltas)
     }
 
@@ -365,4 +355,18 @@ fn failure(response: &Value) -> Trouble {
 
 fn is_there(value: &Value) -> bool {
     !value.is_null()
+}
+
+/// The tokens that a response reports.
+pub(super) fn usage(reported: &Value) -> Usage {
+    let count = |pointer| reading::count_at(reported, pointer).unwrap_or_default();
+    let cache_read = count("/input_tokens_details/cached_tokens");
+    let cache_write = count("/input_tokens_details/cache_write_tokens");
+    Usage {
+        input: count("/input_tokens").saturating_sub(cache_read).saturating_sub(cache_write),
+        output: count("/output_tokens"),
+        cache_read,
+        cache_write,
+        total: count("/total_tokens"),
+    }
 }

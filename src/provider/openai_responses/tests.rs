@@ -85,6 +85,7 @@ fn a_whole_request() {
     let request = Request {
         model: dialects::model("gpt-5.2"),
         system: Some("Be brief.".into()),
+        history: Vec::new(),
         turns: vec![Turn::User(vec![Part::text("What is this?"), image(), Part::text("")])],
         tools: vec![json!({ "name": "read", "description": "Reads.", "inputSchema": { "type": "object" } })],
         tool_choice: ToolChoice::None,

@@ -263,7 +263,7 @@ pub fn built(job: Job) -> Input {
 /// A plan as its job makes it, without a model.
 pub fn plan(order: PlanOrder) -> PlanMade {
     let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
-    PlanMade { planned, candidates: Vec::new() }
+    PlanMade { planned, candidates: Vec::new(), native: None }
 }
 
 /// A draft as its job makes it, without a model.

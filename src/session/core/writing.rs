@@ -199,7 +199,7 @@ impl Core {
                 self.appended(appends);
             }
             Write::Compaction { costs, entry, mirrors, draft } => {
-                self.compacted(&costs.entries, &entry, &mirrors, &draft.made, Ok(()));
+                self.compacted(&costs.entries, &entry, &mirrors, &draft.origin(), Ok(()));
             }
             Write::Costs(costs) => costs.entries.iter().for_each(|entry| self.announce(entry, None)),
             Write::Relief(staged, event) => self.relieved(&staged, event),
@@ -229,7 +229,7 @@ impl Core {
         match write {
             Write::Appends(appends) => appends.into_iter().for_each(|append| append.ticket.fail(failure)),
             Write::Compaction { entry, draft, .. } => {
-                self.compacted(&[], &entry, &[], &draft.made, Err(failure.clone()));
+                self.compacted(&[], &entry, &[], &draft.origin(), Err(failure.clone()));
             }
             Write::Costs(costs) => self.warn(
                 "The costs of model requests could not be recorded",

@@ -13,6 +13,7 @@ use crate::{
     compaction::{
         draft::{Draft, Supplied},
         ladder,
+        native::{NativeOrder, Secrets},
         plan::Plan,
     },
     models::candidates::{Candidate, Unfit},
@@ -28,7 +29,7 @@ use crate::{
             brief::Brief,
             material::Material,
             summarizer::planned,
-            writer::{Step, SummaryJob, Written, summarize},
+            writer::{Step, Summarized, SummaryJob, Written, summarize},
         },
     },
 };
@@ -53,6 +54,8 @@ pub struct DraftJob {
     pub hooks: Option<HookOrder>,
     /// The candidates for the summary, in order. Without one it is extracted.
     pub candidates: Vec<Result<Candidate, Unfit>>,
+    /// The provider's own compaction, where it has one.
+    pub native: Option<Box<NativeOrder>>,
     /// The settings in force.
     pub settings: Arc<Sourced>,
     /// The time for the models, if it is limited.
@@ -77,8 +80,20 @@ pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Dra
 }
 
 async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
-    let DraftJob { origin, mut plan, mut focus, hooks, candidates, settings, deadline, tokens, rank, access, stop } =
-        job;
+    let DraftJob {
+        origin,
+        mut plan,
+        mut focus,
+        hooks,
+        candidates,
+        native,
+        settings,
+        deadline,
+        tokens,
+        rank,
+        access,
+        stop,
+    } = job;
     let mut additions = Additions::default();
     if let Some(order) = &hooks {
         let asking = Asking { order, origin: &origin, settings: &settings, access: &access, tell };
@@ -92,6 +107,8 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     }
     let Additions { refused, prompt, context: more, data } = additions;
     focus.context.extend(more.iter().cloned());
+    // The provider takes no wishes.
+    let native = native.filter(|_| prompt.is_none() && focus == Focus::default());
     let scale = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
     let asks = !candidates.is_empty();
@@ -111,9 +128,11 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         let adds = cap >= LEAST_SUMMARY && !floor.plan.summarized().is_empty();
         let material =
             (asks && adds).then(|| Material::of(floor.plan.span(), &floor.summary.files, cap, settings, scale, &stop));
-        Ok((floor, material))
+        let secrets = if settings.redaction.enabled { Secrets::Redacted } else { Secrets::Sent };
+        let native = native.filter(|_| material.is_some()).map(|native| native.job(&floor.plan, secrets));
+        Ok((floor, material, native))
     };
-    let (floor, material) = blocking(pool, floor).await?;
+    let (floor, material, native) = blocking(pool, floor).await?;
     let Some(material) = material else { return Ok(floor) };
     let mut prompts = (*settings.prompts).clone();
     for summary in [Prompt::CompactionSummary, Prompt::CompactionUpdateSummary] {
@@ -125,24 +144,46 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         context: focus.context.iter().map(|line| cleaned(line, &settings)).collect(),
         language: material.language,
     };
-    let job =
-        SummaryJob { origin, material, brief, reserve, candidates, settings, scale, deadline, tokens, rank, access };
+    let job = SummaryJob {
+        origin,
+        material,
+        brief,
+        reserve,
+        candidates,
+        native,
+        settings,
+        scale,
+        deadline,
+        tokens,
+        rank,
+        access,
+    };
     let tell = |step| tell(Progress::Summary(step));
-    let Some((written, mut made)) = stop.unless_requested(by_models(&job, &tell)).await else {
+    let Some(Summarized { written, native, mut made }) = stop.unless_requested(by_models(&job, &tell)).await else {
         return Err(Failure::Cancelled);
     };
     made.rejected.splice(0..0, floor.made.rejected.iter().cloned());
-    match written {
-        Some(Written { text, short }) => blocking(pool, move || Ok(floor.with_summary(text, short, made))).await,
-        None => Ok(Draft { made, ..floor }),
+    if written.is_none() && native.is_none() {
+        return Ok(Draft { made, ..floor });
     }
+    let drafted = move || {
+        let draft = match written {
+            Some(Written { text, short }) => floor.with_summary(text, short, made),
+            None => Draft { made, ..floor },
+        };
+        Ok(match native {
+            Some(native) => draft.with_native(native),
+            None => draft,
+        })
+    };
+    blocking(pool, drafted).await
 }
 
 /// Asks the models. A panic costs only their summary.
-async fn by_models(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) -> (Option<Written>, Made) {
+async fn by_models(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) -> Summarized {
     caught(summarize(job, tell)).await.unwrap_or_else(|| {
-        let why = defect().to_string();
-        (None, Made { rejected: vec![Rejected::model(None, why)], ..Made::default() })
+        let rejected = vec![Rejected::model(None, defect().to_string())];
+        Summarized { made: Made { rejected, ..Made::default() }, ..Summarized::default() }
     })
 }
 

@@ -525,7 +525,7 @@ fn planned(order: PlanOrder, planning: Planning) -> Result<PlanMade, Failure> {
     match planning {
         Planning::Done => {
             let planned = order.request.plan(&|| false)?;
-            Ok(PlanMade { planned, candidates: Vec::new() })
+            Ok(PlanMade { planned, candidates: Vec::new(), native: None })
         }
         Planning::NoModel => Err(no_model()),
         Planning::Cancelled => Err(Failure::Cancelled),
@@ -559,6 +559,7 @@ fn drafted(order: DraftOrder, drafting: Drafting) -> Result<Draft, Failure> {
         }
         Drafting::Extracted(made) => Ok(Draft { made, ..extracted(order)? }),
         Drafting::Written { text, short, made } => Ok(extracted(order)?.with_summary(text, Some(short), made)),
+        Drafting::Native(drafting, native) => Ok(drafted(order, *drafting)?.with_native(native)),
         Drafting::Cancelled => Err(Failure::Cancelled),
         Drafting::Defect(what) => Err(Failure::Internal(what)),
     }

@@ -4,8 +4,11 @@
 //! A summary runs in a task beside the session and reports its steps. Dropping it cancels its requests. It has no errors:
 //! where no candidate writes a summary, the extracted one stays.
 
+mod native;
 #[cfg(test)]
 mod tests;
+
+pub use native::{Native, NativeJob};
 
 use crate::{
     ask::{
@@ -56,6 +59,8 @@ pub struct SummaryJob {
     pub reserve: u64,
     /// Candidates in the order in which they are asked, with the reason where one cannot be.
     pub candidates: Vec<Result<Candidate, Unfit>>,
+    /// The conversation for the provider's own compaction, where it has one.
+    pub native: Option<NativeJob>,
     /// The settings in force.
     pub settings: Arc<Sourced>,
     /// The scale of the session's own model.
@@ -103,9 +108,19 @@ const MOST_BEYOND_PLAN: usize = 12;
 /// Longest wait before a retry. With a longer one the next candidate is asked.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Asks the candidates in their order. Returns the summary, where one of them wrote it, with its author and the candidates
-/// that were rejected.
-pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) -> (Option<Written>, Made) {
+/// The result of a [`SummaryJob`].
+#[derive(Debug, Default)]
+pub struct Summarized {
+    /// The summary, where a candidate wrote it.
+    pub written: Option<Written>,
+    /// The history of the provider's own compaction.
+    pub native: Option<Native>,
+    /// The origin of the summary, with the rejected candidates.
+    pub made: Made,
+}
+
+/// Asks the candidates in their order, and the provider for its own compaction meanwhile.
+pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) -> Summarized {
     let exceeded = format!("{MOST_BEYOND_PLAN} more than planned were sent, and no summary came");
     let clock = &*job.access.routes.clock;
     let until = job.deadline.map(|deadline| after(clock.now(), deadline));
@@ -115,6 +130,7 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
         until,
         rejected: Mutex::default(),
         short: Mutex::default(),
+        native: Mutex::default(),
         too_long: AtomicUsize::new(0),
         quota: Arc::new(Quota::new(MOST_BEYOND_PLAN, exceeded)),
         allowance: job.tokens.map(|tokens| Arc::new(Allowance::new(tokens))),
@@ -125,22 +141,32 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
     let asked = async {
         // Nothing waits for other summaries to be told that no model can be asked.
         let affordable: Vec<_> = job.candidates.iter().filter(|candidate| writer.affords(candidate)).collect();
-        if affordable.is_empty() {
+        let native = job.native.as_ref().filter(|native| writer.affords_native(native, &affordable));
+        if affordable.is_empty() && native.is_none() {
             return Ok(None);
         }
         let _slot = job.access.summaries.take(job.settings.settings.compaction.max_concurrent, &job.rank).await;
-        for candidate in affordable {
-            match candidate {
-                Err(unfit) => writer.cannot_ask(unfit),
-                Ok(candidate) => match writer.write(candidate).await {
-                    Ok(written) => return Ok(Some((written, Made::by(candidate)))),
-                    Err(NoSummary::Candidate) => {}
-                    Err(NoSummary::Requests) => return Ok(None),
-                    Err(NoSummary::Time) => return Err(NoSummary::Time),
-                },
+        let by_provider = async {
+            if let Some(native) = native {
+                writer.ask_native(native).await;
             }
-        }
-        Ok(None)
+        };
+        let by_candidates = async {
+            for candidate in affordable {
+                match candidate {
+                    Err(unfit) => writer.cannot_ask(unfit),
+                    Ok(candidate) => match writer.write(candidate).await {
+                        Ok(written) => return Ok(Some((written, Made::by(candidate)))),
+                        Err(NoSummary::Candidate) => {}
+                        Err(NoSummary::Requests) => return Ok(None),
+                        Err(NoSummary::Time) => return Err(NoSummary::Time),
+                    },
+                }
+            }
+            Ok(None)
+        };
+        let (written, ()) = tokio::join!(by_candidates, by_provider);
+        written
     };
     let asked = match until {
         None => asked.await,
@@ -152,11 +178,12 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
         None
     });
     let rejected = std::mem::take(&mut *writer.rejected());
+    let native = writer.native.lock().unwrap_or_else(PoisonError::into_inner).take();
     match written {
-        Some((written, made)) => (Some(written), Made { rejected, ..made }),
+        Some((written, made)) => Summarized { written: Some(written), native, made: Made { rejected, ..made } },
         None => {
             let unaffordable = writer.allowance.as_ref().and_then(|allowance| allowance.refused());
-            (None, Made { rejected, unaffordable, ..Made::default() })
+            Summarized { written: None, native, made: Made { rejected, unaffordable, ..Made::default() } }
         }
     }
 }
@@ -182,6 +209,8 @@ struct Writer<'a> {
     rejected: Mutex<Vec<Rejected>>,
     /// Two sentences for a person that came beside the summary.
     short: Mutex<Option<String>>,
+    /// The history of the provider's own compaction.
+    native: Mutex<Option<Native>>,
     too_long: AtomicUsize,
     /// Requests that may still be sent.
     quota: Arc<Quota>,
@@ -252,6 +281,7 @@ impl Writer<'_> {
             origin: origin.clone(),
             candidate: summarizer.candidate.clone(),
             system: Some(brief.system()),
+            history: Vec::new(),
             turns: vec![Turn::user(text)],
             tools: Vec::new(),
             tool_choice: ToolChoice::default(),

@@ -185,7 +185,7 @@ impl Ahead {
     /// Records the end of a draft.
     pub fn drafting_ends(&mut self, now: Instant, draft: &Draft) {
         if let Some(since) = self.drafting_since.take()
-            && !draft.made.is_extracted()
+            && !draft.origin().is_extracted()
         {
             self.speed.took(now.saturating_duration_since(since));
         }
@@ -295,7 +295,7 @@ impl Core {
     /// Takes the draft of the summary that is made ahead.
     pub(in crate::session::core) fn drafted_ahead(&mut self, result: Result<Draft, Failure>) {
         // An extracted summary takes no time, and the models may answer when it is due.
-        let Some(draft) = result.ok().filter(|draft| !draft.made.is_extracted()) else { return self.throw_away() };
+        let Some(draft) = result.ok().filter(|draft| !draft.origin().is_extracted()) else { return self.throw_away() };
         self.upkeep.ahead.drafting_ends(self.now, &draft);
         let Some(making) = &mut self.upkeep.ahead.making else { return };
         making.phase = Phase::Ready { draft: Box::new(draft), is_new: true };

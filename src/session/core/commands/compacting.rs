@@ -217,7 +217,7 @@ impl Core {
         let deadline = kind.is_automatic().then_some(deadline);
         let trigger = kind.trigger();
         let tokens = self.tokens_for(trigger);
-        let PlanMade { planned: Planned { mut plan, .. }, candidates } = made;
+        let PlanMade { planned: Planned { mut plan, .. }, candidates, native } = made;
         let hooks = self.hooks_of(kind, &focus);
         if hooks.is_none() {
             plan.demand.insists = focus.insists();
@@ -228,6 +228,7 @@ impl Core {
             tokens,
             plan,
             candidates,
+            native,
             focus,
             hooks,
             settings,
@@ -489,7 +490,7 @@ fn no_draft(failure: Failure) -> End<Product> {
 /// # Errors
 /// When models were asked and none wrote the summary.
 fn written(draft: Draft) -> Result<Draft, Failure> {
-    let Made { method: SummaryMethod::Extractive, rejected, unaffordable: None, .. } = &draft.made else {
+    let Made { method: SummaryMethod::Extractive, rejected, unaffordable: None, .. } = &draft.origin() else {
         return Ok(draft);
     };
     let asked = |it: &&Rejected| it.method != SummaryMethod::Hook;

@@ -77,6 +77,7 @@ fn job(clock: &VirtualClock, client: Arc<dyn Client>, deadline: Duration) -> Sum
         brief: Brief::default(),
         reserve: 16_384,
         candidates: vec![Ok(candidate)],
+        native: None,
         settings,
         scale,
         deadline: Some(deadline),
@@ -90,7 +91,7 @@ fn job(clock: &VirtualClock, client: Arc<dyn Client>, deadline: Duration) -> Sum
 fn the_time_for_a_maintenance_ends_whatever_is_asked() {
     let (clock, client) = (VirtualClock::default(), Arc::new(Silent::default()));
     let deadline = Duration::from_secs(60);
-    let (written, made) = clock.run(summarize(&job(&clock, client.clone(), deadline), &|_| {}));
+    let Summarized { written, made, .. } = clock.run(summarize(&job(&clock, client.clone(), deadline), &|_| {}));
     assert!(written.is_none() && made.by.is_none());
     let why: Vec<_> = made.rejected.iter().map(|it| it.why.as_str()).collect();
     assert_eq!(why, ["the 60 s for this maintenance were over"]);
@@ -112,7 +113,7 @@ fn a_summary_ends_where_its_tokens_do() {
         let fit = job.candidates.remove(0).expect("it is fit");
         job.candidates = vec![Ok(Candidate { window: 5_000, ..fit })];
         (job.reserve, job.tokens) = (1_000, Some(tokens));
-        let (written, made) = clock.run(summarize(&job, &|_| {}));
+        let Summarized { written, made, .. } = clock.run(summarize(&job, &|_| {}));
         assert_eq!(made.unaffordable.is_some(), written.is_none(), "{made:?}");
         (client.asked.load(Ordering::SeqCst), written.is_some(), made.unaffordable)
     };
@@ -146,7 +147,7 @@ fn a_hostile_summarizer_is_asked_a_bounded_number_of_times() {
         };
         job.candidates = (0..candidates).map(candidate).collect();
         job.reserve = 1_000;
-        let (written, made) = clock.run(summarize(&job, &|_| {}));
+        let Summarized { written, made, .. } = clock.run(summarize(&job, &|_| {}));
         (client.asked.load(Ordering::SeqCst), written, made.rejected)
     };
     let (asked, written, _) = ask(std::slice::from_ref(&good), 1);

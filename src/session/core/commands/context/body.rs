@@ -1,7 +1,10 @@
 //! `session/context` in a provider's format: the request body without the options of its delivery.
 
 use crate::{
-    conversation::{context, path::Path},
+    conversation::{
+        context::{self, native::NativeForm},
+        path::Path,
+    },
     ids::SessionId,
     log::{blobs::Reading, sealed::Blocking},
     models::{self, ModelRef},
@@ -29,8 +32,12 @@ pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, bl
     // Each step drops the one before: a context may have a hundred megabytes, and each step holds all of it.
     let mut images = Reading::of(view.blobs(), blocking);
     let target = Target { api, provider: &model.provider, model: &model.id };
-    let turns = turns(context.messages().iter().map(|message| images.resolve(message.json())), &target);
-    let request = request(view, path, session, &model, turns, &usage);
+    // The provider reads its own history better than the summary.
+    let native = context.native(&model.provider).filter(|_| api == Api::OpenaiResponses);
+    let history = native.map(|native| native.history().items().to_vec()).unwrap_or_default();
+    let messages = native.map_or_else(|| context.messages(), NativeForm::messages);
+    let turns = turns(messages.iter().map(|message| images.resolve(message.json())), &target);
+    let request = Request { history, ..request(view, path, session, &model, turns, &usage) };
     drop(context);
     let body = codec::encode(api, &request, Delivery::Whole).body;
     drop(request);

@@ -1,0 +1,148 @@
+//! The provider's own compaction of the part that a plan summarizes: its input, and the copy of kept entries for other
+//! programs.
+
+use super::plan::Plan;
+use crate::{
+    conversation::{
+        context::{self, Context, ContextMessage},
+        entry::{Entry, native::Covers},
+        path::Path,
+    },
+    ids::ModelRef,
+    models::candidates::Candidate,
+    prompts::{Prompt, escape_frame},
+    provider::{
+        Api, Part, Turn, openai_responses,
+        turns::{Target, turns},
+    },
+    redact,
+    summary::model::writer::NativeJob,
+};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A compaction that a provider is asked for.
+#[derive(Debug, Clone)]
+pub struct NativeOrder {
+    /// The model, and the way to its provider.
+    pub candidate: Candidate,
+    /// The system prompt of the conversation.
+    pub system: Option<String>,
+}
+
+/// Whether texts are redacted before they are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secrets {
+    /// They are.
+    Redacted,
+    /// They are sent.
+    Sent,
+}
+
+impl NativeOrder {
+    /// The request for a plan: the previous history or summary, and the messages that are summarized. Pinned messages stay
+    /// out of it, because each context has them.
+    #[must_use]
+    pub fn job(self, plan: &Plan, secrets: Secrets) -> NativeJob {
+        let estimator = plan.demand.scale.estimator();
+        let context = context::build(plan.path(), &plan.prompts);
+        let (history, summary, messages) = beginning(plan, &context, &self.candidate.model.provider);
+        let is_covered = |message: &&ContextMessage| match &message.entry {
+            Some(entry) => plan.path().position(entry).is_none_or(|place| place < plan.first_kept()),
+            None => true,
+        };
+        let is_pinned = |message: &ContextMessage| {
+            let place = message.entry.as_ref().and_then(|entry| plan.path().position(entry));
+            place.is_some_and(|place| plan.is_pinned(&plan.path()[place]))
+        };
+        let entries = messages.iter().filter(|message| message.part != context::Part::Summary);
+        let covered: Vec<_> = entries.take_while(is_covered).filter(|message| !is_pinned(message)).collect();
+        let said = covered.iter().map(|message| u64::from(message.tokens(estimator)));
+        let of_history = context.native(&self.candidate.model.provider).filter(|_| !history.is_empty());
+        let of_history = of_history.map_or(0, |native| native.history().tokens());
+        let of_summary = summary.as_ref().map_or(0, |summary| estimator.of_text(summary));
+        let tokens = said.sum::<u64>() + of_history + of_summary;
+        let said = turns(covered.into_iter().map(ContextMessage::json), &target(&self.candidate.model));
+        let mut turns: Vec<Turn> = summary.map(Turn::user).into_iter().chain(said).collect();
+        if secrets == Secrets::Redacted {
+            turns.iter_mut().for_each(clean);
+        }
+        NativeJob { candidate: self.candidate, system: self.system, history, turns, tokens }
+    }
+}
+
+/// The beginning of the input: the history of this provider, or else the summary before; and the messages behind it.
+fn beginning<'a>(
+    plan: &Plan,
+    context: &'a Context,
+    provider: &str,
+) -> (Vec<Value>, Option<String>, &'a [ContextMessage]) {
+    let place = plan.path().compaction();
+    let native = context.native(provider).filter(|native| match native.history().covers() {
+        Covers::Summarized => true,
+        // Some of the entries that it covers would be kept.
+        Covers::Kept => place.is_some_and(|place| place < plan.first_kept()),
+    });
+    if let Some(native) = native {
+        return (native.history().items().to_vec(), None, native.messages());
+    }
+    let summary = place.and_then(|place| plan.path()[place].compaction());
+    let summary = summary.map(|compaction| {
+        let summary = escape_frame(&compaction.summary);
+        plan.prompts.render(Prompt::CompactionSummaryContext, &[("summary", &summary)])
+    });
+    (Vec::new(), summary, context.messages())
+}
+
+fn target(model: &ModelRef) -> Target<'_> {
+    Target { api: Api::OpenaiResponses, provider: &model.provider, model: &model.id }
+}
+
+/// Removes secrets from a turn.
+fn clean(turn: &mut Turn) {
+    for part in parts(turn) {
+        match part {
+            Part::Text { text, .. } => *text = redact::redact(text).into_owned(),
+            Part::Call { arguments, .. } => {
+                let redacted = redact::redact(arguments).into_owned();
+                // A placeholder is no JSON everywhere.
+                let readable = serde_json::from_str::<Value>(&redacted).is_ok();
+                *arguments = if readable { redacted } else { "{}".to_owned() };
+            }
+            Part::Thinking { .. } | Part::Image { .. } => {}
+        }
+    }
+}
+
+/// The line of a compaction behind a path, with the kept messages repeated behind the history: oh-my-pi sends no kept
+/// entries beside one. The copies have no images, because the entries have them.
+#[must_use]
+pub fn repeating_kept(line: String, path: &Path, plan: &Plan, model: &ModelRef) -> String {
+    let (Ok(entry), Ok(mut value)) = (Entry::parse(line.as_str().into()), serde_json::from_str::<Value>(&line)) else {
+        return line;
+    };
+    let context = context::build(&path.with(Arc::new(entry)), &plan.prompts);
+    let history = value.pointer_mut("/preserveData/openaiRemoteCompaction/replacementHistory");
+    let (Some(native), Some(Value::Array(items))) = (context.native(&model.provider), history) else { return line };
+    let mut turns = turns(native.messages().iter().map(ContextMessage::json), &target(model));
+    turns.iter_mut().for_each(lighten);
+    items.extend(openai_responses::items_behind(items, &turns));
+    value.to_string()
+}
+
+/// Removes thinking and images from a turn.
+fn lighten(turn: &mut Turn) {
+    const IMAGE: &str = "[An image, which is in the entry of this message.]";
+    let parts = parts(turn);
+    parts.retain(|part| !matches!(part, Part::Thinking { .. }));
+    for part in parts.iter_mut().filter(|part| matches!(part, Part::Image { .. })) {
+        *part = Part::text(IMAGE);
+    }
+}
+
+fn parts(turn: &mut Turn) -> &mut Vec<Part> {
+    match turn {
+        Turn::User(parts) | Turn::Assistant(parts) => parts,
+        Turn::Result(outcome) => &mut outcome.parts,
+    }
+}

@@ -1,0 +1,104 @@
+//! OpenAI's own compaction: `POST /responses/compact` turns a conversation into items that stand for it. One of them is
+//! encrypted, and only the provider reads it.
+
+use crate::{
+    conversation::entry::native::{is_compaction, is_message},
+    provider::{Answer, Beside, Encoded, Request, Trouble, TroubleKind},
+};
+use serde_json::{Value, json};
+
+/// The largest answer, in bytes of JSON. It repeats messages of the user, which may have images.
+pub const LARGEST_ANSWER: u64 = 32 << 20;
+
+/// The request for a compaction.
+#[must_use]
+pub fn encode(request: &Request) -> Encoded {
+    let mut body = json!({ "model": request.model.id, "input": super::input(request) });
+    if let Some(system) = request.system.as_deref().filter(|system| !system.is_empty()) {
+        body["instructions"] = system.into();
+    }
+    Encoded { path: "/responses/compact".to_owned(), body }
+}
+
+/// The items in a document: the compaction and the messages of the user and the model. Others are left out: system prompt
+/// and developer messages come with each request.
+///
+/// # Errors
+/// When there is no compaction among them.
+pub fn decode(document: &str) -> Result<Answer, Trouble> {
+    let garbled = |what: &str| Trouble { status: Some(200), ..Trouble::new(TroubleKind::Garbled, what) };
+    let mut value: Value = serde_json::from_str(document).map_err(|_| garbled("the answer is not JSON"))?;
+    if value["error"].is_object() {
+        return Err(Trouble::of(Some(200), document, None));
+    }
+    let usage = super::answer::usage(&value["usage"]);
+    let Some(Value::Array(output)) = value.get_mut("output").map(Value::take) else {
+        return Err(Trouble { usage, ..garbled("the answer has no `output`") });
+    };
+    let items: Vec<Value> = output.into_iter().filter(|item| is_compaction(item) || is_message(item)).collect();
+    if !items.iter().any(is_compaction) {
+        let what = "its `output` has no compaction with encrypted content";
+        return Err(Trouble { usage, ..garbled(what) });
+    }
+    Ok(Answer { usage, beside: Beside::Items(items), ..Answer::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::{Model, Turn};
+
+    fn compaction() -> Value {
+        json!({"id": "cmp_1", "type": "compaction", "encrypted_content": "c2VjcmV0", "created_by": "x"})
+    }
+
+    #[test]
+    fn a_request_has_the_history_before_the_conversation() {
+        let request = Request {
+            model: Model { id: "gpt-5".to_owned(), ..Model::default() },
+            system: Some("Be brief.".to_owned()),
+            history: vec![compaction()],
+            turns: vec![Turn::Assistant(vec![crate::provider::Part::text("Done.")]), Turn::user("Go on.")],
+            ..Request::default()
+        };
+        let Encoded { path, body } = encode(&request);
+        assert_eq!(
+            (path.as_str(), &body["model"], &body["instructions"]),
+            ("/responses/compact", &json!("gpt-5"), &json!("Be brief."))
+        );
+        let input = body["input"].as_array().expect("items");
+        let roles: Vec<_> = input.iter().map(|item| item["role"].as_str().unwrap_or_default()).collect();
+        assert_eq!((roles.as_slice(), &input[0]), (&["", "assistant", "user"][..], &compaction()));
+        let fields: Vec<_> = body.as_object().expect("an object").keys().collect();
+        assert_eq!(fields, ["model", "input", "instructions"]);
+    }
+
+    #[test]
+    fn the_answer_keeps_messages_and_the_compaction_as_they_are() {
+        let said =
+            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}], "id": "msg_1"});
+        let developer =
+            json!({"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "x"}]});
+        let usage = json!({"input_tokens": 90, "output_tokens": 7, "input_tokens_details": {"cached_tokens": 40}});
+        let body = json!({"output": [said, developer, {"type": "tomorrow"}, compaction()], "usage": usage});
+        let answer = decode(&body.to_string()).expect("an answer");
+        assert_eq!(answer.beside, Beside::Items(vec![said, compaction()]));
+        assert_eq!((answer.usage.input, answer.usage.cache_read, answer.usage.output), (50, 40, 7));
+    }
+
+    #[test]
+    fn an_answer_without_a_compaction_failed() {
+        for (body, said) in [
+            (json!({"output": []}), "no compaction"),
+            (json!({"output": [{"type": "compaction", "id": "cmp_1"}]}), "no compaction"),
+            (json!({"output": {"type": "compaction"}}), "no `output`"),
+            (json!({"summary": "x"}), "no `output`"),
+            (json!([]), "no `output`"),
+            (json!({"error": {"message": "The server had an error"}}), "error"),
+        ] {
+            let trouble = decode(&body.to_string()).expect_err("no answer");
+            assert!(trouble.said.contains(said), "{body}: {trouble}");
+        }
+        assert_eq!(decode("<html>").expect_err("no answer").kind, TroubleKind::Garbled);
+    }
+}
