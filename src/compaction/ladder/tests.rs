@@ -395,3 +395,22 @@ fn a_supplied_summary_keeps_its_cut_and_only_edits_make_its_draft_smaller() {
     assert!(matches!(grows(false), Err(Unfit::NotSmaller { after, before }) if after >= before));
     assert!(grows(true).is_ok());
 }
+
+#[test]
+fn a_todo_list_becomes_short_where_nothing_else_makes_a_draft_fit() {
+    let tasks: Vec<Value> =
+        (0..30).map(|at| json!({"content": format!("task {at} {}", words(20)), "status": "pending"})).collect();
+    let call = json!({"type": "toolCall", "id": "t", "name": "TodoWrite", "arguments": {"todos": tasks}});
+    let said = message(json!({"role": "assistant", "content": [call], "stopReason": "toolUse"}));
+    let named = |pinned: usize| {
+        let lines = [user(pinned), pin("e0"), said.clone(), result("t", 1), answer(5_000), user(1)];
+        let plan = keeping(&lines, 5, demand(2_000));
+        let rules = Rules { settings: &PruneSettings::default(), tools: &[] };
+        let draft = climb(plan, rules, &|_, _| summary("x")).ok()?;
+        Some((draft.plan.todos(draft.plan.path()).expect("a list").open.len(), draft.tokens_after))
+    };
+    let found: Vec<(usize, u64)> = (1_000..1_900).step_by(25).filter_map(named).collect();
+    let (most, least) = (found[0].0, found[found.len() - 1].0);
+    assert!(least >= 1 && least < most, "{found:?}");
+    assert!(found.windows(2).all(|pair| pair[1].0 <= pair[0].0), "the room alone decides: {found:?}");
+}
