@@ -16,3 +16,4 @@ pub mod preview;
 pub mod prune;
 pub mod recovery;
 pub mod request;
+pub mod style;

@@ -200,6 +200,7 @@ impl Draft {
         let first_kept = self.plan.first_kept_id().or(first_kept).unwrap_or(&stamp.id);
         let mut preserved = Preserved::of(path);
         preserved.newest_user_message = self.plan.carried();
+        preserved.user_messages = self.plan.user_messages();
         preserved.edits = self.edits.clone();
         preserved.todos = self.plan.todos(path);
         preserved.compactions += 1;

@@ -239,6 +239,12 @@ impl Ladder {
 
     /// The rungs that leave the cut and the summary as they are.
     fn shrink_kept(&mut self, rules: Rules<'_>) {
+        while !self.fits()
+            && let Some(plan) = self.best.plan.with_fewer_messages()
+        {
+            let Draft { summary, edits, .. } = self.best.clone();
+            self.best = Draft { supplied: self.best.supplied.clone(), ..Draft::extracted(plan, summary, edits) };
+        }
         self.try_rung(|draft| with_edits(draft, &prune_edits(draft, rules)));
         self.try_rung(|draft| with_edits(draft, &elide_edits(draft)));
         self.try_rung(|draft| with_edits(draft, &image_edits(draft, KEPT_IMAGES)));

@@ -2,6 +2,7 @@
 
 pub mod cut;
 
+use super::style::Messages;
 use crate::{
     conversation::{
         context,
@@ -68,6 +69,8 @@ pub struct Plan {
     /// Pinned entries, which are kept verbatim and not summarized.
     pinned: Arc<HashSet<EntryId>>,
     calibrations: Arc<[CarriedCalibration]>,
+    /// The messages of the user in front of the summary, in the style that has some.
+    messages: Option<Messages>,
     /// The data of other programs that the previous compaction carries.
     carried_data: Arc<Map<String, Value>>,
     todos: todo::Rules,
@@ -111,8 +114,9 @@ pub fn plan(path: Path, demand: Demand, prompts: Arc<Prompts>) -> Result<Plan, N
     // In a small window the todo list gets a sixth of the room.
     let sixth = demand.scale.fitting(demand.budget.available()) as usize / 2;
     let todos = todo::Rules::default().within(sixth);
+    let calibrations = Arc::default();
     let mut plan =
-        Plan { path, start, cut, pinned, calibrations: Arc::default(), carried_data, todos, demand, prompts };
+        Plan { path, start, cut, pinned, calibrations, messages: None, carried_data, todos, demand, prompts };
     while plan.summarized().is_empty() {
         match (too_large, keep) {
             (true, 1..) => keep /= 2,
@@ -241,6 +245,25 @@ impl Plan {
         todo::open_tasks(path, &self.todos)
     }
 
+    /// The same plan, whose compaction carries messages of the user in front of its summary.
+    #[must_use]
+    pub fn carrying_messages(self, messages: Option<Messages>) -> Self {
+        Self { messages, ..self }
+    }
+
+    /// The same plan with fewer messages of the user in front of the summary; `None` without any that could be fewer.
+    #[must_use]
+    pub fn with_fewer_messages(&self) -> Option<Self> {
+        let fewer = self.messages.as_ref()?.fewer()?;
+        Some(Self { messages: Some(fewer), ..self.clone() })
+    }
+
+    /// The messages of the user in front of the summary.
+    #[must_use]
+    pub fn user_messages(&self) -> Vec<CarriedMessage> {
+        self.messages.as_ref().map(|messages| messages.before_the_cut(self)).unwrap_or_default()
+    }
+
     /// The calibrations that the compaction carries.
     #[must_use]
     pub fn calibrations(&self) -> &[CarriedCalibration] {
@@ -301,7 +324,13 @@ impl Plan {
     /// Whether an entry is pinned.
     #[must_use]
     pub fn is_pinned(&self, entry: &Entry) -> bool {
-        self.pinned.contains(&entry.id)
+        self.is_pinned_id(&entry.id)
+    }
+
+    /// Whether the entry with this id is pinned.
+    #[must_use]
+    pub fn is_pinned_id(&self, id: &EntryId) -> bool {
+        self.pinned.contains(id)
     }
 
     /// Place on the path of the first kept entry.
@@ -322,14 +351,17 @@ impl Plan {
         !self.turn_prefix().is_empty()
     }
 
-    /// The newest user message, if it is before the cut.
+    /// The newest user message, if it is before the cut and no message in front of the summary.
     #[must_use]
     pub fn carried(&self) -> Option<CarriedMessage> {
+        if self.messages.is_some() {
+            return None;
+        }
         let found = context::newest_user_message_before(&self.path, self.first_kept(), self.path.len());
         // The message that an earlier compaction carries may precede all entries of this path.
         let carried = found.or_else(|| {
             let kept_user = self.kept().iter().any(|entry| entry.is_from(Role::User));
-            let carried = self.path.newest_user_message_before().filter(|_| !kept_user);
+            let carried = self.path.newest_carried_message().filter(|_| !kept_user);
             carried.cloned()
         });
         // In a small window it gets a third of the room; a token has at least three characters of prose.

@@ -42,10 +42,11 @@ impl Preview {
                 .todos(plan.path())
                 .map_or(0, |todos| scale.text(plan.prompts.get(Prompt::TodosContext)) + scale.text(&todos.lines()))
             + plan.prompts.transcript_hint().map_or(0, |hint| scale.text(&hint));
+        let said: u64 = plan.user_messages().iter().map(|said| scale.text(&said.text)).sum();
         Self {
             history_messages: in_context(plan.history()),
             turn_prefix_messages: in_context(plan.turn_prefix()),
-            tokens_after: plan.demand.budget.overhead() + plan.kept_tokens() + summary + frame,
+            tokens_after: plan.demand.budget.overhead() + plan.kept_tokens() + said + summary + frame,
             previous_summary: span.previous_summary().map(clean),
             files: FileLists::of(&span, &settings.tools.files, &clean),
         }

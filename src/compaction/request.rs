@@ -6,6 +6,7 @@ use super::{
     meter::Meter,
     plan::{self, Demand, NothingToDo, Plan},
     recovery::{self, Share},
+    style::Messages,
 };
 use crate::{
     conversation::{
@@ -14,7 +15,7 @@ use crate::{
         tokens::{self, Estimator},
     },
     models::{ModelRef, learned::Taught},
-    settings::Sourced,
+    settings::{Sourced, Style},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -130,7 +131,11 @@ impl PlanRequest {
             Cause::Asked | Cause::Due | Cause::Rejected { .. } => budget,
         };
         let demand = Demand {
-            keep: self.keep_recent_tokens.unwrap_or(fullness.compaction.keep_recent_tokens),
+            keep: self.keep_recent_tokens.unwrap_or(match fullness.compaction.style {
+                Style::Structured => fullness.compaction.keep_recent_tokens,
+                // Only these messages and the summary are left.
+                Style::RecentUserMessages => 0,
+            }),
             explicit: self.keep_recent_tokens.is_some(),
             scale: fullness.scale,
             budget,
@@ -141,8 +146,12 @@ impl PlanRequest {
             },
             insists: self.insists,
         };
+        let messages = match fullness.compaction.style {
+            Style::Structured => None,
+            Style::RecentUserMessages => Some(Messages::of(&self.path, &self.settings.prompts, &budget)),
+        };
         let plan = plan::plan(self.path, demand, self.settings.prompts.clone()).map_err(NoPlan::NothingToDo)?;
-        let plan = plan.reading_todos(settings);
+        let plan = plan.reading_todos(settings).carrying_messages(messages);
         if !ladder::may_shrink(&plan) {
             return Err(NoPlan::NothingToDo(NothingToDo::WouldNotShrink));
         }

@@ -117,6 +117,11 @@ impl ContextMessage {
         Self::user(entry, part, content)
     }
 
+    /// A message of the user that a compaction carries.
+    fn of_user(compaction: &Entry, said: &CarriedMessage) -> Option<Self> {
+        Self::user_text(compaction, Part::Summary, &said.text)
+    }
+
     fn user(entry: &Entry, part: Part, content: Value) -> Option<Self> {
         let timestamp = entry::milliseconds(&entry.timestamp);
         Self::made(Some(entry.id.clone()), part, &json!({ "role": "user", "content": content, "timestamp": timestamp }))
@@ -197,13 +202,14 @@ pub fn build(path: &Path, prompts: &Prompts) -> Context {
             .collect()
     };
     let (kept, later) = (sent(&path[first_kept..later]), sent(&path[later..]));
-    let (first, native) = match compaction {
+    let (first, native): (Vec<_>, _) = match compaction {
         Some(place) => {
             let rest = behind_summary(path, place, first_kept, pins, prompts);
             let native = NativeForm::of(&path[place], &rest.join("\n\n"), &kept, &later);
-            (summary(&path[place], &rest, prompts), native)
+            let said = user_messages(path, place, pins).map(|said| ContextMessage::of_user(&path[place], said));
+            (said.flatten().chain(summary(&path[place], &rest, prompts)).collect(), native)
         }
-        None => (path.reset().and_then(|place| pinned_over(path, place, pins, prompts)), None),
+        None => (path.reset().and_then(|place| pinned_over(path, place, pins, prompts)).into_iter().collect(), None),
     };
     let messages = pairing::pair(first.into_iter().chain(kept).chain(later).collect());
     let violations = check::violations_of(&messages);
@@ -275,6 +281,13 @@ fn behind_summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin], pr
     let todos = todos_frame(path, place, first_kept, prompts).map(|(_, todos)| todos);
     let carried = carried_frame(path, place, first_kept, pins, prompts).map(|(_, carried)| carried);
     pinned.into_iter().chain(todos).chain(carried).chain(prompts.transcript_hint()).collect()
+}
+
+/// The messages of the user in front of the summary of the compaction at `place`, except pinned ones.
+fn user_messages<'a>(path: &'a Path, place: usize, pins: &[Pin]) -> impl Iterator<Item = &'a CarriedMessage> {
+    let carried = path[place].compaction().and_then(|compaction| compaction.preserved());
+    let said = carried.into_iter().flat_map(|preserved| &preserved.user_messages);
+    said.filter(|said| pins.iter().all(|pin| pin.entry != said.entry_id))
 }
 
 /// The message with the pinned texts that a reset carries.

@@ -442,6 +442,13 @@ impl Path {
         self.past().1?.newest_user_message.as_ref()
     }
 
+    /// The same, or the newest of the messages that stand in front of the summary.
+    #[must_use]
+    pub fn newest_carried_message(&self) -> Option<&crate::conversation::entry::CarriedMessage> {
+        let past = self.past().1?;
+        past.newest_user_message.as_ref().or(past.user_messages.last())
+    }
+
     /// Value from the newest entry that sets it, else the preserved one.
     fn newest<T>(
         &self,
@@ -533,6 +540,7 @@ impl Preserved {
         let carried = |pin: Pin| CarriedPin { entry_id: pin.entry, text: pin.text };
         Self {
             newest_user_message: None,
+            user_messages: Vec::new(),
             edits: Vec::new(),
             title: path.title(),
             session: path.session_data(),

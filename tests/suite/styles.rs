@@ -411,3 +411,153 @@ fn a_compaction_after_the_turn_moves_too_and_its_cost_stays_with_the_old_session
     assert!(old["requests"].as_u64() > Some(0), "{old:#}");
     assert_eq!(new["requests"].as_u64().unwrap_or_default(), 0, "{new:#}");
 }
+
+/// A daemon in Codex's style, and a session of some turns.
+fn in_style(compaction: Value) -> (Daemon, String) {
+    let home = Home::new();
+    let mut settings = json!({"style": "recent_user_messages", "enabled": false});
+    settings.as_object_mut().expect("an object").extend(compaction.as_object().expect("an object").clone());
+    home.settings(&json!({"tokens": {"estimator": "chars"}, "compaction": settings}).to_string());
+    let mut daemon = Daemon::at(home);
+    let session = daemon.new_session(json!({"cwd": "/project", "contextWindow": 60_000}));
+    (daemon, session)
+}
+
+fn compacted(daemon: &mut Daemon, session: &str) -> Value {
+    let answer = daemon.ok("session/compact", json!({"sessionId": session, "wait": true}));
+    assert_eq!(answer["outcome"], "completed", "{answer:#}");
+    answer["result"].clone()
+}
+
+/// The texts of the messages of a context, in order.
+fn said(context: &Value) -> Vec<String> {
+    let messages = context["messages"].as_array().expect("messages").iter();
+    messages.map(|message| message["content"][0]["text"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn in_the_style_of_codex_the_messages_of_the_user_stand_before_the_summary() {
+    let (mut daemon, session) = in_style(json!({}));
+    for at in 0..6 {
+        let request = format!("Request {at}: mend part {at}.");
+        daemon.append(
+            &session,
+            &[
+                user(&request),
+                calls(&[&format!("c{at}")]),
+                result(&format!("c{at}"), &text_of(900, "lexer")),
+                assistant("Mended."),
+            ],
+        );
+    }
+    let plan = daemon.ok("session/compact", json!({"sessionId": session, "dryRun": true}));
+    assert_eq!(plan["preparation"]["firstKeptEntryId"], Value::Null, "{plan:#}");
+    let whole = daemon.context(&session);
+    let result = compacted(&mut daemon, &session);
+    assert!(
+        result["tokensAfter"].as_u64() <= plan["preparation"]["tokensAfterEstimate"].as_u64(),
+        "{result:#} {plan:#}"
+    );
+    let context = daemon.context(&session);
+    let texts = said(&context);
+    let expected: Vec<String> = (0..6).map(|at| format!("Request {at}: mend part {at}.")).collect();
+    assert_eq!((&texts[..6], texts.len()), (&expected[..], 7), "{texts:#?}");
+    assert!(texts[6].contains("<summary>") && !texts[6].contains("<user-message>"), "{}", texts[6]);
+    assert_eq!(daemon.ok("session/usage", of(&session))["contextTokens"], result["tokensAfter"]);
+    assert_eq!(reopened(&mut daemon, &session), context);
+    let pi = read_by_pi(&mut daemon, &session);
+    for request in &expected {
+        assert!(pi.contains(&format!("\"{request}\"")), "{pi}");
+    }
+
+    daemon.append(&session, &[user("Request 6: mend part 6."), assistant("Mended.")]);
+    compacted(&mut daemon, &session);
+    let texts = said(&daemon.context(&session));
+    assert_eq!(
+        (texts[0].as_str(), texts[6].as_str(), texts.len()),
+        (expected[0].as_str(), "Request 6: mend part 6.", 8)
+    );
+    daemon.ok("session/undo_compaction", of(&session));
+    let texts = said(&daemon.context(&session));
+    assert_eq!((texts.len(), texts.last().map(String::as_str)), (9, Some("Mended.")));
+    daemon.ok("session/undo_compaction", of(&session));
+    let count = whole["messages"].as_array().map_or(0, Vec::len);
+    assert_eq!(daemon.context(&session)["messages"].as_array().map(Vec::len), Some(count + 2));
+}
+
+#[test]
+fn twenty_thousand_tokens_of_messages_stay_and_the_oldest_of_them_loses_its_middle() {
+    let (mut daemon, session) = in_style(json!({"reserveTokens": 1_000}));
+    let request = |at: usize| format!("Request {at} begins. {} Request {at} ends.", "word ".repeat(3_000));
+    for at in 0..8 {
+        daemon.append(&session, &[user(&request(at)), assistant("Yes.")]);
+    }
+    let ids = daemon.append(&session, &[user("Pinned words."), assistant("Yes.")]);
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": ids["entryIds"][0]}));
+    let result = compacted(&mut daemon, &session);
+    let texts = said(&daemon.context(&session));
+    let whole = texts.iter().filter(|text| (0..8).any(|at| **text == request(at))).count();
+    let oldest = 8 - whole - 1;
+    assert!(whole >= 2 && texts.len() == whole + 2, "{:?}", texts.iter().map(String::len).collect::<Vec<_>>());
+    assert!(
+        texts[0].starts_with(&format!("Request {oldest} begins."))
+            && texts[0].ends_with(&format!("Request {oldest} ends."))
+    );
+    assert!(texts[0].contains("the middle of this message was left out"));
+    assert_eq!((&texts[1], &texts[whole]), (&request(oldest + 1), &request(7)));
+    // Before any report a token of an unknown model counts for up to a third more.
+    let tokens: usize = texts[..=whole].iter().map(|text| text.len() / 4).sum();
+    assert!((13_000..=20_000).contains(&tokens), "{tokens}");
+    assert_eq!(texts.concat().matches("Pinned words.").count(), 1);
+    assert!(result["tokensAfter"].as_u64() < Some(30_000), "{result:#}");
+
+    // In a smaller window there are fewer of them.
+    daemon.ok("session/configure", json!({"sessionId": session, "contextWindow": 16_000}));
+    daemon.append(&session, &[user("The last one."), assistant("Yes.")]);
+    let result = compacted(&mut daemon, &session);
+    assert!(result["tokensAfter"].as_u64() < Some(13_000), "{result:#}");
+    let texts = said(&daemon.context(&session));
+    assert_eq!(texts[texts.len() - 2], "The last one.");
+    assert_eq!(texts.iter().filter(|text| *text == "The last one.").count(), 1);
+    assert!(!texts.concat().contains("<user-message>"));
+}
+
+#[test]
+fn a_style_is_a_setting_of_any_layer_and_an_unknown_one_is_a_problem() {
+    let (mut daemon, session) = in_style(json!({}));
+    daemon.append(&session, &turns(6));
+    daemon.ok(
+        "settings/set",
+        json!({"scope": "session", "sessionId": session, "patch": {"compaction": {"style": "structured", "keepRecentTokens": 100}}}),
+    );
+    compacted(&mut daemon, &session);
+    let first = said(&daemon.context(&session));
+    assert!(first[0].contains("<summary>"), "{first:#?}");
+    let patch = json!({"compaction": {"style": "recent"}});
+    let error = daemon.err("settings/set", json!({"scope": "session", "sessionId": session, "patch": patch}));
+    assert_eq!(error["data"]["code"], "invalid_params", "{error:#}");
+    assert!(error["message"].to_string().contains("recent_user_messages"), "{error:#}");
+    daemon.ok(
+        "settings/set",
+        json!({"scope": "session", "sessionId": session, "patch": {"compaction": {"style": null}}}),
+    );
+    daemon.append(&session, &turns(2));
+    compacted(&mut daemon, &session);
+    let texts = said(&daemon.context(&session));
+    assert!(texts[0].starts_with("Request ") && texts.last().is_some_and(|it| it.contains("<summary>")), "{texts:#?}");
+    // An open call and its request stay behind the summary.
+    daemon.append(&session, &[user("Read it."), calls(&["a"])]);
+    compacted(&mut daemon, &session);
+    let context = daemon.context(&session);
+    let roles: Vec<&str> = context["messages"]
+        .as_array()
+        .expect("messages")
+        .iter()
+        .rev()
+        .take(3)
+        .filter_map(|it| it["role"].as_str())
+        .collect();
+    assert_eq!(roles, ["toolResult", "assistant", "user"], "{context:#}");
+    assert_eq!(texts.concat().matches("Read it.").count(), 0);
+    assert_eq!(said(&context).iter().filter(|text| *text == "Read it.").count(), 1);
+}

@@ -17,6 +17,10 @@ pub struct Preserved {
     /// The newest user message, if it is before the cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest_user_message: Option<CarriedMessage>,
+    /// The newest messages of the user before the cut, oldest first, which stand in front of the summary. Only in the style
+    /// `recent_user_messages`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub user_messages: Vec<CarriedMessage>,
     /// The edits of kept entries that this compaction makes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub edits: Vec<ContextEdit>,
