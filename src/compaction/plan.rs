@@ -261,7 +261,9 @@ impl Plan {
     /// The messages of the user in front of the summary.
     #[must_use]
     pub fn user_messages(&self) -> Vec<CarriedMessage> {
-        self.messages.as_ref().map(|messages| messages.before_the_cut(self)).unwrap_or_default()
+        let is_pinned = |id: &EntryId| self.pinned.contains(id);
+        let of = |messages: &Messages| messages.before(self.first_kept(), self.demand.scale, &is_pinned);
+        self.messages.as_ref().map(of).unwrap_or_default()
     }
 
     /// The calibrations that the compaction carries.
@@ -324,13 +326,7 @@ impl Plan {
     /// Whether an entry is pinned.
     #[must_use]
     pub fn is_pinned(&self, entry: &Entry) -> bool {
-        self.is_pinned_id(&entry.id)
-    }
-
-    /// Whether the entry with this id is pinned.
-    #[must_use]
-    pub fn is_pinned_id(&self, id: &EntryId) -> bool {
-        self.pinned.contains(id)
+        self.pinned.contains(&entry.id)
     }
 
     /// Place on the path of the first kept entry.

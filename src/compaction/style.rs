@@ -1,7 +1,6 @@
 //! The style `recent_user_messages`, as Codex compacts: the newest messages of the user stand word for word in front of the
 //! summary. They are carried by the compaction, and so are those that an earlier one carried, while they fit.
 
-use super::plan::Plan;
 use crate::{
     conversation::{
         context::{self, Part},
@@ -10,6 +9,7 @@ use crate::{
         path::Path,
         tokens::Scale,
     },
+    ids::EntryId,
     models::Budget,
     prompts::Prompts,
     text,
@@ -66,14 +66,14 @@ impl Messages {
         (most >= LEAST).then(|| Self { said: self.said.clone(), most })
     }
 
-    /// The newest messages before the cut of a plan, within the budget. The oldest one loses its middle where it does not
+    /// The newest messages before a cut that are not pinned, within the budget. The oldest one loses its middle where it does not
     /// fit. The newest one always stays, at least in part.
     #[must_use]
-    pub fn before_the_cut(&self, plan: &Plan) -> Vec<CarriedMessage> {
-        let (cut, scale, mut left) = (plan.first_kept(), plan.demand.scale, self.most);
+    pub fn before(&self, cut: usize, scale: Scale, is_pinned: &dyn Fn(&EntryId) -> bool) -> Vec<CarriedMessage> {
+        let mut left = self.most;
         let mut picked: Vec<CarriedMessage> = Vec::new();
-        let is_pinned = |said: &&Said| plan.is_pinned_id(&said.message.entry_id);
-        for Said { message, .. } in self.said.iter().rev().filter(|said| said.place < cut && !is_pinned(said)) {
+        let may = |said: &&Said| said.place < cut && !is_pinned(&said.message.entry_id);
+        for Said { message, .. } in self.said.iter().rev().filter(may) {
             let size = scale.text(&message.text);
             if size <= left {
                 left -= size;
@@ -112,7 +112,7 @@ mod tests {
         compaction::{
             draft::Draft,
             lines::path,
-            plan::{self, Demand},
+            plan::{self, Demand, Plan},
         },
         conversation::{entry::Stamp, spending::Spending, tokens::Estimator},
         settings::CompactionSettings,

@@ -561,3 +561,88 @@ fn a_style_is_a_setting_of_any_layer_and_an_unknown_one_is_a_problem() {
     assert_eq!(texts.concat().matches("Read it.").count(), 0);
     assert_eq!(said(&context).iter().filter(|text| *text == "Read it.").count(), 1);
 }
+
+/// The notices behind the last `compaction_end`. They follow the change of the status and precede `settled`.
+fn notices(daemon: &mut Daemon) -> Vec<Value> {
+    daemon.until("settled");
+    let events = daemon.events_since(0);
+    let names = names(&events);
+    let end = names.iter().rposition(|kind| *kind == "compaction_end").expect("an end");
+    assert_eq!(names[end + 1], "status_changed", "{names:?}");
+    assert_eq!(names.last(), Some(&"settled"), "{names:?}");
+    let told = events[end + 2..].iter().filter(|(kind, _)| kind == "notice");
+    let told: Vec<Value> = told.map(|(_, params)| params["event"].clone()).collect();
+    assert_eq!(told.len(), names.iter().filter(|kind| **kind == "notice").count(), "{names:?}");
+    told
+}
+
+#[test]
+fn from_the_third_compaction_on_each_one_is_followed_by_one_notice_until_a_reset() {
+    let mut daemon = Daemon::start();
+    let session = daemon.new_session(json!({"cwd": "/project"}));
+    let mut told = Vec::new();
+    for at in 0..6 {
+        daemon.append(&session, &turns(6));
+        if at == 4 {
+            daemon.ok("session/reset", of(&session));
+            daemon.append(&session, &turns(6));
+        }
+        daemon.events.clear();
+        let params = json!({"sessionId": session, "keepRecentTokens": 100, "wait": true});
+        assert_eq!(daemon.ok("session/compact", params)["outcome"], "completed");
+        let notices = notices(&mut daemon);
+        assert!(notices.iter().all(|it| it["detail"].to_string().contains("newSession")), "{notices:#?}");
+        told.push(notices.iter().filter(|it| it["title"].to_string().contains("repeated compactions")).count());
+    }
+    assert_eq!(told, [0, 0, 1, 1, 0, 0]);
+}
+
+#[test]
+fn keeping_nothing_leaves_the_summary_and_the_newest_message_of_the_user_for_every_trigger_and_method() {
+    for (by_model, trigger) in
+        [(false, "manual"), (true, "manual"), (false, "threshold"), (true, "threshold"), (false, "overflow")]
+    {
+        let provider = Provider::start(Format::Anthropic);
+        provider.otherwise(good_model);
+        let home = Home::new();
+        let compaction = json!({"keepRecentTokens": 0, "speculative": false, "enabled": trigger != "manual"});
+        home.settings(&match by_model {
+            true => settings(&provider, Format::Anthropic, json!({"compaction": compaction})),
+            false => json!({"tokens": {"estimator": "chars"}, "compaction": compaction}).to_string(),
+        });
+        let mut daemon = Daemon::at(home);
+        let session = daemon.new_session(json!({"cwd": "/project", "contextWindow": 60_000}));
+        let ids = daemon.append(&session, &[user("Never touch the generated files."), assistant("I will not.")]);
+        daemon.ok("session/pin", json!({"sessionId": session, "entryId": ids["entryIds"][0]}));
+        daemon.append(&session, &turns(6));
+        daemon.append(&session, &[user("Mend it all."), calls(&["a"]), result("a", &text_of(600, "lexer"))]);
+        match trigger {
+            "manual" => {
+                daemon.append(&session, &[assistant("Done.")]);
+                let answer = daemon.ok("session/compact", json!({"sessionId": session, "wait": true}));
+                assert_eq!(answer["outcome"], "completed", "{answer:#}");
+            }
+            "threshold" => {
+                let tokens = daemon.ok("session/usage", of(&session))["contextTokens"].as_u64().expect("a size");
+                let patch = json!({"compaction": {"thresholdTokens": tokens * 7 / 10}});
+                daemon.ok("settings/set", json!({"scope": "session", "sessionId": session, "patch": patch}));
+                daemon.append(&session, &[assistant("Done.")]);
+            }
+            _ => {
+                daemon.append(&session, &[failed("prompt is too long: 70000 tokens > 60000 maximum")]);
+            }
+        }
+        let end = daemon.until("compaction_end")["params"]["event"].take();
+        let what = format!("{trigger} by a model: {by_model}, {end:#}");
+        assert_eq!((&end["outcome"], &end["reason"]), (&json!("completed"), &json!(trigger)), "{what}");
+        assert_eq!(end["result"]["method"], if by_model { "llm" } else { "extractive" }, "{what}");
+        assert_eq!(end["result"]["firstKeptEntryId"], Value::Null, "{what}");
+        daemon.until("settled");
+        let context = daemon.context(&session);
+        let shown = texts(&context);
+        assert_eq!(context["messages"].as_array().map(Vec::len), Some(1), "{what} {context:#}");
+        assert_eq!(shown.matches("Never touch the generated files.").count(), 1, "{what} {shown}");
+        assert!(shown.contains("<user-message>\\nMend it all.\\n"), "{what} {shown}");
+        assert_eq!(reopened(&mut daemon, &session), context, "{what}");
+    }
+}

@@ -32,7 +32,7 @@ use crate::{
         core::{
             Core, HeldContext, WaitsFor, Write,
             command::{Command, CommandMethod},
-            costs::{CostEntries, Lack},
+            costs::CostEntries,
             result::sent,
             work::{Request, Work},
         },
@@ -47,7 +47,6 @@ use crate::{
         operations::{Asked, End, Kind as _, Opening, Place},
         stop::Stop,
     },
-    settings::Strategy,
     summary::{
         SPLIT_TURN,
         made::{Made, Rejected},
@@ -416,35 +415,7 @@ impl Core {
 
     /// Ends an operation. There is no work any more when the end is sent, so a client can act on it at once.
     pub(in crate::session::core) fn finish(&mut self, operation: Operation, end: End<Product>) {
-        let compactions = self.state.path().compactions();
-        let mut notices = Vec::new();
-        let lack = self.lack_of_tokens();
-        if let End::Completed(Product::Compaction(result)) = &end
-            && matches!(lack, Lack::None)
-            && result.method == SummaryMethod::Extractive
-            && let Some(last) = result.rejected.last()
-        {
-            let detail = format!(
-                "The summary was extracted, because no model wrote a usable one; details may be lost. The last reason: {}",
-                last.why
-            );
-            notices.push(("No model could write the summary".to_owned(), detail));
-        }
-        if let Lack::New(title, detail) = lack {
-            notices.push((title.to_owned(), detail));
-        }
-        if operation.kind.is_automatic() && self.summarizes_for_handoff() {
-            self.upkeep.told_of_handoff = true;
-            let detail = "compaction.strategy is \"handoff\". The host runs the turns of this session, so automatic \
-                          compaction summarizes in place, as with context_full, until the host asks for a handoff.";
-            notices.push(("Automatic compaction hands nothing off".to_owned(), detail.to_owned()));
-        }
-        if matches!(end, End::Completed(_)) && compactions >= 3 {
-            let detail = format!(
-                "This conversation was condensed {compactions} times; each time details are lost. A new session that begins with what matters for the next goal knows more."
-            );
-            notices.push(("The summary of a summary of a summary".to_owned(), detail));
-        }
+        let notices = self.notices_behind(&operation.kind, &end);
         self.rests_after(&operation.kind, &end);
         if matches!(end, End::Completed(_)) {
             // Messages that came meanwhile may be over the window again.
@@ -461,11 +432,6 @@ impl Core {
         operation.finish(end, &self.sent_usage, notices);
         self.record_running();
         self.answer_held();
-    }
-
-    /// Whether automatic compaction acts in place of a handoff, and the client was not told.
-    fn summarizes_for_handoff(&self) -> bool {
-        !self.upkeep.told_of_handoff && self.state.measure().compaction.strategy == Strategy::Handoff
     }
 
     pub(in crate::session::core) fn answer_held(&mut self) {
