@@ -49,6 +49,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
 /// A message of the shell's own work.
+#[expect(clippy::large_enum_variant, reason = "a few wait at a time")]
 enum Message {
     Input(Input),
     /// A read was answered; with the answer, where a recording needs it.

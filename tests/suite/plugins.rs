@@ -57,8 +57,8 @@ fn run(home: &Home, mut command: Command, arguments: &[&Path]) -> (String, Value
 /// The newest compaction of a session file.
 fn compaction(path: &Path) -> Value {
     let text = fs::read_to_string(path).expect("a file");
-    let entries = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-    entries.filter(|entry| entry["type"] == "compaction").last().expect("a compaction")
+    let mut entries = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    entries.rfind(|entry| entry["type"] == "compaction").expect("a compaction")
 }
 
 /// Appends turns to a session file. Returns its home.

@@ -56,6 +56,7 @@ pub struct HookOrder {
 }
 
 /// The way in which a compaction goes on behind its hooks.
+#[expect(clippy::large_enum_variant, reason = "one lives at a time")]
 pub enum Hooked {
     /// As planned.
     GoesOn(Additions),

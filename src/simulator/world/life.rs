@@ -111,6 +111,7 @@ pub struct Mail {
 }
 
 /// A result for the core.
+#[expect(clippy::large_enum_variant, reason = "a few wait at a time")]
 enum Message {
     Input(Input),
     /// The log comes back. No result: its work ended in a panic.
