@@ -6,6 +6,7 @@
 pub mod action;
 pub mod client;
 pub mod found;
+pub mod hooks;
 mod hosts;
 pub mod long;
 pub mod models;

@@ -135,6 +135,24 @@ pub enum Fault {
     IdleTurnKept,
     /// Automatic maintenance has any number of tokens.
     CeilingForgotten,
+    /// A hook that is asked when its operation ends has no end event.
+    LostHookEnd,
+    /// `session_compacting` is asked although it is not registered.
+    HookAssumed,
+    /// A hook that failed counts as one that changes nothing.
+    HookFailureHidden,
+    /// A hook has ten times the time of its registration.
+    HookDeadlineStretched,
+    /// A compaction goes on behind a cancel of a hook.
+    HookCancelIgnored,
+    /// A summary of a hook counts as an extracted one.
+    HookSummaryRenamed,
+    /// A hook may supply data under our key.
+    HookKeyAllowed,
+    /// Data of a hook is not stored.
+    HookDataDropped,
+    /// A summary is made ahead although a hook is registered.
+    AheadOfHooks,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

@@ -623,7 +623,7 @@ fn ends<K: Kind, W>(
             let event = retry_end(source, attempt, Some(&cancelled));
             steps.push(Step::Emit(Some(open.id.clone()), event));
         }
-        for (hook, since) in open.hooks {
+        for (hook, since) in open.hooks.into_iter().filter(|_| !planted(Fault::LostHookEnd)) {
             let event = hook_end(hook, HookOutcome::Cancelled, now.saturating_duration_since(since), None);
             steps.push(Step::Emit(Some(open.id.clone()), event));
         }

@@ -1,7 +1,10 @@
 //! The actions of clients and of the surroundings of a session, as data. A failing run is a scenario that can be written to
 //! a file, made smaller and committed. Entries, requests and operations are named by their order, never by their ids.
 
-use super::script::Script;
+use super::{
+    hooks::{Hooking, Registered},
+    script::Script,
+};
 use crate::session::effects::Sent;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +56,8 @@ pub struct Setup {
     pub ahead: Ahead,
     /// Prices of the models.
     pub prices: Prices,
+    /// Hooks of the client.
+    pub hooks: Hooking,
 }
 
 /// `compaction.speculative`.
@@ -112,6 +117,7 @@ impl Default for Setup {
             ceiling: None,
             ahead: Ahead::Auto,
             prices: Prices::Unknown,
+            hooks: Hooking::default(),
         }
     }
 }
@@ -174,6 +180,8 @@ pub enum Action {
     CancelRequest(u32),
     /// The settings below the session's own.
     Layers(Tuning),
+    /// `hooks/set` of the session.
+    Hooks(Registered),
     /// Another session learned the window of the session's model, in tokens.
     WindowLearned(u64),
     /// Bytes that the other sessions keep in memory.

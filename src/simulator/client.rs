@@ -5,6 +5,7 @@ use super::{
         Action, Ahead, Compacting, Configured, Counts, Error, Format, Idle, Indexed, Method, OtherWrite, Pinned,
         Prices, Reported, Request, Rights, Said, Scenario, Setup, Tuning, Unsynced, Way, Which, WhichOperation,
     },
+    hooks::{self, Hooking},
     hosts::Host,
     script::Script,
     setup, situations,
@@ -16,6 +17,9 @@ const IDLENESS: u64 = 0x1d1e;
 
 /// Sets the draws of summaries ahead apart from the others of a seed.
 const AHEAD: u64 = 0xa4ead;
+
+/// Sets the draws of hooks apart from the others of a seed.
+const HOOKS: u64 = 0x400c5;
 
 /// The character of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +84,7 @@ pub fn scenario_of(seed: u64, profile: Profile, random: &mut SplitMix64) -> Scen
     scenario.setup.ahead = aheads[random.below(4) as usize];
     scenario.setup.prices = prices[random.below(4) as usize];
     situations::add_growth(&mut scenario, &mut random);
+    hooks::add(&mut scenario, &mut SplitMix64::new(seed ^ HOOKS));
     scenario
 }
 
@@ -128,6 +133,7 @@ fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
         ceiling: None,
         ahead: Ahead::Auto,
         prices: Prices::Unknown,
+        hooks: Hooking::default(),
     }
 }
 

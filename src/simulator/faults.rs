@@ -80,6 +80,15 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::IdleTurnAssumed, Rule::IdleHasItsTurn, 6),
     (Fault::IdleTurnKept, Rule::IdleLeavesItsTurn, 6),
     (Fault::CeilingForgotten, Rule::BudgetHolds, 6),
+    (Fault::LostHookEnd, Rule::HooksEnd, 0),
+    (Fault::HookAssumed, Rule::HooksRegistered, 0),
+    (Fault::HookFailureHidden, Rule::HookOutcome, 0),
+    (Fault::HookDeadlineStretched, Rule::LateHook, 0),
+    (Fault::HookCancelIgnored, Rule::HookCancels, 0),
+    (Fault::HookSummaryRenamed, Rule::HookReplaces, 0),
+    (Fault::HookKeyAllowed, Rule::RefusedIsNotUsed, 0),
+    (Fault::HookDataDropped, Rule::HookDataKept, 0),
+    (Fault::AheadOfHooks, Rule::NoneAheadWithHooks, 0),
 ];
 
 /// Seeds of a usual run.

@@ -8,6 +8,7 @@ use super::{
         Action, Ahead, Configured, Counts, Error, Idle, Indexed, Pinned, Prices, Reported, Request, Rights, Said,
         Scenario, Setup, Way, Which,
     },
+    hooks::Hooking,
     observer::{Observer, Violation},
     script::Script,
     setup,
@@ -135,6 +136,7 @@ fn drawn(random: &mut SplitMix64) -> Setup {
         ceiling: None,
         ahead: Ahead::Auto,
         prices: Prices::Unknown,
+        hooks: Hooking::default(),
     }
 }
 

@@ -1,13 +1,14 @@
 //! Models that follow a script, at their providers and by the client, with a record of every request.
 
 use super::{
+    hooks::{Called, Hooking},
     script::{End, Said, Script, Step},
     texts,
 };
 use crate::{
     ask::{
         Pending,
-        client::{Client, Completion, Unanswered},
+        client::{Client, Completion, HookCall, Unanswered},
         clock::{Clock as _, after},
         purpose::Purpose,
         routes::{Provider, Routes},
@@ -40,6 +41,11 @@ struct State {
     requests: BTreeMap<u64, Asked>,
     /// Number of the next request.
     next: u64,
+    hooking: Hooking,
+    /// Number of calls of each hook.
+    hooked: BTreeMap<&'static str, usize>,
+    /// Calls of hooks that were not taken.
+    calls: Vec<Called>,
 }
 
 /// A request that reached a model.
@@ -87,8 +93,34 @@ impl Models {
     /// Models that follow `script` on this clock.
     #[must_use]
     pub fn new(clock: VirtualClock, script: Script) -> Self {
-        let state = State { script, asked: BTreeMap::new(), requests: BTreeMap::new(), next: 0 };
+        let (asked, requests, hooked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let hooking = Hooking::default();
+        let state = State { script, asked, requests, next: 0, hooking, hooked, calls: Vec::new() };
         Self { clock, state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// The models, by a client that answers hooks so.
+    #[must_use]
+    pub fn hooking(self, hooking: Hooking) -> Self {
+        self.state().hooking = hooking;
+        self
+    }
+
+    /// Takes the calls of hooks, in their order.
+    #[must_use]
+    pub fn take_calls(&self) -> Vec<Called> {
+        std::mem::take(&mut self.state().calls)
+    }
+
+    /// Records a call of a hook and looks up its answer.
+    fn called(&self, call: &HookCall) -> Option<Called> {
+        let mut state = self.state();
+        let number = state.hooked.entry(call.name).or_default();
+        let earlier = *number;
+        *number += 1;
+        let called = state.hooking.called(call.name, &call.params, earlier)?;
+        state.calls.push(called.clone());
+        Some(called)
     }
 
     /// The ways to these models.
@@ -307,6 +339,20 @@ impl Client for Models {
                     Err(Unanswered::Error(text))
                 }
             }
+        })
+    }
+
+    fn hook(&self, call: HookCall) -> Pending<'_, Result<Value, Unanswered>> {
+        let (now, called) = (self.clock.now(), self.called(&call));
+        Box::pin(async move {
+            let Some(Called { deadline_ms, after_ms, answer, .. }) = called else { return Err(Unanswered::Gone) };
+            let Some(millis) = after_ms else { return future::pending().await };
+            self.clock.sleep_until(after(now, Duration::from_millis(millis))).await;
+            if deadline_ms.is_some_and(|deadline| millis > deadline) {
+                // Where the process slept over both, its deadline still comes first.
+                self.clock.sleep_until(after(self.clock.now(), Duration::from_millis(1))).await;
+            }
+            answer
         })
     }
 }

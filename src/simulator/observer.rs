@@ -12,6 +12,7 @@ mod due;
 mod events;
 mod file;
 mod founded;
+mod hooks;
 mod idle;
 mod later;
 mod limits;
@@ -39,6 +40,7 @@ use crate::{
         jobs::{Job, progress::Progress},
         log_work::LogDone,
     },
+    simulator::hooks::Called,
     summary::model::writer::Step,
 };
 use budget::Budget;
@@ -46,6 +48,7 @@ use calls::Calls;
 use cancels::Cancels;
 use contexts::Contexts;
 use file::File;
+use hooks::Hooks;
 use idle::Idling;
 use later::Later;
 pub use names::named;
@@ -201,6 +204,8 @@ pub enum Rule {
     SplicedWhenDue,
     /// A compaction that begins with a summary that was ready covers what that summary was made of, and nothing more.
     SplicedAsDrafted,
+    /// No summary is made ahead while the client answers a hook of compactions.
+    NoneAheadWithHooks,
     /// A summary that is made ahead changes nothing and has no event before its compaction.
     AheadIsQuiet,
     /// A compaction after the turn is planned behind a complete answer without calls.
@@ -227,6 +232,22 @@ pub enum Rule {
     IdleLeavesItsTurn,
     /// An automatic compaction asks no model while the tokens of the last hour are at their ceiling.
     BudgetHolds,
+    /// A hook starts inside of a compaction and ends once, before its compaction.
+    HooksEnd,
+    /// A hook is asked where it was registered when the draft began, and behind no decision of a hook.
+    HooksRegistered,
+    /// The outcome of a hook is the one of its answer, or its compaction ends.
+    HookOutcome,
+    /// An answer to a hook is used until its deadline, and not behind it.
+    LateHook,
+    /// A compaction that a hook cancels ends as cancelled.
+    HookCancels,
+    /// A compaction with the summary of a hook has that summary.
+    HookReplaces,
+    /// A compaction has no summary of a hook that is refused.
+    RefusedIsNotUsed,
+    /// Data of hooks is stored with their compaction, and the next ones carry it on.
+    HookDataKept,
     /// Costs of model requests are written.
     CostsKept,
     /// Queues are bounded and empty at rest.
@@ -291,6 +312,7 @@ pub struct Observer {
     calls: Calls,
     idling: Idling,
     budget: Budget,
+    hooks: Hooks,
     /// The size that the session shared last.
     shared: Option<u64>,
     /// Whether the index was there after the last input.
@@ -308,7 +330,7 @@ impl Observer {
         self.status = StatusLine::default();
         self.cancels = Cancels::default();
         (self.turns, self.usage) = (Turns::default(), UsageSent::default());
-        self.idling = Idling::default();
+        (self.idling, self.hooks) = (Idling::default(), Hooks::default());
         self.recoveries.opens();
         (self.shared, self.indexed, self.write_failed) = (None, false, false);
         self.requests.opens();
@@ -337,6 +359,7 @@ impl Observer {
                 self.status.told_to_end();
                 self.turns.finishes();
             }
+            Input::Hooks(hooks) => self.hooks.registers(hooks),
             Input::Turn => {
                 self.turns.begins();
                 self.operations.turn_begins(self.indexed);
@@ -366,6 +389,11 @@ impl Observer {
     /// The client asks the model that a context names.
     pub fn client_switches_models(&mut self) {
         self.recoveries.client_switches_models();
+    }
+
+    /// The client is asked by a hook.
+    pub fn hook_is_asked(&mut self, call: Called) {
+        self.hooks.asked(call);
     }
 
     /// So many requests were sent to models until now, in milliseconds since 1970.
@@ -415,6 +443,10 @@ impl Observer {
                 if let Job::Plan(order) = &**job {
                     idles = self.idling.plans(&order.id, &order.stop, &self.file)?;
                     self.later.plans(&order.id, &self.file);
+                    self.hooks.plans(order);
+                }
+                if let Job::Draft(order) = &**job {
+                    self.hooks.drafts(order);
                 }
                 if let Job::Draft(order) = &**job
                     && self.operations.ahead(Some(&order.id)).is_some()
@@ -461,6 +493,7 @@ impl Observer {
         self.cancels.after_input(&self.operations)?;
         self.status.after_input(self.operations.follows(&self.requests))?;
         self.operations.after_input()?;
+        self.hooks.after_input(self.operations.ahead(None))?;
         if !self.operations.log_is_out() {
             self.file.log_is_here();
         }
@@ -480,6 +513,7 @@ impl Observer {
         self.requests.crashed();
         self.later.crashed();
         self.calls = Calls::default();
+        self.hooks.crashed();
         self.operations.crashed();
     }
 

@@ -6,6 +6,7 @@ use super::{
         Action, Ahead, Compacting, Configured, Counts, Indexed, OtherWrite, PanicAt, Pinned, Prices, Provider,
         Reported, Request, Rights, Said, Setup, Tuning, Way, Which, WhichOperation,
     },
+    hooks,
     script::{Script, Step},
     shrink::{shorter, smaller},
 };
@@ -29,6 +30,7 @@ pub fn simpler(action: &Action) -> Vec<Action> {
         }
         Action::Cancel(WhichOperation::Unknown) => vec![Action::Cancel(WhichOperation::All)],
         Action::CancelRequest(place) => small(*place).map(Action::CancelRequest).collect(),
+        Action::Hooks(registered) => hooks::simpler_registered(*registered).into_iter().map(Action::Hooks).collect(),
         Action::Layers(tuning) => simpler_tuning(*tuning).map(Action::Layers).collect(),
         Action::WindowLearned(window) => smaller(*window).into_iter().map(Action::WindowLearned).collect(),
         Action::AwakeElsewhere(bytes) => smaller(*bytes).into_iter().map(Action::AwakeElsewhere).collect(),
@@ -107,6 +109,9 @@ pub fn simpler_setup(setup: &Setup) -> Vec<Setup> {
     }
     for models in small(setup.models) {
         add(&|it| it.models = models);
+    }
+    for hooking in hooks::simpler(&setup.hooks) {
+        add(&|it| it.hooks = hooking.clone());
     }
     for script in simpler_script(&setup.script) {
         add(&|it| it.script = script.clone());

@@ -24,6 +24,7 @@ use crate::{
     session::{
         core::Moment,
         effects::{Sent, TicketNumber},
+        hooks::Hooks,
     },
 };
 use jiff::Timestamp;
@@ -104,6 +105,8 @@ struct Surroundings {
     half: Option<String>,
     /// Time for which other sessions have the turn when this one asks for it next.
     others_idle: Duration,
+    /// The registration of hooks.
+    hooks: Arc<Hooks>,
 }
 
 impl<'a> World<'a> {
@@ -156,7 +159,7 @@ impl<'a> World<'a> {
     pub(super) fn new(scenario: &'a Scenario, observer: &'a mut Observer) -> Self {
         let (setup, seed) = (&scenario.setup, scenario.seed);
         let clock = VirtualClock::seeded(seed);
-        let models = Models::new(clock.clone(), setup.script.clone());
+        let models = Models::new(clock.clone(), setup.script.clone()).hooking(setup.hooks.clone());
         let access = ModelAccess::of(models.routes(), Windows::in_memory());
         if setup.way == super::action::Way::Client {
             access.the_client_runs_models();
@@ -176,6 +179,7 @@ impl<'a> World<'a> {
             fails_read: false,
             half: None,
             others_idle: Duration::ZERO,
+            hooks: Arc::new(setup.hooks.registered.hooks()),
         };
         Self {
             setup,
@@ -228,6 +232,7 @@ impl<'a> World<'a> {
                 self.surroundings.tuning = *tuning;
                 self.urge(Urgent::Layers(setup::layers(self.setup, *tuning)));
             }
+            Action::Hooks(registered) => self.surroundings.hooks = Arc::new(registered.hooks()),
             Action::WindowLearned(window) => {
                 if let Some(model) = ModelRef::parse(&format!("local/{}", setup::model(0))) {
                     self.access.windows.learn(&model, *window);

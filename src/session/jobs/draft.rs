@@ -20,7 +20,10 @@ use crate::{
     prompts::Prompt,
     protocol::errors::{Failure, Nothing},
     redact,
-    session::stop::Stop,
+    session::{
+        fault::{Fault, planted},
+        stop::Stop,
+    },
     settings::Sourced,
     summary::{
         files::FileLists,
@@ -105,7 +108,10 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         // A hook is asked about a plan that makes nothing smaller, too. Without its summary the plan is judged.
         plan.demand.insists = order.insists;
     }
-    let Additions { refused, prompt, context: more, data } = additions;
+    let Additions { refused, prompt, context: more, mut data } = additions;
+    if planted(Fault::HookDataDropped) {
+        data.clear();
+    }
     focus.context.extend(more.iter().cloned());
     // The provider takes no wishes.
     let native = native.filter(|_| prompt.is_none() && focus == Focus::default());

@@ -28,7 +28,10 @@ use crate::{
         },
         types::{HookEvent, Object, OnFailure},
     },
-    session::hooks::Hooks,
+    session::{
+        fault::{Fault, planted},
+        hooks::Hooks,
+    },
     settings::{Settings, Sourced},
     summary::{
         extractive::Summary,
@@ -162,7 +165,7 @@ impl Asking<'_> {
             }
             BeforeCompactAnswer::Cancel { reason } => {
                 self.ends(hook, HookOutcome::Cancelled, reason);
-                Err(Failure::Cancelled)
+                if planted(Fault::HookCancelIgnored) { Ok(Before::GoesOn(None)) } else { Err(Failure::Cancelled) }
             }
             BeforeCompactAnswer::Replace { compaction } => {
                 let (plan, sourced) = (plan.clone(), self.settings.clone());
@@ -185,7 +188,7 @@ impl Asking<'_> {
 
     async fn compacting(&self, plan: &Plan) -> Result<Additions, Failure> {
         let hook = HookEvent::SessionCompacting;
-        if !self.order.hooks.answers(hook) {
+        if !(self.order.hooks.answers(hook) || planted(Fault::HookAssumed)) {
             return Ok(Additions::default());
         }
         self.begins(hook);
@@ -211,7 +214,8 @@ impl Asking<'_> {
     async fn ask<T: DeserializeOwned>(&self, name: &'static str, params: Value) -> Result<Option<T>, Unusable> {
         let clock = &*self.access.routes.clock;
         let asked = self.access.routes.client.hook(HookCall { name, params });
-        match within(clock, after(clock.now(), self.order.hooks.timeout), asked).await {
+        let stretched = if planted(Fault::HookDeadlineStretched) { 10 } else { 1 };
+        match within(clock, after(clock.now(), self.order.hooks.timeout * stretched), asked).await {
             None => Err(Unusable::Late),
             Some(Err(unanswered)) => Err(Unusable::Wrong(unanswered.to_string())),
             Some(Ok(answer)) => serde_json::from_value(answer)
@@ -237,6 +241,7 @@ impl Asking<'_> {
             Unusable::Late => {
                 (HookOutcome::Timeout, format!("no answer within {} ms", self.order.hooks.timeout.as_millis()))
             }
+            Unusable::Wrong(why) if planted(Fault::HookFailureHidden) => (HookOutcome::Ok, why),
             Unusable::Wrong(why) => (HookOutcome::Error, why),
         };
         self.ends(hook, outcome, Some(why));
@@ -265,7 +270,7 @@ fn usable(answer: CompactingAnswer) -> Result<Additions, String> {
 /// The data of a hook, which has no key of ours.
 fn of_the_hook(data: Option<&Object>) -> Result<Map<String, Value>, String> {
     match data {
-        Some(Object(data)) if data.contains_key("abridged") => {
+        Some(Object(data)) if data.contains_key("abridged") && !planted(Fault::HookKeyAllowed) => {
             Err("the key `abridged` of `preserveData` belongs to abridged; choose another one".to_owned())
         }
         data => Ok(data.map(|Object(data)| data.clone()).unwrap_or_default()),
@@ -296,6 +301,8 @@ fn draft(plan: &Plan, compaction: SuppliedCompaction, settings: &Settings) -> Re
     };
     let summary = Summary { text, short, files: FileLists::default() };
     let draft = ladder::supplied(plan, summary, settings.into()).map_err(|unfit| unfit.to_string())?;
-    let made = Made { method: SummaryMethod::Hook, ..Made::default() };
+    let renamed = planted(Fault::HookSummaryRenamed);
+    let method = if renamed { SummaryMethod::Extractive } else { SummaryMethod::Hook };
+    let made = Made { method, ..Made::default() };
     Ok(Draft { made, supplied: Supplied { details, data, ..Supplied::default() }, ..draft })
 }

@@ -16,6 +16,7 @@ impl Observer {
         let asked = self.turns.ends()
             || self.later.was_over(id).is_none() && self.turns.may_end_later()
             || self.cancels.was_named(id)
+            || self.hooks.cancelled(id)
             || self.idling.may_give_way() && self.operations.was_idle(id)
             || request.is_some_and(|request| self.cancels.was_cancelled(request));
         require(!cancelled || asked, Rule::CancelWasAsked, || format!("{id:?} ends as cancelled"))
@@ -41,6 +42,7 @@ impl Observer {
                 let may_follow = self.operations.has_one_ahead() || about.operation.as_ref().is_some_and(delayed);
                 let id = self.operations.starts(about, event, &disk.running(), &self.requests, &self.later)?;
                 self.later.starts(&id);
+                self.hooks.compaction_starts(&id, event);
                 self.recoveries.starts(&id, event, &self.file)?;
                 if self.operations.was_begun_ahead(&id) {
                     self.recoveries.began_ahead();
@@ -62,6 +64,9 @@ impl Observer {
                     require(error.code != "internal" || excused, Rule::NoDefect, detail)?;
                 }
                 let was_open = about.operation.as_ref().is_some_and(|id| self.operations.is_open(id));
+                if let Some(id) = &about.operation {
+                    self.hooks.compaction_ends(id, event, self.turns.is_lost(), &self.file)?;
+                }
                 let ended = self.operations.ends(about, event, &self.file)?;
                 match event {
                     Event::RecoveryEnd { outcome, will_retry, .. } => {
@@ -74,6 +79,14 @@ impl Observer {
                 self.cancel_was_asked(&ended.id)?;
                 self.status.ends(&ended)
             }
+            Event::HookStart { hook } => match &about.operation {
+                Some(id) => self.hooks.starts(id, *hook, &self.operations),
+                None => broken(Rule::HooksEnd, "a hook of no operation"),
+            },
+            Event::HookEnd { hook, outcome, .. } => match &about.operation {
+                Some(id) => self.hooks.ends(id, *hook, *outcome),
+                None => broken(Rule::HooksEnd, "a hook of no operation"),
+            },
             Event::RetryStart { source, attempt, .. } => self.operations.retry_starts(about, *source, *attempt),
             Event::RetryEnd { source, attempt, .. } => self.operations.retry_ends(about, *source, *attempt),
             Event::UsageUpdated { usage } => {

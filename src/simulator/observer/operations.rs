@@ -265,6 +265,11 @@ impl Operations {
         self.open.iter().any(|open| open.id == *id)
     }
 
+    /// Whether an operation is the compaction that runs.
+    pub fn compacts(&self, id: &OperationId) -> bool {
+        self.open.last().is_some_and(|open| open.id == *id && open.what == What::Compaction)
+    }
+
     /// Whether an open operation ends with a request.
     pub fn has_owner(&self, request: TicketNumber) -> bool {
         self.open.iter().any(|open| open.owner == Some(request))

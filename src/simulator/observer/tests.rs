@@ -1,6 +1,7 @@
 //! Each rule fails: a stream of inputs and effects made by hand breaks it. A stream without a fault passes.
 
 mod ahead;
+mod hooks;
 mod play;
 mod promised;
 mod recovered;

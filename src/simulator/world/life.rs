@@ -426,7 +426,14 @@ impl World<'_> {
             life.windows = version;
             self.handle(Input::Windows(self.access.windows.learned()))?;
         }
-        self.handle(input)
+        let lives = self.lives;
+        if let Some(life) = &mut self.life
+            && life.core.hooks() != &self.surroundings.hooks
+        {
+            self.handle(Input::Hooks(self.surroundings.hooks.clone()))?;
+        }
+        // The process may have died of it.
+        if self.lives == lives { self.handle(input) } else { Ok(()) }
     }
 
     fn handle(&mut self, input: Input) -> Result<(), Violation> {
@@ -434,6 +441,9 @@ impl World<'_> {
         let at = self.moment();
         self.report.steps += 1;
         self.observer.models_were_asked(self.models.count(), at.wall.as_millisecond());
+        for call in self.models.take_calls() {
+            self.observer.hook_is_asked(call);
+        }
         self.observer.feeds(&input);
         let words = trace::input(&input);
         self.tell(|| format!("  <- {words}"));

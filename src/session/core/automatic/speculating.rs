@@ -250,7 +250,7 @@ impl Core {
             return false;
         }
         // A hook is told of a compaction, and not of a summary that may never be used.
-        if self.hooks().concerns_compaction() {
+        if self.hooks().concerns_compaction() && !planted(Fault::AheadOfHooks) {
             return false;
         }
         let state = &self.state;
