@@ -143,8 +143,8 @@ pub enum Fault {
     HookFailureHidden,
     /// A hook has ten times the time of its registration.
     HookDeadlineStretched,
-    /// A compaction goes on behind a cancel of a hook.
-    HookCancelIgnored,
+    /// A compaction that a hook cancels counts as one with nothing to do.
+    HookCancelSkips,
     /// A summary of a hook counts as an extracted one.
     HookSummaryRenamed,
     /// A hook may supply data under our key.

@@ -84,7 +84,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::HookAssumed, Rule::HooksRegistered, 0),
     (Fault::HookFailureHidden, Rule::HookOutcome, 0),
     (Fault::HookDeadlineStretched, Rule::LateHook, 0),
-    (Fault::HookCancelIgnored, Rule::HookCancels, 0),
+    (Fault::HookCancelSkips, Rule::HookCancels, 0),
     (Fault::HookSummaryRenamed, Rule::HookReplaces, 0),
     (Fault::HookKeyAllowed, Rule::RefusedIsNotUsed, 0),
     (Fault::HookDataDropped, Rule::HookDataKept, 0),

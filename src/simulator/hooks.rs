@@ -351,9 +351,9 @@ impl Draws<'_> {
 
     fn at(&mut self) -> At {
         match self.0.below(20) {
-            0..6 => At::Milliseconds(self.0.below(100)),
-            6..12 => At::Milliseconds(self.0.below(5_000)),
-            12..15 => At::Milliseconds(self.0.below(40_000)),
+            0..9 => At::Milliseconds(self.0.below(100)),
+            9..13 => At::Milliseconds(self.0.below(5_000)),
+            13..15 => At::Milliseconds(self.0.below(40_000)),
             15 => At::Deadline,
             16 | 17 => At::Late(1 + self.0.below(1_000)),
             18 => At::Late(1),
@@ -367,13 +367,13 @@ impl Draws<'_> {
     }
 
     fn reply(&mut self) -> Reply {
-        let says = match self.0.below(28) {
+        let says = match self.0.below(36) {
             0..3 => Says::Continue,
             3 => Says::Null,
             4 => Says::Cancel,
             5 => Says::CancelWithReason,
             6..15 => Says::Replace(Supplies {
-                chars: self.few(600),
+                chars: [0, 60, 600][self.few(3) as usize],
                 keeps: [Keeps::Default, Keeps::Default, Keeps::Planned, Keeps::More][self.few(4) as usize],
                 details: self.chance(50),
                 data: self.data(),
@@ -388,7 +388,8 @@ impl Draws<'_> {
             24 => Says::Number,
             25 => Says::Adds(Adds::default()),
             26 => Says::Error,
-            _ => Says::Gone,
+            27 => Says::Gone,
+            _ => Says::Replace(Supplies::default()),
         };
         Reply { at: self.at(), says }
     }

@@ -443,7 +443,7 @@ impl Observer {
                 if let Job::Plan(order) = &**job {
                     idles = self.idling.plans(&order.id, &order.stop, &self.file)?;
                     self.later.plans(&order.id, &self.file);
-                    self.hooks.plans(order);
+                    self.hooks.plans(order)?;
                 }
                 if let Job::Draft(order) = &**job {
                     self.hooks.drafts(order);

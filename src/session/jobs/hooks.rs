@@ -20,7 +20,7 @@ use crate::{
     },
     prompts,
     protocol::{
-        errors::Failure,
+        errors::{Failure, Nothing},
         events::{HookOutcome, Reason},
         requests::{
             BeforeCompactAnswer, BeforeCompactParams, ClientRequest as _, CompactingAnswer, CompactingParams,
@@ -165,7 +165,10 @@ impl Asking<'_> {
             }
             BeforeCompactAnswer::Cancel { reason } => {
                 self.ends(hook, HookOutcome::Cancelled, reason);
-                if planted(Fault::HookCancelIgnored) { Ok(Before::GoesOn(None)) } else { Err(Failure::Cancelled) }
+                if planted(Fault::HookCancelSkips) {
+                    return Err(Failure::NothingToCompact(Nothing::WouldNotShrink));
+                }
+                Err(Failure::Cancelled)
             }
             BeforeCompactAnswer::Replace { compaction } => {
                 let (plan, sourced) = (plan.clone(), self.settings.clone());

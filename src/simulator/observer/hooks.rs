@@ -2,6 +2,7 @@
 
 use super::{Rule, Verdict, broken, file::File, operations::Operations, require};
 use crate::{
+    compaction::request::Cause,
     ids::{EntryId, OperationId},
     protocol::{
         events::{Event, HookOutcome},
@@ -56,7 +57,11 @@ impl Hooks {
     }
 
     /// A plan is made.
-    pub fn plans(&mut self, order: &PlanOrder) {
+    pub fn plans(&mut self, order: &PlanOrder) -> Verdict {
+        let is_ahead = order.request.cause == Cause::Ahead;
+        require(!is_ahead || !self.registered.concerns_compaction(), Rule::NoneAheadWithHooks, || {
+            format!("{:?} begins ahead, and {:?} is registered", order.id, self.registered)
+        })?;
         let path = &order.request.path;
         let before = path.compaction().map(|place| &path[place]);
         let mut line: Value = before.and_then(|it| serde_json::from_str(it.line()).ok()).unwrap_or_default();
@@ -70,6 +75,7 @@ impl Hooks {
         }
         let compaction = self.compactions.entry(order.id.clone()).or_default();
         (compaction.path, compaction.carried) = (super::ids(path), carried);
+        Ok(())
     }
 
     /// A draft begins.

@@ -216,7 +216,14 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         registers(play, &[SessionCompacting], OnFailure::Continue);
         let mut order = play.order("a", &[entry], Stop::default());
         order.request.cause = Cause::Ahead;
+        play.effect(Effect::Start(Box::new(Job::Plan(order))))
+    }),
+    (Rule::NoneAheadWithHooks, "a summary that is made ahead goes on", |play| {
+        let entry = play.append(&"one ".repeat(200))?;
+        let mut order = play.order("a", &[entry], Stop::default());
+        order.request.cause = Cause::Ahead;
         play.effect(Effect::Start(Box::new(Job::Plan(order))))?;
+        registers(play, &[SessionCompacting], OnFailure::Continue);
         play.done()
     }),
 ];
