@@ -54,6 +54,7 @@ fn draft(play: &mut Play, entries: &[Arc<Entry>]) -> Verdict {
         focus: Focus::default(),
         hooks: None,
         candidates: Vec::new(),
+        native: None,
         settings,
         deadline: None,
         rank: Rank::foreground(),
