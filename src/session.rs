@@ -8,6 +8,7 @@ mod data;
 pub mod effects;
 pub mod fault;
 pub mod founding;
+pub mod gate;
 pub mod handle;
 pub mod hooks;
 pub mod jobs;

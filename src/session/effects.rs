@@ -13,7 +13,10 @@ use crate::{
         events::Event,
         types::{CancelAnswer, Cancelled, Status, StatusAnswer, SubscribeParams},
     },
-    session::fault::{Fault, planted},
+    session::{
+        fault::{Fault, planted},
+        gate::Gate,
+    },
     wire::{outbox::About, transport::Piece},
 };
 use serde::Serialize;
@@ -41,6 +44,8 @@ pub enum Effect {
     Read(TicketNumber, Read),
     /// Starts a job. Its reports and its result are inputs.
     Start(Box<Job>),
+    /// Opens a gate before a step of a job.
+    Open(Gate),
     /// Records the window of a model for all sessions, in tokens.
     Learn(ModelRef, u64),
     /// Sets the number of bytes that the session keeps in memory.

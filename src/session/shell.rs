@@ -384,6 +384,7 @@ impl Shell {
                 Effect::Log(work) => self.work_on_log(work),
                 Effect::Read(request, read) => self.read(request, read),
                 Effect::Start(job) => self.start(*job),
+                Effect::Open(gate) => gate.open(),
                 Effect::Learn(model, window) => self.shared.access.windows.learn(&model, window),
                 Effect::Share(bytes) => self.share(bytes),
                 Effect::Subscribe(request, params, snapshot) => self.subscribe(request, params, *snapshot),

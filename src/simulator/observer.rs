@@ -419,6 +419,7 @@ impl Observer {
         self.operations.performs(effect);
         match effect {
             Effect::Record(operations) => self.operations.recorded(operations),
+            Effect::Open(_) => Ok(()),
             Effect::Publish(status) => {
                 self.status.published(status);
                 Ok(())

@@ -251,9 +251,12 @@ fn settings(method: Method, provider: &Provider, service: &Service) -> Value {
     settings
 }
 
-/// The events about operations and hooks, with the outcomes of hooks.
+/// The events about operations and hooks, with the outcomes of hooks, and the requests of hooks.
 fn order(frames: &[Value]) -> Vec<String> {
     let event = |frame: &Value| {
+        if let Some(hook) = frame["method"].as_str().and_then(|method| method.strip_prefix("hook/")) {
+            return Some(format!("asked {hook}"));
+        }
         let event = &frame["params"]["event"];
         let kind = event["type"].as_str()?;
         match kind {
@@ -278,10 +281,13 @@ fn expected(trigger: Trigger, client: Client) -> Vec<String> {
     };
     let mut events: Vec<_> = start.map(text).into_iter().collect();
     events.push(text("compaction_start"));
-    events.extend([text("hook_start session_before_compact"), format!("hook_end {}", client.outcome())]);
+    let hook = |name: &str, outcome: &str| {
+        [format!("hook_start {name}"), format!("asked {name}"), format!("hook_end {outcome}")]
+    };
+    events.extend(hook("session_before_compact", client.outcome()));
     if client.goes_on() {
         let outcome = if client == Client::Refused { "ok" } else { client.outcome() };
-        events.extend([text("hook_start session_compacting"), format!("hook_end {outcome}")]);
+        events.extend(hook("session_compacting", outcome));
     }
     let completes = client != Client::Cancels && !client.aborts();
     let outcome = if completes { "completed" } else { "cancelled" };

@@ -30,6 +30,7 @@ use crate::{
     },
     session::{
         fault::{Fault, planted},
+        gate::Gate,
         hooks::Hooks,
     },
     settings::{Settings, Sourced},
@@ -133,7 +134,7 @@ impl Asking<'_> {
         if !self.order.hooks.answers(hook) {
             return Ok(Before::GoesOn(None));
         }
-        self.begins(hook);
+        let sent = self.begins(hook);
         let (planned, sourced) = (plan.clone(), self.settings.clone());
         let prepare = move || {
             let preview = Preview::of(&planned, &sourced.settings);
@@ -154,6 +155,7 @@ impl Asking<'_> {
             preparation,
             deadline_ms: self.deadline(),
         };
+        sent.wait().await;
         let answer = match self.ask(HookBeforeCompact::NAME, json!(params)).await {
             Ok(answer) => answer.unwrap_or(BeforeCompactAnswer::Continue {}),
             Err(unusable) => return self.fails(hook, unusable).map(|()| Before::GoesOn(None)),
@@ -194,7 +196,7 @@ impl Asking<'_> {
         if !(self.order.hooks.answers(hook) || planted(Fault::HookAssumed)) {
             return Ok(Additions::default());
         }
-        self.begins(hook);
+        let sent = self.begins(hook);
         let carried = plan.carried_data();
         let params = CompactingParams {
             session_id: self.origin.session.clone(),
@@ -203,6 +205,7 @@ impl Asking<'_> {
             previous_preserve_data: (!carried.is_empty()).then(|| Object(carried.clone())),
             deadline_ms: self.deadline(),
         };
+        sent.wait().await;
         let answer = self.ask(HookCompacting::NAME, json!(params)).await;
         match answer.and_then(|answer| usable(answer.unwrap_or_default()).map_err(Unusable::Wrong)) {
             Ok(additions) => {
@@ -230,8 +233,11 @@ impl Asking<'_> {
         u64::try_from(self.order.hooks.timeout.as_millis()).ok()
     }
 
-    fn begins(&self, hook: HookEvent) {
-        (self.tell)(Progress::Hook(HookStep::HookBegins(hook)));
+    /// Reports that a hook begins. The gate opens when its start event was sent.
+    fn begins(&self, hook: HookEvent) -> Gate {
+        let sent = Gate::default();
+        (self.tell)(Progress::Hook(HookStep::HookBegins { hook, sent: sent.clone() }));
+        sent
     }
 
     fn ends(&self, hook: HookEvent, outcome: HookOutcome, why: Option<String>) {

@@ -2,6 +2,7 @@
 
 use crate::{
     protocol::{events::HookOutcome, types::HookEvent},
+    session::gate::Gate,
     summary::model::writer::Step,
 };
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,13 @@ pub type Tell<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 #[serde(rename_all = "camelCase")]
 pub enum HookStep {
     /// The client is asked.
-    HookBegins(HookEvent),
+    HookBegins {
+        /// The hook.
+        hook: HookEvent,
+        /// Opens when its start was sent. The request to the client waits for that.
+        #[serde(skip)]
+        sent: Gate,
+    },
     /// The client answered, or its time is over.
     HookEnds {
         /// The hook.

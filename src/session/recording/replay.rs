@@ -422,7 +422,7 @@ impl Replay {
                     Performed::Answer { ticket, answer: Given::of(&read(&Blocking::is_allowed_here()), usize::MAX) }
                 }
                 // The answer was recorded, and so is the turn.
-                Effect::Read(_, Read::Outside(_)) | Effect::IdleTurn(_) => continue,
+                Effect::Read(_, Read::Outside(_)) | Effect::IdleTurn(_) | Effect::Open(_) => continue,
                 Effect::Start(job) => {
                     self.start(*job);
                     continue;

@@ -12,6 +12,7 @@ pub fn named(effect: &Effect) -> String {
         Effect::Log(_) => "work on the log".to_owned(),
         Effect::Read(request, _) => format!("the read for {request}"),
         Effect::Start(_) => "a job".to_owned(),
+        Effect::Open(_) => "an open gate".to_owned(),
         Effect::Learn(..) => "a learned window".to_owned(),
         Effect::Share(_) => "the shared size".to_owned(),
         Effect::Subscribe(request, ..) | Effect::Unsubscribe(request) => format!("the subscription of {request}"),

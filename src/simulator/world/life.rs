@@ -533,6 +533,7 @@ impl World<'_> {
             Effect::Answer(request, answer) => self.view.answer(request, &answer),
             Effect::Log(work) => self.work_on_log(work)?,
             Effect::Read(request, read) => self.later(Due::Read(request, read)),
+            Effect::Open(gate) => gate.open(),
             Effect::Start(job) => match *job {
                 Job::Count(entries) => self.later(Due::Count(entries)),
                 Job::Index(work, stop) => self.later(Due::Index(work, stop)),

@@ -33,6 +33,7 @@ impl World<'_> {
             Effect::Answer(request, answer) => return self.note_answer(*request, answer),
             Effect::Log(work) => format!("log {}", name(work)),
             Effect::Read(..) => "read".to_owned(),
+            Effect::Open(_) => "open".to_owned(),
             Effect::Start(job) => match **job {
                 Job::Count(_) => "count".to_owned(),
                 Job::Index(..) => "index".to_owned(),
@@ -120,6 +121,7 @@ pub fn effect(effect: &Effect) -> String {
         }
         Effect::Log(work) => format!("log {}", name(work)),
         Effect::Read(request, _) => format!("read {request}"),
+        Effect::Open(_) => "open".to_owned(),
         Effect::Start(job) => match &**job {
             Job::Count(_) => "count".to_owned(),
             Job::Index(..) => "index".to_owned(),

@@ -36,7 +36,7 @@ use crate::{
             result::sent,
             work::{Request, Work},
         },
-        effects::{Answer, Ticket},
+        effects::{Answer, Effect, Ticket},
         fault::{Fault, planted},
         jobs::{
             self, DraftOrder, Focus, Job, PlanMade, PlanOrder, defect, hooks::HookOrder, progress::HookStep,
@@ -296,7 +296,7 @@ impl Core {
     pub(in crate::session::core) fn reported(&mut self, id: &OperationId, progress: Progress) {
         let step = match progress {
             Progress::Summary(step) => step,
-            Progress::Hook(step) => return self.work.drafting(id).into_iter().for_each(|it| send_hook(it, &step)),
+            Progress::Hook(step) => return self.hook_reported(id, &step),
         };
         match (step, self.work.drafting(id)) {
             (Step::Request(_, Update::Spent(spent)), _) => self.costs.add(id.clone(), spent, self.now),
@@ -306,6 +306,22 @@ impl Core {
                 ChunkSource::of(purpose).into_iter().for_each(|source| operation.moves_to(source, number));
             }
             (Step::Request(purpose, update), Some(operation)) => send_update(operation, purpose, update),
+        }
+    }
+
+    /// Sends a step of a hook. The client is asked behind the start event.
+    fn hook_reported(&mut self, id: &OperationId, step: &HookStep) {
+        let Some(operation) = self.work.drafting(id) else { return };
+        match step {
+            HookStep::HookBegins { hook, sent } => {
+                operation.hook_starts(*hook);
+                operation.progress(Stage::Hook, 0, 1);
+                self.effects.push(Effect::Open(sent.clone()));
+            }
+            HookStep::HookEnds { hook, outcome, why } => {
+                operation.hook_ends(*hook, *outcome, why.clone());
+                operation.progress(Stage::Hook, 1, 1);
+            }
         }
     }
 
@@ -482,20 +498,6 @@ fn tell_chunks(operation: &mut Operation, draft: &Draft) {
             operation.chunks(ChunkSource::TurnPrefix, text);
         }
         None => operation.chunks(ChunkSource::History, text),
-    }
-}
-
-/// Sends a step of a hook.
-fn send_hook(operation: &mut Operation, step: &HookStep) {
-    match step {
-        HookStep::HookBegins(hook) => {
-            operation.hook_starts(*hook);
-            operation.progress(Stage::Hook, 0, 1);
-        }
-        HookStep::HookEnds { hook, outcome, why } => {
-            operation.hook_ends(*hook, *outcome, why.clone());
-            operation.progress(Stage::Hook, 1, 1);
-        }
     }
 }
 
