@@ -102,7 +102,8 @@ impl Founding {
         let ours = &mut line["preserveData"]["abridged"];
         ours["compactions"] = 1.into();
         // The pinned texts have entries of their own here.
-        let carried = ours["pins"].as_array_mut().into_iter().flatten().filter(|pin| pin["text"].is_string());
+        let pins = ours.get_mut("pins").and_then(Value::as_array_mut);
+        let carried = pins.into_iter().flatten().filter(|pin| pin["text"].is_string());
         let moved = carried.filter(|pin| texts.iter().any(|(id, _)| pin["entryId"] == id.as_str()));
         moved.zip(&pinned).for_each(|(pin, id)| pin["entryId"] = json!(id));
         let compaction = Arc::new(Entry::parse(line.to_string().into()).ok()?);

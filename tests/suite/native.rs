@@ -125,6 +125,21 @@ fn openai_compacts_itself_and_gets_its_history_and_others_get_the_summary() {
 }
 
 #[test]
+fn a_new_session_begins_with_the_history_of_its_provider() {
+    let provider = provider(model);
+    let (mut daemon, session, _) = session(&openai(&provider, json!({})), &whole_turns());
+    let answer = compact(&mut daemon, &session, json!({"newSession": true}));
+    let result = &answer["result"];
+    assert_eq!((&result["method"], &result["model"]["id"]), (&json!("provider_native"), &json!("gpt-5")));
+    let new = answer["newSessionId"].as_str().expect("an id");
+    let begun = body(&mut daemon, new, "openai_responses");
+    compact(&mut daemon, &session, json!({}));
+    let here = body(&mut daemon, &session, "openai_responses");
+    assert_eq!(kinds(&begun["input"]), kinds(&here["input"]));
+    assert!(begun["input"].to_string().contains("next_value"), "the kept messages follow: {begun:#}");
+}
+
+#[test]
 fn another_model_of_the_session_gets_the_summary() {
     let provider = provider(model);
     let other = json!({"provider": "work", "id": "m", "api": "openai_responses", "baseUrl": provider.base_url(), "contextWindow": 100_000});

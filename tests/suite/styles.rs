@@ -429,6 +429,20 @@ fn compacted(daemon: &mut Daemon, session: &str) -> Value {
     answer["result"].clone()
 }
 
+#[test]
+fn a_new_session_without_pins_has_the_messages_that_stand_before_the_summary() {
+    let (mut daemon, session) = in_style(json!({"transcriptHint": false}));
+    daemon.append(&session, &turns(6));
+    let (answer, new) = moved(&mut daemon, &session, 0);
+    let begun = daemon.context(&new);
+    let usage = daemon.ok("session/usage", of(&new));
+    assert_eq!(usage["contextTokens"], answer["result"]["tokensAfter"]);
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 0, "wait": true}));
+    let here = daemon.context(&session);
+    assert!(here["messages"].as_array().map(Vec::len) > Some(2), "{here:#}");
+    assert_eq!(without_times(&begun["messages"]), without_times(&here["messages"]));
+}
+
 /// The texts of the messages of a context, in order.
 fn said(context: &Value) -> Vec<String> {
     let messages = context["messages"].as_array().expect("messages").iter();
