@@ -13,7 +13,7 @@ mod pairing;
 use self::native::NativeForm;
 use crate::{
     conversation::{
-        entry::{self, Body, CarriedMessage, Entry, Mirror, Replacement},
+        entry::{self, Body, CarriedMessage, Entry, Mirror, Replacement, native::Covers},
         message::{
             Message,
             outline::{Outline, Role},
@@ -188,7 +188,7 @@ pub fn build(path: &Path, prompts: &Prompts) -> Context {
     let first_kept = path.first_kept();
     let pins = path.pins();
     let edits = edits(path, compaction);
-    let later = compaction.map_or(first_kept, |place| place.max(first_kept));
+    let first_later = compaction.map_or(first_kept, |place| place.max(first_kept));
     let sent = |entries: &[Arc<Entry>]| -> Vec<ContextMessage> {
         let entries = entries.iter().filter(|entry| !matches!(entry.body, Body::Compaction(_)));
         entries
@@ -201,11 +201,16 @@ pub fn build(path: &Path, prompts: &Prompts) -> Context {
             })
             .collect()
     };
-    let (kept, later) = (sent(&path[first_kept..later]), sent(&path[later..]));
+    let (kept, later) = (sent(&path[first_kept..first_later]), sent(&path[first_later..]));
     let (first, native): (Vec<_>, _) = match compaction {
         Some(place) => {
-            let rest = behind_summary(path, place, first_kept, pins, prompts);
-            let native = NativeForm::of(&path[place], &rest.join("\n\n"), &kept, &later);
+            let rest = |sent_from| behind_summary(path, place, first_kept, sent_from, pins, prompts);
+            let behind_history = |covers| match covers {
+                Covers::Summarized => rest(first_kept),
+                Covers::Kept => rest(first_later),
+            };
+            let native = NativeForm::of(&path[place], &|covers| behind_history(covers).join("\n\n"), &kept, &later);
+            let rest = rest(first_kept);
             let said = user_messages(path, place, pins).map(|said| ContextMessage::of_user(&path[place], said));
             (said.flatten().chain(summary(&path[place], &rest, prompts)).collect(), native)
         }
@@ -274,10 +279,17 @@ fn summary(entry: &Entry, behind: &[String], prompts: &Prompts) -> Option<Contex
     ContextMessage::user_text(entry, Part::Summary, &text)
 }
 
-/// The parts of the summary message behind the summary: the pinned texts, the open tasks, the carried message and the
-/// hint.
-fn behind_summary(path: &Path, place: usize, first_kept: usize, pins: &[Pin], prompts: &Prompts) -> Vec<String> {
-    let pinned = pinned_frame(path, first_kept, pins, prompts);
+/// The parts of the summary message behind the summary: the pinned texts of entries before `sent_from`, the open tasks, the
+/// carried message and the hint.
+fn behind_summary(
+    path: &Path,
+    place: usize,
+    first_kept: usize,
+    sent_from: usize,
+    pins: &[Pin],
+    prompts: &Prompts,
+) -> Vec<String> {
+    let pinned = pinned_frame(path, sent_from, pins, prompts);
     let todos = todos_frame(path, place, first_kept, prompts).map(|(_, todos)| todos);
     let carried = carried_frame(path, place, first_kept, pins, prompts).map(|(_, carried)| carried);
     pinned.into_iter().chain(todos).chain(carried).chain(prompts.transcript_hint()).collect()

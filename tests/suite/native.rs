@@ -261,6 +261,10 @@ fn a_history_of_oh_my_pi_stands_for_all_before_its_compaction() {
     assert!(other.contains("KEPT request") && other.contains("provider-native history"), "{other}");
     assert!(!other.contains("dGhlaXJz") && !other.contains("YW50aHJvcGlj"), "{other}");
 
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": "e16"}));
+    let pinned = body(&mut daemon, &session, "openai_responses")["input"].to_string();
+    assert!(pinned.contains("Pinned by the user") && pinned.matches("KEPT request").count() == 2, "{pinned}");
+    daemon.ok("session/unpin", json!({"sessionId": session, "entryId": "e16"}));
     let answer = compact(&mut daemon, &session, json!({"keepRecentTokens": 100}));
     assert_eq!(answer["result"]["method"], "provider_native", "{answer:#}");
     let input = native_requests(&provider)[0].body["input"].clone();

@@ -19,16 +19,22 @@ pub struct NativeForm {
 }
 
 impl NativeForm {
-    /// The form of a context behind the compaction in an entry. `rest` is the summary message without the summary. `kept`
-    /// are the messages of the kept entries, and `later` those of the entries behind the compaction.
-    pub(super) fn of(entry: &Entry, rest: &str, kept: &[ContextMessage], later: &[ContextMessage]) -> Option<Self> {
+    /// The form of a context behind the compaction in an entry. `rest` is the summary message without the summary, beside a
+    /// history of such a part. `kept` are the messages of the kept entries, and `later` those of the entries behind the
+    /// compaction.
+    pub(super) fn of(
+        entry: &Entry,
+        rest: &dyn Fn(Covers) -> String,
+        kept: &[ContextMessage],
+        later: &[ContextMessage],
+    ) -> Option<Self> {
         let history = entry.compaction()?.native()?.clone();
         let kept = match history.covers() {
             Covers::Summarized => kept,
             Covers::Kept => &[],
         };
-        let rest = Some(rest).filter(|rest| !rest.is_empty());
-        let rest = rest.and_then(|rest| ContextMessage::user_text(entry, Part::Summary, rest));
+        let rest = Some(rest(history.covers())).filter(|rest| !rest.is_empty());
+        let rest = rest.and_then(|rest| ContextMessage::user_text(entry, Part::Summary, &rest));
         let messages = rest.into_iter().chain(kept.iter().chain(later).cloned()).collect();
         Some(Self { history, messages: pairing::pair(messages) })
     }
