@@ -50,9 +50,9 @@ impl Messages {
         let since = built.messages().iter().filter(|message| message.part == Part::Message).filter_map(|message| {
             let id = message.entry.as_ref()?;
             let place = *places.get(id)?;
-            let text = message.message().text();
-            let by_user = path[place].is_from(Role::User) && !text.trim().is_empty();
-            by_user.then(|| Said { place, message: CarriedMessage { entry_id: id.clone(), text } })
+            let text = || context::text_over_cut(message.message());
+            let by_user = path[place].is_from(Role::User);
+            by_user.then(|| Said { place, message: CarriedMessage { entry_id: id.clone(), text: text() } })
         });
         let said: Vec<Said> = carried.chain(since).collect();
         let fits = budget.available().saturating_sub(budget.summary_cap());

@@ -252,11 +252,17 @@ pub fn newest_user_message_before(path: &Path, first_kept: usize, until: usize) 
 /// A message as it is carried over a cut.
 #[must_use]
 pub fn carried(entry: &Entry) -> CarriedMessage {
-    let text = match entry.message().map(Message::text).unwrap_or_default() {
-        text if text.is_empty() => "[a message without text, such as an image]".to_owned(),
-        text => text,
-    };
+    let text = entry.message().map(text_over_cut).unwrap_or_default();
     CarriedMessage { entry_id: entry.id.clone(), text: clip_carried(&text, usize::MAX) }
+}
+
+/// The text of a message over a cut. A message of images alone has a placeholder.
+#[must_use]
+pub fn text_over_cut(message: &Message) -> String {
+    match message.text() {
+        text if text.trim().is_empty() => "[a message without text, such as an image]".to_owned(),
+        text => text,
+    }
 }
 
 /// A carried message keeps its beginning and its end: 2,000 tokens at the peers' four characters each, or fewer, but 40

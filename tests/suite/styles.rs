@@ -443,6 +443,17 @@ fn a_new_session_without_pins_has_the_messages_that_stand_before_the_summary() {
     assert_eq!(without_times(&begun["messages"]), without_times(&here["messages"]));
 }
 
+#[test]
+fn in_the_style_of_codex_an_image_without_a_text_leaves_a_word_behind() {
+    let (mut daemon, session) = in_style(json!({}));
+    daemon.append(&session, &turns(6));
+    let image = json!({"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"});
+    daemon.append(&session, &[json!({"role": "user", "content": [image]}), assistant("A cat.")]);
+    compacted(&mut daemon, &session);
+    let texts = said(&daemon.context(&session));
+    assert!(texts[texts.len() - 2].contains("a message without text"), "{texts:#?}");
+}
+
 /// The texts of the messages of a context, in order.
 fn said(context: &Value) -> Vec<String> {
     let messages = context["messages"].as_array().expect("messages").iter();
