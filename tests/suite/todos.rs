@@ -89,6 +89,32 @@ fn an_open_list_is_in_the_frame_once_over_a_chain_of_compactions_and_reopened() 
 }
 
 #[test]
+fn a_new_session_without_pins_has_the_open_tasks_and_the_newest_message_of_the_user() {
+    for style in ["structured", "recent_user_messages"] {
+        let home = Home::new();
+        let settings = json!({"compaction": {"enabled": false, "style": style, "transcriptHint": false}});
+        home.settings(&settings.to_string());
+        let mut daemon = Daemon::at(home);
+        let list = written("a", &[("Write it", "pending")]);
+        let session = opened(&mut daemon, &around(2, &list, 8));
+        let params = json!({"sessionId": session, "keepRecentTokens": 0, "newSession": true, "wait": true});
+        let moved = daemon.ok("session/compact", params);
+        assert_eq!(moved["outcome"], "completed", "{moved:#}");
+        let new = moved["newSessionId"].as_str().expect("an id").to_owned();
+        let texts = |context: &Value| -> Vec<String> {
+            let messages = context["messages"].as_array().expect("messages").iter();
+            messages.map(|message| message["content"].to_string()).collect()
+        };
+        let there = texts(&context(&mut daemon, &new));
+        let usage = daemon.ok("session/usage", json!({"sessionId": new}));
+        assert_eq!(usage["contextTokens"], moved["result"]["tokensAfter"], "{style}");
+        compact(&mut daemon, &session, 0);
+        assert_eq!(there, texts(&context(&mut daemon, &session)), "{style}");
+        assert!(there.concat().contains("<todos>"), "{style}: {there:#?}");
+    }
+}
+
+#[test]
 fn nothing_is_repeated_where_the_list_is_kept_done_cleared_or_failed() {
     let done = [("read the store", "completed"), ("test it", "cancelled")];
     let mut failed = written("w1", &done);
