@@ -1,6 +1,6 @@
 //! Hooks: requests to the client that take part in compactions and navigation, and their registration.
 
-use crate::ids::SessionId;
+use crate::{ids::SessionId, text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
@@ -45,7 +45,7 @@ impl HookEvent {
     }
 }
 
-/// The words of a name in any spelling, in lower case and without the endings of verbs.
+/// The words of a name in any spelling, by their first three letters: the ends of words have most of the mistakes.
 fn words(name: &str) -> Vec<String> {
     let mut spaced = String::new();
     for letter in name.chars().take(100) {
@@ -55,11 +55,7 @@ fn words(name: &str) -> Vec<String> {
         spaced.extend(letter.to_lowercase());
     }
     let all = spaced.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty() && *word != "hook");
-    let stem = |word: &str| match word.trim_end_matches("ing") {
-        "compaction" => "compact".to_owned(),
-        word => word.to_owned(),
-    };
-    all.map(stem).collect()
+    all.map(|word| text::head(word, 3).to_owned()).collect()
 }
 
 impl fmt::Display for HookEvent {
@@ -306,6 +302,8 @@ mod tests {
             ("sessionBeforeCompact", Some(SessionBeforeCompact)),
             ("session.before-compact", Some(SessionBeforeCompact)),
             ("before_compact", Some(SessionBeforeCompact)),
+            ("session_befor_compact", Some(SessionBeforeCompact)),
+            ("sesion_before_compct", Some(SessionBeforeCompact)),
             ("experimental.session.compacting", Some(SessionCompacting)),
             ("hook/hook/session_compacting", Some(SessionCompacting)),
             ("session_before_navigate_tree", Some(SessionBeforeTree)),
