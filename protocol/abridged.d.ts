@@ -1160,7 +1160,7 @@ export interface CompactionResult {
   entryId: EntryId;
   /** Summary; null where the frame would exceed 60 KiB. `session/entry` returns it whole. */
   summary: string | null;
-  /** Two sentences for a person. */
+  /** Two sentences for a person; null like the summary where a hook supplied a long text. */
   shortSummary: string | null;
   /** First entry that is kept verbatim; null where none is. */
   firstKeptEntryId: EntryId | null;
@@ -1168,7 +1168,7 @@ export interface CompactionResult {
   tokensBefore: number;
   /** Estimated size of the context after. */
   tokensAfter: number;
-  /** Lists of files, or the details of a hook. */
+  /** Lists of files, or the details of a hook; null where the frame would exceed 60 KiB. */
   details: unknown;
   /** Whether a hook supplied the summary. */
   fromHook: boolean;

@@ -227,6 +227,43 @@ fn an_answer_larger_than_a_frame_is_none() {
 }
 
 #[test]
+fn an_event_stays_under_its_limit_with_a_large_answer() {
+    let huge = "word ".repeat(40_000);
+    let with = |mut more: Value| {
+        more["summary"] = json!("A summary.");
+        json!({"result": {"action": "replace", "compaction": more}})
+    };
+    for (row, completed) in [
+        (with(json!({"details": {"text": huge}})), "hook"),
+        (with(json!({"shortSummary": "word ".repeat(15_000)})), "hook"),
+        (with(json!({"firstKeptEntryId": huge})), "extractive"),
+        (json!({"result": {"action": huge}}), "extractive"),
+        (json!({"error": {"code": -32603, "message": huge}}), "extractive"),
+        (json!({"result": {"action": "cancel", "reason": huge}}), "cancelled"),
+    ] {
+        let mut daemon = Daemon::start();
+        let path = session_of(&daemon.home, "large", &turns(1_000));
+        let session = daemon.load(&path);
+        daemon.ok("hooks/set", only(BEFORE));
+        let compaction = compact(&mut daemon, &session);
+        let mut frame = row.clone();
+        frame["jsonrpc"] = json!("2.0");
+        frame["id"] = json!(asked(&mut daemon, BEFORE));
+        daemon.send(&frame);
+        let shown: String = row.to_string().chars().take(120).collect();
+        let end = daemon.answer(compaction).expect("an end");
+        let method = end["result"]["method"].as_str().unwrap_or("cancelled");
+        assert_eq!(method, completed, "{shown}");
+        is_sound(&mut daemon, &session, &shown);
+        let longest = daemon.events.iter().map(|event| event.to_string().len()).max();
+        assert!(longest.is_some_and(|bytes| bytes < 60 * 1024), "{longest:?} bytes: {shown}");
+        let entries = daemon.ok("session/entries", json!({"sessionId": session, "types": ["compaction"]}));
+        let stored = entries["entries"][0]["details"]["text"].as_str().map(str::len);
+        assert_eq!(stored, row["result"]["compaction"]["details"]["text"].as_str().map(str::len), "{shown}");
+    }
+}
+
+#[test]
 fn a_hook_may_ask_everything_while_it_is_asked() {
     let (mut daemon, session) = asked_by(only(BEFORE));
     let compaction = compact(&mut daemon, &session);

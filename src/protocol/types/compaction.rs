@@ -221,7 +221,7 @@ pub struct CompactionResult {
     pub entry_id: EntryId,
     /// Summary; null where the frame would exceed 60 KiB. `session/entry` returns it whole.
     pub summary: Option<String>,
-    /// Two sentences for a person.
+    /// Two sentences for a person; null like the summary where a hook supplied a long text.
     pub short_summary: Option<String>,
     /// First entry that is kept verbatim; null where none is.
     pub first_kept_entry_id: Option<EntryId>,
@@ -229,7 +229,7 @@ pub struct CompactionResult {
     pub tokens_before: u64,
     /// Estimated size of the context after.
     pub tokens_after: u64,
-    /// Lists of files, or the details of a hook.
+    /// Lists of files, or the details of a hook; null where the frame would exceed 60 KiB.
     pub details: Value,
     /// Whether a hook supplied the summary.
     pub from_hook: bool,

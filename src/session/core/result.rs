@@ -11,7 +11,8 @@ use crate::{
 /// frame may pass 60 KiB.
 const LARGEST_RESULT: usize = 58 * 1024;
 
-/// The result of a written compaction, as it is sent. The summary is left out where the frame would be too large.
+/// The result of a written compaction, as it is sent. Where the frame would be too large, the summary is left out, then as
+/// much else as needed.
 #[must_use]
 pub fn sent(entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
     let entry_id = &entry.id;
@@ -37,6 +38,13 @@ pub fn sent(entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
     }
     while too_large(&result) && halve(&mut result.details) {}
     while too_large(&result) && result.rejected.pop().is_some() {}
+    if too_large(&result) {
+        // The details of a hook have any size.
+        result.details = serde_json::Value::Null;
+    }
+    if too_large(&result) {
+        result.short_summary = None;
+    }
     Some(result)
 }
 

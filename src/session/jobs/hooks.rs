@@ -40,6 +40,7 @@ use crate::{
         made::{Made, Rejected, SummaryMethod},
         model::check::{self, Rejection},
     },
+    text,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -103,6 +104,9 @@ pub struct Asking<'a> {
     /// Receives the steps.
     pub tell: Tell<'a>,
 }
+
+/// The longest reason of a hook that is sent on, in characters. The texts of a client have any length, and an event a limit.
+const LONGEST_REASON: usize = 1_000;
 
 /// The reason why a hook has no usable answer.
 enum Unusable {
@@ -181,7 +185,7 @@ impl Asking<'_> {
                         Ok(Before::Supplied(Box::new(draft)))
                     }
                     Err(failure) => {
-                        let why = failure.to_string();
+                        let why = clipped(&failure.to_string());
                         self.ends(hook, HookOutcome::Error, Some(format!("its summary is not used: {why}")));
                         let refused = Rejected { method: SummaryMethod::Hook, model: None, why, error: None };
                         Ok(Before::GoesOn(Some(refused)))
@@ -241,6 +245,7 @@ impl Asking<'_> {
     }
 
     fn ends(&self, hook: HookEvent, outcome: HookOutcome, why: Option<String>) {
+        let why = why.as_deref().map(clipped);
         (self.tell)(Progress::Hook(HookStep::HookEnds { hook, outcome, why }));
     }
 
@@ -259,6 +264,11 @@ impl Asking<'_> {
             OnFailure::Abort => Err(Failure::Cancelled),
         }
     }
+}
+
+/// A reason without its middle where it is long.
+fn clipped(why: &str) -> String {
+    text::clip_middle(why, LONGEST_REASON, " … ")
 }
 
 /// The additions of an answer, without empty texts.
