@@ -24,17 +24,21 @@ fn compacted(daemon: &mut Daemon, answer: &str) -> (Duration, usize) {
     daemon.flush();
     let mut hooks = 0;
     loop {
-        let line = daemon.read();
-        if line.contains("\"method\":\"hook/") {
-            let frame: Value = serde_json::from_str(line).expect("JSON");
-            let reply = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{answer}}}\n", frame["id"]);
-            daemon.write(reply.as_bytes());
-            daemon.flush();
-            hooks += 1;
-        } else if !line.contains("\"method\":") {
-            let ended = started.elapsed();
-            assert!(daemon.line().contains("\"outcome\":\"completed\""), "{}", daemon.line());
-            return (ended, hooks);
+        daemon.read();
+        let arrival = started.elapsed();
+        let frame: Value = serde_json::from_str(daemon.line()).expect("JSON");
+        match frame["method"].as_str() {
+            Some(method) if method.starts_with("hook/") => {
+                let reply = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{answer}}}\n", frame["id"]);
+                daemon.write(reply.as_bytes());
+                daemon.flush();
+                hooks += 1;
+            }
+            Some(_) => {}
+            None => {
+                assert_eq!(frame["result"]["outcome"], "completed", "{frame:#}");
+                return (arrival, hooks);
+            }
         }
     }
 }
