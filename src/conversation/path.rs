@@ -549,6 +549,7 @@ impl Preserved {
             thinking_level: path.thinking_level(),
             compactions: path.compactions(),
             undone: None,
+            begins_session: false,
             reset: None,
             overhead: None,
             estimator: None,

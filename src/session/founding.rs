@@ -101,6 +101,7 @@ impl Founding {
         let mut line: Value = serde_json::from_str(&line).ok()?;
         let ours = &mut line["preserveData"]["abridged"];
         ours["compactions"] = 1.into();
+        ours["beginsSession"] = true.into();
         // The pinned texts have entries of their own here.
         let pins = ours.get_mut("pins").and_then(Value::as_array_mut);
         let carried = pins.into_iter().flatten().filter(|pin| pin["text"].is_string());

@@ -291,6 +291,29 @@ fn a_summary_begins_a_session_with_all_that_lasts_and_the_old_one_stays() {
 }
 
 #[test]
+fn the_compaction_that_begins_a_session_is_not_undone_and_a_later_one_is() {
+    let mut daemon = Daemon::start();
+    let session = furnished(&mut daemon);
+    let parent = file_of(&mut daemon, &session);
+    let (_, new) = moved(&mut daemon, &session, 200);
+    let refused = |daemon: &mut Daemon| {
+        let before = daemon.context(&new);
+        let error = daemon.err("session/undo_compaction", of(&new));
+        assert_eq!(error["data"]["code"], "not_found", "{error:#}");
+        assert!(error["message"].to_string().contains(&*parent.to_string_lossy()), "{error:#}");
+        assert_eq!(daemon.context(&new), before);
+    };
+    refused(&mut daemon);
+    daemon.append(&new, &turns(8));
+    let before = daemon.context(&new);
+    daemon.ok("session/compact", json!({"sessionId": new, "keepRecentTokens": 200, "wait": true}));
+    daemon.ok("session/undo_compaction", of(&new));
+    assert_eq!(daemon.context(&new)["messages"], before["messages"]);
+    reopened(&mut daemon, &new);
+    refused(&mut daemon);
+}
+
+#[test]
 fn kept_messages_go_along_and_the_new_context_is_the_one_that_the_old_session_would_have() {
     for keep in [0, 200, 900] {
         // The frame of a summary names the file of its session.

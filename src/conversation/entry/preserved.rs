@@ -45,6 +45,9 @@ pub struct Preserved {
     /// The compaction that this line undoes for other programs. This program does not read such a line as a compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undone: Option<EntryId>,
+    /// Whether the session begins with this compaction. What it summarizes is in the parent session.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub begins_session: bool,
     /// The reset that this line repeats for other programs. This program does not read such a line as a compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset: Option<EntryId>,
