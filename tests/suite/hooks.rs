@@ -630,13 +630,16 @@ fn lines_and_a_prompt_of_a_hook_are_in_the_requests_for_the_summary() {
     let id = daemon.begin("session/compact", params);
     let request = asked(&mut daemon, "session_compacting");
     let prompt = "Write the state of the work.\n\n## Goal\n\n## Progress";
-    answer(&mut daemon, &request, &json!({"prompt": prompt, "context": ["the build is red"]}));
+    let key = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcd";
+    let (with_key, line) = (format!("{prompt}\n\nNever name {key}."), format!("the key is {key}"));
+    answer(&mut daemon, &request, &json!({"prompt": with_key, "context": ["the build is red", line]}));
     let outcome = daemon.answer(id).expect("an outcome");
     assert_eq!(outcome["result"]["method"], "llm", "{outcome:#}");
     let texts: Vec<_> = provider.asked().iter().map(|asked| asked.text()).collect();
     assert!(!texts.is_empty());
     for text in &texts {
-        assert!(text.contains("- the branch is `main`\n- the build is red\n</additional-context>"), "{text}");
+        assert!(text.contains("- the branch is `main`\n- the build is red\n- the key is [REDACTED"), "{text}");
+        assert!(!text.contains(key), "{text}");
     }
     assert!(texts.iter().any(|text| text.contains(prompt)), "{texts:#?}");
 }

@@ -141,6 +141,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     let (floor, material, native) = blocking(pool, floor).await?;
     let Some(material) = material else { return Ok(floor) };
     let mut prompts = (*settings.prompts).clone();
+    let prompt = prompt.map(|prompt| cleaned(&prompt, &settings));
     for summary in [Prompt::CompactionSummary, Prompt::CompactionUpdateSummary] {
         prompt.iter().for_each(|prompt| prompts.stand_in(summary, prompt));
     }
