@@ -84,7 +84,7 @@ pub fn scenario_of(seed: u64, profile: Profile, random: &mut SplitMix64) -> Scen
     scenario.setup.ahead = aheads[random.below(4) as usize];
     scenario.setup.prices = prices[random.below(4) as usize];
     situations::add_growth(&mut scenario, &mut random);
-    hooks::add(&mut scenario, &mut SplitMix64::new(seed ^ HOOKS));
+    hooks::draws::add(&mut scenario, &mut SplitMix64::new(seed ^ HOOKS));
     scenario
 }
 
