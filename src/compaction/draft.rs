@@ -227,6 +227,7 @@ impl Draft {
         }
         let mut data = self.plan.carried_data().clone();
         data.extend(self.supplied.data.clone());
+        data.retain(|_, value| !value.is_null());
         data.insert("abridged".to_owned(), ours);
         data.extend(history.map(|history| ("openaiRemoteCompaction".to_owned(), history.stored())));
         let by_hook = self.made.method == SummaryMethod::Hook;

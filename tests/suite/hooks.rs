@@ -605,6 +605,22 @@ fn data_of_a_hook_is_carried_on_and_shown_again_and_that_of_providers_is_not() {
     keys.sort();
     assert_eq!(keys, ["abridged", "memory"]);
     assert!(entry.get("fromExtension").is_none());
+    // The data of all compactions together has a limit, and null takes a key out.
+    let more = json!({"notes": "n".repeat((1 << 20) - 500)});
+    for (data, kept) in [
+        (json!({"notes": more["notes"]}), json!(["abridged", "memory", "notes"])),
+        (json!({"others": "o".repeat(1_000)}), json!(["abridged", "memory", "notes"])),
+        (json!({"notes": null, "others": "o"}), json!(["abridged", "memory", "others"])),
+    ] {
+        daemon
+            .append(&session, &[user(&text_of(2_000, "four")), assistant("Read."), user("Go on."), assistant("Yes.")]);
+        let outcome = compacted(&mut daemon, &session, |_| replace(json!({"summary": "Read.", "preserveData": data})));
+        let entry = json!({"sessionId": session, "entryId": outcome["result"]["entryId"]});
+        let entry = daemon.ok("session/entry", entry)["entry"].clone();
+        let mut keys: Vec<_> = entry["preserveData"].as_object().expect("an object").keys().collect();
+        keys.sort();
+        assert_eq!(json!(keys), kept);
+    }
 }
 
 #[test]

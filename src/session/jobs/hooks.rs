@@ -91,6 +91,9 @@ enum Before {
 /// The most text that a hook adds to a request, in bytes: as much as a prompt may have.
 const MOST_CONTEXT: usize = prompts::LONGEST;
 
+/// The most data of hooks and other programs that a compaction carries, in bytes of JSON: as much as one answer may have.
+const MOST_DATA: usize = 1 << 20;
+
 /// Asks the hooks of one compaction.
 pub struct Asking<'a> {
     /// The hooks.
@@ -211,7 +214,7 @@ impl Asking<'_> {
         };
         sent.wait().await;
         let answer = self.ask(HookCompacting::NAME, json!(params)).await;
-        match answer.and_then(|answer| usable(answer.unwrap_or_default()).map_err(Unusable::Wrong)) {
+        match answer.and_then(|answer| usable(answer.unwrap_or_default(), carried).map_err(Unusable::Wrong)) {
             Ok(additions) => {
                 self.ends(hook, HookOutcome::Ok, None);
                 Ok(additions)
@@ -272,7 +275,7 @@ fn clipped(why: &str) -> String {
 }
 
 /// The additions of an answer, without empty texts.
-fn usable(answer: CompactingAnswer) -> Result<Additions, String> {
+fn usable(answer: CompactingAnswer, carried: &Map<String, Value>) -> Result<Additions, String> {
     let CompactingAnswer { prompt, context, preserve_data } = answer;
     let prompt = prompt.filter(|prompt| !prompt.trim().is_empty());
     if prompt.as_ref().is_some_and(|prompt| prompt.len() > prompts::LONGEST) {
@@ -283,23 +286,31 @@ fn usable(answer: CompactingAnswer) -> Result<Additions, String> {
     if bytes > MOST_CONTEXT {
         return Err(format!("its context has {bytes} bytes, and {MOST_CONTEXT} are the most"));
     }
-    Ok(Additions { refused: None, prompt, context, data: of_the_hook(preserve_data.as_ref())? })
+    Ok(Additions { refused: None, prompt, context, data: of_the_hook(preserve_data.as_ref(), carried)? })
 }
 
-/// The data of a hook, which has no key of ours.
-fn of_the_hook(data: Option<&Object>) -> Result<Map<String, Value>, String> {
-    match data {
-        Some(Object(data)) if data.contains_key("abridged") && !planted(Fault::HookKeyAllowed) => {
-            Err("the key `abridged` of `preserveData` belongs to abridged; choose another one".to_owned())
-        }
-        data => Ok(data.map(|Object(data)| data.clone()).unwrap_or_default()),
+/// The data of a hook. It has no key of ours, and is no larger than the limit together with the data that is carried on.
+fn of_the_hook(data: Option<&Object>, carried: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let Some(Object(data)) = data else { return Ok(Map::new()) };
+    if data.contains_key("abridged") && !planted(Fault::HookKeyAllowed) {
+        return Err("the key `abridged` of `preserveData` belongs to abridged; choose another one".to_owned());
     }
+    let mut all = carried.clone();
+    all.extend(data.clone());
+    let bytes = json!(all).to_string().len();
+    if bytes > MOST_DATA {
+        return Err(format!(
+            "`preserveData` would have {bytes} bytes together with that of earlier compactions, and {MOST_DATA} are the \
+             most; a key with null removes it"
+        ));
+    }
+    Ok(data.clone())
 }
 
 /// The draft of a supplied compaction, or the reason why it is not used.
 fn draft(plan: &Plan, compaction: SuppliedCompaction, settings: &Settings) -> Result<Draft, String> {
     let SuppliedCompaction { summary, short_summary, first_kept_entry_id, details, preserve_data } = compaction;
-    let data = of_the_hook(preserve_data.as_ref())?;
+    let data = of_the_hook(preserve_data.as_ref(), plan.carried_data())?;
     let plan = match &first_kept_entry_id {
         None => plan.clone(),
         Some(id) => plan.keeping_from(id).map_err(|no| format!("`firstKeptEntryId` is {id}, but {no}"))?,
