@@ -237,7 +237,8 @@ impl Draft {
         };
         let texts = [
             ("summary", entry::raw(&self.summary.text)),
-            ("shortSummary", entry::raw(&self.summary.short)),
+            // A hook may supply none.
+            ("shortSummary", entry::raw(&Some(&self.summary.short).filter(|short| !by_hook || !short.is_empty()))),
             ("firstKeptEntryId", entry::raw(first_kept)),
             ("tokensBefore", entry::raw(&self.plan.demand.tokens_before)),
             ("tokensAfter", entry::raw(&tokens_after)),

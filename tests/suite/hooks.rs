@@ -516,6 +516,7 @@ fn a_hook_chooses_the_first_kept_entry() {
         replace(json!({"summary": "The first part was read.", "firstKeptEntryId": ids[3]}))
     });
     assert_eq!(outcome["result"]["firstKeptEntryId"], ids[3], "{outcome:#}");
+    assert_eq!(outcome["result"]["shortSummary"], Value::Null, "the hook supplied none");
     let context = daemon.ok("session/context", json!({"sessionId": session}));
     let kept: Vec<_> = context["entryIds"].as_array().expect("ids").iter().filter(|id| !id.is_null()).collect();
     assert_eq!(kept, [&ids[3], &ids[4], &ids[5]]);
