@@ -10,7 +10,7 @@ mod tests;
 
 use self::{judging::Judged, reported::Reported};
 use super::{
-    Append, Core, LogState, WaitsFor, Write,
+    Append, Core, LogState, Write,
     commands::context::too_large,
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
@@ -319,8 +319,7 @@ impl Core {
         };
         let leaf = self.state.visible_leaf();
         if matches!(end, End::Completed(_)) {
-            // Messages that came meanwhile may be over the window again.
-            self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Decision);
+            self.decide_held_anew();
         }
         let why = why.filter(|_| !planted(Fault::FailureForgotten) && !self.went_on(&recovery));
         let limits = self.limits();

@@ -30,7 +30,7 @@ use crate::{
     provider::Delta,
     session::{
         core::{
-            Core, HeldContext, WaitsFor, Write,
+            Core, HeldContext, Write,
             command::{Command, CommandMethod},
             costs::CostEntries,
             result::sent,
@@ -434,8 +434,7 @@ impl Core {
         let notices = self.notices_behind(&operation.kind, &end);
         self.rests_after(&operation.kind, &end);
         if matches!(end, End::Completed(_)) {
-            // Messages that came meanwhile may be over the window again.
-            self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Decision);
+            self.decide_held_anew();
         }
         if operation.kind.is_idle() {
             return self.finish_idle(operation, end, notices);

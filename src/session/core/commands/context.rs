@@ -109,6 +109,11 @@ impl Core {
         }
     }
 
+    /// The contexts that wait may start maintenance again: messages that came meanwhile may be over the window.
+    pub(in crate::session::core) fn decide_held_anew(&mut self) {
+        self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Decision);
+    }
+
     /// Whether a context that waits is over the window, and more maintenance makes it smaller.
     pub(in crate::session::core) fn held_needs_more(&self) -> bool {
         let decides = |context: &HeldContext| context.waits_for == WaitsFor::Decision && must_fit(&context.params);

@@ -77,6 +77,8 @@ impl Core {
 
     /// Removes answers from the context. No recovery follows.
     fn remove(&mut self, answers: &[EntryId]) {
+        // They waited for a recovery, and there is none.
+        self.decide_held_anew();
         match self.removal(answers.iter()) {
             Ok(staged) if !staged.entries.is_empty() => self.write(Write::Removal(staged)),
             _ => self.answer_held(),
@@ -105,7 +107,7 @@ mod tests {
                 Input,
                 held::{
                     Held, answer, built, compacted_messages, draft, events, job, log_work, message, notices, outcomes,
-                    usages, written,
+                    started, usages, written,
                 },
             },
             effects::Effect,
@@ -200,6 +202,29 @@ mod tests {
             assert!(kinds.contains(&"entry_appended"), "{kinds:?}");
             assert!(is_answered(&effects, 4));
         }
+    }
+
+    #[test]
+    fn a_context_that_waited_for_answers_to_leave_starts_the_compaction_that_is_due() {
+        let mut held = Held::new();
+        let model = json!({"provider": "p", "id": "m", "contextWindow": 6_000});
+        set(&mut held, json!({"models": [model], "defaultModel": "p/m"}));
+        let order = held.begin_draft(1);
+        refused(&mut held, 2);
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        let long = json!({"role": "user", "content": "a word ".repeat(6_000), "timestamp": 1});
+        held.append_with(3, json!({"messages": [long]}));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work);
+        assert!(!is_answered(&wait_for_context(&mut held, 4), 4));
+        held.feed(Input::Drafted(order.id.clone(), Ok(draft(order))));
+        let work = log_work(held.turn()).expect("the compaction");
+        held.back(work);
+        let work = log_work(held.turn()).expect("the answer leaves the context");
+        assert_eq!(written(Some(&work)), ["context_edit"]);
+        let effects = held.back(work);
+        assert_eq!((started(&effects).len(), answer(&effects, 4)), (1, None));
     }
 
     #[test]
