@@ -24,7 +24,7 @@ use crate::{
         fault::{Fault, planted},
         stop::Stop,
     },
-    settings::Sourced,
+    settings::{Settings, Sourced},
     summary::{
         files::FileLists,
         made::{Made, Rejected},
@@ -83,20 +83,8 @@ pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Dra
 }
 
 async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
-    let DraftJob {
-        origin,
-        mut plan,
-        mut focus,
-        hooks,
-        candidates,
-        native,
-        settings,
-        deadline,
-        tokens,
-        rank,
-        access,
-        stop,
-    } = job;
+    let DraftJob { origin, plan, mut focus, hooks, candidates, native, settings, deadline, tokens, rank, access, stop } =
+        job;
     let mut additions = Additions::default();
     if let Some(order) = &hooks {
         let asking = Asking { order, origin: &origin, settings: &settings, access: &access, tell };
@@ -105,8 +93,6 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
             Hooked::Supplied(draft) => return Ok(*draft),
             Hooked::GoesOn(more) => additions = more,
         }
-        // A hook is asked about a plan that makes nothing smaller, too. Without its summary the plan is judged.
-        plan.demand.insists = order.insists;
     }
     let Additions { refused, prompt, context: more, mut data } = additions;
     if planted(Fault::HookDataDropped) {
@@ -118,15 +104,11 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     let scale = plan.demand.scale;
     let reserve = plan.demand.budget.reserve;
     let asks = !candidates.is_empty();
-    let (sourced, stopped) = (settings.clone(), stop.clone());
-    let (judges, wishes) = (hooks.is_some(), focus.text());
+    let (sourced, wishes, stopped) = (settings.clone(), focus.clone(), stop.clone());
     let floor = move || {
         let settings = &sourced.settings;
         let stop = || stopped.requested();
-        if judges && !ladder::may_shrink(&plan) {
-            return Err(Failure::NothingToCompact(Nothing::WouldNotShrink));
-        }
-        let mut floor = ladder::extracted(plan, settings, wishes.as_deref(), &stop)?;
+        let mut floor = extracted(plan, &wishes, settings, &stop)?;
         floor.supplied = Supplied { context: more, data, ..Supplied::default() };
         floor.made.rejected.extend(refused);
         let cap = floor.room_for_summary();
@@ -184,6 +166,25 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         })
     };
     blocking(pool, drafted).await
+}
+
+/// Makes the draft without a model.
+///
+/// # Errors
+/// When the work is cancelled, no draft fits, or the plan makes nothing smaller and its request does not insist.
+pub fn extracted(
+    mut plan: Plan,
+    focus: &Focus,
+    settings: &Settings,
+    stop: &dyn Fn() -> bool,
+) -> Result<Draft, Failure> {
+    // A hook is asked about a plan that makes nothing smaller, too. Without its summary the plan is judged.
+    let judges = plan.demand.insists && !focus.insists();
+    plan.demand.insists = focus.insists();
+    if judges && !ladder::may_shrink(&plan) {
+        return Err(Failure::NothingToCompact(Nothing::WouldNotShrink));
+    }
+    Ok(ladder::extracted(plan, settings, focus.text().as_deref(), stop)?)
 }
 
 /// Asks the models. A panic costs only their summary.

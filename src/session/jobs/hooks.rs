@@ -55,9 +55,6 @@ pub struct HookOrder {
     pub reason: Reason,
     /// Whether the turn is repeated behind it.
     pub will_retry: bool,
-    /// Whether the compaction is made even where it makes nothing smaller, because of its request. A hook is asked in any
-    /// case.
-    pub insists: bool,
 }
 
 /// The way in which a compaction goes on behind its hooks.
@@ -182,13 +179,13 @@ impl Asking<'_> {
             BeforeCompactAnswer::Replace { compaction } => {
                 let (plan, sourced) = (plan.clone(), self.settings.clone());
                 let drafted = move || Ok(draft(&plan, *compaction, &sourced.settings));
-                match blocking(pool, drafted).await.and_then(|drafted| drafted.map_err(Failure::Internal)) {
+                match blocking(pool, drafted).await.unwrap_or_else(|failure| Err(failure.to_string())) {
                     Ok(draft) => {
                         self.ends(hook, HookOutcome::Replaced, None);
                         Ok(Before::Supplied(Box::new(draft)))
                     }
-                    Err(failure) => {
-                        let why = clipped(&failure.to_string());
+                    Err(why) => {
+                        let why = clipped(&why);
                         self.ends(hook, HookOutcome::Error, Some(format!("its summary is not used: {why}")));
                         let refused = Rejected { method: SummaryMethod::Hook, model: None, why, error: None };
                         Ok(Before::GoesOn(Some(refused)))

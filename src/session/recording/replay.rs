@@ -28,7 +28,7 @@ use crate::{
     session::{
         core::{Core, Input, Moment, command::Command},
         effects::{Answer, Effect, Effects, Read, Sent, TicketNumber},
-        jobs::{self, DraftOrder, IndexBuilt, Job, PlanMade, PlanOrder, no_model},
+        jobs::{self, DraftOrder, IndexBuilt, Job, PlanMade, PlanOrder, draft, no_model},
         log_work::{LogFacts, LogWork},
         open::{Form, Opened},
         state::{Beginning, State},
@@ -534,9 +534,7 @@ fn planned(order: PlanOrder, planning: Planning) -> Result<PlanMade, Failure> {
 }
 
 fn drafted(order: DraftOrder, drafting: Drafting) -> Result<Draft, Failure> {
-    let extracted = |order: DraftOrder| {
-        ladder::extracted(order.plan, &order.settings.settings, order.focus.text().as_deref(), &|| false)
-    };
+    let extracted = |order: DraftOrder| draft::extracted(order.plan, &order.focus, &order.settings.settings, &|| false);
     match drafting {
         Drafting::Supplied { first_kept, text, short, made, supplied } if made.method == SummaryMethod::Hook => {
             let plan = first_kept.map_or(Ok(order.plan.clone()), |id| order.plan.keeping_from(&id));
@@ -550,7 +548,6 @@ fn drafted(order: DraftOrder, drafting: Drafting) -> Result<Draft, Failure> {
         Drafting::Supplied { text, short, made, supplied, .. } => {
             let mut order = order;
             order.focus.context.extend(supplied.context.iter().cloned());
-            order.plan.demand.insists = order.focus.insists();
             let floor = Draft { supplied, ..extracted(order)? };
             Ok(match made.is_extracted() {
                 true => Draft { made, ..floor },

@@ -216,11 +216,8 @@ impl Core {
         let deadline = kind.is_automatic().then_some(deadline);
         let trigger = kind.trigger();
         let tokens = self.tokens_for(trigger);
-        let PlanMade { planned: Planned { mut plan, .. }, candidates, native } = made;
-        let hooks = self.hooks_of(kind, &focus);
-        if hooks.is_none() {
-            plan.demand.insists = focus.insists();
-        }
+        let PlanMade { planned: Planned { plan, .. }, candidates, native } = made;
+        let hooks = self.hooks_of(kind);
         self.start(Job::Draft(DraftOrder {
             id,
             trigger,
@@ -238,15 +235,10 @@ impl Core {
     }
 
     /// The hooks that a compaction asks.
-    fn hooks_of(&self, kind: &OperationKind, focus: &Focus) -> Option<HookOrder> {
+    fn hooks_of(&self, kind: &OperationKind) -> Option<HookOrder> {
         let hooks = self.hooks().clone();
         let asks = hooks.concerns_compaction() && *kind != OperationKind::Speculation;
-        asks.then(|| HookOrder {
-            hooks,
-            reason: kind.reason(),
-            will_retry: kind.repeats_the_turn(),
-            insists: focus.insists(),
-        })
+        asks.then(|| HookOrder { hooks, reason: kind.reason(), will_retry: kind.repeats_the_turn() })
     }
 
     /// An operation that starts now.
