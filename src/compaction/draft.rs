@@ -92,12 +92,18 @@ impl Draft {
         self.plan.demand.budget.summary_cap().min(self.plan.demand.scale.text(&self.summary.text) + slack)
     }
 
+    /// The largest context that another summary may lead to, in tokens: below the goal and smaller than before, or no larger
+    /// than this draft's.
+    fn largest(&self) -> u64 {
+        let smaller = if self.plan.demand.insists { u64::MAX } else { size_before(&self.plan).saturating_sub(1) };
+        goal(&self.plan).min(smaller).max(self.tokens_after)
+    }
+
     /// The draft with another summary. Where that would not fit, or not be smaller than the context before, the summary
     /// stays, and `made` says why.
     #[must_use]
     pub fn with_summary(self, text: String, short: Option<String>, made: Made) -> Self {
-        let smaller = if self.plan.demand.insists { u64::MAX } else { size_before(&self.plan).saturating_sub(1) };
-        let goal = goal(&self.plan).min(smaller).max(self.tokens_after);
+        let goal = self.largest();
         let short = short.unwrap_or_else(|| self.summary.short.clone());
         let files = self.summary.files.clone();
         let (plan, edits, before) = (self.plan.clone(), self.edits.clone(), made.clone());
@@ -117,8 +123,7 @@ impl Draft {
     /// not fit, or not be smaller than the context before, the provider's compaction is left out, and `made` says why.
     #[must_use]
     pub fn with_native(self, native: Native) -> Self {
-        let smaller = if self.plan.demand.insists { u64::MAX } else { size_before(&self.plan).saturating_sub(1) };
-        let goal = goal(&self.plan).min(smaller).max(self.tokens_after);
+        let goal = self.largest();
         let model = native.model.clone();
         let with = Self { native: Some(Box::new(native)), ..self.clone() }.measure();
         if with.tokens_after <= goal {
