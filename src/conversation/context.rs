@@ -195,7 +195,7 @@ pub fn build(path: &Path, prompts: &Prompts) -> Context {
             .filter_map(|entry| match edits.get(&entry.id) {
                 None => message(entry, prompts),
                 Some(None) => None,
-                // What is pinned stays as it is.
+                // A pinned entry stays as it is.
                 Some(Some(_)) if pins.iter().any(|pin| pin.entry == entry.id) => message(entry, prompts),
                 Some(Some(replacement)) => edited(entry, replacement),
             })
