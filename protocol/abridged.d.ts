@@ -515,6 +515,11 @@ export interface ListedSession {
   path: string;
   /** Working folder. */
   cwd: string;
+  /**
+   * File of the session that it comes from, as its header names it; null where it comes from none. The id of that
+   * session where it had no file.
+   */
+  parentSession: string | null;
   /** Title. */
   title: string | null;
   /** Beginning of the first user message. */

@@ -59,6 +59,16 @@ enum Keeps {
     Read,
 }
 
+/// Version of the cache file. A file of another version is replaced: its rows lack fields.
+const CACHE_VERSION: u32 = 2;
+
+/// The cache file.
+#[derive(Serialize, Deserialize)]
+struct Kept<K> {
+    version: u32,
+    rows: K,
+}
+
 /// The cached rows, by the path of the file below the folder.
 type Known = HashMap<String, Card>;
 
@@ -77,6 +87,8 @@ struct Card {
 struct Face {
     id: SessionId,
     cwd: String,
+    /// The header's `parentSession`.
+    parent: Option<String>,
     title: Option<String>,
     preview: Option<String>,
 }
@@ -146,6 +158,7 @@ impl Catalog {
             session_id: face.id.clone(),
             path: path(name),
             cwd: face.cwd.clone(),
+            parent_session: face.parent.clone(),
             title: face.title.clone(),
             preview: face.preview.clone(),
             updated_at: rfc3339(card.modified),
@@ -178,7 +191,7 @@ impl Catalog {
 
     /// Writes the cache file. On an error the files are read again by the next process.
     fn write_cache(&self, known: &Known) {
-        let written = serde_json::to_vec(known).map_err(io::Error::from);
+        let written = serde_json::to_vec(&Kept { version: CACHE_VERSION, rows: known }).map_err(io::Error::from);
         if let Err(error) = written.and_then(|bytes| regular::replace(&self.cache, &bytes)) {
             tracing::debug!(%error, "the list of sessions could not be kept");
         }
@@ -186,7 +199,9 @@ impl Catalog {
 }
 
 fn read_cache(cache: &Path) -> Known {
-    regular::read(cache, LARGEST_CACHE).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    let kept =
+        regular::read(cache, LARGEST_CACHE).ok().and_then(|bytes| serde_json::from_slice::<Kept<Known>>(&bytes).ok());
+    kept.filter(|kept| kept.version == CACHE_VERSION).map(|kept| kept.rows).unwrap_or_default()
 }
 
 /// A session file in the folder.
@@ -257,7 +272,8 @@ fn face(path: &Path, size: u64) -> io::Result<Option<Face>> {
 }
 
 fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
-    let header::Found { header: Header { id, cwd, .. }, mut title, .. } = header::find(path, head).ok()?;
+    let header::Found { header: Header { id, cwd, parent_session: parent, .. }, mut title, .. } =
+        header::find(path, head).ok()?;
     let mut preview = None;
     for line in String::from_utf8_lossy(head).lines() {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
@@ -275,7 +291,7 @@ fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
             _ => {}
         }
     }
-    Some(Face { id, cwd, title, preview })
+    Some(Face { id, cwd, parent, title, preview })
 }
 
 /// The session name in the last lines, if any.

@@ -379,6 +379,9 @@ pub struct ListedSession {
     pub path: String,
     /// Working folder.
     pub cwd: String,
+    /// File of the session that it comes from, as its header names it; null where it comes from none. The id of that
+    /// session where it had no file.
+    pub parent_session: Option<String>,
     /// Title.
     pub title: Option<String>,
     /// Beginning of the first user message.

@@ -224,6 +224,42 @@ fn sessions_are_listed_newest_first_without_opening_them() {
 }
 
 #[test]
+fn a_list_names_the_parent_of_each_session_and_ignores_a_cache_of_another_version() {
+    let mut daemon = Daemon::start();
+    let first = daemon.ok("session/new", json!({"cwd": "/project"}))["session"].clone();
+    let params = json!({"cwd": "/project", "parentSession": first["path"]});
+    let second = daemon.ok("session/new", params)["session"].clone();
+    let parents = |answer: &Value| -> Vec<(Value, Value)> {
+        let sessions = answer["sessions"].as_array().expect("sessions").iter();
+        let mut parents: Vec<_> = sessions.map(|it| (it["path"].clone(), it["parentSession"].clone())).collect();
+        parents.sort_by_key(|(path, _)| path.to_string());
+        parents
+    };
+    let mut expected = vec![(first["path"].clone(), Value::Null), (second["path"].clone(), first["path"].clone())];
+    expected.sort_by_key(|(path, _)| path.to_string());
+    assert_eq!(parents(&daemon.ok("session/list", json!({}))), expected);
+
+    // The cache of an older daemon has valid rows for both files, without parents.
+    let home = &daemon.home;
+    let rows: serde_json::Map<String, Value> = [&first, &second]
+        .map(|session| {
+            let path = std::path::Path::new(session["path"].as_str().expect("a path"));
+            let about = path.metadata().expect("a file");
+            let modified = about.modified().expect("a time").duration_since(std::time::UNIX_EPOCH).expect("a time");
+            let name = path.strip_prefix(home.path("data/sessions")).expect("a session of the folder");
+            let row = json!({"id": session["sessionId"], "cwd": "/project", "title": null, "preview": null});
+            let modified = u64::try_from(modified.as_nanos()).expect("a time");
+            let row = json!({"modified": modified, "size": about.len(), "session": row});
+            (name.display().to_string(), row)
+        })
+        .into_iter()
+        .collect();
+    std::fs::write(home.path("data/sessions-list.json"), Value::Object(rows).to_string()).expect("a cache");
+    let mut daemon = daemon.restarted();
+    assert_eq!(parents(&daemon.ok("session/list", json!({}))), expected);
+}
+
+#[test]
 fn events_a_client_does_not_want_are_not_sent_and_not_counted() {
     let mut daemon = Daemon::silent(crate::support::Home::new());
     daemon.ok("initialize", json!({"capabilities": {"events": {"optOut": ["usage_updated", "compaction_progress"]}}}));

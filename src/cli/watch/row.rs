@@ -177,6 +177,7 @@ pub(super) mod tests {
             session_id: name.into(),
             path: format!("/data/sessions/--project--/{name}.jsonl"),
             cwd: "/home/user/project".to_owned(),
+            parent_session: None,
             title: Some(name.to_owned()),
             preview: None,
             updated_at: format!("2026-01-01T00:{:02}:{:02}.000Z", second / 60, second % 60),
@@ -195,7 +196,8 @@ pub(super) mod tests {
     fn operations_run_while_their_process_lives() {
         let listed = || {
             let Row { session_id, path, cwd, title, preview, updated_at, size_bytes, .. } = row("a", 0);
-            ListedSession { session_id, path, cwd, title, preview, updated_at, size_bytes, status: None }
+            let (parent_session, status) = (None, None);
+            ListedSession { session_id, path, cwd, parent_session, title, preview, updated_at, size_bytes, status }
         };
         let operations = vec![operation("compaction", "manual", "2026-01-01T00:00:00Z")];
         let lock = Recorded { pid: 7, operations: operations.clone() };
