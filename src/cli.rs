@@ -1,6 +1,7 @@
 //! Commands of the shell. Commands that change sessions speak the protocol to a daemon of their own, like any client; the
 //! others only read.
 
+mod cells;
 pub mod client;
 pub mod compact;
 pub mod demo;

@@ -68,6 +68,11 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// The columns of the terminal of stdout, or `otherwise` where it is none.
+pub(super) fn columns(otherwise: usize) -> usize {
+    if io::stdout().is_terminal() { terminal::size().columns } else { otherwise }
+}
+
 /// Whether stdout is a terminal with a cursor.
 fn can_be_drawn_on() -> bool {
     io::stdout().is_terminal() && variable("TERM").is_some_and(|term| term != "dumb")
@@ -76,8 +81,8 @@ fn can_be_drawn_on() -> bool {
 fn table(mut looks: Looks) -> Result<i32, String> {
     let mut picture = looks.look();
     looks.measure(&mut picture.rows);
-    let columns = if io::stdout().is_terminal() { terminal::size().columns } else { COLUMNS };
-    let lines = table::lines(&picture, clock::now(), Size { columns, rows: None }, "", &Paint::for_stdout());
+    let lines =
+        table::lines(&picture, clock::now(), Size { columns: columns(COLUMNS), rows: None }, "", &Paint::for_stdout());
     // A closed pipe is no error: the reader has read enough.
     let _ = writeln!(io::stdout(), "{}", lines.join("\n"));
     Ok(0)

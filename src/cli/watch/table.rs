@@ -2,9 +2,13 @@
 
 use super::row::{Cost, Fullness, Picture, Row, at_work};
 use crate::{
-    cli::{compact::printable, paint::Paint},
+    cli::{
+        cells::{age, clipped, folder, plain, short},
+        compact::printable,
+        paint::Paint,
+    },
     log::Unfinished,
-    text::{clip_middle, one_line, tail},
+    text::clip_middle,
 };
 use jiff::Timestamp;
 
@@ -199,10 +203,6 @@ fn aligned(text: &str, column: Column) -> String {
     if column.is_number() { format!("{text:>width$}") } else { format!("{text:<width$}") }
 }
 
-fn clipped(text: &str, width: usize) -> String {
-    if width == 0 { String::new() } else { one_line(text, width) }
-}
-
 fn bar(usage: Option<&Fullness>, paint: &Paint) -> String {
     let Some(usage) = usage.map(|it| &it.usage) else { return " ".repeat(CELLS as usize) };
     let window = usage.context_window.unwrap_or(0).max(1);
@@ -230,18 +230,6 @@ fn tokens(fullness: &Fullness) -> String {
     format!("{mark}{}", short(fullness.usage.context_tokens))
 }
 
-/// A number in at most five characters.
-fn short(number: u64) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        1_000..9_950 => format!("{:.1}k", number as f64 / 1e3),
-        9_950..999_500 => format!("{:.0}k", number as f64 / 1e3),
-        999_500..9_950_000 => format!("{:.1}M", number as f64 / 1e6),
-        9_950_000..999_500_000 => format!("{:.0}M", number as f64 / 1e6),
-        _ => format!("{:.0}G", (number as f64 / 1e9).min(9_999.0)),
-    }
-}
-
 /// The price of maintenance where it is known and not below a cent, else its tokens.
 fn spent(cost: &Cost) -> String {
     let text = match (cost.requests, cost.dollars) {
@@ -251,17 +239,6 @@ fn spent(cost: &Cost) -> String {
         _ => short(cost.tokens),
     };
     format!("{}{text}", if cost.at_least { "≥" } else { "" })
-}
-
-/// Seconds up to 99, then minutes up to 99, then hours up to two days, then days.
-fn age(from: Timestamp, now: Timestamp) -> String {
-    let seconds = now.as_second().saturating_sub(from.as_second()).max(0);
-    match seconds {
-        0..100 => format!("{seconds}s"),
-        100..6_000 => format!("{}m", seconds / 60),
-        6_000..172_800 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", (seconds / 86_400).min(999)),
-    }
 }
 
 /// The operation that runs, and for how long.
@@ -304,24 +281,6 @@ fn named(row: &Row, rest: usize, paint: &Paint) -> String {
     let title = clipped(&title, rest - width - 1);
     let gap = " ".repeat(rest - width - title.chars().count());
     format!("{title}{gap}{}", paint.dim(&folder))
-}
-
-/// A folder in a number of characters: its last parts that have room, or the end of the last one.
-fn folder(cwd: &str, width: usize) -> String {
-    if cwd.chars().count() <= width {
-        return cwd.to_owned();
-    }
-    let ends = cwd.match_indices('/').map(|(at, _)| format!("…{}", &cwd[at..]));
-    let last = cwd.rsplit('/').next().unwrap_or_default();
-    let fits = |text: &String| text.chars().count() <= width;
-    ends.chain([last.to_owned()]).find(fits).unwrap_or_else(|| format!("…{}", tail(last, width.saturating_sub(1))))
-}
-
-/// A text from elsewhere without characters that move the cursor or turn the direction of the line.
-fn plain(text: &str) -> String {
-    let turns =
-        |char: &char| matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    printable(text).chars().filter(|char| !turns(char)).collect()
 }
 
 #[cfg(test)]
@@ -447,23 +406,6 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_ends_with_whole_names() {
-        for (width, expected) in [
-            (20, "/home/user/project"),
-            (18, "/home/user/project"),
-            (17, "…/user/project"),
-            (13, "…/project"),
-            (9, "…/project"),
-            (8, "project"),
-            (7, "project"),
-            (5, "…ject"),
-            (1, "…"),
-        ] {
-            assert_eq!(folder("/home/user/project", width), expected, "{width}");
-        }
-    }
-
-    #[test]
     fn a_state_is_named() {
         let state = |change: fn(&mut Row)| {
             let mut row = row("x", 1);
@@ -486,42 +428,6 @@ mod tests {
         assert_eq!(state(idle), "idle 60m");
         let unknown = |row: &mut Row| row.running = vec![operation("a kind of tomorrow", "", "no time")];
         assert_eq!(state(unknown), "a kind of…");
-    }
-
-    #[test]
-    fn a_number_has_five_characters_at_most() {
-        for (number, expected) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1.0k"),
-            (9_949, "9.9k"),
-            (9_950, "10k"),
-            (999_499, "999k"),
-            (999_500, "1.0M"),
-            (9_950_000, "10M"),
-            (1_000_000_000, "1G"),
-            (u64::MAX, "9999G"),
-        ] {
-            assert_eq!(short(number), expected, "{number}");
-        }
-    }
-
-    #[test]
-    fn an_age_has_four_characters_at_most() {
-        let now = now();
-        for (seconds, expected) in [
-            (-5, "0s"),
-            (0, "0s"),
-            (99, "99s"),
-            (100, "1m"),
-            (5_999, "99m"),
-            (6_000, "1h"),
-            (172_799, "47h"),
-            (172_800, "2d"),
-            (1_000_000_000, "999d"),
-        ] {
-            assert_eq!(age(now - jiff::SignedDuration::from_secs(seconds), now), expected, "{seconds}");
-        }
     }
 
     #[test]
