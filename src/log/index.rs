@@ -58,8 +58,16 @@ impl Spot {
 }
 
 /// The number of an entry, in the order of the file, from zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place(u32);
+
+impl Place {
+    /// The number, to look something up in a list of all entries.
+    #[must_use]
+    pub fn number(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A fault of a line, which the index reads differently from its words.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,6 @@ use super::{
     history::library::{Bodies, Library},
     index::{Index, Spot},
     indexing::unreadable,
-    lines::LONGEST,
     migrate,
     repair::{self, Repair},
     sealed::{Blocking, Sealed},
@@ -57,14 +56,7 @@ impl Source {
             index = Some(made.index);
             repairs = made.repairs;
         }
-        if tail == Tail::TooLong {
-            let detail = format!("the last line is longer than {LONGEST} bytes and has no end; it is left out");
-            repairs.push(Repair { kind: "torn_tail", line: torn_line, detail });
-        }
-        if tail == Tail::Torn {
-            let detail = "the last line is incomplete; it is left out, and moved to a .torn file before the next write";
-            repairs.push(Repair { kind: "torn_tail", line: torn_line, detail: detail.to_owned() });
-        }
+        repairs.extend(tail.repair(torn_line));
         if found.header.version > VERSION {
             let version = found.header.version;
             let detail = format!("version {version} is newer than {VERSION}, which is what is understood here");

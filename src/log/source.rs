@@ -8,6 +8,7 @@ use super::{
     index::{Gap, Spot},
     lines::{self, Backwards, Line},
     pieces::{self, Form, Piece},
+    repair::Repair,
 };
 use crate::{conversation::entry::Entry, regular};
 use std::{io::Error, ops::ControlFlow, path::PathBuf, sync::Arc};
@@ -36,6 +37,25 @@ pub enum Tail {
     TooLong,
     /// A file of an older version, of which this number of entries was read.
     Old { entries: usize },
+}
+
+impl Tail {
+    /// The repair of a last line that is left out. `line` is its number, where that is known.
+    #[must_use]
+    pub fn repair(self, line: Option<usize>) -> Option<Repair> {
+        let detail = match self {
+            Self::TooLong => {
+                let longest = lines::LONGEST;
+                format!("the last line is longer than {longest} bytes and has no end; it is left out")
+            }
+            Self::Torn => {
+                "the last line is incomplete; it is left out, and moved to a .torn file before the next write"
+                    .to_owned()
+            }
+            Self::Whole | Self::NoNewline | Self::Old { .. } => return None,
+        };
+        Some(Repair { kind: "torn_tail", line, detail })
+    }
 }
 
 impl Source {

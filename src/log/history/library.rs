@@ -195,6 +195,12 @@ impl Library {
         &self.index
     }
 
+    /// The index, and the place of the entries.
+    #[must_use]
+    pub fn into_parts(self) -> (Arc<Index>, Bodies) {
+        (self.index, self.bodies)
+    }
+
     fn body(&self, place: Place, blocking: &Blocking) -> Result<Arc<Entry>, StoreError> {
         match &self.bodies {
             Bodies::File(source) => Stand::of(&self.index, place).read(source.open(blocking)),

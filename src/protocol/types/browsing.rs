@@ -1,9 +1,11 @@
 //! Params and results of the methods that annotate and browse a session.
 
 use crate::{
+    conversation::{entry::Entry, message::outline::Role},
     ids::{EntryId, SessionId},
     models::ModelRef,
     settings::TokenLimit,
+    text,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -219,6 +221,35 @@ pub struct TreeNode {
     pub label: Option<String>,
     /// Timestamp in the file's own form.
     pub timestamp: String,
+}
+
+/// Characters of a node's preview.
+const PREVIEW: usize = 120;
+
+impl TreeNode {
+    /// The node of an entry with this label.
+    #[must_use]
+    pub fn of(entry: &Entry, label: Option<String>) -> Self {
+        let role = entry.outline().map(|outline| match outline.role {
+            Role::User => "user",
+            Role::Developer => "developer",
+            Role::System => "system",
+            Role::Assistant => "assistant",
+            Role::ToolResult => "toolResult",
+            Role::Execution => "bashExecution",
+            Role::Custom => "custom",
+            Role::Summary => "branchSummary",
+        });
+        Self {
+            id: entry.id.clone(),
+            parent_id: entry.parent.clone(),
+            kind: entry.kind.clone(),
+            role: role.map(str::to_owned),
+            preview: text::one_line(&entry.readable_text(), PREVIEW),
+            label,
+            timestamp: entry.timestamp.clone(),
+        }
+    }
 }
 
 /// Params of `session/export`.
