@@ -11,4 +11,5 @@ mod models;
 mod paint;
 pub mod schema;
 mod spent;
+pub mod tree;
 pub mod watch;

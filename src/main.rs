@@ -93,6 +93,25 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Draw the tree of a session: its branches, compactions, resets and labels, and the path to its leaf. It reads the file
+    /// only, also while a daemon has it open.
+    ///
+    /// A conversation goes straight down. Branches stand to the right, between the entry that they begin at and the one that
+    /// goes on there. Lines that only programs read are not drawn; the middle of a long run of entries is one line.
+    Tree {
+        /// A session file, or the beginning of the id of a session of the data folder.
+        #[arg(value_name = "FILE|ID")]
+        session: PathBuf,
+        /// The data folder in which an id is looked up. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Draw every entry of a long run.
+        #[arg(long)]
+        all: bool,
+        /// Print one JSON document: leafEntryId, and all nodes as session/tree has them.
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the completions for a shell.
     Completions {
         /// Which one.
@@ -180,6 +199,7 @@ fn main() -> ExitCode {
         }
         Command::Doctor { ask, json } => cli::doctor::run(ask, json),
         Command::Watch { data, once, json } => cli::watch::run(&cli::watch::Request { data, once, json }),
+        Command::Tree { session, data, all, json } => cli::tree::run(&cli::tree::Request { session, data, all, json }),
         Command::Completions { shell } => Ok(completions(shell)),
         Command::Schema { out } => cli::schema::run(&out),
     };

@@ -78,6 +78,7 @@ const SHELL: &[&str] = &[
     "cli/models",
     "cli/paint",
     "cli/schema",
+    "cli/tree",
     "cli/watch",
     "cli/watch/live",
     "cli/watch/look",
@@ -321,9 +322,10 @@ fn a_pure_file_is_given_the_time_and_new_ids() {
 /// The proof that a thread may wait for the disk. Every reader of a session file that the core knows asks for it.
 const PROOF: &str = "Blocking::is_allowed_here";
 
-/// Files that declare such a proof: the shell, the opening of a session, the replay of a recording, and the simulator, whose
-/// disk is in memory.
+/// Files that declare such a proof: the shell, the opening of a session, a command that reads one, the replay of a recording, and
+/// the simulator, whose disk is in memory.
 const BLOCKING: &[&str] = &[
+    "cli/tree/file",
     "log/loading",
     "session/core/held",
     "session/recording/replay",

@@ -77,5 +77,6 @@ mod switches;
 mod switching;
 mod todos;
 mod transcripts;
+mod tree;
 mod watch;
 mod wire;

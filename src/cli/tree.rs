@@ -1,0 +1,215 @@
+//! `abridged tree`: the tree of one session in the terminal, or as JSON. It reads the file, takes no lock and writes nothing.
+
+mod file;
+mod forest;
+mod row;
+
+use super::{
+    cells::{fitted, plain},
+    compact::grouped,
+    paint::Paint,
+    watch::columns,
+};
+use crate::{
+    daemon::{Places, listing::Catalog},
+    log::error::StoreError,
+    protocol::types::{ListParams, ListedSession, TreeNode},
+};
+use file::{SessionFile, Tree};
+use forest::{Fold, Item, Row};
+use row::{Drawn, State, Style};
+use serde_json::json;
+use std::{
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+/// Options of `abridged tree`.
+pub struct Request {
+    /// A session file, or the beginning of the id of a session of the data folder.
+    pub session: PathBuf,
+    /// The data folder, in the place of the one of the environment.
+    pub data: Option<PathBuf>,
+    /// Draw every entry.
+    pub all: bool,
+    /// As JSON.
+    pub json: bool,
+}
+
+/// Columns of a line that is written to no terminal.
+const COLUMNS: usize = 80;
+
+/// The most ids that are named where the beginning of an id is that of several.
+const MOST_NAMED: usize = 5;
+
+/// The end of the output: the session could not be read further, or nobody reads on.
+enum End {
+    Unreadable(StoreError),
+    Closed(io::Error),
+}
+
+impl From<StoreError> for End {
+    fn from(error: StoreError) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        Self::Closed(error)
+    }
+}
+
+/// Draws the tree of a session.
+///
+/// # Errors
+/// When there is no such session, or its file cannot be read: what to do next.
+pub fn run(request: &Request) -> Result<i32, String> {
+    let path = find(request)?;
+    let file = SessionFile::open(&path).map_err(|error| error.to_string())?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = match request.json {
+        true => write_json(&file, &path, &mut out),
+        false => draw(&file, &path, if request.all { Fold::Nothing } else { Fold::LongRuns }, &mut out),
+    };
+    match written.and_then(|()| Ok(out.flush()?)) {
+        Ok(()) => Ok(0),
+        // A closed pipe is no error: the reader has read enough.
+        Err(End::Closed(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(End::Closed(error)) => Err(format!("stdout cannot be written: {error}")),
+        Err(End::Unreadable(error)) => Err(error.to_string()),
+    }
+}
+
+/// The path of the session: that of a file, or of the session whose id begins so.
+#[expect(clippy::disallowed_methods, reason = "a command of a person")]
+fn find(request: &Request) -> Result<PathBuf, String> {
+    let named = &request.session;
+    let absolute = |path: &Path| std::path::absolute(path).map_err(|error| error.to_string());
+    let is_id =
+        |text: &&str| !text.is_empty() && !text.contains(std::path::MAIN_SEPARATOR) && !text.ends_with(".jsonl");
+    let id = match named.to_str().filter(is_id) {
+        Some(id) if !named.exists() => id,
+        _ => return absolute(named),
+    };
+    let data = match &request.data {
+        Some(data) => data.clone(),
+        None => Places::from_environment()?.data,
+    };
+    let places = Places { config: PathBuf::new(), data: absolute(&data)? };
+    let catalog = Catalog::reading(places.sessions(), places.data.join("sessions-list.json"));
+    let mut sessions = catalog.list(&ListParams { limit: Some(usize::MAX), ..ListParams::default() }).sessions;
+    sessions.retain(|session| session.session_id.as_str().starts_with(id));
+    let exact = sessions.iter().position(|session| session.session_id.as_str() == id);
+    match (exact, sessions.as_slice()) {
+        (Some(exact), _) => Ok(sessions.swap_remove(exact).path.into()),
+        (None, [only]) => Ok(only.path.clone().into()),
+        (None, []) => Err(format!(
+            "there is no file {id}, and no session in {} has an id that begins so; abridged sessions lists them",
+            places.sessions().display()
+        )),
+        (None, several) => Err(ambiguous(id, several)),
+    }
+}
+
+fn ambiguous(id: &str, several: &[ListedSession]) -> String {
+    let named: Vec<&str> = several.iter().take(MOST_NAMED).map(|session| session.session_id.as_str()).collect();
+    let more = match several.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{} sessions have an id that begins with {id}: {}{more}; write more of it", several.len(), named.join(", "))
+}
+
+/// Writes one JSON document. Its nodes are those of `session/tree`, all of them.
+fn write_json(file: &SessionFile, path: &Path, out: &mut impl Write) -> Result<(), End> {
+    let repairs =
+        file.repairs.iter().map(|repair| json!({"kind": repair.kind, "line": repair.line, "detail": repair.detail}));
+    let head = json!({
+        "sessionId": file.found.header.id,
+        "path": path,
+        "title": file.title(),
+        "leafEntryId": file.leaf()?,
+        "repairs": repairs.collect::<Vec<_>>(),
+    });
+    let head = head.to_string();
+    // The nodes are written one by one: a session may have a million.
+    write!(out, "{},\n\"nodes\": [", head.strip_suffix('}').unwrap_or(&head))?;
+    let labels = file.labels();
+    let mut separator = "\n";
+    file.each_entry(|_, entry| {
+        let node = TreeNode::of(&entry, labels.of(&entry.id).map(str::to_owned));
+        write!(out, "{separator}{}", json!(node))?;
+        separator = ",\n";
+        Ok::<(), End>(())
+    })?;
+    Ok(writeln!(out, "\n]}}")?)
+}
+
+fn draw(file: &SessionFile, path: &Path, fold: Fold, out: &mut impl Write) -> Result<(), End> {
+    let tree = file.tree()?;
+    let paint = &Paint::for_stdout();
+    let style = Style { columns: columns(COLUMNS), id: id_length(&tree, fold), paint };
+    writeln!(out, "{}", paint.dim(&fitted(&plain(&path.display().to_string()), style.columns)))?;
+    let head = fitted(&head(file, &tree), style.columns);
+    writeln!(out, "{}\n", paint.bold(&head))?;
+    let labels = file.labels();
+    tree.forest.draw(fold, |row| {
+        let line = match row.item {
+            Item::Entry(number) => match tree.entry(number, file)? {
+                Some(entry) => style.entry(&row, &drawn(&tree, number, &entry, labels.of(&entry.id))),
+                None => String::new(),
+            },
+            Item::Folded { .. } | Item::Blank => style.other(&row),
+        };
+        Ok::<(), End>(writeln!(out, "{}", line.trim_end())?)
+    })?;
+    if tree.forest.len() > 0 {
+        let legend = "◉ leaf · ● path to it · ○ other branches · ◆ ◇ compaction, reset, summary";
+        writeln!(out, "\n{}", paint.dim(&fitted(legend, style.columns)))?;
+    }
+    Ok(())
+}
+
+/// The characters of an id that tell the entries of the picture apart.
+fn id_length(tree: &Tree, fold: Fold) -> usize {
+    let mut shown = Vec::new();
+    let gathered: Result<(), std::convert::Infallible> = tree.forest.draw(fold, |Row { item, .. }| {
+        shown.extend(if let Item::Entry(number) = item { Some(tree.id(number)) } else { None });
+        Ok(())
+    });
+    match gathered {
+        Ok(()) => row::id_length(shown.iter().copied()),
+        Err(never) => match never {},
+    }
+}
+
+fn drawn<'a>(
+    tree: &Tree,
+    number: u32,
+    entry: &'a crate::conversation::entry::Entry,
+    label: Option<&'a str>,
+) -> Drawn<'a> {
+    let state = match tree.forest.is_on_path(number) {
+        _ if tree.forest.leaf() == Some(number) => State::Leaf,
+        true => State::Active,
+        false => State::Aside,
+    };
+    Drawn { entry, label, state, is_undone: tree.is_undone(number) }
+}
+
+/// Title, numbers and faults of a session.
+fn head(file: &SessionFile, tree: &Tree) -> String {
+    let counted = |count: usize, one: &str, many: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{} {many}", grouped(&json!(count)))),
+    };
+    let parts = [
+        Some(file.title().map_or_else(|| file.found.header.id.to_string(), str::to_owned)),
+        counted(tree.forest.len(), "entry", "entries").or_else(|| Some("no entries yet".to_owned())),
+        counted(tree.forest.tips(), "branch", "branches").filter(|_| tree.forest.tips() > 1),
+        counted(file.repairs.len(), "fault in the file (see --json)", "faults in the file (see --json)"),
+    ];
+    plain(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
+}

@@ -1,0 +1,192 @@
+//! A session file as a tree: its shape in memory, and the content of each entry in the file until it is drawn.
+
+use super::forest::{Forest, Node, Weight};
+use crate::{
+    conversation::{
+        entry::{Body, Entry, VERSION},
+        message::outline::Role,
+    },
+    ids::EntryId,
+    log::{
+        error::StoreError,
+        header::{self, Found},
+        history::library::{Bodies, Wanted},
+        index::{Index, Labels, Place},
+        repair::Repair,
+        sealed::{Blocking, Sealed},
+        source::Source,
+    },
+};
+use std::{collections::HashSet, path::Path, sync::Arc};
+
+/// Entries that are read at once.
+const BATCH: usize = 4_096;
+
+/// A session file and the index of its entries. It is read without a lock.
+pub(super) struct SessionFile {
+    /// The header.
+    pub found: Found,
+    /// Faults of the file.
+    pub repairs: Vec<Repair>,
+    index: Arc<Index>,
+    bodies: Bodies,
+    blocking: Blocking,
+}
+
+/// The entries of a session that a person sees: all but the lines that only programs read.
+pub(super) struct Tree {
+    /// Their shape.
+    pub forest: Forest,
+    /// By the number of an entry.
+    entries: Vec<(Place, Box<str>)>,
+    /// Compactions and resets that do not hold any more.
+    undone: HashSet<u32>,
+}
+
+impl SessionFile {
+    /// Reads the header of a file and the index of its entries.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no session.
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        let found = header::peek(path)?;
+        let source = Source::open(path.to_owned(), &found)?;
+        let blocking = Blocking::is_allowed_here();
+        if found.header.version < VERSION {
+            // Entries of these versions have no ids in the file. They are read whole, as by a daemon.
+            let loaded = source.load(&found, 0)?;
+            let library = loaded.history.library();
+            let (index, bodies) = library
+                .map_or_else(|| (Arc::default(), Bodies::Memory(Arc::default())), |library| library.into_parts());
+            return Ok(Self { found, repairs: loaded.repairs, index, bodies, blocking });
+        }
+        let (end, tail) = source.end(source.length().map_err(source.failed())?)?;
+        let made = source.index(end, &|| false)?;
+        let (index, mut repairs) = made.map(|made| (made.index, made.repairs)).unwrap_or_default();
+        repairs.extend(tail.repair(None));
+        let bodies = Bodies::File(Sealed::from(source));
+        Ok(Self { found, repairs, index: Arc::new(index), bodies, blocking })
+    }
+
+    /// The title of the session.
+    pub(super) fn title(&self) -> Option<&str> {
+        self.index.title().or(self.found.title.as_deref()).filter(|title| !title.is_empty())
+    }
+
+    /// The labels of the entries.
+    pub(super) fn labels(&self) -> Labels {
+        self.index.labels()
+    }
+
+    /// Gives every entry in file order.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or by `each`.
+    pub(super) fn each_entry<E: From<StoreError>>(
+        &self,
+        mut each: impl FnMut(Place, Arc<Entry>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let places: Vec<Place> = self.index.after(None).collect();
+        for batch in places.chunks(BATCH) {
+            let entries = Wanted::of(&self.index, &self.bodies, batch.iter().copied()).read(&self.blocking);
+            for (place, entry) in batch.iter().zip(entries) {
+                each(*place, entry?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The entry at a place.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    fn entry(&self, place: Place) -> Result<Option<Arc<Entry>>, StoreError> {
+        Wanted::of(&self.index, &self.bodies, [place]).read(&self.blocking).next().transpose()
+    }
+
+    /// The leaf as clients see it: the last entry of the active path that is no marker.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn leaf(&self) -> Result<Option<EntryId>, StoreError> {
+        let mut next = self.index.leaf();
+        while let Some(place) = next {
+            match self.entry(place)? {
+                Some(entry) if !entry.is_marker() => return Ok(Some(entry.id.clone())),
+                _ => next = self.index.parent(place),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The tree as a person sees it.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn tree(&self) -> Result<Tree, StoreError> {
+        let labels = self.labels();
+        let (mut nodes, mut entries) = (Vec::new(), Vec::new());
+        // The number of each entry, or of the nearest one before a marker.
+        let mut numbers: Vec<Option<u32>> = Vec::new();
+        let mut undoings = Vec::new();
+        self.each_entry(|place, entry| {
+            let parent = self.index.parent(place).and_then(|parent| numbers[parent.number()]);
+            if entry.is_marker() {
+                undoings.extend(undone_by(&entry).map(|undone| (place, undone)));
+                numbers.push(parent);
+                return Ok::<(), StoreError>(());
+            }
+            numbers.push(u32::try_from(nodes.len()).ok());
+            nodes.push(Node { parent, weight: weight(&entry, &labels) });
+            entries.push((place, entry.id.as_str().into()));
+            Ok(())
+        })?;
+        let leaf = self.index.leaf().and_then(|place| numbers[place.number()]);
+        let forest = Forest::new(nodes, leaf);
+        let mut active = vec![false; numbers.len()];
+        for place in std::iter::successors(self.index.leaf(), |place| self.index.parent(*place)) {
+            active[place.number()] = true;
+        }
+        let undone = undoings.into_iter().filter_map(|(place, id)| {
+            let undone = self.index.find(&id)?;
+            // A branch may undo a compaction that holds on another one.
+            let holds = active[undone.number()] && !active[place.number()];
+            numbers[undone.number()].filter(|_| !holds)
+        });
+        Ok(Tree { forest, entries, undone: undone.collect() })
+    }
+}
+
+impl Tree {
+    /// The id of an entry.
+    pub(super) fn id(&self, number: u32) -> &str {
+        &self.entries[number as usize].1
+    }
+
+    /// An entry.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn entry(&self, number: u32, file: &SessionFile) -> Result<Option<Arc<Entry>>, StoreError> {
+        file.entry(self.entries[number as usize].0)
+    }
+
+    /// Whether an entry is a compaction or a reset that was undone.
+    pub(super) fn is_undone(&self, number: u32) -> bool {
+        self.undone.contains(&number)
+    }
+}
+
+/// The compaction or the reset that a marker takes back.
+fn undone_by(marker: &Entry) -> Option<EntryId> {
+    marker.undoes().or_else(|| Some(marker.ours("leaf")?.get("resetEntryId")?.as_str()?.into()))
+}
+
+fn weight(entry: &Entry, labels: &Labels) -> Weight {
+    match &entry.body {
+        Body::Compaction(_) | Body::BranchSummary(_) | Body::ResetBoundary(_) => Weight::Landmark,
+        _ if labels.of(&entry.id).is_some() => Weight::Landmark,
+        _ if entry.is_from(Role::User) => Weight::User,
+        _ => Weight::Plain,
+    }
+}
