@@ -75,10 +75,34 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Errors of the operating system. The old file is then unchanged.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let fresh = path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()));
+    let fresh = fresh_beside(path);
     let written = make(&fresh).and_then(|mut file| file.write_all(bytes)).and_then(|()| fs::rename(&fresh, path));
     written.inspect_err(|_| drop(fs::remove_file(&fresh)))
+}
+
+/// Makes a file of what `write` writes, all or nothing, with mode 0600. Its bytes are on disk before it takes its name. A
+/// file in its place is replaced.
+///
+/// # Errors
+/// Those of `write`, and errors of the operating system, wrapped by `failed`. Nothing is left then.
+pub fn make_whole<E>(
+    path: &Path,
+    failed: impl Fn(io::Error) -> E,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(), E> {
+    let fresh = fresh_beside(path);
+    let mut file = make(&fresh).map_err(&failed)?;
+    let written = write(&mut file).and_then(|()| {
+        let durable = file.sync_all().and_then(|()| fs::rename(&fresh, path));
+        durable.map_err(&failed)
+    });
+    written.inspect_err(|_| drop(fs::remove_file(&fresh)))
+}
+
+/// A name for a file that is not complete yet.
+fn fresh_beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
 }
 
 /// Makes a file of the first of these names that is free.

@@ -11,8 +11,10 @@ use memchr::memmem;
 use sha2::{Digest, Sha256};
 use std::{
     borrow::Cow,
-    collections::HashMap,
-    io::Read,
+    collections::{BTreeSet, HashMap},
+    fs,
+    io::{self, Read as _, Write as _},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
@@ -63,13 +65,35 @@ impl Blobs {
         &self.folder
     }
 
-    /// An image by its hash, as base64; none where it is missing, no regular file, too large or another one.
-    fn read(&self, hash: &str) -> Option<String> {
+    /// An image by its hash; none where it is missing, no regular file, too large or another one.
+    fn read(&self, hash: &str) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let file = regular::open(&self.folder.join(hash), Links::Refused).ok()?;
         file.take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
         let is_it = || format!("{:x}", Sha256::digest(&bytes)) == hash;
-        (bytes.len() as u64 <= LARGEST && is_it()).then(|| STANDARD.encode(&bytes))
+        (bytes.len() as u64 <= LARGEST && is_it()).then_some(bytes)
+    }
+
+    /// Copies those of these images that are there to the blobs beside another session file, on disk. Images that are there
+    /// already stay.
+    ///
+    /// # Errors
+    /// When the operating system refuses a write. Images that were copied until then stay; nothing names them.
+    pub fn copy_to(&self, session: &Path, hashes: &BTreeSet<String>) -> io::Result<()> {
+        let sessions = session.parent().and_then(Path::parent).and_then(Path::parent);
+        let Some(folder) = sessions.map(|data| data.join("blobs")).filter(|folder| *folder != self.folder) else {
+            return Ok(());
+        };
+        for hash in hashes {
+            let copy = folder.join(hash);
+            if copy.symlink_metadata().is_ok() {
+                continue;
+            }
+            let Some(bytes) = self.read(hash) else { continue };
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+            regular::make_whole(&copy, |error| error, |file| file.write_all(&bytes))?;
+        }
+        Ok(())
     }
 }
 
@@ -114,7 +138,10 @@ impl<'a> Reading<'a> {
     fn image(&mut self, hash: &str) -> Option<&str> {
         let (blobs, bytes) = (self.blobs?, &mut self.bytes);
         let read = || {
-            let image = blobs.read(hash).filter(|image| *bytes + image.len() <= LARGEST_TOGETHER)?;
+            let image = blobs
+                .read(hash)
+                .map(|image| STANDARD.encode(image))
+                .filter(|image| *bytes + image.len() <= LARGEST_TOGETHER)?;
             *bytes += image.len();
             Some(image)
         };
@@ -122,11 +149,23 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// Adds the hashes of the images to which these lines refer.
+pub fn add_references(lines: &[u8], hashes: &mut BTreeSet<String>) {
+    for at in memmem::find_iter(lines, REFERENCE.as_bytes()) {
+        let from = at + REFERENCE.len();
+        let hash = lines.get(from..from + DIGITS).and_then(|hash| std::str::from_utf8(hash).ok());
+        hashes.extend(hash.filter(|hash| is_hash(hash)).map(str::to_owned));
+    }
+}
+
+fn is_hash(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
 /// The hash that stands there as the end of a text.
 fn hash_at(json: &str, at: usize) -> Option<&str> {
     let hash = json.get(at..at + DIGITS)?;
-    let is_hex = hash.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
-    (is_hex && json[at + DIGITS..].starts_with('"')).then_some(hash)
+    (is_hash(hash) && json[at + DIGITS..].starts_with('"')).then_some(hash)
 }
 
 /// Whether a JSON text ends with the key `data`. Inside of a text the quotes of a key are escaped.

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::{
     borrow::Cow,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
     ops::Range,
     sync::Arc,
@@ -89,13 +89,36 @@ pub struct Index {
     /// The latest entry of each id.
     newest: HashMap<u64, u32, BuildHasherDefault<AsItIs>>,
     /// Names of entries, by the hashes of their ids.
-    labels: Arc<HashMap<u64, String>>,
+    labels: Arc<HashMap<u64, Label>>,
     title: Option<String>,
+    /// The entry that says the title.
+    titled_by: Option<Place>,
+    /// Entries in the place of which something broken stands.
+    broken: HashSet<u32>,
     /// Entries that say something about the session beside its messages: compactions, markers, models, names.
     landmarks: Vec<Place>,
     /// The costs of all its entries.
     spending: Spending,
     keys: RandomState,
+}
+
+/// The last word on the name of an entry.
+#[derive(Debug, Clone)]
+struct Label {
+    target: EntryId,
+    /// The name; `None` where it was taken away.
+    name: Option<String>,
+    /// The entry that says so.
+    by: Place,
+}
+
+/// Names that lines beside a path give to the session and to entries of the path.
+#[derive(Debug, Default)]
+pub struct NamedBeside {
+    /// The title of the session; empty where a line takes it away.
+    pub title: Option<String>,
+    /// Entries with their names, in the order of the lines; no name where a line takes it away.
+    pub labels: Vec<(EntryId, Option<String>)>,
 }
 
 /// The entry that was added last.
@@ -153,7 +176,12 @@ impl Index {
     }
 
     /// The same for an entry of which nothing but the ids can be read.
-    pub fn push_ids(&mut self, ids: &Ids<'_>, spot: Spot, is_blank: impl FnOnce(Range<u64>) -> bool) -> Option<Oddity> {
+    pub fn push_broken(&mut self, ids: &Ids<'_>, spot: Spot, is_blank: impl FnOnce(Range<u64>) -> bool) {
+        self.push_ids(ids, spot, is_blank);
+        self.broken.extend(self.leaf().map(|place| place.0));
+    }
+
+    fn push_ids(&mut self, ids: &Ids<'_>, spot: Spot, is_blank: impl FnOnce(Range<u64>) -> bool) -> Option<Oddity> {
         let id = self.key(&ids.id);
         let place = u32::try_from(self.nodes.len()).ok().filter(|place| *place != ROOT)?;
         let (parent, missing) = match &ids.parent {
@@ -198,32 +226,52 @@ impl Index {
         self.mended.get(&place.0)
     }
 
+    /// Whether the line of an entry can stand as it is in another file: it is whole, and names the parent that the entry
+    /// has.
+    #[must_use]
+    pub fn stands_as_it_is(&self, place: Place) -> bool {
+        !self.mended.contains_key(&place.0) && !self.broken.contains(&place.0)
+    }
+
+    /// The names that lines beside a path give to the session and to its entries. `path`: places from the root on.
+    #[must_use]
+    pub fn named_beside(&self, path: &[Place]) -> NamedBeside {
+        let is_on_path = |place: &Place| path.binary_search(place).is_ok();
+        let titled_beside = self.titled_by.is_some_and(|by| !is_on_path(&by));
+        let mut labels: Vec<&Label> = self.labels.values().filter(|label| !is_on_path(&label.by)).collect();
+        labels.retain(|label| self.find(&label.target).as_ref().is_some_and(is_on_path));
+        labels.sort_unstable_by_key(|label| label.by);
+        NamedBeside {
+            title: self.title.clone().filter(|_| titled_beside),
+            labels: labels.into_iter().map(|label| (label.target.clone(), label.name.clone())).collect(),
+        }
+    }
+
     fn note(&mut self, head: &Head<'_>, place: Place) {
         match head.kind.as_ref() {
             "label" => {
-                let Some(target) = head.target_id.and_then(text).map(|target| self.key(&target)) else { return };
-                match head.label.and_then(text).filter(|label| !label.is_empty()) {
-                    Some(label) => drop(Arc::make_mut(&mut self.labels).insert(target, label.into_owned())),
-                    None => drop(Arc::make_mut(&mut self.labels).remove(&target)),
-                }
+                let Some(target) = head.target_id.and_then(text) else { return };
+                let name = head.label.and_then(text).filter(|label| !label.is_empty()).map(Cow::into_owned);
+                let key = self.key(&target);
+                let label = Label { target: target.into_owned().into(), name, by: place };
+                Arc::make_mut(&mut self.labels).insert(key, label);
             }
             "usage" | "model_usage" => Cost::of(head).iter().for_each(|cost| self.spending.add(cost)),
             "session_info" => {
                 self.title = head.name.and_then(text).map(Cow::into_owned);
+                self.titled_by = Some(place);
                 self.landmarks.push(place);
             }
             "title_change" => {
                 self.title = head.title.and_then(text).map(Cow::into_owned);
+                self.titled_by = Some(place);
                 self.landmarks.push(place);
             }
-            "custom"
-                if head
-                    .custom_type
-                    .and_then(text)
-                    .is_some_and(|kind| kind.starts_with("abridged.") && kind != PLACEHOLDER) =>
-            {
-                self.landmarks.push(place);
-            }
+            "custom" => match head.custom_type.and_then(text) {
+                Some(kind) if kind == PLACEHOLDER => drop(self.broken.insert(place.0)),
+                Some(kind) if kind.starts_with("abridged.") => self.landmarks.push(place),
+                _ => {}
+            },
             "compaction" | "model_change" | "thinking_level_change" | "reset_boundary" | "custom_message" => {
                 self.landmarks.push(place);
             }
@@ -360,7 +408,7 @@ impl Index {
 /// Names of entries.
 #[derive(Debug, Clone)]
 pub struct Labels {
-    names: Arc<HashMap<u64, String>>,
+    names: Arc<HashMap<u64, Label>>,
     keys: RandomState,
 }
 
@@ -368,7 +416,7 @@ impl Labels {
     /// The name of an entry.
     #[must_use]
     pub fn of(&self, id: &EntryId) -> Option<&str> {
-        self.names.get(&self.keys.hash_one(id.as_str())).map(String::as_str)
+        self.names.get(&self.keys.hash_one(id.as_str()))?.name.as_deref()
     }
 }
 

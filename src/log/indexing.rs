@@ -144,7 +144,7 @@ impl Source {
                 Piece::Entry(_, head) => add(head, spot, index).into_iter().for_each(&mut *repair),
                 Piece::Broken(_, fault) => {
                     if let Some(ids) = &fault.ids {
-                        index.push_ids(&ids.into(), spot, |gap| self.is_blank(gap));
+                        index.push_broken(&ids.into(), spot, |gap| self.is_blank(gap));
                     }
                 }
             }

@@ -1,6 +1,8 @@
 //! Readers of a session's entries, for work beside the session. They are made without a look at the disk, and each of their
 //! readings needs the proof that it may wait for it.
 
+mod copying;
+
 use super::past;
 use crate::{
     conversation::{
@@ -201,7 +203,11 @@ impl Library {
         (self.index, self.bodies)
     }
 
-    fn body(&self, place: Place, blocking: &Blocking) -> Result<Arc<Entry>, StoreError> {
+    /// Reads an entry.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn body(&self, place: Place, blocking: &Blocking) -> Result<Arc<Entry>, StoreError> {
         match &self.bodies {
             Bodies::File(source) => Stand::of(&self.index, place).read(source.open(blocking)),
             Bodies::Memory(entries) => Ok(entries[self.index.spot(place).offset as usize].clone()),
