@@ -62,6 +62,11 @@ export interface Methods {
   "session/label": { params: LabelParams; result: EntryIdAnswer };
   /** Changes values that are stored with the session: model, system prompt, tools, title. */
   "session/configure": { params: ConfigureParams; result: ConfigureAnswer };
+  /**
+   * Copies the path to an entry into a new session, compactions included, and opens it. The session itself stays as it
+   * is.
+   */
+  "session/fork": { params: ForkParams; result: ForkAnswer };
   /** Removes and returns the queued messages. */
   "session/clear_queue": { params: SessionParams; result: Queue };
   /** Exports the session to a file. */
@@ -1501,6 +1506,39 @@ export interface ConfigureAnswer {
   session: SessionInfo;
   /** Maintenance that follows. */
   next: Next;
+}
+
+/** Params of `session/fork`. Without `entryId` the fork has the whole path to the leaf. */
+export interface ForkParams {
+  /** Id of the session. */
+  sessionId: SessionId;
+  /**
+   * Entry at which the fork ends; on any branch. A marker is refused. `at` refuses a tool result that is not the last
+   * one
+   * of its batch.
+   */
+  entryId?: EntryId | null;
+  /** Whether the fork ends before that entry or with it. Default: `before`. Without `entryId` it is `at` the leaf. */
+  position?: ForkPosition | null;
+  /** Working folder of the fork; an absolute path. Default: that of the session. */
+  cwd?: string | null;
+}
+
+/** The end of a fork. */
+export type ForkPosition =
+  /** The entry and everything behind it stay behind. */
+  | "before"
+  /** The entry comes along. */
+  | "at";
+
+/** Result of `session/fork`. */
+export interface ForkAnswer {
+  /** The new session. It is open, and the client is subscribed to its events. */
+  session: SessionInfo;
+  /**
+   * Text of the user's message, or of the `custom_message`, before which the fork ends; null where it ends elsewhere.
+   */
+  editorText: string | null;
 }
 
 /** Params of `session/export`. */

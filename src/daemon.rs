@@ -151,6 +151,11 @@ impl Daemon {
             None => told(Err(Failure::Cancelled.into())),
         }));
         let weak = Arc::downgrade(&daemon);
+        let _ = shared.forker.set(Box::new(move |forking, reply| match weak.upgrade() {
+            Some(daemon) => daemon.fork(forking, reply),
+            None => reply.fail(&Failure::Cancelled),
+        }));
+        let weak = Arc::downgrade(&daemon);
         daemon.settings.watch(move |path| {
             if let Some(daemon) = weak.upgrade() {
                 daemon.path_changed(&path);

@@ -113,6 +113,9 @@ macro_rules! with_methods {
             request edit SessionLabel = "session/label": LabelParams => EntryIdAnswer;
             /// Changes values that are stored with the session: model, system prompt, tools, title.
             request edit SessionConfigure = "session/configure": ConfigureParams => ConfigureAnswer;
+            /// Copies the path to an entry into a new session, compactions included, and opens it. The session itself stays as
+            /// it is.
+            request session SessionFork = "session/fork": ForkParams => ForkAnswer;
             /// Removes and returns the queued messages.
             request session SessionClearQueue = "session/clear_queue": SessionParams => Queue;
             /// Exports the session to a file.

@@ -15,11 +15,13 @@ use crate::{
         SessionCancel, SessionDelete, SessionList, SessionLoad, SessionNew,
         errors::Failure,
         types::{
-            CancelAnswer, CancelParams, ListParams, LoadAnswer, LoadParams, NewParams, SessionAnswer, SessionParams,
+            CancelAnswer, CancelParams, ForkAnswer, ListParams, LoadAnswer, LoadParams, NewParams, SessionAnswer,
+            SessionParams,
         },
     },
     session::{
         core::commands::status,
+        forking::Forking,
         founding::{Founding, Keeping, Told},
         handle::{self, Handle, Inbox, Mail, Urgent},
         hooks::Hooks,
@@ -89,6 +91,7 @@ enum From {
     New(Box<NewParams>),
     Load(Box<LoadParams>),
     Founded(Box<Founding>),
+    Forked(Box<Forking>),
 }
 
 impl From {
@@ -97,7 +100,8 @@ impl From {
             Self::New(params) if params.ephemeral == Some(true) => Form::Ephemeral,
             Self::New(_) => Form::New,
             Self::Founded(founding) if founding.keeping == Keeping::Memory => Form::Ephemeral,
-            Self::Founded(_) => Form::Loaded,
+            Self::Forked(forking) if forking.keeping == Keeping::Memory => Form::Ephemeral,
+            Self::Founded(_) | Self::Forked(_) => Form::Loaded,
             Self::Load(params) if params.read_only == Some(true) => Form::ReadOnly,
             Self::Load(_) => Form::Loaded,
         }
@@ -133,7 +137,7 @@ impl World for Doors {
 
     fn knows_its_file(&self, load: &Load) -> bool {
         match &load.from {
-            From::New(_) | From::Founded(_) => true,
+            From::New(_) | From::Founded(_) | From::Forked(_) => true,
             From::Load(params) => params.path.is_some(),
         }
     }
@@ -253,6 +257,15 @@ impl Daemon {
         self.perform(steps, &Failure::no_session(id.as_str()));
     }
 
+    /// Makes a session of the lines of another one, opens it, and answers the request.
+    pub(super) fn fork(self: &Arc<Self>, forking: Forking, reply: Reply) {
+        let id = forking.id().clone();
+        let mut registry = lock(&self.registry);
+        let load = Load { from: From::Forked(Box::new(forking)), asker: Asker::Client(reply) };
+        let steps = registry.load(&id, load);
+        self.perform(steps, &Failure::no_session(id.as_str()));
+    }
+
     /// Performs the steps of a change of the registry. The caller holds the lock of the registry, so that no request
     /// comes in between; no step waits or takes the lock. `failure` is the reason of a life that could not be opened.
     fn perform(self: &Arc<Self>, steps: Vec<Step<Doors>>, failure: &Failure) {
@@ -365,18 +378,14 @@ impl Daemon {
             }
             let Load { from, asker } = load;
             let form = from.form();
-            let answer = match from {
-                From::New(_) | From::Founded(_) => Answer::new,
-                From::Load(_) => Answer::load,
-            };
             let (opening, handle, opened_id) = (daemon.clone(), door.clone(), id.clone());
             let open = move || {
-                let opened = opening.open(opened_id, from)?;
+                let (opened, answer) = opening.open(opened_id, from)?;
                 let following = opening.settings.follow(&opened.state, handle);
-                Ok((opened, following))
+                Ok((opened, answer, following))
             };
             let opened = tokio::task::spawn_blocking(open).await;
-            let (opened, _following) = match opened.unwrap_or(Err(defect)) {
+            let (opened, answer, _following) = match opened.unwrap_or(Err(defect)) {
                 Ok(opened) => opened,
                 Err(failure) => {
                     let mut registry = lock(&daemon.registry);
@@ -387,7 +396,6 @@ impl Daemon {
             };
             let file = opened.state.file.as_deref().map(|file| file.canonicalize().unwrap_or_else(|_| file.to_owned()));
             let _watched = opened.state.file.as_deref().map(|file| daemon.watch_file(file));
-            let answer = answer(&opened);
             {
                 // A client that has the answer finds the session open.
                 let mut registry = lock(&daemon.registry);
@@ -401,9 +409,10 @@ impl Daemon {
         self.tasks.spawn_on(session, &self.runtime);
     }
 
-    /// Reads or makes a session file. Blocks.
-    fn open(&self, id: SessionId, from: From) -> Result<Opened, Failure> {
+    /// Reads or makes a session file. Returns the answer to its request, too. Blocks.
+    fn open(&self, id: SessionId, from: From) -> Result<(Opened, Answer), Failure> {
         let sessions = self.places.sessions();
+        let mut answer: Box<dyn FnOnce(&Opened) -> Answer> = Box::new(Answer::new);
         let opened = match from {
             From::New(params) => {
                 let layers = self.settings.layers_for(&params.cwd);
@@ -413,7 +422,14 @@ impl Daemon {
                 let layers = self.settings.layers_for(&founding.header.cwd);
                 open::found(*founding, &sessions, &layers)?
             }
+            From::Forked(forking) => {
+                let layers = self.settings.layers_for(&forking.header.cwd);
+                let (opened, editor_text) = open::fork(*forking, &sessions, &layers)?;
+                answer = Box::new(|opened| Answer::fork(opened, editor_text));
+                opened
+            }
             From::Load(params) => {
+                answer = Box::new(Answer::load);
                 let path = match &params.path {
                     Some(path) => PathBuf::from(path),
                     None => open::find(&id, &sessions)?,
@@ -427,7 +443,9 @@ impl Daemon {
                 opened
             }
         };
-        Ok(opened.knowing(self.access.windows.learned(), tokens::ready(), ModelChoice::of(&self.access)))
+        let opened = opened.knowing(self.access.windows.learned(), tokens::ready(), ModelChoice::of(&self.access));
+        let answer = answer(&opened);
+        Ok((opened, answer))
     }
 
     fn start_delete(
@@ -490,11 +508,16 @@ impl Daemon {
 enum Answer {
     New(Box<SessionAnswer>),
     Load(Box<LoadAnswer>),
+    Fork(Box<ForkAnswer>),
 }
 
 impl Answer {
     fn new(opened: &Opened) -> Self {
         Self::New(Box::new(SessionAnswer { session: opened.state.info(idle_status()) }))
+    }
+
+    fn fork(opened: &Opened, editor_text: Option<String>) -> Self {
+        Self::Fork(Box::new(ForkAnswer { session: opened.state.info(idle_status()), editor_text }))
     }
 
     fn load(opened: &Opened) -> Self {

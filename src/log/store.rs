@@ -22,7 +22,12 @@ use crate::{
     },
     regular,
 };
-use std::{fs, io, path::Path, sync::Arc};
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::Path,
+    sync::Arc,
+};
 
 /// Files up to this size are indexed before they are answered for, in bytes: it takes a few milliseconds.
 pub const INDEXED_AT_ONCE: u64 = 16 << 20;
@@ -128,24 +133,33 @@ pub fn create(path: &Path, header: &Header, first: &[String]) -> Result<(Box<dyn
     Ok((Box::new(log), source))
 }
 
+/// Takes bytes of a file that is being made.
+pub type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), StoreError>;
+
 /// Makes a new file of a header and entries, all or nothing, and opens it. The file and its name are on disk when this
-/// returns.
+/// returns. `write` writes the lines of the entries, each with its newline.
 ///
 /// # Errors
-/// When there is a file, or the operating system refuses.
-pub fn found(path: &Path, header: &Header, entries: &[String]) -> Result<Opened, StoreError> {
+/// When there is a file, or the operating system refuses, and those of `write`. No file is left then.
+pub fn found(
+    path: &Path,
+    header: &Header,
+    write: impl FnOnce(Sink<'_>) -> Result<(), StoreError>,
+) -> Result<Opened, StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create_private_folder(folder)?;
-    let failed = || StoreError::io(path, "cannot be made");
-    if path.try_exists().map_err(failed())? {
-        return Err(failed()(io::ErrorKind::AlreadyExists.into()));
+    let failed = |error| StoreError::io(path, "cannot be made")(error);
+    if path.try_exists().map_err(failed)? {
+        return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }
-    let lines: Vec<String> = std::iter::once(header_line(header)).chain(entries.iter().cloned()).collect();
-    let mut text = lines.join("\n");
-    text.push('\n');
-    regular::replace(path, text.as_bytes()).map_err(failed())?;
+    regular::make_whole(path, failed, |file| {
+        let mut add = |bytes: &[u8]| file.write_all(bytes).map_err(failed);
+        add(format!("{}\n", header_line(header)).as_bytes())?;
+        write(&mut add)
+    })?;
     sync_folder(folder);
-    open(path)
+    // The session was not announced yet.
+    open(path).inspect_err(|_| drop(fs::remove_file(path)))
 }
 
 /// Deletes a session file that is not open, with the files that belong to it.

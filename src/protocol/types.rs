@@ -3,6 +3,7 @@
 mod browsing;
 mod compaction;
 mod connection;
+mod forking;
 mod hooks;
 mod reading;
 mod settings;
@@ -12,6 +13,7 @@ mod spending;
 pub use browsing::*;
 pub use compaction::*;
 pub use connection::*;
+pub use forking::*;
 pub use hooks::*;
 pub use reading::*;
 pub use settings::*;

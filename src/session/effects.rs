@@ -2,7 +2,7 @@
 //!
 //! The core adds effects to a list and performs none. The shell performs them in the order of the list.
 
-use super::{jobs::Job, log_work::LogWork};
+use super::{forking::Forking, jobs::Job, log_work::LogWork};
 use crate::{
     ask::access::ModelAccess,
     conversation::entry::raw,
@@ -56,6 +56,8 @@ pub enum Effect {
     Unsubscribe(TicketNumber),
     /// Hands a request over to the daemon, which waited for its turn in the session.
     HandOver(TicketNumber),
+    /// Hands a fork over to the daemon, which makes and opens it and answers the request.
+    Fork(TicketNumber, Box<Forking>),
     /// Asks for the turn of this session for idle maintenance, or leaves it. An `Input::IdleTurn` follows where it asks.
     IdleTurn(Turning),
 }

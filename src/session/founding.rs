@@ -12,6 +12,7 @@ use crate::{
     },
     ids::{EntryId, SessionId},
     protocol::errors::Failure,
+    settings::trust::Trust,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -114,7 +115,7 @@ impl Founding {
         begun.entries.extend(mirrors);
 
         let parent = state.file.as_ref().map_or_else(|| state.id.to_string(), |file| file.display().to_string());
-        let header = Header {
+        let mut header = Header {
             kind: HeaderKind::Session,
             version: VERSION,
             id: stamps.session(),
@@ -124,6 +125,9 @@ impl Founding {
             title: None,
             rest: serde_json::Map::new(),
         };
+        if state.beginning().trust == Trust::Untrusted {
+            header.mark_foreign();
+        }
         let keeping = if state.file.is_some() { Keeping::File } else { Keeping::Memory };
         Some(Self { header, entries: begun.entries, compaction, keeping })
     }

@@ -4,13 +4,23 @@
 
 use super::{
     data::model_fields,
+    forking::Forking,
     founding::{Founding, Keeping},
     state::{ModelChoice, SessionData, State, chosen_or_default},
 };
 use crate::{
     conversation::entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
     ids::{EntryId, SessionId},
-    log::{Log, Unfinished, blobs::Blobs, error::StoreError, header, history::History, memory::Ephemeral, store},
+    log::{
+        Log, Unfinished,
+        blobs::{self, Blobs},
+        error::StoreError,
+        header,
+        history::History,
+        memory::Ephemeral,
+        sealed::Blocking,
+        store::{self, Sink},
+    },
     models::{ModelRef, learned::Learned},
     protocol::{
         errors::Failure,
@@ -21,7 +31,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -125,7 +135,8 @@ pub fn found(founding: Founding, sessions: &Path, layers: &Layers) -> Result<Ope
         Keeping::Memory => (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(entries), None),
         Keeping::File => {
             let file = file_of(sessions, &header);
-            let store::Opened { log, history, .. } = store::found(&file, &header, &lines)?;
+            let write = |sink: Sink<'_>| lines.iter().try_for_each(|line| sink(format!("{line}\n").as_bytes()));
+            let store::Opened { log, history, .. } = store::found(&file, &header, write)?;
             (log, history, Some(file))
         }
     };
@@ -134,6 +145,43 @@ pub fn found(founding: Founding, sessions: &Path, layers: &Layers) -> Result<Ope
     let mut state = state.map_err(Failure::invalid_settings)?;
     state.set_images(images);
     Ok(Opened { state, log, left_behind: Vec::new() })
+}
+
+/// Makes a session of the lines of another one, under `sessions`. Images beside the other session come along. Returns the
+/// text for the editor, too.
+///
+/// # Errors
+/// When no fork may end at its entry, the settings are invalid, or a file cannot be read or written. No session file is left
+/// then.
+pub fn fork(mut forking: Forking, sessions: &Path, layers: &Layers) -> Result<(Opened, Option<String>), Failure> {
+    let blocking = Blocking::is_allowed_here();
+    let forked = forking.run(&blocking)?;
+    let Forking { header, keeping, given, model, images, trust, .. } = forking;
+    let (log, history, file) = match keeping {
+        Keeping::Memory => (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(forked.entries(&blocking)?), None),
+        Keeping::File => {
+            let file = file_of(sessions, &header);
+            let write = |sink: Sink<'_>| {
+                let Some(images) = &images else { return forked.write(sink, &blocking) };
+                let mut hashes = BTreeSet::new();
+                let mut noting = |lines: &[u8]| {
+                    blobs::add_references(lines, &mut hashes);
+                    sink(lines)
+                };
+                forked.write(&mut noting, &blocking)?;
+                let failed = StoreError::io(&file, "the images of the session cannot be copied for its fork");
+                images.copy_to(&file, &hashes).map_err(failed)
+            };
+            let store::Opened { log, history, .. } = store::found(&file, &header, write)?;
+            (log, history, Some(file))
+        }
+    };
+    let images = file.as_deref().map_or(images, Blobs::beside);
+    let title = header.title.clone();
+    let state = State::new(header, file, title, history, given, model, layers, trust);
+    let mut state = state.map_err(Failure::invalid_settings)?;
+    state.set_images(images);
+    Ok((Opened { state, log, left_behind: Vec::new() }, forked.editor_text))
 }
 
 /// Data of a new session as entries that every reader of the format knows.
@@ -194,7 +242,7 @@ pub fn load(path: &Path, params: LoadParams, sessions: &Path, layers: &Layers) -
     let store::Opened { header, title, history, repairs, left_behind, log } = opened;
     let given = SessionData::given(&params);
     let ours = fs::canonicalize(sessions).is_ok_and(|sessions| path.starts_with(sessions));
-    let trust = if ours { Trust::Trusted } else { Trust::Untrusted };
+    let trust = if ours && !header.is_foreign() { Trust::Trusted } else { Trust::Untrusted };
     let images = Blobs::beside(&path);
     let state = State::new(header, Some(path), title, history, given, params.model, layers, trust);
     let mut state = state.map_err(Failure::invalid_settings)?;

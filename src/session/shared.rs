@@ -1,6 +1,6 @@
 //! State of all sessions of a daemon.
 
-use super::{founding::Founder, hooks::Registrations, recording::recorder::Recorder};
+use super::{forking::Forker, founding::Founder, hooks::Registrations, recording::recorder::Recorder};
 use crate::ask::access::ModelAccess;
 use std::sync::{Arc, OnceLock, atomic::AtomicU64};
 use tokio::sync::Semaphore;
@@ -20,6 +20,8 @@ pub struct Shared {
     pub hooks: Arc<Registrations>,
     /// Makes sessions; empty where there is no daemon.
     pub founder: Arc<OnceLock<Founder>>,
+    /// Makes forks; empty where there is no daemon.
+    pub forker: Arc<OnceLock<Forker>>,
     /// The recording of all sessions.
     pub(super) recorder: Option<Recorder>,
 }
@@ -35,6 +37,7 @@ impl Shared {
             access,
             hooks: Arc::default(),
             founder: Arc::default(),
+            forker: Arc::default(),
             recorder: None,
         }
     }

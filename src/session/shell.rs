@@ -9,6 +9,7 @@
 use super::{
     core::{Core, Input, Moment, Over},
     effects::{Answer, Effect, Effects, IdleTurn, Read, Sent, Ticket, TicketNumber, Turning},
+    forking::Forking,
     founding::{Founding, Told},
     handle::{CancelReply, HandOver, Inbox, Mail, SharedStatus, Urgent},
     jobs::{self, DraftOrder, Job},
@@ -397,6 +398,7 @@ impl Shell {
                         hand_over(&self.cwd, reply);
                     }
                 }
+                Effect::Fork(request, forking) => self.fork(request, *forking),
                 Effect::IdleTurn(Turning::Ask) => self.ask_for_turn(),
                 Effect::IdleTurn(Turning::Leave) => self.turn = Turn::No,
             }
@@ -482,6 +484,15 @@ impl Shell {
         match self.shared.founder.get() {
             Some(founder) => founder(founding, told),
             None => told(Err(Failure::Internal("no daemon makes sessions here".to_owned()).into())),
+        }
+    }
+
+    /// Hands a fork over to the daemon.
+    fn fork(&mut self, request: TicketNumber, forking: Forking) {
+        let Some(Waiting::Reply(reply)) = self.requests.remove(&request) else { return };
+        match self.shared.forker.get() {
+            Some(forker) => forker(forking, reply),
+            None => reply.fail(&Failure::Internal("no daemon makes forks here".to_owned())),
         }
     }
 

@@ -434,7 +434,10 @@ impl Observer {
             }
             Effect::Read(request, _) => self.left_to_world(*request),
             // The effect answers.
-            Effect::Subscribe(request, ..) | Effect::Unsubscribe(request) | Effect::HandOver(request) => {
+            Effect::Subscribe(request, ..)
+            | Effect::Unsubscribe(request)
+            | Effect::HandOver(request)
+            | Effect::Fork(request, _) => {
                 let asked = self.requests.answered(*request)?;
                 self.sees_appends(&asked)
             }

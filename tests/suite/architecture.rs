@@ -328,6 +328,7 @@ const BLOCKING: &[&str] = &[
     "cli/tree/file",
     "log/loading",
     "session/core/held",
+    "session/open",
     "session/recording/replay",
     "session/shell",
     "simulator/observer/tests/play",

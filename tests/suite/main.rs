@@ -28,6 +28,7 @@ mod failing_disk;
 mod fits;
 mod folding;
 mod following;
+mod forking;
 mod formats;
 mod gate;
 mod given;

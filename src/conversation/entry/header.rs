@@ -2,7 +2,7 @@
 
 use crate::ids::SessionId;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The first line of a session file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -31,6 +31,23 @@ pub struct Header {
     /// Fields of other programs, kept.
     #[serde(flatten)]
     pub rest: serde_json::Map<String, Value>,
+}
+
+/// The field of a header in which this program keeps its own values.
+const OURS: &str = "abridged";
+
+impl Header {
+    /// Marks a session whose lines come from a file outside of the data folder. Such lines have a say in harmless settings
+    /// only, wherever they stand.
+    pub fn mark_foreign(&mut self) {
+        self.rest.insert(OURS.to_owned(), json!({"foreign": true}));
+    }
+
+    /// Whether the lines of the session come from a file outside of the data folder.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.rest.get(OURS).is_some_and(|ours| ours["foreign"] == true)
+    }
 }
 
 /// The one value a header's `type` may have.

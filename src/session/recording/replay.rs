@@ -437,7 +437,7 @@ impl Replay {
                     self.subscribed = Subscribed::No;
                     Performed::Answer { ticket, answer: Given::of(&Answer::ok(&()), usize::MAX) }
                 }
-                Effect::HandOver(ticket) => Performed::HandedOver(ticket),
+                Effect::HandOver(ticket) | Effect::Fork(ticket, _) => Performed::HandedOver(ticket),
             };
             self.performed.push(performed);
         }

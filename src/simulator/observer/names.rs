@@ -17,6 +17,7 @@ pub fn named(effect: &Effect) -> String {
         Effect::Share(_) => "the shared size".to_owned(),
         Effect::Subscribe(request, ..) | Effect::Unsubscribe(request) => format!("the subscription of {request}"),
         Effect::HandOver(request) => format!("the handover of {request}"),
+        Effect::Fork(request, _) => format!("the fork for {request}"),
         Effect::IdleTurn(turning) => format!("the turn for idle maintenance: {turning:?}"),
     }
 }

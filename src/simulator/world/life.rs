@@ -516,7 +516,8 @@ impl World<'_> {
         | Effect::Read(request, _)
         | Effect::Subscribe(request, ..)
         | Effect::Unsubscribe(request)
-        | Effect::HandOver(request) = &effect
+        | Effect::HandOver(request)
+        | Effect::Fork(request, _) = &effect
             && let Some(life) = &mut self.life
         {
             // A cancel that is late reaches nobody.
@@ -553,7 +554,7 @@ impl World<'_> {
                 self.answered_by_shell(request, &Answer::ok(&answer));
             }
             Effect::Unsubscribe(request) => self.answered_by_shell(request, &Answer::ok(&())),
-            Effect::HandOver(request) => self.answered_by_shell(request, &Answer::ok(&())),
+            Effect::HandOver(request) | Effect::Fork(request, _) => self.answered_by_shell(request, &Answer::ok(&())),
             Effect::IdleTurn(turning) => self.turns(turning),
         }
         Ok(())

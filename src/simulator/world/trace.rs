@@ -46,6 +46,7 @@ impl World<'_> {
             Effect::Subscribe(..) => "subscribe".to_owned(),
             Effect::Unsubscribe(_) => "unsubscribe".to_owned(),
             Effect::HandOver(_) => "hand over".to_owned(),
+            Effect::Fork(..) => "fork".to_owned(),
             Effect::IdleTurn(turning) => format!("idle turn {turning:?}"),
         };
         self.count(kind);
@@ -134,6 +135,7 @@ pub fn effect(effect: &Effect) -> String {
         Effect::Subscribe(request, ..) => format!("subscribe {request}"),
         Effect::Unsubscribe(request) => format!("unsubscribe {request}"),
         Effect::HandOver(request) => format!("hand over {request}"),
+        Effect::Fork(request, forking) => format!("fork {} for {request}", forking.id()),
         Effect::IdleTurn(turning) => format!("idle turn {turning:?}"),
     };
     words.chars().take(300).collect()

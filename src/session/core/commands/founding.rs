@@ -1,5 +1,7 @@
 //! `session/compact` with `newSession`: the summary begins a session of its own, and this one stays as it is.
 
+mod fork;
+
 use crate::{
     compaction::draft::Draft,
     ids::{EntryId, OperationId},
