@@ -10,6 +10,7 @@ pub mod model;
 mod models;
 mod paint;
 pub mod schema;
+pub mod sessions;
 mod spent;
 pub mod tree;
 pub mod watch;

@@ -12,6 +12,7 @@ use clap::{
 };
 use std::{
     io::{IsTerminal, Write},
+    num::NonZeroUsize,
     path::PathBuf,
     process::ExitCode,
 };
@@ -90,6 +91,24 @@ enum Command {
         #[arg(long)]
         once: bool,
         /// Print JSON: one document with --once, else an object on a line for each session that changed.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the sessions of a data folder, the newest ones first, each below the session that it was made from: their size, how
+    /// full their context is, and their age. It reads files and locks only.
+    ///
+    /// A context is measured as by watch: ~ stands before an estimate, ≥ where there may be more.
+    Sessions {
+        /// Only sessions with this working folder.
+        #[arg(long, value_name = "DIR")]
+        cwd: Option<PathBuf>,
+        /// The most sessions that are listed.
+        #[arg(long, value_name = "N", default_value = "20")]
+        limit: NonZeroUsize,
+        /// The data folder. Default: ABRIDGED_DATA_DIR, else the platform's own.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        /// Print one JSON document.
         #[arg(long)]
         json: bool,
     },
@@ -199,6 +218,9 @@ fn main() -> ExitCode {
         }
         Command::Doctor { ask, json } => cli::doctor::run(ask, json),
         Command::Watch { data, once, json } => cli::watch::run(&cli::watch::Request { data, once, json }),
+        Command::Sessions { cwd, limit, data, json } => {
+            cli::sessions::run(&cli::sessions::Request { data, cwd, limit, json })
+        }
         Command::Tree { session, data, all, json } => cli::tree::run(&cli::tree::Request { session, data, all, json }),
         Command::Completions { shell } => Ok(completions(shell)),
         Command::Schema { out } => cli::schema::run(&out),

@@ -4,6 +4,12 @@ use super::compact::printable;
 use crate::text::{one_line, tail};
 use jiff::Timestamp;
 
+/// The least characters of an id that are shown. More are where these are the same for two ids.
+const LEAST_ID: usize = 8;
+
+/// The most characters of an id that are shown.
+const MOST_ID: usize = 24;
+
 /// A text from elsewhere without characters that move the cursor or turn the direction of the line.
 pub(super) fn plain(text: &str) -> String {
     let turns =
@@ -52,6 +58,19 @@ fn columns_of(char: char) -> usize {
         | 0x20000..=0x3fffd => 2,
         _ => 1,
     }
+}
+
+/// For each id the number of its first characters that tell it apart from the others.
+pub(super) fn told_apart(ids: &[&str]) -> Vec<usize> {
+    let shared = |a: &str, b: &str| a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
+    let mut order: Vec<usize> = (0..ids.len()).collect();
+    order.sort_unstable_by_key(|at| ids[*at]);
+    let mut lengths = vec![LEAST_ID; ids.len()];
+    for pair in order.windows(2) {
+        let needed = shared(ids[pair[0]], ids[pair[1]]) + 1;
+        pair.iter().for_each(|at| lengths[*at] = lengths[*at].max(needed));
+    }
+    lengths.iter().zip(ids).map(|(length, id)| (*length).min(id.chars().count()).min(MOST_ID)).collect()
 }
 
 /// A number in at most five characters.
@@ -159,6 +178,21 @@ mod tests {
         ] {
             assert_eq!(fitted(text, columns), expected, "{text} in {columns}");
             assert!(width(&fitted(text, columns)) <= columns, "{text} in {columns}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_as_long_as_it_takes_to_tell_it_apart() {
+        for (ids, expected) in [
+            (vec!["0123456789abcdef", "1123456789abcdef"], vec![8, 8]),
+            (vec!["0123456789abcdef", "0123456788abcdef", "1"], vec![10, 10, 1]),
+            (vec!["0123456789abcdef", "9123456789abcdef", "0123456789abcdee"], vec![16, 8, 16]),
+            (vec!["entry-00001", "entry-00002"], vec![11, 11]),
+            (vec!["same-same-same", "same-same-same"], vec![14, 14]),
+            (vec!["0123456789-0123456789-0123456789", "0123456789-0123456789-0123456780"], vec![24, 24]),
+            (vec![], vec![]),
+        ] {
+            assert_eq!(told_apart(&ids), expected, "{ids:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ mod forest;
 mod row;
 
 use super::{
-    cells::{fitted, plain},
+    cells::{fitted, plain, told_apart},
     compact::grouped,
     paint::Paint,
     watch::columns,
@@ -179,7 +179,7 @@ fn id_length(tree: &Tree, fold: Fold) -> usize {
         Ok(())
     });
     match gathered {
-        Ok(()) => row::id_length(shown.iter().copied()),
+        Ok(()) => told_apart(&shown).into_iter().max().unwrap_or(0),
         Err(never) => match never {},
     }
 }

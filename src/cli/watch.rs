@@ -2,8 +2,8 @@
 //! and locks, starts no daemon, and writes nothing.
 
 mod live;
-mod look;
-mod row;
+pub(super) mod look;
+pub(super) mod row;
 mod table;
 mod terminal;
 
@@ -35,21 +35,30 @@ const COLUMNS: usize = 120;
 /// # Errors
 /// When the folder cannot be listed: what to do next.
 pub fn run(request: &Request) -> Result<i32, String> {
-    let mut places = Places::from_environment()?;
-    if let Some(data) = &request.data {
-        is_folder(data)?;
-        places.data.clone_from(data);
-    }
-    places.data = std::path::absolute(&places.data).map_err(|error| error.to_string())?;
-    let looks = Looks::at(&places, &variable);
-    if let Some(problem) = looks.problem() {
-        return Err(problem);
-    }
+    let looks = looks(request.data.as_deref())?;
     match (request.json, request.once) {
         (true, true) => as_json(looks),
         (true, false) => Ok(live::as_json(looks)),
         (false, false) if can_be_drawn_on() => live::on_terminal(looks, &Paint::for_stdout()),
         (false, _) => table(looks),
+    }
+}
+
+/// Reads the sessions of a data folder, or of the one of the environment.
+///
+/// # Errors
+/// When the folder cannot be listed: what to do next.
+pub(super) fn looks(data: Option<&Path>) -> Result<Looks, String> {
+    let mut places = Places::from_environment()?;
+    if let Some(data) = data {
+        is_folder(data)?;
+        data.clone_into(&mut places.data);
+    }
+    places.data = std::path::absolute(&places.data).map_err(|error| error.to_string())?;
+    let looks = Looks::at(&places, &variable);
+    match looks.problem() {
+        Some(problem) => Err(problem),
+        None => Ok(looks),
     }
 }
 

@@ -78,6 +78,7 @@ const SHELL: &[&str] = &[
     "cli/models",
     "cli/paint",
     "cli/schema",
+    "cli/sessions",
     "cli/tree",
     "cli/watch",
     "cli/watch/live",

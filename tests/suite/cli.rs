@@ -137,6 +137,7 @@ fn help_and_version_are_there() {
         (vec!["schema", "--help"], "--out"),
         (vec!["doctor", "--help"], "--ask"),
         (vec!["watch", "--help"], "--once"),
+        (vec!["sessions", "--help"], "--limit"),
         (vec!["tree", "--help"], "--all"),
         (vec!["completions", "bash"], "doctor"),
         (vec!["completions", "zsh"], "#compdef abridged"),

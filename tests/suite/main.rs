@@ -67,6 +67,7 @@ mod remote;
 mod reported;
 mod schema;
 mod security;
+mod sessions;
 mod settings;
 mod stdout;
 mod storage;

@@ -16,12 +16,6 @@ use crate::{
 };
 use serde_json::json;
 
-/// The least characters of an id. More are shown where these are the same for two entries.
-const LEAST_ID: usize = 8;
-
-/// The most characters of an id.
-const MOST_ID: usize = 24;
-
 /// Columns of the kind of an entry.
 const KIND: usize = 10;
 
@@ -62,18 +56,6 @@ pub(super) struct Style<'a> {
     pub id: usize,
     /// Colours.
     pub paint: &'a Paint,
-}
-
-/// The characters of an id that tell these ids apart.
-pub(super) fn id_length<'a>(ids: impl Iterator<Item = &'a str> + Clone) -> usize {
-    let differ = |length: &usize| {
-        let mut shortened: Vec<&str> = ids.clone().map(|id| head(id, *length)).collect();
-        shortened.sort_unstable();
-        let equal = shortened.windows(2).filter(|pair| pair[0] == pair[1]).count();
-        equal == 0
-    };
-    let longest = ids.clone().map(|id| id.chars().count()).max().unwrap_or(0).min(MOST_ID);
-    (LEAST_ID..longest).step_by(4).find(differ).unwrap_or(longest)
 }
 
 impl Style<'_> {
@@ -347,20 +329,6 @@ mod tests {
                 let folded = Row { bars: &bars, joins: false, item: Item::Folded { entries: 1_234, users: 12 } };
                 assert!(width(&style.other(&folded)) <= columns, "{columns} columns, {levels} levels");
             }
-        }
-    }
-
-    #[test]
-    fn an_id_is_as_long_as_it_takes_to_tell_entries_apart() {
-        for (ids, expected) in [
-            (vec!["0123456789abcdef", "1123456789abcdef"], 8),
-            (vec!["0123456789abcdef", "0123456788abcdef"], 12),
-            (vec!["0123456789abcdef", "0123456789abcdee"], 16),
-            (vec!["a", "b7"], 2),
-            (vec!["entry-00001", "entry-00002"], 11),
-            (vec![], 0),
-        ] {
-            assert_eq!(id_length(ids.iter().copied()), expected, "{ids:?}");
         }
     }
 }

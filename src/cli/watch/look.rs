@@ -28,7 +28,7 @@ use std::{
 const MOST: u64 = 8 << 20;
 
 /// Reads the sessions of a data folder again and again. A file that did not change is measured once.
-pub(super) struct Looks {
+pub(in crate::cli) struct Looks {
     sessions: PathBuf,
     data: PathBuf,
     catalog: Catalog,
@@ -47,7 +47,7 @@ struct Known {
 
 impl Looks {
     /// Reads the settings and nothing else.
-    pub(super) fn at(places: &Places, environment: &dyn Fn(&str) -> Option<String>) -> Self {
+    pub(in crate::cli) fn at(places: &Places, environment: &dyn Fn(&str) -> Option<String>) -> Self {
         let sessions = places.sessions();
         Self {
             catalog: Catalog::reading(sessions.clone(), places.data.join("sessions-list.json")),
@@ -60,12 +60,12 @@ impl Looks {
     }
 
     /// The folder of the sessions.
-    pub(super) fn folder(&self) -> &Path {
+    pub(in crate::cli) fn folder(&self) -> &Path {
         &self.sessions
     }
 
     /// Lists the sessions with their locks. Nothing is measured.
-    pub(super) fn look(&mut self) -> Picture {
+    pub(in crate::cli) fn look(&mut self) -> Picture {
         let problem = self.problem();
         let listed = match problem {
             None => self.catalog.list(&ListParams { limit: Some(usize::MAX), ..ListParams::default() }).sessions,
@@ -89,7 +89,7 @@ impl Looks {
     }
 
     /// The reason why the folder cannot be listed. A folder that does not exist holds no sessions.
-    pub(super) fn problem(&self) -> Option<String> {
+    pub(in crate::cli) fn problem(&self) -> Option<String> {
         let error = fs::read_dir(&self.sessions).err().filter(|error| error.kind() != io::ErrorKind::NotFound)?;
         let advice = match error.kind() {
             io::ErrorKind::PermissionDenied => {
@@ -108,7 +108,7 @@ impl Looks {
     }
 
     /// Measures these sessions. Files that did not change since they were measured are not read.
-    pub(super) fn measure(&mut self, rows: &mut [Row]) {
+    pub(in crate::cli) fn measure(&mut self, rows: &mut [Row]) {
         let mut layers: HashMap<String, Layers> = HashMap::new();
         for row in rows {
             let current = |known: &&Known| known.updated_at == row.updated_at && known.size == row.size_bytes;
@@ -126,7 +126,7 @@ impl Looks {
     }
 
     /// Reads the settings and the learned windows again. Everything is measured anew if they changed.
-    pub(super) fn reread(&mut self) {
+    pub(in crate::cli) fn reread(&mut self) {
         let learned = Windows::read(&self.data).learned();
         if self.files.reread() == Reread::Changed || learned != self.learned {
             self.learned = learned;
@@ -137,7 +137,7 @@ impl Looks {
 }
 
 /// Whether a process is there. One of another user counts.
-pub(super) fn lives(pid: u32) -> bool {
+pub(in crate::cli) fn lives(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }

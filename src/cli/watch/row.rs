@@ -13,13 +13,15 @@ use std::path::PathBuf;
 /// A session file and its lock, as they were read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Row {
+pub(in crate::cli) struct Row {
     /// Id of the session.
     pub session_id: SessionId,
     /// Path of the file.
     pub path: String,
     /// Working folder.
     pub cwd: String,
+    /// Path of the session that it was made from.
+    pub parent_session: Option<String>,
     /// Title.
     pub title: Option<String>,
     /// Beginning of the first user message.
@@ -45,7 +47,7 @@ pub(super) struct Row {
 /// Fullness of a context.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Fullness {
+pub(in crate::cli) struct Fullness {
     /// The fields of `session/usage`.
     #[serde(flatten)]
     pub usage: Usage,
@@ -56,7 +58,7 @@ pub(super) struct Fullness {
 /// Cost of the requests that no turn of the session is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Cost {
+pub(in crate::cli) struct Cost {
     /// Number of the requests.
     pub requests: u64,
     /// Tokens that were sent and received.
@@ -84,7 +86,7 @@ impl From<&Spending> for Cost {
 
 /// The outcome of measuring a file.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Measured {
+pub(in crate::cli) struct Measured {
     /// Fullness of the context, or the reason why it is not known.
     pub usage: Result<Fullness, String>,
     /// Cost of maintenance.
@@ -93,7 +95,7 @@ pub(super) struct Measured {
 
 /// All sessions of a data folder.
 #[derive(Debug)]
-pub(super) struct Picture {
+pub(in crate::cli) struct Picture {
     /// The folder of the sessions.
     pub folder: PathBuf,
     /// The sessions, the most recently changed one first.
@@ -106,8 +108,9 @@ pub(super) struct Picture {
 
 impl Row {
     /// A listed session with the record of its lock. `lives` says whether the process of the record is there.
-    pub(super) fn of(listed: ListedSession, lock: Option<Recorded>, lives: impl Fn(u32) -> bool) -> Self {
-        let ListedSession { session_id, path, cwd, title, preview, updated_at, size_bytes, .. } = listed;
+    pub(in crate::cli) fn of(listed: ListedSession, lock: Option<Recorded>, lives: impl Fn(u32) -> bool) -> Self {
+        let ListedSession { session_id, path, cwd, parent_session, title, preview, updated_at, size_bytes, .. } =
+            listed;
         let (open_in, running, left_behind) = match lock {
             Some(Recorded { pid, operations }) if lives(pid) => (Some(pid), operations, Vec::new()),
             Some(Recorded { operations, .. }) => (None, Vec::new(), operations),
@@ -117,6 +120,7 @@ impl Row {
             session_id,
             path,
             cwd,
+            parent_session,
             title,
             preview,
             updated_at,
@@ -131,7 +135,7 @@ impl Row {
     }
 
     /// Takes the outcome of measuring the file.
-    pub(super) fn take(&mut self, measured: &Measured) {
+    pub(in crate::cli) fn take(&mut self, measured: &Measured) {
         self.maintenance = measured.maintenance;
         (self.usage, self.problem) = match &measured.usage {
             Ok(usage) => (Some(usage.clone()), None),
@@ -140,7 +144,7 @@ impl Row {
     }
 
     /// The last change of the file, or the start of an operation after it. It is the place in the list.
-    pub(super) fn last_event(&self) -> Option<Timestamp> {
+    pub(in crate::cli) fn last_event(&self) -> Option<Timestamp> {
         let times = self.running.iter().map(|operation| &operation.started_at).chain([&self.updated_at]);
         times.filter_map(|time| time.parse().ok()).max()
     }
@@ -148,23 +152,23 @@ impl Row {
 
 impl Picture {
     /// The number of sessions in which an operation runs.
-    pub(super) fn at_work(&self) -> usize {
+    pub(in crate::cli) fn at_work(&self) -> usize {
         at_work(&self.rows)
     }
 }
 
 /// The number of these sessions in which an operation runs.
-pub(super) fn at_work(rows: &[Row]) -> usize {
+pub(in crate::cli) fn at_work(rows: &[Row]) -> usize {
     rows.iter().filter(|row| !row.running.is_empty()).count()
 }
 
 /// Sorts the sessions: the most recently changed one first. Sessions of the same time keep their order.
-pub(super) fn sort(rows: &mut [Row]) {
+pub(in crate::cli) fn sort(rows: &mut [Row]) {
     rows.sort_by_cached_key(|row| std::cmp::Reverse(row.last_event()));
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::cli) mod tests {
     use super::*;
     use crate::conversation::{
         message::Usage,
@@ -172,7 +176,7 @@ pub(super) mod tests {
     };
 
     /// A session with this name, changed at this second of an hour.
-    pub(in crate::cli::watch) fn row(name: &str, second: u32) -> Row {
+    pub(in crate::cli) fn row(name: &str, second: u32) -> Row {
         let listed = ListedSession {
             session_id: name.into(),
             path: format!("/data/sessions/--project--/{name}.jsonl"),
@@ -195,9 +199,18 @@ pub(super) mod tests {
     #[test]
     fn operations_run_while_their_process_lives() {
         let listed = || {
-            let Row { session_id, path, cwd, title, preview, updated_at, size_bytes, .. } = row("a", 0);
-            let (parent_session, status) = (None, None);
-            ListedSession { session_id, path, cwd, parent_session, title, preview, updated_at, size_bytes, status }
+            let Row { session_id, path, cwd, parent_session, title, preview, updated_at, size_bytes, .. } = row("a", 0);
+            ListedSession {
+                session_id,
+                path,
+                cwd,
+                parent_session,
+                title,
+                preview,
+                updated_at,
+                size_bytes,
+                status: None,
+            }
         };
         let operations = vec![operation("compaction", "manual", "2026-01-01T00:00:00Z")];
         let lock = Recorded { pid: 7, operations: operations.clone() };
