@@ -52,6 +52,8 @@ export interface Methods {
   "session/undo_compaction": { params: SessionParams; result: UndoAnswer };
   /** Clears the context. Entries before the reset stay in the file, and pins stay in the context. */
   "session/reset": { params: SessionParams; result: ResetAnswer };
+  /** Moves to another entry of the tree, on request with a summary of the branch that is left. */
+  "session/navigate": { params: NavigateParams; result: NavigateAnswer };
   /** Replaces old tool results in the context by one line each. The entries stay unchanged. */
   "session/prune": { params: PruneParams; result: PruneAnswer };
   /** Pins an entry or a text: every compaction keeps it verbatim. */
@@ -1430,6 +1432,53 @@ export interface ResetAnswer {
   usage: Usage;
 }
 
+/** Params of `session/navigate`. */
+export interface NavigateParams {
+  /** Id of the session. */
+  sessionId: SessionId;
+  /**
+   * Entry at which the conversation goes on. For a message of the user it goes on before that message, whose text is
+   * in
+   * the result.
+   */
+  targetEntryId: EntryId;
+  /** Summarize the branch that is left. Default: the setting `branchSummary.enabled`. */
+  summarize?: boolean | null;
+  /** Topics that the summary keeps above all. */
+  instructions?: string | null;
+  /** The instructions take the place of the prompt. Default: false. */
+  replaceInstructions?: boolean | null;
+  /** Label of the entry with the summary; without a summary, of the target. */
+  label?: string | null;
+  /** Answer when the session has moved. */
+  wait?: boolean | null;
+}
+
+/** Result of `session/navigate`. The form follows from `wait`. */
+export type NavigateAnswer =
+  /** The navigation has started. Its events follow. */
+  | {
+      /** Id of the operation. */
+      operationId: OperationId;
+    }
+  /** With `wait`: the navigation has ended. */
+  | {
+      /** Id of the operation. */
+      operationId: OperationId;
+      /** Outcome of the operation. */
+      outcome: Outcome;
+      /** Leaf before; null for a session without entries. */
+      oldLeafId: EntryId | null;
+      /** Leaf now; null before the first entry. */
+      newLeafId: EntryId | null;
+      /** Text of the message before which the conversation goes on; null for any other target. */
+      editorText: string | null;
+      /** Entry with the summary of the branch that was left. */
+      summaryEntryId: EntryId | null;
+      /** Error of a failed operation. */
+      error?: ErrorData | null;
+    };
+
 /** Params of `session/prune`. */
 export interface PruneParams {
   /** Id of the session. */
@@ -2181,6 +2230,45 @@ export type SessionEvent =
       outcome: Outcome;
       /** Reason of skipped maintenance, as in `compaction_end`. */
       skippedReason?: string | null;
+    }
+  /** The summary of a branch has started. The session moves to another branch behind it. */
+  | {
+      type: "branch_summary_start";
+      /** Leaf of the branch that is left. */
+      oldLeafId: EntryId | null;
+      /** Entry to which the session moves. */
+      targetEntryId: EntryId;
+      /** Newest entry of both branches. */
+      commonAncestorId: EntryId | null;
+      /** Number of entries that are left. */
+      entryCount: number;
+    }
+  /**
+   * The summary of a branch has ended. Each `branch_summary_start` has exactly one. Nothing has changed, if it did not
+   * complete.
+   */
+  | {
+      type: "branch_summary_end";
+      /** Outcome. */
+      outcome: Outcome;
+      /** Entry with the summary. */
+      summaryEntryId?: EntryId | null;
+      /** Error of a failed summary. */
+      error?: ErrorData | null;
+      /** The same error for a person. */
+      errorMessage?: string | null;
+    }
+  /** The session has moved to another branch. */
+  | {
+      type: "tree_changed";
+      /** Leaf before. */
+      oldLeafId: EntryId | null;
+      /** Leaf now. */
+      newLeafId: EntryId | null;
+      /** Entry with the summary of the branch that was left. */
+      summaryEntryId?: EntryId | null;
+      /** Label of the entry with the summary, or of the target. */
+      label?: string | null;
     }
   /** The session has another model. */
   | {

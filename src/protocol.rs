@@ -103,6 +103,8 @@ macro_rules! with_methods {
             request edit SessionUndoCompaction = "session/undo_compaction": SessionParams => UndoAnswer;
             /// Clears the context. Entries before the reset stay in the file, and pins stay in the context.
             request edit SessionReset = "session/reset": SessionParams => ResetAnswer;
+            /// Moves to another entry of the tree, on request with a summary of the branch that is left.
+            request command SessionNavigate = "session/navigate": NavigateParams => NavigateAnswer;
             /// Replaces old tool results in the context by one line each. The entries stay unchanged.
             request edit SessionPrune = "session/prune": PruneParams => PruneAnswer;
             /// Pins an entry or a text: every compaction keeps it verbatim.

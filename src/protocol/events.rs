@@ -207,6 +207,45 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none")]
         skipped_reason: Option<String>,
     }
+    /// The summary of a branch has started. The session moves to another branch behind it.
+    Durable BranchSummaryStart = "branch_summary_start" {
+        /// Leaf of the branch that is left.
+        old_leaf_id: Option<EntryId>,
+        /// Entry to which the session moves.
+        target_entry_id: EntryId,
+        /// Newest entry of both branches.
+        common_ancestor_id: Option<EntryId>,
+        /// Number of entries that are left.
+        entry_count: usize,
+    }
+    /// The summary of a branch has ended. Each `branch_summary_start` has exactly one. Nothing has changed, if it did not
+    /// complete.
+    Durable BranchSummaryEnd = "branch_summary_end" {
+        /// Outcome.
+        outcome: Outcome,
+        /// Entry with the summary.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        summary_entry_id: Option<EntryId>,
+        /// Error of a failed summary.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorData>,
+        /// The same error for a person.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+    }
+    /// The session has moved to another branch.
+    Durable TreeChanged = "tree_changed" {
+        /// Leaf before.
+        old_leaf_id: Option<EntryId>,
+        /// Leaf now.
+        new_leaf_id: Option<EntryId>,
+        /// Entry with the summary of the branch that was left.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        summary_entry_id: Option<EntryId>,
+        /// Label of the entry with the summary, or of the target.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    }
     /// The session has another model.
     Durable ModelChanged = "model_changed" {
         /// The model before.

@@ -9,6 +9,7 @@ mod reading;
 mod settings;
 mod shapes;
 mod spending;
+mod transfers;
 
 pub use browsing::*;
 pub use compaction::*;
@@ -18,6 +19,7 @@ pub use hooks::*;
 pub use reading::*;
 pub use settings::*;
 pub use spending::*;
+pub use transfers::*;
 
 use crate::{
     compaction::gauge::{Fullness, Source},

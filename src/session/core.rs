@@ -13,7 +13,6 @@ pub mod command;
 pub mod commands;
 mod costs;
 mod counting;
-mod delayed;
 mod due;
 mod edit;
 #[cfg(test)]
@@ -29,6 +28,7 @@ mod settling;
 mod switching;
 #[cfg(test)]
 mod tests;
+mod transfers;
 mod work;
 mod writing;
 
@@ -36,7 +36,7 @@ use super::{
     effects::{Effect, Effects, IdleTurn, Read, Ticket, TicketNumber},
     founding::Unfounded,
     hooks::Hooks,
-    jobs::{IndexBuilt, Job, PlanMade, progress::Progress},
+    jobs::{IndexBuilt, Job, PlanMade, progress::Progress, transfer::TransferText},
     log_work::{LogDone, LogFacts, LogWork},
     operation::OpenOperations,
     state::State,
@@ -66,7 +66,8 @@ use crate::{
         idle::Idle,
         queue::Queue,
         recovering::Recoveries,
-        work::{Request, Work},
+        transfers::Delivery,
+        work::{TransferPhase, Unstarted, Work},
     },
     settings::Layers,
     wire::outbox::About,
@@ -110,6 +111,8 @@ pub enum Input {
     Reported(OperationId, Progress),
     /// A draft was made, or cannot be made.
     Drafted(OperationId, Result<Draft, Failure>),
+    /// The text of a transfer was made, or cannot be made.
+    Transferred(OperationId, Result<TransferText, Failure>),
     /// A session was made for the summary of a compaction, or not.
     Founded(OperationId, Result<(), Unfounded>),
     /// Estimated entries were counted by the tokenizer.
@@ -158,6 +161,8 @@ enum Write {
     },
     /// Costs of model requests whose compaction was not written.
     Costs(CostEntries),
+    /// The entries of a transfer.
+    Transfer(Box<Delivery>),
     /// Entries that bring the context below the threshold, with the event behind them.
     Relief(edit::Staged, Event),
     /// Entries of a recovery, which starts behind them.
@@ -249,8 +254,8 @@ pub struct Core {
     operations: OpenOperations,
     effects: Effects,
     queue: Queue,
-    /// Compactions that were cancelled before their starts. They start and end when the log is here and no other is open.
-    cancelled: Vec<Request>,
+    /// Operations that were cancelled before their starts. They start and end when the log is here and no other is open.
+    cancelled: Vec<Unstarted>,
     costs: Costs,
     /// Requests for the context that wait for the end of the compaction.
     held: Vec<HeldContext>,
@@ -381,6 +386,7 @@ impl Core {
             Input::Planned(id, result) => self.planned(&id, result),
             Input::Reported(id, step) => self.reported(&id, step),
             Input::Drafted(id, result) => self.drafted(&id, result),
+            Input::Transferred(id, result) => self.transfer_made(&id, result),
             Input::Founded(id, result) => self.founded(&id, result),
             Input::Counted => self.counted(),
             Input::IdleTurn(turn) => self.idle_turn(turn),
@@ -484,7 +490,7 @@ impl Core {
         }
         match self.work {
             Work::Planned(..) => return Some(Unit::Begin),
-            Work::Drafted(..) => return Some(Unit::Commit),
+            Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..)) => return Some(Unit::Commit),
             Work::None if !self.all_noted() => return Some(Unit::WriteCosts),
             Work::None if self.has_reported() && self.may_decide() => return Some(Unit::Recover),
             Work::None if self.has_switched() && self.may_decide() => return Some(Unit::Switch),
@@ -507,6 +513,7 @@ impl Core {
             Some(Unit::Begin | Unit::Commit) => match self.work.take() {
                 Work::Planned(request, result) => self.begin(request, *result),
                 Work::Drafted(operation, draft) => self.commit(operation, *draft),
+                Work::Transfer(operation, TransferPhase::Made(task, text)) => self.deliver(operation, *task, text),
                 other => self.work = other,
             },
             Some(Unit::WriteCosts) => {
@@ -552,6 +559,7 @@ impl Core {
                 self.compact(params, ticket);
                 self.count();
             }
+            Command::Transfer(request) => self.transfer(*request, ticket),
             Command::Call(call) => {
                 call(self, ticket);
                 // Not at the opening: a client may open a thousand sessions and look at one.
@@ -568,7 +576,7 @@ impl Core {
         if self.index.commands.has(Command::writes) {
             return command.writes() || command.closes();
         }
-        matches!(command, Command::Compact(_) | Command::Edit(_))
+        matches!(command, Command::Compact(_) | Command::Edit(_) | Command::Transfer(_))
             && self.state.history().index().is_none()
             && self.state.path().lacks_its_past()
     }

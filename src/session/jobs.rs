@@ -8,6 +8,7 @@ pub mod hooks;
 pub mod pool;
 pub mod progress;
 pub mod search;
+pub mod transfer;
 
 use super::{founding::Founding, stop::Stop};
 use crate::{
@@ -39,6 +40,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+use transfer::TransferOrder;
 
 /// A job.
 pub enum Job {
@@ -50,6 +52,8 @@ pub enum Job {
     Plan(PlanOrder),
     /// Makes a draft. Reports with `Input::Reported` and ends with `Input::Drafted`.
     Draft(DraftOrder),
+    /// Makes the text of a transfer. Reports with `Input::Reported` and ends with `Input::Transferred`.
+    Transfer(TransferOrder),
     /// Makes a session. Ends with `Input::Founded`.
     Found(OperationId, Box<Founding>),
 }

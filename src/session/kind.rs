@@ -1,6 +1,10 @@
 //! The kinds of operations that a session runs. A new kind is a variant here and an arm in each method: its events, its
 //! status, its place in the lock and its end after a crash follow from them.
 
+mod transfer;
+
+pub use transfer::{Moved, Navigation, Transfer, TransferAnswer, Transferred};
+
 use super::{
     fault::{Fault, planted},
     operations::{End, Ended, Kind, Standing},
@@ -14,6 +18,7 @@ use crate::{
         types::{CompactAnswer, CompactionResult, StatusKind, Usage},
     },
 };
+use serde::Serialize;
 
 /// A kind of operation, with its cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +36,18 @@ pub enum OperationKind {
     },
     /// A summary that is made ahead of the threshold. It has no events; the compaction that splices it in has them.
     Speculation,
+    /// A transfer: a navigation, a handoff or a reference.
+    Transfer(Transfer),
+}
+
+/// The answer of a request for an operation.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum OperationAnswer {
+    /// Of a compaction.
+    Compact(CompactAnswer),
+    /// Of a transfer.
+    Transfer(TransferAnswer),
 }
 
 /// A recovery.
@@ -55,6 +72,8 @@ pub enum Product {
     Recovered,
     /// Idle maintenance: its compaction completed.
     Maintained,
+    /// A transfer.
+    Transferred(Transferred),
 }
 
 impl Product {
@@ -63,7 +82,7 @@ impl Product {
     pub fn compaction(&self) -> Option<&CompactionResult> {
         match self {
             Self::Compaction(result) | Self::Founded(result, _) => Some(result),
-            Self::Recovered | Self::Maintained => None,
+            Self::Recovered | Self::Maintained | Self::Transferred(_) => None,
         }
     }
 
@@ -72,7 +91,7 @@ impl Product {
     pub fn new_session(&self) -> Option<&SessionId> {
         match self {
             Self::Founded(_, session) => Some(session),
-            Self::Compaction(_) | Self::Recovered | Self::Maintained => None,
+            Self::Compaction(_) | Self::Recovered | Self::Maintained | Self::Transferred(_) => None,
         }
     }
 }
@@ -81,7 +100,7 @@ impl OperationKind {
     /// Whether no client asked for it.
     #[must_use]
     pub fn is_automatic(&self) -> bool {
-        *self != Self::Compaction(Reason::Manual)
+        !matches!(self, Self::Compaction(Reason::Manual) | Self::Transfer(_))
     }
 
     /// Whether the turn is repeated behind it, if it completes.
@@ -104,6 +123,7 @@ impl OperationKind {
             Self::Speculation => Reason::Threshold,
             Self::Recovery(Recovery { reason, .. }) | Self::Recovering(reason) => (*reason).into(),
             Self::Idle { .. } => Reason::Idle,
+            Self::Transfer(_) => Reason::Manual,
         }
     }
 
@@ -126,6 +146,9 @@ impl OperationKind {
     /// The error of this operation for a person.
     #[must_use]
     pub fn failed(&self, failure: &str) -> String {
+        if let Self::Transfer(transfer) = self {
+            return transfer.failed(failure);
+        }
         let what = match self.reason() {
             Reason::Manual => return failure.to_owned(),
             Reason::Overflow => "Context overflow recovery",
@@ -194,7 +217,7 @@ pub const SPECULATION: &str = "speculation";
 
 impl Kind for OperationKind {
     type Product = Product;
-    type Answer = CompactAnswer;
+    type Answer = OperationAnswer;
 
     fn name(&self) -> &'static str {
         match self {
@@ -202,6 +225,7 @@ impl Kind for OperationKind {
             Self::Recovery(_) => RECOVERY,
             Self::Idle { .. } => IDLE,
             Self::Speculation => SPECULATION,
+            Self::Transfer(transfer) => transfer.name(),
         }
     }
 
@@ -219,7 +243,7 @@ impl Kind for OperationKind {
             }
             IDLE => Some(Self::Idle { seconds: 0 }),
             SPECULATION => Some(Self::Speculation),
-            _ => None,
+            name => Transfer::read(name).map(Self::Transfer),
         }
     }
 
@@ -229,6 +253,7 @@ impl Kind for OperationKind {
                 Standing::Foreground(StatusKind::Compacting)
             }
             Self::Idle { .. } | Self::Speculation => Standing::Background,
+            Self::Transfer(transfer) => Standing::Foreground(transfer.status()),
         }
     }
 
@@ -247,6 +272,7 @@ impl Kind for OperationKind {
                 Event::IdleStart { context_tokens: before.context_tokens, idle_seconds: *seconds }
             }
             Self::Speculation => return None,
+            Self::Transfer(transfer) => return transfer.start(),
         })
     }
 
@@ -259,22 +285,29 @@ impl Kind for OperationKind {
                 Event::IdleEnd { outcome: ended.end.outcome(), skipped_reason: ended.end.skipped().map(str::to_owned) }
             }
             Self::Speculation => return None,
+            Self::Transfer(transfer) => return transfer.end(ended.end),
         })
     }
 
-    fn started(&self, id: &OperationId) -> CompactAnswer {
-        CompactAnswer::Started { operation_id: id.clone() }
+    fn started(&self, id: &OperationId) -> OperationAnswer {
+        match self {
+            Self::Transfer(transfer) => OperationAnswer::Transfer(transfer.started(id)),
+            _ => OperationAnswer::Compact(CompactAnswer::Started { operation_id: id.clone() }),
+        }
     }
 
-    fn ended(&self, id: &OperationId, end: &End<Product>) -> CompactAnswer {
-        CompactAnswer::Ended {
+    fn ended(&self, id: &OperationId, end: &End<Product>) -> OperationAnswer {
+        if let Self::Transfer(transfer) = self {
+            return OperationAnswer::Transfer(transfer.ended(id, end));
+        }
+        OperationAnswer::Compact(CompactAnswer::Ended {
             operation_id: id.clone(),
             outcome: end.outcome(),
             result: end.product().and_then(Product::compaction).cloned().map(Box::new),
             new_session_id: end.product().and_then(Product::new_session).cloned(),
             error: end.failure().map(Failure::data),
             skipped_reason: end.skipped().map(str::to_owned),
-        }
+        })
     }
 }
 

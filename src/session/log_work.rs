@@ -11,7 +11,10 @@ use crate::{
     log::{
         Access, Appended, Grown, Log, Placed, Stats,
         error::StoreError,
-        history::library::{IndexRest, Indexed, Library, Reader, Wanted},
+        history::{
+            library::{IndexRest, Indexed, Library, Reader, Wanted},
+            route::{NoRoute, Route},
+        },
         index::{Gap, Spot},
         sealed::{Blocking, Sealed},
     },
@@ -40,6 +43,20 @@ pub enum Fetch {
     Entry(EntryId, Wanted),
     /// The lines for other programs that belong to an entry. They stand right behind it, before any other entry of these.
     Mirrors(EntryId, Wanted),
+    /// The way from the leaf to another entry.
+    Route(RouteOrder),
+}
+
+/// The order to find the way to an entry.
+pub struct RouteOrder {
+    /// The entry.
+    pub target: EntryId,
+    /// The leaf.
+    pub leaf: Option<EntryId>,
+    /// The entries of the session.
+    pub library: Library,
+    /// Whether the entries of the branch that is left are read.
+    pub reads_left: bool,
 }
 
 /// Entries that were fetched.
@@ -49,6 +66,8 @@ pub enum Fetched {
     Entry(EntryId, Option<Arc<Entry>>),
     /// An entry, and the last line for other programs that belongs to it; itself where there is none.
     Mirrors(EntryId, EntryId),
+    /// The way from the leaf to an entry, or the reason why there is none.
+    Route(EntryId, Box<Result<Route, NoRoute>>),
 }
 
 /// Entries that are to be appended.
@@ -160,6 +179,10 @@ impl Fetch {
                     }
                 }
                 Ok(Fetched::Mirrors(id, last))
+            }
+            Self::Route(RouteOrder { target, leaf, library, reads_left }) => {
+                let route = library.route(&target, leaf.as_ref(), reads_left, blocking)?;
+                Ok(Fetched::Route(target, Box::new(route)))
             }
         }
     }

@@ -13,6 +13,7 @@ pub mod recorder;
 pub mod replay;
 pub mod requests;
 pub mod tap;
+pub mod transferring;
 
 use super::{
     core::{Input, Moment},
@@ -45,6 +46,7 @@ use std::{
     path::PathBuf,
     time::{Duration, Instant},
 };
+use transferring::Transferring;
 
 /// Version of the format.
 pub const VERSION: u32 = 1;
@@ -295,6 +297,8 @@ pub enum Recorded {
     Reported(OperationId, Progress),
     /// A draft was made, or not.
     Drafted(OperationId, Drafting),
+    /// The text of a transfer was made, or not.
+    Transferred(OperationId, Transferring),
     /// A session was made, or not.
     Founded(OperationId, Option<Unfounded>),
     /// Estimated entries were counted by the tokenizer.
@@ -497,6 +501,7 @@ impl Recorded {
             Input::Planned(id, result) => Self::Planned(id.clone(), result.into()),
             Input::Reported(id, step) => Self::Reported(id.clone(), step.clone()),
             Input::Drafted(id, result) => Self::Drafted(id.clone(), result.into()),
+            Input::Transferred(id, result) => Self::Transferred(id.clone(), result.into()),
             Input::Founded(id, result) => Self::Founded(id.clone(), result.clone().err()),
             Input::Counted => Self::Counted,
             Input::IdleTurn(turn) => Self::IdleTurn(*turn),

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     ask::request::Origin,
     clock,
-    conversation::{entry::Entry, tokens},
+    conversation::{entry::Entry, spending::Trigger, tokens},
     ids::{OperationId, SessionId},
     log::{Log, memory::Ephemeral, sealed::Blocking},
     protocol::{
@@ -33,6 +33,7 @@ use crate::{
         jobs::{
             draft::DraftJob,
             pool::{self, Report},
+            transfer::{TransferJob, TransferOrder},
         },
     },
     wire::{
@@ -458,6 +459,7 @@ impl Shell {
                 self.spawn(move || Input::Planned(order.id.clone(), jobs::plan(order, &access)));
             }
             Job::Draft(order) => self.draft(order),
+            Job::Transfer(order) => self.transfer(order),
             Job::Found(id, founding) => self.found(id, *founding),
         }
     }
@@ -507,7 +509,21 @@ impl Shell {
         pool::spawn(job, move |report| {
             let input = match report {
                 Report::Step(step) => Input::Reported(id.clone(), step),
-                Report::Drafted(result) => Input::Drafted(id.clone(), *result),
+                Report::Made(result) => Input::Drafted(id.clone(), result),
+            };
+            send(&messages, Message::Input(input));
+        });
+    }
+
+    fn transfer(&self, order: TransferOrder) {
+        let id = order.id.clone();
+        let origin = Origin { session: self.session.clone(), operation: id.clone(), trigger: Trigger::Manual };
+        let job = TransferJob { origin, order, access: self.shared.access.clone() };
+        let messages = self.messages.clone();
+        pool::spawn_transfer(job, move |report| {
+            let input = match report {
+                Report::Step(step) => Input::Reported(id.clone(), step),
+                Report::Made(result) => Input::Transferred(id.clone(), result),
             };
             send(&messages, Message::Input(input));
         });

@@ -48,6 +48,7 @@ mod mended;
 mod mutations;
 mod mutator;
 mod native;
+mod navigating;
 mod others;
 mod overhead;
 mod pi_reader;

@@ -73,6 +73,7 @@ fn frames(session: &str) -> Vec<String> {
         ("session/compact", of_session(json!({"dryRun": true}))),
         ("session/undo_compaction", of_session(json!({}))),
         ("session/reset", of_session(json!({}))),
+        ("session/navigate", of_session(json!({"targetEntryId": "nowhere", "wait": true}))),
         ("session/cancel", of_session(json!({"operationId": "op-1"}))),
         ("session/fork", of_session(json!({"entryId": "x", "position": "at", "cwd": "/q"}))),
         ("session/clear_queue", of_session(json!({}))),
@@ -316,7 +317,7 @@ impl Within {
         let end = Instant::now() + LONG;
         while self.outbox.in_flight() > 0 || self.answers.len() < owed.count {
             self.hear();
-            assert!(Instant::now() < end, "{} of {owed:?} came for {}", self.answers.len(), shown(bodies));
+            assert!(Instant::now() < end, "{:?} of {owed:?} came for {}", self.answers, shown(bodies));
         }
         self.hear();
         if let Err(what) = owed.settle(&self.answers) {

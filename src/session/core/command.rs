@@ -8,7 +8,7 @@ use super::edit::{self, Edit, EditMethod};
 use crate::{
     protocol::{
         Method,
-        types::{AppendParams, CompactParams},
+        types::{AppendParams, CompactParams, NavigateParams},
     },
     session::{core::Core, effects::Ticket},
 };
@@ -19,6 +19,8 @@ pub enum Command {
     Append(AppendParams),
     /// `session/compact`. A cancel stops those that wait, too.
     Compact(CompactParams),
+    /// A request that carries knowledge to another place. A cancel stops those that wait, too.
+    Transfer(Box<TransferRequest>),
     /// A request that writes entries and is answered when they are on disk.
     Edit(Box<dyn Edit>),
     /// A request that writes nothing.
@@ -29,6 +31,22 @@ pub enum Command {
     HandOver,
     /// `session/close`, and a close that the daemon decides.
     Close,
+}
+
+/// A request for a transfer.
+pub enum TransferRequest {
+    /// `session/navigate`.
+    Navigate(NavigateParams),
+}
+
+impl TransferRequest {
+    /// Whether the request is answered at the end.
+    #[must_use]
+    pub fn wait(&self) -> Option<bool> {
+        match self {
+            Self::Navigate(params) => params.wait,
+        }
+    }
 }
 
 /// A handler with the params of its request. It answers the ticket, or passes it on. It must not block.
@@ -76,14 +94,14 @@ impl Command {
     /// Whether it adds to the file.
     #[must_use]
     pub fn writes(&self) -> bool {
-        matches!(self, Self::Append(_) | Self::Compact(_) | Self::Edit(_))
+        matches!(self, Self::Append(_) | Self::Compact(_) | Self::Transfer(_) | Self::Edit(_))
     }
 
     /// Whether it ends idle maintenance and starts its timer anew: it changes the session, or its user is there.
     #[must_use]
     pub fn is_activity(&self) -> bool {
         match self {
-            Self::Append(_) | Self::Edit(_) | Self::Activity => true,
+            Self::Append(_) | Self::Edit(_) | Self::Transfer(_) | Self::Activity => true,
             Self::Compact(params) => params.dry_run != Some(true),
             Self::Call(_) | Self::HandOver | Self::Close => false,
         }
@@ -104,6 +122,10 @@ impl Command {
     /// Whether a cancel stops it before it begins.
     #[must_use]
     pub fn can_be_cancelled(&self) -> bool {
-        matches!(self, Self::Compact(params) if params.dry_run != Some(true))
+        match self {
+            Self::Compact(params) => params.dry_run != Some(true),
+            Self::Transfer(_) => true,
+            _ => false,
+        }
     }
 }

@@ -1,6 +1,10 @@
 //! The compaction of a session, by its phase. Each phase holds the values that belong to it, so a plan without a request
 //! or a draft without an operation cannot exist.
 
+mod transfer;
+
+pub(super) use transfer::{Navigating, Task, TransferPhase};
+
 use crate::{
     compaction::draft::Draft,
     ids::{OperationId, SessionId},
@@ -32,7 +36,25 @@ pub(super) struct Request {
     pub stop: Stop,
 }
 
-/// The compaction of a session: at most one at a time.
+/// An operation that was cancelled before its start was sent.
+pub(super) struct Unstarted {
+    /// The id of the operation that it becomes.
+    pub id: OperationId,
+    /// Its kind and cause.
+    pub kind: OperationKind,
+    /// The request of the client.
+    pub asked: Asked<Ticket>,
+    /// Stops the planning.
+    pub stop: Stop,
+}
+
+impl From<Request> for Unstarted {
+    fn from(Request { id, kind, asked, stop, .. }: Request) -> Self {
+        Self { id, kind, asked, stop }
+    }
+}
+
+/// The compaction or the transfer of a session: at most one at a time.
 #[derive(Default)]
 pub(super) enum Work {
     /// No compaction.
@@ -53,6 +75,8 @@ pub(super) enum Work {
     Committing(Operation),
     /// A session is being made for the summary. It is too late to stop it, and other commands wait.
     Founding(Operation, Box<Founded>),
+    /// A transfer.
+    Transfer(Operation, TransferPhase),
 }
 
 /// The session that is being made, and the result of the compaction.
@@ -92,7 +116,8 @@ impl Work {
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)
             | Self::Committing(operation)
-            | Self::Founding(operation, _) => Some(&operation.id),
+            | Self::Founding(operation, _)
+            | Self::Transfer(operation, _) => Some(&operation.id),
         }
     }
 
@@ -124,15 +149,18 @@ impl Work {
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)
             | Self::Committing(operation)
-            | Self::Founding(operation, _) => Some(operation),
+            | Self::Founding(operation, _)
+            | Self::Transfer(operation, _) => Some(operation),
             Self::None | Self::Planning(_) | Self::Planned(..) => None,
         }
     }
 
-    /// The operation with this id, while its draft is being made.
+    /// The operation with this id, while its draft or its text is being made.
     pub fn drafting(&mut self, id: &OperationId) -> Option<&mut Operation> {
         match self {
-            Self::Drafting(operation) if operation.id == *id => Some(operation),
+            Self::Drafting(operation) | Self::Transfer(operation, TransferPhase::Making(_)) if operation.id == *id => {
+                Some(operation)
+            }
             _ => None,
         }
     }
@@ -148,7 +176,8 @@ impl Work {
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)
             | Self::Committing(operation)
-            | Self::Founding(operation, _) => operation.request_cancelled(),
+            | Self::Founding(operation, _)
+            | Self::Transfer(operation, _) => operation.request_cancelled(),
         }
     }
 }

@@ -11,7 +11,10 @@ use crate::{
     protocol::{errors::Failure, events::Event, types::AppendAnswer},
     session::{
         core::{
-            Append, Core, LogState, Unanswered, WaitsFor, Write, background::IndexBuild, commands::entries, work::Work,
+            Append, Core, LogState, Unanswered, WaitsFor, Write,
+            background::IndexBuild,
+            commands::entries,
+            work::{TransferPhase, Work},
         },
         effects::Ticket,
         fault::{Fault, planted},
@@ -34,6 +37,7 @@ impl Write {
                 costs.entries.iter().chain([entry]).chain(mirrors).cloned().collect()
             }
             Self::Costs(costs) => costs.entries.clone(),
+            Self::Transfer(delivery) => delivery.entries(),
             Self::Relief(staged, _)
             | Self::Removal(staged)
             | Self::Recovery { staged, .. }
@@ -132,7 +136,9 @@ impl Core {
             facts.access = Access::Read;
         }
         match self.work.take() {
-            Work::Committing(operation) => self.finish(operation, End::Failed(defect())),
+            Work::Committing(operation) | Work::Transfer(operation, TransferPhase::Writing) => {
+                self.finish(operation, End::Failed(defect()));
+            }
             other => self.work = other,
         }
         self.stop_running(None);
@@ -202,6 +208,7 @@ impl Core {
                 self.compacted(&costs.entries, &entry, &mirrors, &draft.origin(), Ok(()));
             }
             Write::Costs(costs) => costs.entries.iter().for_each(|entry| self.announce(entry, None)),
+            Write::Transfer(delivery) => self.delivered(*delivery, Ok(())),
             Write::Relief(staged, event) => self.relieved(&staged, event),
             Write::Recovery { staged, due } => self.recover(due, Ok(staged)),
             Write::Removal(staged) => self.removed(&staged),
@@ -235,6 +242,7 @@ impl Core {
                 "The costs of model requests could not be recorded",
                 format!("{failure}. session/usage lacks {} of them.", costs.entries.len()),
             ),
+            Write::Transfer(delivery) => self.delivered(*delivery, Err(failure.clone())),
             Write::Relief(..) => {
                 self.warn("The context could not be made smaller", failure.to_string());
                 // Another try would fail, too, and the requests would start one after the other.
@@ -262,6 +270,7 @@ impl Core {
                 self.draft_again(draft);
             }
             Write::Costs(costs) => self.costs.put_back(costs),
+            Write::Transfer(delivery) => self.deliver_again(*delivery),
             // The context is measured again.
             Write::Relief(..) | Write::Removal(_) => self.answer_held(),
             Write::Recovery { due, .. } => self.write_recovery(due),

@@ -8,22 +8,31 @@ use crate::{
         blocking::{Blocking, Pool},
         draft::{DraftJob, draft},
         progress::Progress,
+        transfer::{TransferJob, TransferText, transfer},
     },
 };
 
 /// A report of a job.
-pub enum Report {
+pub enum Report<T> {
     /// A step.
     Step(Progress),
     /// The result.
-    Drafted(Box<Result<Draft, Failure>>),
+    Made(Result<T, Failure>),
 }
 
 /// Starts a job that makes a draft.
-pub fn spawn(job: DraftJob, report: impl Fn(Report) + Send + Sync + 'static) {
+pub fn spawn(job: DraftJob, report: impl Fn(Report<Draft>) + Send + Sync + 'static) {
     tokio::spawn(async move {
         let result = draft(job, &BlockingPool, &|step| report(Report::Step(step))).await;
-        report(Report::Drafted(Box::new(result)));
+        report(Report::Made(result));
+    });
+}
+
+/// Starts a job that makes the text of a transfer.
+pub fn spawn_transfer(job: TransferJob, report: impl Fn(Report<TransferText>) + Send + Sync + 'static) {
+    tokio::spawn(async move {
+        let result = transfer(job, &BlockingPool, &|step| report(Report::Step(step))).await;
+        report(Report::Made(result));
     });
 }
 

@@ -392,6 +392,7 @@ impl Replay {
                 let order = self.drafts.remove(&id).ok_or("nothing was to be drafted")?;
                 Input::Drafted(id, drafted(order, drafting))
             }
+            Recorded::Transferred(id, transferring) => Input::Transferred(id, transferring.into()),
             Recorded::Founded(id, failed) => Input::Founded(id, failed.map_or(Ok(()), Err)),
             Recorded::IdleTurn(turn) => Input::IdleTurn(turn),
             Recorded::Counted => {
@@ -450,7 +451,7 @@ impl Replay {
             Job::Plan(order) => drop(self.plans.insert(order.id.clone(), order)),
             Job::Draft(order) => drop(self.drafts.insert(order.id.clone(), order)),
             // The outcome was recorded.
-            Job::Found(..) => {}
+            Job::Found(..) | Job::Transfer(_) => {}
         }
     }
 

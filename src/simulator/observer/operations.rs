@@ -437,6 +437,11 @@ impl Operations {
                 require(self.is_open(id), Rule::NothingAfterTheEnd, || format!("a session is made for {id:?}"))?;
                 self.founded.begins(id, founding)
             }
+            Job::Transfer(order) => {
+                self.stops.push((order.id.clone(), order.stop.clone()));
+                let runs = self.open.last().is_some_and(|open| open.id == order.id);
+                require(runs, Rule::NothingAfterTheEnd, || format!("a text is made for {:?}", order.id))
+            }
             Job::Draft(order) => {
                 self.stops.push((order.id.clone(), order.stop.clone()));
                 let runs =

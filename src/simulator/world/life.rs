@@ -6,7 +6,7 @@ use crate::{
         clock::{Clock as _, after},
         request::Origin,
     },
-    conversation::{entry::Entry, tokens},
+    conversation::{entry::Entry, spending::Trigger, tokens},
     ids::{OperationId, SessionId},
     log::{
         Access, Log,
@@ -26,6 +26,7 @@ use crate::{
         jobs::{
             self, DraftOrder, IndexBuilt, Job, PlanOrder,
             draft::{self, DraftJob},
+            transfer::{self, TransferJob, TransferOrder},
         },
         log_work::{LogDone, LogFacts, LogWork},
         open::Opened,
@@ -540,6 +541,7 @@ impl World<'_> {
                 Job::Index(work, stop) => self.later(Due::Index(work, stop)),
                 Job::Plan(order) => self.later(Due::Plan(order)),
                 Job::Draft(order) => self.draft(order),
+                Job::Transfer(order) => self.transfer(order),
                 Job::Found(id, founding) => self.later(Due::Found(id, founding)),
             },
             Effect::Learn(model, window) => self.access.windows.learn(&model, window),
@@ -603,6 +605,21 @@ impl World<'_> {
             self.later(Due::Log(log, work));
         }
         Ok(())
+    }
+
+    fn transfer(&mut self, order: TransferOrder) {
+        let Some(life) = &mut self.life else { return };
+        let id = order.id.clone();
+        let origin = Origin { session: SessionId::from("simulated"), operation: id.clone(), trigger: Trigger::Manual };
+        let job = TransferJob { origin, order, access: self.access.clone() };
+        let pool = VirtualPool { clock: self.clock.clone(), longest: Duration::from_millis(20) };
+        let reports = life.reports.clone();
+        let report = move |input| reports.lock().unwrap_or_else(PoisonError::into_inner).push(input);
+        life.next_due += 1;
+        life.tasks.start(life.next_due, async move {
+            let result = transfer::transfer(job, &pool, &|step| report(Input::Reported(id.clone(), step))).await;
+            report(Input::Transferred(id, result));
+        });
     }
 
     fn draft(&mut self, order: DraftOrder) {

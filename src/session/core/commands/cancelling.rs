@@ -8,7 +8,7 @@ use crate::{
             Core,
             command::Command,
             commands::compacting::BY_CLIENT,
-            work::{Request, Work},
+            work::{Unstarted, Work},
         },
         effects::{Ticket, TicketNumber},
         fault::{Fault, planted},
@@ -29,8 +29,8 @@ impl Core {
         self.idle.arm(self.now);
         let round = self.cancel_unstarted_round(which);
         let cancelling = self.operations.cancel(which);
-        let mut unstarted: Vec<Request> = self.work.take_unstarted(which).into_iter().collect();
-        unstarted.extend(self.take_delayed(which));
+        let mut unstarted: Vec<Unstarted> = self.work.take_unstarted(which).into_iter().map(Unstarted::from).collect();
+        unstarted.extend(self.take_delayed(which).map(Unstarted::from));
         if which.is_none() {
             unstarted.extend(self.take_waiting_compactions());
         }
@@ -38,13 +38,13 @@ impl Core {
         self.forget_switch(which);
         let before = self.cancelled.iter().filter(|request| which.is_none_or(|which| *which == request.id));
         let named =
-            |request: &Request| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
+            |request: &Unstarted| Cancelled { operation_id: request.id.clone(), kind: request.kind.name().to_owned() };
         let all = cancelling.named.iter().cloned().chain(before.chain(&unstarted).map(named)).chain(due);
         ticket.cancelled_these(all.filter(|_| !planted(Fault::CancelNamesNothing)).collect());
         self.end_cancelled_round(round);
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);
-        self.end_unstarted([]);
+        self.end_unstarted([] as [Unstarted; 0]);
     }
 
     /// Cancels what runs, but not a draft that is being written. The ends are sent at once, and late results are ignored.
@@ -54,11 +54,12 @@ impl Core {
         self.cancel_due_recovery(which);
         self.forget_switch(which);
         let delayed = self.take_delayed(which);
-        let unstarted: Vec<Request> = self.work.take_unstarted(which).into_iter().chain(delayed).collect();
+        let unstarted: Vec<Unstarted> =
+            self.work.take_unstarted(which).into_iter().chain(delayed).map(Unstarted::from).collect();
         self.end_cancelled_round(round);
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);
-        self.end_unstarted([]);
+        self.end_unstarted([] as [Unstarted; 0]);
     }
 
     /// Ends the operations that a cancel selected. Contexts that waited for them, or for a decision that the cancel has
@@ -85,14 +86,19 @@ impl Core {
     }
 
     /// Takes out the compactions that were sent before a cancel and have not been handled.
-    fn take_waiting_compactions(&mut self) -> Vec<Request> {
+    fn take_waiting_compactions(&mut self) -> Vec<Unstarted> {
         let for_index = self.index.commands.take_out(Command::can_be_cancelled);
         let waiting = for_index.into_iter().chain(self.queue.take_out(Command::can_be_cancelled));
         let request = |(command, ticket)| match command {
             Command::Compact(params) => {
                 let id = self.stamps.operation();
                 let asked = Asked::by(ticket, params.wait);
-                Some(Request { id, kind: BY_CLIENT, params, asked, stop: Stop::default() })
+                Some(Unstarted { id, kind: BY_CLIENT, asked, stop: Stop::default() })
+            }
+            Command::Transfer(request) => {
+                let id = self.stamps.operation();
+                let asked = Asked::by(ticket, request.wait());
+                Some(Unstarted { id, kind: self.kind_of(&request), asked, stop: Stop::default() })
             }
             _ => None,
         };
@@ -100,7 +106,10 @@ impl Core {
     }
 
     /// Ends compactions that were cancelled before their starts were sent, or leaves them to the turns.
-    pub(in crate::session::core) fn end_unstarted(&mut self, requests: impl IntoIterator<Item = Request>) {
+    pub(in crate::session::core) fn end_unstarted<R: Into<Unstarted>>(
+        &mut self,
+        requests: impl IntoIterator<Item = R>,
+    ) {
         self.leave_unstarted(requests);
         if self.may_end_cancelled() {
             self.begin_all_cancelled();
@@ -108,9 +117,9 @@ impl Core {
     }
 
     /// Leaves compactions that were cancelled before their starts to the turns. `settled` waits for their ends.
-    fn leave_unstarted(&mut self, requests: impl IntoIterator<Item = Request>) {
+    fn leave_unstarted(&mut self, requests: impl IntoIterator<Item = impl Into<Unstarted>>) {
         let before = self.cancelled.len();
-        self.cancelled.extend(requests);
+        self.cancelled.extend(requests.into_iter().map(Into::into));
         if !planted(Fault::JobOfUnstarted) {
             self.cancelled[before..].iter().for_each(|request| request.stop.request());
         }
@@ -128,7 +137,7 @@ impl Core {
     /// Starts and ends the compactions that were cancelled before their starts.
     pub(in crate::session::core) fn begin_all_cancelled(&mut self) {
         while !self.cancelled.is_empty() {
-            let Request { id, kind, asked, stop, .. } = self.cancelled.remove(0);
+            let Unstarted { id, kind, asked, stop } = self.cancelled.remove(0);
             let usage = self.state.usage();
             let opening = self.opening(kind, Place::Top(id), asked, usage, stop);
             let operation = self.start_operation(opening);

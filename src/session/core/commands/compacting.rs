@@ -1,5 +1,6 @@
 //! A compaction in a session: request, plan, draft, write, result.
 
+mod delayed;
 #[cfg(test)]
 mod tests;
 
@@ -123,7 +124,7 @@ impl Core {
         self.operations.idle()
     }
 
-    fn nothing_planned(&self) -> Result<(), Failure> {
+    pub(in crate::session::core) fn nothing_planned(&self) -> Result<(), Failure> {
         match self.work.unstarted() {
             None => Ok(()),
             Some(request) => Err(Failure::Busy { operation_id: request.id.clone(), kind: request.kind.name() }),

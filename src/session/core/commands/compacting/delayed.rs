@@ -3,7 +3,6 @@
 //! It has its id from the beginning, so it can be named and cancelled. Its start is sent when it starts, and it is planned
 //! for the context of that moment.
 
-use super::{Core, Ending, due::Due, work::Request, work::Work};
 use crate::{
     compaction::request::{Cause, is_too_early},
     conversation::{entry::Body, message::outline::Role},
@@ -13,7 +12,12 @@ use crate::{
         types::{CompactParams, Initiator},
     },
     session::{
-        core::commands::compacting::BY_CLIENT,
+        core::{
+            Core, Ending,
+            commands::compacting::BY_CLIENT,
+            due::Due,
+            work::{Request, Work},
+        },
         effects::Ticket,
         fault::{Fault, planted},
         jobs::{Focus, Job, PlanOrder},
@@ -24,12 +28,12 @@ use crate::{
 
 impl Core {
     /// Whether a compaction after the turn has to wait.
-    pub(super) fn must_wait(&self) -> bool {
+    pub(in crate::session::core) fn must_wait(&self) -> bool {
         !self.turn_is_over() || !self.may_maintain()
     }
 
     /// Takes a request for a compaction after the turn. There is at most one.
-    pub(super) fn delay(&mut self, params: CompactParams, ticket: Ticket) {
+    pub(in crate::session::core) fn delay(&mut self, params: CompactParams, ticket: Ticket) {
         if let Err(failure) = self.may_delay(&params) {
             return ticket.fail(&failure);
         }
@@ -65,7 +69,7 @@ impl Core {
 
     /// Whether the newest message is a complete answer without calls. An answer that failed, was cut off or was removed is
     /// repeated.
-    pub(super) fn turn_is_over(&self) -> bool {
+    pub(in crate::session::core) fn turn_is_over(&self) -> bool {
         if planted(Fault::TurnAssumed) {
             return true;
         }
@@ -84,12 +88,12 @@ impl Core {
     }
 
     /// Whether the compaction after the turn may start.
-    pub(super) fn may_begin_delayed(&self) -> bool {
+    pub(in crate::session::core) fn may_begin_delayed(&self) -> bool {
         self.upkeep.after_turn.is_some() && !self.must_wait() && !planted(Fault::LaterForgotten)
     }
 
     /// The compaction after the turn, if it is due.
-    pub(super) fn due_after_turn(&mut self) -> Option<Due> {
+    pub(in crate::session::core) fn due_after_turn(&mut self) -> Option<Due> {
         if !self.may_begin_delayed() {
             return None;
         }
@@ -97,7 +101,7 @@ impl Core {
     }
 
     /// Starts a compaction after the turn.
-    pub(super) fn begin_delayed(&mut self, request: Request) {
+    pub(in crate::session::core) fn begin_delayed(&mut self, request: Request) {
         self.idle_gives_way();
         let Request { id, kind, params, asked, stop } = request;
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
@@ -111,12 +115,12 @@ impl Core {
     }
 
     /// Takes out the compaction after the turn, if it is the one with this id, or any without one.
-    pub(super) fn take_delayed(&mut self, which: Option<&OperationId>) -> Option<Request> {
+    pub(in crate::session::core) fn take_delayed(&mut self, which: Option<&OperationId>) -> Option<Request> {
         self.upkeep.after_turn.take_if(|request| which.is_none_or(|which| *which == request.id))
     }
 
     /// Takes out the compaction after the turn, if the client cancelled the request that waits for it.
-    pub(super) fn take_delayed_without_request(&mut self) -> Option<Request> {
+    pub(in crate::session::core) fn take_delayed_without_request(&mut self) -> Option<Request> {
         self.upkeep.after_turn.take_if(|request| request.asked.request().is_some_and(Ticket::cancelled))
     }
 }

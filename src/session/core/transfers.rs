@@ -1,0 +1,158 @@
+//! Transfers: operations that carry knowledge to another place. Each makes a text beside the session, if it needs one, and
+//! delivers it in one write.
+
+mod navigating;
+
+use super::{
+    Core, Write,
+    command::TransferRequest,
+    commands::compacting::BY_CLIENT,
+    costs::CostEntries,
+    work::{Task, TransferPhase, Work},
+};
+use crate::{
+    conversation::entry::Entry,
+    ids::OperationId,
+    protocol::{errors::Failure, events::Event},
+    session::{
+        effects::Ticket,
+        fault::{Fault, planted},
+        jobs::transfer::TransferText,
+        kind::{OperationKind, Product, Transfer, Transferred},
+        operation::Operation,
+        operations::{Asked, End, Place},
+        stop::Stop,
+    },
+    wire::outbox::About,
+};
+use std::sync::Arc;
+
+/// The entries of a transfer, on their way to the disk.
+pub(super) struct Delivery {
+    task: Box<Task>,
+    text: Option<TransferText>,
+    costs: CostEntries,
+    entries: Vec<Arc<Entry>>,
+    /// The event behind those of the entries.
+    event: Option<Event>,
+    result: Transferred,
+}
+
+impl Delivery {
+    /// The entries, in the order of the file.
+    pub fn entries(&self) -> Vec<Arc<Entry>> {
+        self.costs.entries.iter().chain(&self.entries).cloned().collect()
+    }
+}
+
+impl Core {
+    /// Handles a request for a transfer.
+    pub(super) fn transfer(&mut self, request: TransferRequest, ticket: Ticket) {
+        if ticket.cancelled() {
+            return ticket.fail(&Failure::Cancelled);
+        }
+        let free = self.writable().and_then(|()| self.nothing_planned());
+        if let Err(failure) = free.and_then(|()| self.operations.room_for(&BY_CLIENT)) {
+            return ticket.fail(&failure);
+        }
+        match request {
+            TransferRequest::Navigate(params) => self.navigate(params, ticket),
+        }
+    }
+
+    /// The kind of a transfer that was cancelled before its start.
+    pub(super) fn kind_of(&self, request: &TransferRequest) -> OperationKind {
+        let transfer = match request {
+            TransferRequest::Navigate(params) => Transfer::Navigation(self.unstarted_navigation(params)),
+        };
+        OperationKind::Transfer(transfer)
+    }
+
+    /// Starts the operation of a transfer.
+    fn start_transfer(&mut self, id: &OperationId, kind: Transfer, asked: Asked<Ticket>, stop: &Stop) -> Operation {
+        let kind = OperationKind::Transfer(kind);
+        let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
+        self.start_operation(opening)
+    }
+
+    /// The text of a transfer was made, or cannot be made.
+    pub(super) fn transfer_made(&mut self, id: &OperationId, result: Result<TransferText, Failure>) {
+        let (operation, task) = match self.work.take() {
+            Work::Transfer(operation, TransferPhase::Making(task)) if operation.id == *id => (operation, task),
+            other => {
+                self.work = other;
+                return;
+            }
+        };
+        match result {
+            _ if operation.stop.requested() && !planted(Fault::LateResult) => self.finish(operation, End::Cancelled),
+            Ok(text) => self.work = Work::Transfer(operation, TransferPhase::Made(task, Some(text))),
+            Err(Failure::Cancelled) => self.finish(operation, End::Cancelled),
+            Err(failure) => self.finish(operation, End::Failed(failure)),
+        }
+    }
+
+    /// Delivers a text. The log is here.
+    pub(super) fn deliver(&mut self, operation: Operation, task: Task, text: Option<TransferText>) {
+        if operation.stop.requested() && !planted(Fault::LateResult) {
+            return self.finish(operation, End::Cancelled);
+        }
+        let delivery = match task {
+            Task::Navigation(navigating) => self.staged_navigation(navigating, text),
+        };
+        match delivery {
+            Ok(delivery) if delivery.entries.is_empty() => {
+                self.costs.put_back(delivery.costs);
+                self.finish(operation, End::Completed(Product::Transferred(delivery.result)));
+            }
+            Ok(delivery) => {
+                operation.commits();
+                self.work = Work::Transfer(operation, TransferPhase::Writing);
+                self.write(Write::Transfer(Box::new(delivery)));
+            }
+            Err(failure) => self.finish(operation, End::Failed(failure)),
+        }
+    }
+
+    /// The entries of a transfer are on disk, or could not be written.
+    pub(super) fn delivered(&mut self, delivery: Delivery, result: Result<(), Failure>) {
+        let operation = match self.work.take() {
+            Work::Transfer(operation, TransferPhase::Writing) => operation,
+            other => {
+                self.work = other;
+                return;
+            }
+        };
+        if let Err(failure) = result {
+            self.costs.put_back(delivery.costs);
+            return self.finish(operation, End::Failed(failure));
+        }
+        // An operation without a start event is not introduced to a client that waits for its end.
+        let id = delivery.task.is_introduced().then(|| operation.id.clone());
+        self.forget_failed_recovery();
+        self.has_changed();
+        self.count();
+        for entry in delivery.entries() {
+            self.announce(&entry, id.clone());
+        }
+        if let Some(event) = delivery.event {
+            self.emit(About { entry: None, operation: id.clone() }, event);
+        }
+        self.sent_usage = self.state.usage();
+        self.emit(About { entry: None, operation: id }, Event::UsageUpdated { usage: self.sent_usage.clone() });
+        self.finish(operation, End::Completed(Product::Transferred(delivery.result)));
+    }
+
+    /// Another program was faster. The transfer is looked at again behind its entries.
+    pub(super) fn deliver_again(&mut self, delivery: Delivery) {
+        let Delivery { task, text, costs, .. } = delivery;
+        self.costs.put_back(costs);
+        match self.work.take() {
+            Work::Transfer(operation, TransferPhase::Writing) => {
+                operation.commits_no_more();
+                self.work = Work::Transfer(operation, TransferPhase::Made(task, text));
+            }
+            other => self.work = other,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! `session/navigate`: the session goes on at another entry of its tree.
+
+use super::Delivery;
+use crate::{
+    conversation::entry::{self, Entry},
+    ids::EntryId,
+    log::history::route::{NoRoute, Route},
+    protocol::{
+        SessionNavigate,
+        errors::Failure,
+        events::Event,
+        types::{HookEvent, NavigateParams},
+    },
+    session::{
+        core::{
+            Core,
+            command::{Command, CommandMethod, TransferRequest},
+            work::{Navigating, Task, TransferPhase, Work},
+        },
+        effects::Ticket,
+        jobs::{
+            Job,
+            transfer::{BranchOrder, TransferOrder, TransferText, TransferWork},
+        },
+        kind::{Moved, Navigation, Transfer, Transferred},
+        log_work::{Fetch, Fetched, RouteOrder},
+        operations::Asked,
+        stop::Stop,
+    },
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+impl CommandMethod for SessionNavigate {
+    fn command(params: NavigateParams) -> Command {
+        Command::Transfer(Box::new(TransferRequest::Navigate(params)))
+    }
+}
+
+impl Core {
+    /// A navigation that is cancelled before its way is known.
+    pub(super) fn unstarted_navigation(&self, params: &NavigateParams) -> Navigation {
+        Navigation {
+            old_leaf: self.state.visible_leaf(),
+            target: params.target_entry_id.clone(),
+            common_ancestor: None,
+            entry_count: 0,
+            summarizes: self.summarizes_branches(params),
+        }
+    }
+
+    fn summarizes_branches(&self, params: &NavigateParams) -> bool {
+        params.summarize.unwrap_or(self.state.settings().settings.branch_summary.enabled)
+    }
+
+    pub(super) fn navigate(&mut self, params: NavigateParams, ticket: Ticket) {
+        let Some(library) = self.state.history().library() else {
+            return self.await_index(SessionNavigate::command(params), ticket);
+        };
+        let route = match self.state.fetched.take() {
+            Some(Fetched::Route(target, route)) if target == params.target_entry_id => *route,
+            _ => {
+                let order = RouteOrder {
+                    target: params.target_entry_id.clone(),
+                    leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
+                    library,
+                    reads_left: self.summarizes_branches(&params) || self.hooks().answers(HookEvent::SessionBeforeTree),
+                };
+                return self.fetch(Fetch::Route(order), SessionNavigate::command(params), ticket);
+            }
+        };
+        match route {
+            Ok(route) => self.leave_for(route, params, ticket),
+            Err(none) => ticket.fail(&refused(&none, &params.target_entry_id)),
+        }
+    }
+
+    /// Starts the operation of a navigation whose way is known.
+    fn leave_for(&mut self, route: Route, params: NavigateParams, ticket: Ticket) {
+        let (id, stop) = (self.stamps.operation(), Stop::default());
+        let old_leaf = self.state.visible_leaf();
+        let summarizes = self.summarizes_branches(&params) && !route.left.is_empty();
+        let navigation = Navigation {
+            old_leaf: old_leaf.clone(),
+            target: params.target_entry_id.clone(),
+            common_ancestor: route.common_ancestor.clone(),
+            entry_count: route.left.len(),
+            summarizes,
+        };
+        let asked = Asked::by(ticket, params.wait);
+        let is_introduced = summarizes || matches!(asked, Asked::Answered(_));
+        let label = params.label.as_deref().map(str::trim).filter(|label| !label.is_empty()).map(str::to_owned);
+        let needs_text = summarizes || self.hooks().answers(HookEvent::SessionBeforeTree);
+        let operation = self.start_transfer(&id, Transfer::Navigation(navigation), asked, &stop);
+        let task = Task::Navigation(Navigating { route: route.clone(), old_leaf, label, is_introduced });
+        if !needs_text {
+            return self.deliver(operation, task, None);
+        }
+        let order = BranchOrder { route, params, summarizes };
+        self.start(Job::Transfer(TransferOrder {
+            id,
+            work: TransferWork::Branch(Box::new(order)),
+            settings: self.state.settings().clone(),
+            model: self.state.model(self.state.path()),
+            stop,
+        }));
+        self.work = Work::Transfer(operation, TransferPhase::Making(Box::new(task)));
+    }
+
+    /// The entries of a navigation. Messages that came meanwhile are not in the summary, so they stop it.
+    pub(super) fn staged_navigation(
+        &mut self,
+        navigating: Navigating,
+        text: Option<TransferText>,
+    ) -> Result<Delivery, Failure> {
+        let stays = match &navigating.old_leaf {
+            Some(leaf) => self.state.unchanged_since(leaf),
+            None => self.state.path().iter().all(|entry| !entry.in_context()),
+        };
+        if !stays {
+            return Err(Failure::ContentModified { leaf: self.state.visible_leaf() });
+        }
+        let costs = self.take_costs();
+        let Navigating { route, old_leaf, label, .. } = &navigating;
+        let branch = text.as_ref().and_then(TransferText::branch);
+        let label = branch.and_then(|branch| branch.label.clone()).or_else(|| label.clone());
+        let summary = branch.and_then(|branch| branch.summary.as_ref());
+        let before = costs.entries.last().or_else(|| self.state.path().last()).map(|leaf| leaf.id.clone());
+        let (stamp, mut entries) = (self.stamps.stamp(), Vec::new());
+        let summary_id = summary.map(|_| stamp.id.clone());
+        let moves = route.leaf != *old_leaf || summary.is_some();
+        if let Some(label) = &label {
+            // The last line is the leaf, so the label stands before it, on the branch that is left.
+            let target = summary_id.as_ref().unwrap_or(&route.target.id);
+            let fields = [("targetId", json!(target)), ("label", json!(label))];
+            entries.push(line("label", &self.stamps.stamp(), before.as_ref(), &fields)?);
+        }
+        if let Some(summary) = summary {
+            let from = old_leaf.as_ref().map_or("root", EntryId::as_str);
+            let mut fields =
+                vec![("fromId", json!(from)), ("summary", json!(summary.text)), ("details", summary.details.clone())];
+            if summary.from_hook {
+                // Two programs read two names.
+                fields.extend([("fromHook", json!(true)), ("fromExtension", json!(true))]);
+            }
+            entries.push(line("branch_summary", &stamp, route.parent.as_ref(), &fields)?);
+        } else if moves {
+            let data = json!({"targetEntryId": route.target.id, "oldLeafId": old_leaf});
+            let fields = [("customType", json!("abridged.leaf")), ("data", data)];
+            entries.push(line("custom", &stamp, route.parent.as_ref(), &fields)?);
+        } else if label.is_some() {
+            // The label is no leaf.
+            let fields = [("customType", json!("abridged.leaf")), ("data", json!({"targetEntryId": route.target.id}))];
+            entries.push(line("custom", &stamp, before.as_ref(), &fields)?);
+        }
+        let leaf = summary_id.clone().or_else(|| route.leaf.clone());
+        let event = (!entries.is_empty()).then(|| Event::TreeChanged {
+            old_leaf_id: old_leaf.clone(),
+            new_leaf_id: leaf.clone(),
+            summary_entry_id: summary_id.clone(),
+            label,
+        });
+        let moved = Moved { leaf, editor_text: route.editor_text.clone(), summary: summary_id };
+        let result = Transferred::Moved(moved);
+        Ok(Delivery { task: Box::new(Task::Navigation(navigating)), text, costs, entries, event, result })
+    }
+}
+
+fn line(
+    kind: &str,
+    stamp: &entry::Stamp,
+    parent: Option<&EntryId>,
+    fields: &[(&str, Value)],
+) -> Result<Arc<Entry>, Failure> {
+    let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
+    let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
+    let line = entry::line(kind, stamp, parent, &fields);
+    Entry::parse(line.into()).map(Arc::new).map_err(|error| Failure::Internal(error.to_string()))
+}
+
+/// The error of a target at which no session goes on.
+fn refused(none: &NoRoute, target: &EntryId) -> Failure {
+    let what = match none {
+        NoRoute::Unknown => return Failure::no_entry(target),
+        NoRoute::Marker(before) => format!(
+            "entry {target} is a marker of abridged and no point of the conversation; {}",
+            match before {
+                Some(before) => format!("navigate to the entry before it, {before}"),
+                None => "it stands before the first message".to_owned(),
+            }
+        ),
+        NoRoute::InBatch(last) => format!(
+            "entry {target} is a tool result in the middle of a batch of calls; navigate to the last result of the batch, \
+             {last}, or to the answer with the calls"
+        ),
+    };
+    Failure::params("targetEntryId", &what)
+}

@@ -1,0 +1,41 @@
+//! The phases of a transfer. Each holds the values that belong to it.
+
+use crate::{ids::EntryId, log::history::route::Route, session::jobs::transfer::TransferText};
+
+/// The phase of a transfer.
+pub(in crate::session::core) enum TransferPhase {
+    /// Its text is being made.
+    Making(Box<Task>),
+    /// Its text waits until the write before it is done.
+    Made(Box<Task>, Option<TransferText>),
+    /// Its entries are being written. It is too late to stop it.
+    Writing,
+}
+
+/// The values of a transfer, from its request to its write.
+pub(in crate::session::core) enum Task {
+    /// A move to another entry of the tree.
+    Navigation(Navigating),
+}
+
+/// A move to another entry of the tree.
+pub(in crate::session::core) struct Navigating {
+    /// The way.
+    pub route: Route,
+    /// Leaf before, as the client sees it.
+    pub old_leaf: Option<EntryId>,
+    /// The label of the request.
+    pub label: Option<String>,
+    /// Whether the client knows the id of the operation before its end.
+    pub is_introduced: bool,
+}
+
+impl Task {
+    /// Whether the client knows the id of the operation before its end.
+    #[must_use]
+    pub fn is_introduced(&self) -> bool {
+        match self {
+            Self::Navigation(navigating) => navigating.is_introduced,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Operations that carry knowledge to another place: to another branch of the tree, to a new session, or from another
+//! session to this one.
+
+use super::Product;
+use crate::{
+    ids::{EntryId, OperationId},
+    protocol::{
+        errors::Failure,
+        events::Event,
+        types::{NavigateAnswer, StatusKind},
+    },
+    session::operations::End,
+};
+use serde::Serialize;
+
+/// A kind of transfer, with the facts of its request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transfer {
+    /// A move to another entry of the tree.
+    Navigation(Navigation),
+}
+
+/// A move to another entry of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Navigation {
+    /// Leaf before. A lock file names neither this nor the following ones.
+    pub old_leaf: Option<EntryId>,
+    /// The entry that was asked for.
+    pub target: EntryId,
+    /// The deepest entry of both branches.
+    pub common_ancestor: Option<EntryId>,
+    /// Number of the entries that are left.
+    pub entry_count: usize,
+    /// Whether the branch that is left is summarized.
+    pub summarizes: bool,
+}
+
+/// The result of a transfer.
+#[derive(Debug)]
+pub enum Transferred {
+    /// The session has moved.
+    Moved(Moved),
+}
+
+/// The result of a move to another entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Leaf now.
+    pub leaf: Option<EntryId>,
+    /// The text of a user message as the target.
+    pub editor_text: Option<String>,
+    /// The entry with the summary.
+    pub summary: Option<EntryId>,
+}
+
+/// The answer of a request for a transfer.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum TransferAnswer {
+    /// Of `session/navigate`.
+    Navigate(NavigateAnswer),
+}
+
+/// The name of a navigation in the lock, in answers and in errors.
+const NAVIGATION: &str = "navigation";
+/// The name of a navigation that summarizes.
+const BRANCH_SUMMARY: &str = "branch_summary";
+
+impl Transfer {
+    pub(super) fn read(name: &str) -> Option<Self> {
+        let navigation = |summarizes| {
+            let (old_leaf, target, common_ancestor, entry_count) = (None, EntryId::from(""), None, 0);
+            Self::Navigation(Navigation { old_leaf, target, common_ancestor, entry_count, summarizes })
+        };
+        match name {
+            NAVIGATION => Some(navigation(false)),
+            BRANCH_SUMMARY => Some(navigation(true)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Navigation(Navigation { summarizes: false, .. }) => NAVIGATION,
+            Self::Navigation(Navigation { summarizes: true, .. }) => BRANCH_SUMMARY,
+        }
+    }
+
+    pub(super) fn status(&self) -> StatusKind {
+        match self {
+            Self::Navigation(_) => StatusKind::SummarizingBranch,
+        }
+    }
+
+    pub(super) fn start(&self) -> Option<Event> {
+        match self {
+            Self::Navigation(Navigation { summarizes: false, .. }) => None,
+            Self::Navigation(Navigation { old_leaf, target, common_ancestor, entry_count, summarizes: true }) => {
+                Some(Event::BranchSummaryStart {
+                    old_leaf_id: old_leaf.clone(),
+                    target_entry_id: target.clone(),
+                    common_ancestor_id: common_ancestor.clone(),
+                    entry_count: *entry_count,
+                })
+            }
+        }
+    }
+
+    pub(super) fn end(&self, end: &End<Product>) -> Option<Event> {
+        let failure = end.failure();
+        match self {
+            Self::Navigation(Navigation { summarizes: false, .. }) => None,
+            Self::Navigation(Navigation { summarizes: true, .. }) => Some(Event::BranchSummaryEnd {
+                outcome: end.outcome(),
+                summary_entry_id: moved(end).and_then(|moved| moved.summary.clone()),
+                error: failure.map(Failure::data),
+                error_message: failure.map(|failure| self.failed(&failure.to_string())),
+            }),
+        }
+    }
+
+    /// The error of this transfer for a person.
+    #[must_use]
+    pub fn failed(&self, failure: &str) -> String {
+        match self {
+            Self::Navigation(Navigation { summarizes: true, .. }) => format!("Branch summary failed: {failure}"),
+            Self::Navigation(Navigation { summarizes: false, .. }) => format!("Navigation failed: {failure}"),
+        }
+    }
+
+    /// Whether its failure is told by its end event.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        match self {
+            Self::Navigation(navigation) => navigation.summarizes,
+        }
+    }
+
+    pub(super) fn started(&self, id: &OperationId) -> TransferAnswer {
+        match self {
+            Self::Navigation(_) => TransferAnswer::Navigate(NavigateAnswer::Started { operation_id: id.clone() }),
+        }
+    }
+
+    pub(super) fn ended(&self, id: &OperationId, end: &End<Product>) -> TransferAnswer {
+        match self {
+            Self::Navigation(Navigation { old_leaf, .. }) => {
+                let moved = moved(end);
+                TransferAnswer::Navigate(NavigateAnswer::Ended {
+                    operation_id: id.clone(),
+                    outcome: end.outcome(),
+                    old_leaf_id: old_leaf.clone(),
+                    new_leaf_id: moved.map_or_else(|| old_leaf.clone(), |moved| moved.leaf.clone()),
+                    editor_text: moved.and_then(|moved| moved.editor_text.clone()),
+                    summary_entry_id: moved.and_then(|moved| moved.summary.clone()),
+                    error: end.failure().map(Failure::data),
+                })
+            }
+        }
+    }
+}
+
+fn moved(end: &End<Product>) -> Option<&Moved> {
+    match end.product() {
+        Some(Product::Transferred(Transferred::Moved(moved))) => Some(moved),
+        _ => None,
+    }
+}
