@@ -4,13 +4,20 @@
 //! answer, and that task puts it into the outbox, in its place among the events. So requests begin in the order of the
 //! wire, and no event overtakes an answer.
 
+mod params;
 mod reply;
 
-use self::reply::{Batch, Sink, Ticket, To};
-pub use self::reply::{Kept, Reply, Shared};
+use self::{
+    params::UnknownKeys,
+    reply::{Batch, Sink, Ticket, To},
+};
+pub use self::{
+    params::{Read, read_params},
+    reply::{Kept, Reply, Shared},
+};
 use crate::{
     conversation::message,
-    protocol::{CancelAcp, CancelLsp, Exit, Initialized, Method, Ping, SessionCancel, errors::Failure},
+    protocol::{CancelAcp, CancelLsp, Exit, Initialize, Initialized, Method, Ping, SessionCancel, errors::Failure},
     wire::{caller::Caller, outbox::Outbox},
 };
 use jsonrpsee::{
@@ -19,7 +26,7 @@ use jsonrpsee::{
 };
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeOwned, IgnoredAny, SeqAccess, Visitor},
+    de::{IgnoredAny, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 use std::{
@@ -96,9 +103,13 @@ impl<C: Send + Sync + 'static> Service<C> {
             };
             let context = extensions.get::<Arc<C>>().expect("every call carries its context");
             let reply = slot.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let Some(reply) = reply else { return };
-            match read_params::<M::Params>(params.as_str()) {
-                Ok(params) => handle(context, params, reply),
+            let Some(mut reply) = reply else { return };
+            let keys = if M::NAME == Initialize::NAME { UnknownKeys::Exempt } else { UnknownKeys::Checked };
+            match params::read::<M::Params>(params.as_str(), keys) {
+                Ok(Read { params, unknown }) => {
+                    reply.ignored(M::NAME, unknown);
+                    handle(context, params, reply);
+                }
                 Err(failure) => reply.fail(&failure),
             }
         };
@@ -151,7 +162,7 @@ impl<C: Send + Sync + 'static> Service<C> {
         let id = id.unwrap_or(RawValue::NULL).to_owned();
         self.shared.outbox.expect_answer();
         let to = Some(To { id, sink, rpc: self.shared.clone() });
-        Reply { to, ticket: Arc::default(), _counted: None, kept: None }.fail(failure);
+        Reply { to, ticket: Arc::default(), _counted: None, kept: None, ignored: None }.fail(failure);
     }
 
     fn request(&self, text: &str, sink: &dyn Fn() -> Sink) {
@@ -208,7 +219,7 @@ impl<C: Send + Sync + 'static> Service<C> {
             let (id, params) = (id.map(ToOwned::to_owned), params.map(ToOwned::to_owned));
             Box::new(Kept { id, method: method.to_owned(), params })
         });
-        let reply = Reply { to, ticket: ticket.clone(), _counted: counted, kept };
+        let reply = Reply { to, ticket: ticket.clone(), _counted: counted, kept, ignored: None };
         if id.is_some() && self.shared.outbox.in_flight() > MOST_IN_FLIGHT && !NEVER_REFUSED.contains(&method) {
             return reply.fail(&Failure::Overloaded { retry_after_ms: 50 });
         }
@@ -304,48 +315,9 @@ fn is_id(id: &RawValue) -> bool {
     text.starts_with('"') || !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads params by name. An error names the path of the invalid value.
-///
-/// # Errors
-/// When they do not fit the method.
-pub fn read_params<P: DeserializeOwned>(text: Option<&str>) -> Result<P, Failure> {
-    let text = match text.map(str::trim) {
-        // No params, and Lua's empty table.
-        None | Some("null") => "{}",
-        Some(text) if text.starts_with('[') && text[1..].trim_start().starts_with(']') => "{}",
-        Some(text) if text.starts_with('{') => text,
-        Some(_) => return Err(Failure::params("", "params are an object with names")),
-    };
-    let mut reader = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let (path, what) = message::place_and_problem(&error);
-        Failure::InvalidParams { path, what }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::{reply::MOST_NOTIFICATIONS, *};
-    use crate::protocol::types::{AppendParams, CompactParams};
-
-    fn path_of<P: DeserializeOwned>(json: &str) -> (String, String) {
-        match read_params::<P>(Some(json)) {
-            Err(Failure::InvalidParams { path, what }) => (path, what),
-            Err(other) => panic!("{other}"),
-            Ok(_) => ("fine".to_owned(), String::new()),
-        }
-    }
-
-    #[test]
-    fn wrong_params_are_told_with_their_path() {
-        assert_eq!(path_of::<CompactParams>("{}").0, "sessionId");
-        assert_eq!(path_of::<CompactParams>(r#"{"sessionId":"a","keepRecentTokens":-1}"#).0, "keepRecentTokens");
-        assert_eq!(path_of::<CompactParams>(r#"{"sessionId":"a","when":"later"}"#).0, "when");
-        assert_eq!(path_of::<AppendParams>(r#"{"sessionId":"a","messages":7}"#).0, "messages");
-        assert_eq!(path_of::<CompactParams>(r#"["a"]"#).1, "params are an object with names");
-        assert_eq!(path_of::<crate::protocol::types::Nothing>("[ ]").0, "fine");
-        assert_eq!(path_of::<crate::protocol::types::LoadParams>("[]").0, "fine");
-    }
 
     /// A method whose handler panics, and one that forgets its reply.
     struct Broken<const FORGETS: bool>;

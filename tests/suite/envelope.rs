@@ -114,6 +114,33 @@ fn wrong_params_and_methods_are_told_with_what_to_do() {
 }
 
 #[test]
+fn a_misspelt_param_is_refused_and_other_unknown_ones_are_named_in_the_answer() {
+    let mut daemon = Daemon::start();
+    let session = daemon.new_session(json!({"cwd": "/"}));
+    let error = daemon.err("session/compact", json!({"sessionId": session, "dryrun": true}));
+    assert_eq!((code(&error), &error["data"]["path"]), ((-32602, "invalid_params"), &json!("dryrun")));
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("did you mean \"dryRun\"")), "{error}");
+    assert_eq!(daemon.count("compaction_start"), 0);
+    let status = daemon.ok("session/status", json!({"sessionId": session, "zebra": 1, "_meta": {"dryrun": 1}}));
+    assert_eq!(status["_meta"]["ignored"], json!(["zebra"]));
+    assert!(status["_meta"]["writes"].is_u64(), "beside the other members: {status}");
+    let message = json!({"role": "user", "content": "x", "zebra": 1});
+    let answer = daemon.ok("session/append", json!({"sessionId": session, "messages": [message], "giraffe": 2}));
+    assert_eq!(answer["_meta"], json!({"ignored": ["giraffe"]}));
+    let entries = daemon.ok("session/entries", json!({"sessionId": session, "giraffe": 2}));
+    assert_eq!(
+        (&entries["_meta"], entries["entries"].as_array().map(Vec::len)),
+        (&json!({"ignored": ["giraffe"]}), Some(1))
+    );
+    assert_eq!(daemon.ok("session/status", json!({"sessionId": session}))["_meta"]["ignored"], Value::Null);
+    assert_eq!(daemon.ok("session/close", json!({"sessionId": session, "giraffe": 2})), Value::Null);
+    let notice =
+        daemon.next_within(std::time::Duration::from_secs(10), |frame| frame["method"] == "notice").expect("a notice");
+    assert_eq!(notice["params"]["title"], "Params were ignored");
+    assert!(notice["params"]["detail"].as_str().is_some_and(|text| text.contains("`giraffe`")), "{notice}");
+}
+
+#[test]
 fn a_batch_is_answered_together_and_notifications_not_at_all() {
     let mut daemon = Daemon::start();
     daemon.send(&json!([

@@ -30,13 +30,13 @@ macro_rules! commands {
         }
     };
     (@ session $method:ty, $params:ident, $asked:ident) => {
-        read_params::<<$method as Method>::Params>($params).map(Command::call::<$method>)
+        read_params::<<$method as Method>::Params>($params).map(|read| read.params).map(Command::call::<$method>)
     };
     (@ edit $method:ty, $params:ident, $asked:ident) => {
-        read_params::<<$method as Method>::Params>($params).map(Command::edit::<$method>)
+        read_params::<<$method as Method>::Params>($params).map(|read| read.params).map(Command::edit::<$method>)
     };
     (@ command $method:ty, $params:ident, $asked:ident) => {
-        read_params::<<$method as Method>::Params>($params).map(<$method as CommandMethod>::command)
+        read_params::<<$method as Method>::Params>($params).map(|read| read.params).map(<$method as CommandMethod>::command)
     };
     (@ daemon $method:ty, $params:ident, $asked:ident) => {
         of_daemon(<$method as Method>::NAME, $params, $asked)
@@ -49,13 +49,13 @@ with_methods!(commands);
 fn of_daemon(method: &str, params: Option<&str>, asked: Option<PathBuf>) -> Result<Command, Failure> {
     match method {
         <protocol::SessionLoad as Method>::NAME => {
-            let params = read_params::<<protocol::SessionLoad as Method>::Params>(params)?;
+            let params = read_params::<<protocol::SessionLoad as Method>::Params>(params)?.params;
             Ok(Command::with(move |core: &mut Core, ticket: Ticket| ticket.with(core.describe(params, asked))))
         }
         <protocol::SettingsGet as Method>::NAME => Ok(settings::settings()),
         <protocol::ModelsList as Method>::NAME => Ok(settings::models()),
         <protocol::SettingsSet as Method>::NAME => {
-            let params = read_params::<<protocol::SettingsSet as Method>::Params>(params)?;
+            let params = read_params::<<protocol::SettingsSet as Method>::Params>(params)?.params;
             Ok(Command::edit::<protocol::SettingsSet>(params))
         }
         other => Err(Failure::MethodNotFound(other.to_owned())),

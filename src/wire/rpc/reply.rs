@@ -9,7 +9,7 @@ use crate::{
     wire::{outbox::Outbox, transport::Piece},
 };
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, json, value::RawValue};
 use std::{
     collections::HashMap,
     sync::{
@@ -30,6 +30,8 @@ pub struct Reply {
     pub(super) _counted: Option<Counted>,
     /// Method and params, where requests are kept.
     pub(super) kept: Option<Box<Kept>>,
+    /// The keys of its params that the method does not know. The answer names them.
+    pub(super) ignored: Option<Box<Ignored>>,
 }
 
 /// A request as the client sent it.
@@ -41,6 +43,42 @@ pub struct Kept {
     pub method: String,
     /// Its params.
     pub params: Option<Box<RawValue>>,
+}
+
+/// Keys of params that a method does not know.
+pub(super) struct Ignored {
+    method: &'static str,
+    keys: Vec<String>,
+}
+
+impl Ignored {
+    /// A result with `_meta.ignored`; as it is where it is no object.
+    fn noted_in(&self, mut result: Value) -> Value {
+        if let Some(result) = result.as_object_mut() {
+            let meta = result.entry("_meta").or_insert_with(|| json!({}));
+            if let Some(meta) = meta.as_object_mut() {
+                meta.insert("ignored".to_owned(), json!(self.keys));
+            }
+        }
+        result
+    }
+
+    /// The first piece of an object with `_meta.ignored` in front. None where the piece begins no object.
+    fn noted_before(&self, first: &str) -> Option<String> {
+        let rest = first.strip_prefix('{')?;
+        let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+        Some(format!("{{\"_meta\":{}{comma}{rest}", json!({"ignored": self.keys})))
+    }
+
+    /// The notice behind an answer that has no place for the keys.
+    fn notice(&self) -> NoticeParams {
+        let keys: Vec<_> = self.keys.iter().map(|key| format!("`{key}`")).collect();
+        NoticeParams {
+            severity: Severity::Warning,
+            title: "Params were ignored".to_owned(),
+            detail: Some(format!("`{}` does not know {}", self.method, keys.join(", "))),
+        }
+    }
 }
 
 /// A notification that is not done yet.
@@ -104,6 +142,14 @@ struct Answer<'a, R> {
 fn failed(id: &RawValue, failure: &Failure) -> String {
     let answer = Answer::<()> { jsonrpc: "2.0", id, result: None, error: Some(failure.object()) };
     serde_json::to_string(&answer).expect("our own types are always JSON")
+}
+
+impl To {
+    fn ok(&self, result: &impl Serialize) {
+        let answer = Answer { jsonrpc: "2.0", id: &self.id, result: Some(result), error: None };
+        let json = serde_json::to_string(&answer).expect("our own types are always JSON");
+        self.rpc.send(&self.id, &self.sink, json);
+    }
 }
 
 impl Shared {
@@ -206,22 +252,39 @@ impl Drop for Batch {
 impl Reply {
     /// Answers with a result.
     pub fn ok(mut self, result: &impl Serialize) {
-        if let Some(to) = self.to.take() {
-            let answer = Answer { jsonrpc: "2.0", id: &to.id, result: Some(result), error: None };
-            let json = serde_json::to_string(&answer).expect("our own types are always JSON");
-            to.rpc.send(&to.id, &to.sink, json);
+        let Some(to) = self.to.take() else { return };
+        match self.ignored.take() {
+            None => to.ok(result),
+            Some(ignored) => {
+                let result = ignored.noted_in(serde_json::to_value(result).expect("our own types are always JSON"));
+                to.ok(&result);
+                if !result.is_object() {
+                    to.rpc.outbox.notify(Notice::NAME, ignored.notice());
+                }
+            }
         }
     }
 
     /// Answers with a result that is JSON already, in pieces that make one line.
-    pub fn pieces(mut self, result: Vec<Piece>) {
+    pub fn pieces(mut self, mut result: Vec<Piece>) {
         if let Some(to) = self.to.take() {
+            let ignored = self.ignored.take();
+            if let (Some(ignored), Some(first)) = (&ignored, result.first_mut())
+                && let Some(noted) = ignored.noted_before(first.as_str())
+            {
+                *first = Piece::Text(noted);
+            }
             let id = serde_json::to_string(&to.id).expect("an id is always JSON");
             let mut frame = vec![Piece::Text(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":"))];
             frame.extend(result);
             frame.push(Piece::Text("}".to_owned()));
             to.rpc.send_pieces(&to.id, &to.sink, frame);
         }
+    }
+
+    /// Names keys of the params that the method does not know in the answer.
+    pub(super) fn ignored(&mut self, method: &'static str, keys: Vec<String>) {
+        self.ignored = (!keys.is_empty()).then(|| Box::new(Ignored { method, keys }));
     }
 
     /// Answers with an error.

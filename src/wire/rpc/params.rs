@@ -1,0 +1,215 @@
+//! Params of a request. They are read by name. Keys that the method does not know are not lost: a misspelt one is an
+//! error, and the others are named in the answer.
+
+use crate::{conversation::message, protocol::errors::Failure};
+use serde::{
+    Deserializer,
+    de::{DeserializeOwned, DeserializeSeed, IntoDeserializer as _, MapAccess, Visitor},
+    forward_to_deserialize_any,
+};
+use std::fmt;
+
+/// Params, and the keys among them that the method does not know.
+#[derive(Debug)]
+pub struct Read<P> {
+    /// The params.
+    pub params: P,
+    /// The unknown keys, in their order. None of them looks like a known one.
+    pub unknown: Vec<String>,
+}
+
+/// The keys that a method does not know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnknownKeys {
+    /// A misspelt key is an error.
+    Checked,
+    /// The client may be newer, and says more.
+    Exempt,
+}
+
+/// The member that is free on all params.
+const META: &str = "_meta";
+
+/// The most edits between a misspelt key and the known one.
+const MOST_EDITS: usize = 2;
+
+/// Reads params by name. An error names the path of the invalid value.
+///
+/// # Errors
+/// When they do not fit the method, or a key looks like a known one.
+pub fn read_params<P: DeserializeOwned>(text: Option<&str>) -> Result<Read<P>, Failure> {
+    read(text, UnknownKeys::Checked)
+}
+
+pub(super) fn read<P: DeserializeOwned>(text: Option<&str>, keys: UnknownKeys) -> Result<Read<P>, Failure> {
+    let text = match text.map(str::trim) {
+        // No params, and Lua's empty table.
+        None | Some("null") => "{}",
+        Some(text) if text.starts_with('[') && text[1..].trim_start().starts_with(']') => "{}",
+        Some(text) if text.starts_with('{') => text,
+        Some(_) => return Err(Failure::params("", "params are an object with names")),
+    };
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let mut track = serde_path_to_error::Track::new();
+    let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
+    let mut unknown = Vec::new();
+    let params = P::deserialize(Noting { reader: tracked, unknown: &mut unknown });
+    if keys == UnknownKeys::Exempt {
+        unknown.clear();
+    }
+    // A misspelt key is often the reason of a missing one, and says more.
+    if let Some((key, meant)) = unknown.iter().find_map(|key| Some((&key.name, key.meant?))) {
+        return Err(Failure::params(key.clone(), format!("there is no {key:?}; did you mean {meant:?}?")));
+    }
+    match params {
+        Ok(params) => Ok(Read { params, unknown: unknown.into_iter().map(|key| key.name).collect() }),
+        Err(error) => {
+            let error = serde_path_to_error::Error::new(track.path(), error);
+            let (path, what) = message::place_and_problem(&error);
+            Err(Failure::InvalidParams { path, what })
+        }
+    }
+}
+
+/// An unknown key.
+struct Unknown {
+    name: String,
+    /// The known key that it looks like.
+    meant: Option<&'static str>,
+}
+
+impl Unknown {
+    fn of(name: String, known: &'static [&'static str]) -> Self {
+        let near = |known: &&'static str| strsim::levenshtein(&name, known) <= MOST_EDITS;
+        let meant = known
+            .iter()
+            .find(|known| folded(known) == folded(&name))
+            .or_else(|| known.iter().filter(|known| near(known)).min_by_key(|known| strsim::levenshtein(&name, known)))
+            .copied();
+        Self { name, meant }
+    }
+}
+
+/// A key without the differences between the styles of writing names.
+fn folded(key: &str) -> String {
+    key.chars().filter(|letter| !matches!(letter, '_' | '-')).flat_map(char::to_lowercase).collect()
+}
+
+/// Reads a value, and notes the keys of the outermost object that its type does not know.
+struct Noting<'a, D> {
+    reader: D,
+    unknown: &'a mut Vec<Unknown>,
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Noting<'_, D> {
+    type Error = D::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.reader.deserialize_struct(name, fields, NotingVisitor { visitor, fields, unknown: self.unknown })
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.reader.deserialize_any(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+struct NotingVisitor<'a, V> {
+    visitor: V,
+    fields: &'static [&'static str],
+    unknown: &'a mut Vec<Unknown>,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for NotingVisitor<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.visitor.expecting(f)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        let Self { visitor, fields, unknown } = self;
+        visitor.visit_map(NotingMap { map, fields, unknown })
+    }
+}
+
+struct NotingMap<'a, A> {
+    map: A,
+    fields: &'static [&'static str],
+    unknown: &'a mut Vec<Unknown>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for NotingMap<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let Some(key) = self.map.next_key::<String>()? else { return Ok(None) };
+        if !self.fields.contains(&key.as_str()) && key != META {
+            self.unknown.push(Unknown::of(key.clone(), self.fields));
+        }
+        seed.deserialize(key.into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::types::{AppendParams, CompactParams, InitializeParams, LoadParams, Nothing};
+
+    fn path_of<P: DeserializeOwned>(json: &str) -> (String, String) {
+        match read_params::<P>(Some(json)) {
+            Err(Failure::InvalidParams { path, what }) => (path, what),
+            Err(other) => panic!("{other}"),
+            Ok(_) => ("fine".to_owned(), String::new()),
+        }
+    }
+
+    #[test]
+    fn wrong_params_are_told_with_their_path() {
+        assert_eq!(path_of::<CompactParams>("{}").0, "sessionId");
+        assert_eq!(path_of::<CompactParams>(r#"{"sessionId":"a","keepRecentTokens":-1}"#).0, "keepRecentTokens");
+        assert_eq!(path_of::<CompactParams>(r#"{"sessionId":"a","when":"later"}"#).0, "when");
+        assert_eq!(path_of::<AppendParams>(r#"{"sessionId":"a","messages":7}"#).0, "messages");
+        assert_eq!(path_of::<CompactParams>(r#"["a"]"#).1, "params are an object with names");
+        assert_eq!(path_of::<Nothing>("[ ]").0, "fine");
+        assert_eq!(path_of::<LoadParams>("[]").0, "fine");
+    }
+
+    #[test]
+    fn a_misspelt_key_is_an_error_that_names_the_known_one() {
+        for (key, meant) in
+            [("dryrun", "dryRun"), ("dry_run", "dryRun"), ("wiat", "wait"), ("KEEP_RECENT-tokens", "keepRecentTokens")]
+        {
+            let (path, what) = path_of::<CompactParams>(&format!(r#"{{"sessionId":"a","{key}":true}}"#));
+            assert_eq!((path.as_str(), what), (key, format!("there is no {key:?}; did you mean {meant:?}?")));
+        }
+        assert_eq!(path_of::<CompactParams>(r#"{"sesionId":"a"}"#).0, "sesionId", "rather than a missing sessionId");
+        assert_eq!(path_of::<CompactParams>(r#"{"dryrun":true,"dryRun":true,"sessionId":"a"}"#).0, "dryrun");
+    }
+
+    #[test]
+    fn other_unknown_keys_are_returned_and_values_below_are_free() {
+        let found: Read<CompactParams> =
+            read_params(Some(r#"{"sessionId":"a","zebra":1,"_meta":{"dryrun":1},"giraffe":[2],"dryRun":true}"#))
+                .expect("right");
+        assert_eq!((found.unknown, found.params.dry_run), (vec!["zebra".to_owned(), "giraffe".to_owned()], Some(true)));
+        let text = r#"{"sessionId":"a","messages":[{"role":"user","content":"x","rol":1}]}"#;
+        assert!(read_params::<AppendParams>(Some(text)).expect("right").unknown.is_empty());
+        let text = Some(r#"{"protocolVersin":1,"zebra":2}"#);
+        assert!(read::<InitializeParams>(text, UnknownKeys::Exempt).expect("right").unknown.is_empty());
+        assert!(read_params::<InitializeParams>(text).is_err());
+    }
+}
