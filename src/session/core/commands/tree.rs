@@ -1,7 +1,6 @@
 //! `session/tree`: all entries of a session with their parents.
 
 use crate::{
-    conversation::{entry::Entry, message::outline::Role},
     log::{error::StoreError, index::Place},
     protocol::{
         SessionTree,
@@ -15,15 +14,10 @@ use crate::{
         },
         effects::{Answer, Ticket},
     },
-    text,
 };
-use std::sync::Arc;
 
 /// Nodes of a page without a `limit`.
 const NODES: usize = 1_000;
-
-/// Characters of a preview.
-const PREVIEW: usize = 120;
 
 impl SessionMethod for SessionTree {
     fn handle(core: &mut Core, params: TreeParams, ticket: Ticket) {
@@ -50,7 +44,7 @@ impl SessionMethod for SessionTree {
             let nodes = wanted.read(blocking).map(|entry| {
                 let entry = entry?;
                 let label = labels.of(&entry.id).map(str::to_owned);
-                Ok(node(&entry, label))
+                Ok(TreeNode::of(&entry, label))
             });
             let nodes: Result<Vec<TreeNode>, StoreError> = nodes.collect();
             Answer::from(nodes.map_err(Failure::from).map(|nodes| TreeAnswer {
@@ -59,27 +53,5 @@ impl SessionMethod for SessionTree {
                 leaf_entry_id: leaf,
             }))
         });
-    }
-}
-
-fn node(entry: &Arc<Entry>, label: Option<String>) -> TreeNode {
-    let role = entry.outline().map(|outline| match outline.role {
-        Role::User => "user",
-        Role::Developer => "developer",
-        Role::System => "system",
-        Role::Assistant => "assistant",
-        Role::ToolResult => "toolResult",
-        Role::Execution => "bashExecution",
-        Role::Custom => "custom",
-        Role::Summary => "branchSummary",
-    });
-    TreeNode {
-        id: entry.id.clone(),
-        parent_id: entry.parent.clone(),
-        kind: entry.kind.clone(),
-        role: role.map(str::to_owned),
-        preview: text::one_line(&entry.readable_text(), PREVIEW),
-        label,
-        timestamp: entry.timestamp.clone(),
     }
 }
