@@ -6,6 +6,7 @@
 
 pub mod library;
 pub mod past;
+pub mod points;
 pub mod route;
 
 use super::{

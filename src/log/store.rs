@@ -148,7 +148,8 @@ pub fn found(
 ) -> Result<Opened, StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create_private_folder(folder)?;
-    let failed = |error| StoreError::io(path, "cannot be made")(error);
+    let what = "this new session cannot be written; nothing is left of it. Make room or make the folder writable, then try again";
+    let failed = |error| StoreError::io(path, what)(error);
     if path.try_exists().map_err(failed)? {
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }

@@ -3,15 +3,18 @@
 use super::{data::SessionData, founding::Keeping, state::Beginning, state::State};
 use crate::{
     conversation::{
-        entry::{self, Body, Entry, Header, HeaderKind, Stamps, VERSION},
-        message::{Message, outline::Role, text_of},
+        entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
+        message::outline::Role,
         mirroring,
     },
     ids::{EntryId, SessionId},
     log::{
         blobs::Blobs,
         error::StoreError,
-        history::library::Library,
+        history::{
+            library::Library,
+            points::{NoPoint, editor_text},
+        },
         index::{NamedBeside, Place},
         sealed::Blocking,
         store::Sink,
@@ -25,7 +28,7 @@ use crate::{
     wire::rpc::Reply,
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, iter, path::Path, sync::Arc};
+use std::{iter, path::Path, sync::Arc};
 
 /// A session that is to be made of the lines of another one.
 pub struct Forking {
@@ -50,10 +53,8 @@ pub struct Forking {
 enum ForkEnd {
     /// The leaf of the other session; `None` where it has no entries.
     Leaf(Option<Place>),
-    /// Before this entry.
-    Before(Place),
-    /// With this entry.
-    With(Place),
+    /// Before this entry or with it.
+    At(EntryId, ForkPosition),
 }
 
 /// The entries of a fork.
@@ -80,10 +81,8 @@ impl Forking {
             return Err(Failure::params("cwd", format!("{cwd:?} is not absolute; give the whole path of the folder")));
         }
         let index = library.index();
-        let named = entry_id.map(|id| index.find(&id).ok_or_else(|| Failure::no_entry(&id))).transpose()?;
-        let end = match (named, position) {
-            (Some(place), Some(ForkPosition::At)) => ForkEnd::With(place),
-            (Some(place), Some(ForkPosition::Before) | None) => ForkEnd::Before(place),
+        let end = match (entry_id, position) {
+            (Some(id), position) => ForkEnd::At(id, position.unwrap_or(ForkPosition::Before)),
             (None, Some(ForkPosition::Before)) => {
                 return Err(Failure::params(
                     "position",
@@ -139,18 +138,9 @@ impl Forking {
     pub fn run(&mut self, blocking: &Blocking) -> Result<Forked, Failure> {
         let source = self.source.clone();
         let index = source.index();
-        let reader = Reader { source: &source, blocking };
-        let (leaf, editor_text) = match self.end {
-            ForkEnd::Leaf(leaf) => (leaf, None),
-            ForkEnd::Before(place) => {
-                let entry = reader.end_of_fork(place)?;
-                (index.parent(place), editor_text(&entry))
-            }
-            ForkEnd::With(place) => {
-                let entry = reader.end_of_fork(place)?;
-                reader.ends_batch(place, &entry)?;
-                (Some(reader.last_mirror(place, entry.id.clone())?), None)
-            }
+        let (leaf, editor_text) = match &self.end {
+            ForkEnd::Leaf(leaf) => (*leaf, None),
+            ForkEnd::At(id, position) => ending(&source, id, *position, blocking)?,
         };
         let path = leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default();
         let names = self.names(leaf.map(|leaf| source.body(leaf, blocking)).transpose()?, index.named_beside(&path))?;
@@ -198,90 +188,52 @@ impl Forked {
     }
 }
 
-/// Reads the entries around the end of a fork.
-struct Reader<'a> {
-    source: &'a Library,
-    blocking: &'a Blocking,
-}
-
-impl Reader<'_> {
-    fn body(&self, place: Place) -> Result<Arc<Entry>, Failure> {
-        self.source.body(place, self.blocking).map_err(Failure::from)
-    }
-
-    /// The entry that the request names.
-    ///
-    /// # Errors
-    /// When it is a marker.
-    fn end_of_fork(&self, place: Place) -> Result<Arc<Entry>, Failure> {
-        let entry = self.body(place)?;
-        if !entry.is_marker() {
-            return Ok(entry);
+/// The last entry of a fork that ends at an entry, and the text for the editor.
+///
+/// # Errors
+/// When no fork may end there, or the file cannot be read.
+fn ending(
+    source: &Library,
+    id: &EntryId,
+    position: ForkPosition,
+    blocking: &Blocking,
+) -> Result<(Option<Place>, Option<String>), Failure> {
+    let refuse = |none: NoPoint| refused(&none, id, position);
+    let (place, entry) = source.conversed(id, blocking)?.map_err(refuse)?;
+    match position {
+        ForkPosition::At => {
+            source.ends_batch(place, blocking)?.map_err(refuse)?;
+            Ok((Some(source.behind_markers(place, blocking)?), None))
         }
-        let mut before = self.source.index().parent(place);
-        while let Some(place) = before {
-            let other = self.body(place)?;
-            if !other.is_marker() {
-                let what = format!("entry {} is a marker; name the entry before it, {}", entry.id, other.id);
-                return Err(Failure::params("entryId", what));
+        ForkPosition::Before => {
+            let parent = source.index().parent(place);
+            // A message that stands in the middle of a batch is no result of it; its calls stay open in the fork.
+            if let Some(parent) = parent.filter(|_| entry.is_from(Role::ToolResult)) {
+                source.ends_batch(parent, blocking)?.map_err(refuse)?;
             }
-            before = self.source.index().parent(place);
+            Ok((parent, editor_text(&entry)))
         }
-        let what = format!("entry {} is a marker, and no entry is before it; name a later one, or none", entry.id);
-        Err(Failure::params("entryId", what))
-    }
-
-    /// Refuses a tool result behind which other results of its batch stand.
-    fn ends_batch(&self, place: Place, entry: &Entry) -> Result<(), Failure> {
-        if !entry.is_from(Role::ToolResult) {
-            return Ok(());
-        }
-        let index = self.source.index();
-        let mut batch = BTreeSet::from([place]);
-        let mut last = None;
-        for next in index.after(Some(place)) {
-            if !index.parent(next).is_some_and(|parent| batch.contains(&parent)) {
-                continue;
-            }
-            let behind = self.body(next)?;
-            if behind.is_from(Role::ToolResult) {
-                last = Some(behind.id.clone());
-                batch.insert(next);
-            } else if !behind.in_context() {
-                batch.insert(next);
-            }
-        }
-        last.map_or(Ok(()), |last| {
-            let what = format!(
-                "entry {} is a tool result in the middle of a batch of calls; name the last result of the batch, {last}",
-                entry.id
-            );
-            Err(Failure::params("entryId", what))
-        })
-    }
-
-    /// The last of the lines for other programs that stand right behind an entry and belong to it.
-    fn last_mirror(&self, mut place: Place, mut id: EntryId) -> Result<Place, Failure> {
-        let index = self.source.index();
-        while let Some(next) = index.after(Some(place)).next().filter(|next| index.parent(*next) == Some(place)) {
-            let behind = self.body(next)?;
-            if !behind.is_mirror_behind(&id) {
-                break;
-            }
-            (place, id) = (next, behind.id.clone());
-        }
-        Ok(place)
     }
 }
 
-/// The text that a user goes on editing where a fork ends before an entry.
-fn editor_text(entry: &Entry) -> Option<String> {
-    match &entry.body {
-        Body::CustomMessage(custom) if !entry.is_pinned_text() => Some(text_of(&custom.content)),
-        Body::Message(_) => match entry.message() {
-            Some(Message::User(content)) => Some(text_of(content)),
-            _ => None,
-        },
-        _ => None,
-    }
+/// The error of an entry at which no fork ends.
+fn refused(none: &NoPoint, id: &EntryId, position: ForkPosition) -> Failure {
+    let what = match (none, position) {
+        (NoPoint::Unknown, _) => return Failure::no_entry(id),
+        (NoPoint::Marker(Some(before)), _) => {
+            format!("entry {id} is a marker; name the entry before it, {before}, with position at")
+        }
+        (NoPoint::Marker(None), _) => {
+            format!("entry {id} is a marker, and no entry is before it; name a later one, or none")
+        }
+        (NoPoint::InBatch(last), ForkPosition::At) => format!(
+            "entry {id} is a tool result in the middle of a batch of calls; name the last result of the batch, {last}, or \
+             the answer with the calls"
+        ),
+        (NoPoint::InBatch(last), ForkPosition::Before) => format!(
+            "before entry {id} is the middle of a batch of calls; name the last result of the batch, {last}, with position \
+             at, or the answer with the calls"
+        ),
+    };
+    Failure::params("entryId", what)
 }

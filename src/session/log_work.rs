@@ -13,7 +13,8 @@ use crate::{
         error::StoreError,
         history::{
             library::{IndexRest, Indexed, Library, Reader, Wanted},
-            route::{NoRoute, Route},
+            points::NoPoint,
+            route::Route,
         },
         index::{Gap, Spot},
         sealed::{Blocking, Sealed},
@@ -67,7 +68,7 @@ pub enum Fetched {
     /// An entry, and the last line for other programs that belongs to it; itself where there is none.
     Mirrors(EntryId, EntryId),
     /// The way from the leaf to an entry, or the reason why there is none.
-    Route(EntryId, Box<Result<Route, NoRoute>>),
+    Route(EntryId, Box<Result<Route, NoPoint>>),
 }
 
 /// Entries that are to be appended.

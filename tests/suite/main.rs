@@ -66,6 +66,7 @@ mod redaction;
 mod registration;
 mod remote;
 mod reported;
+mod resending;
 mod schema;
 mod security;
 mod sessions;

@@ -338,10 +338,10 @@ fn what_another_program_appends_is_read_on() {
 }
 
 /// A small disk of its own, where the test may make one.
-struct Disk(std::path::PathBuf);
+pub struct Disk(std::path::PathBuf);
 
 impl Disk {
-    fn mount(at: std::path::PathBuf) -> Option<Self> {
+    pub fn mount(at: std::path::PathBuf) -> Option<Self> {
         fs::create_dir_all(&at).expect("a folder");
         let mounted =
             std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=128k", "tmpfs"]).arg(&at).output();
@@ -352,7 +352,7 @@ impl Disk {
         None
     }
 
-    fn make_read_only(&self) {
+    pub fn make_read_only(&self) {
         let done = std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(&self.0).status();
         assert!(done.expect("mount runs").success());
     }

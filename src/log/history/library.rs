@@ -220,15 +220,22 @@ impl Library {
     /// # Errors
     /// When the file cannot be read.
     pub fn path_to(&self, id: &EntryId, blocking: &Blocking) -> Result<Option<Path>, StoreError> {
-        let Some(leaf) = self.index.find(id) else { return Ok(None) };
-        let mut next = Some(leaf);
+        self.index.find(id).map(|place| self.path_to_place(place, blocking)).transpose()
+    }
+
+    /// The same for the place of an entry.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn path_to_place(&self, place: Place, blocking: &Blocking) -> Result<Path, StoreError> {
+        let mut next = Some(place);
         let mut path = path::gather(|_| {
             let here = next;
             next = here.and_then(|place| self.index.parent(place));
             here.map(|place| self.body(place, blocking)).transpose()
         })?;
         self.complete(&mut path, &[], blocking);
-        Ok(Some(path))
+        Ok(path)
     }
 
     /// Completes a path with the values from before its first entry. `new`: entries that the file has and the index lacks,

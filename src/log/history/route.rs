@@ -1,11 +1,11 @@
 //! The way from the leaf of a session to another entry of its tree.
 
-use super::library::Library;
+use super::{
+    library::Library,
+    points::{NoPoint, editor_text},
+};
 use crate::{
-    conversation::{
-        entry::Entry,
-        message::{Message, outline::Role, text_of},
-    },
+    conversation::{entry::Entry, message::outline::Role},
     ids::EntryId,
     log::{error::StoreError, index::Place, sealed::Blocking},
 };
@@ -29,17 +29,6 @@ pub struct Route {
     pub left: Vec<Arc<Entry>>,
 }
 
-/// The reason why a session cannot go on at an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoRoute {
-    /// There is no such entry.
-    Unknown,
-    /// The entry is a line of this program. The nearest entry before it that is none.
-    Marker(Option<EntryId>),
-    /// The entry is a tool result, and more results of its batch follow. The last one of them.
-    InBatch(EntryId),
-}
-
 impl Library {
     /// The way from `leaf` to `target`, with the entries that are left where `reads_left` says so.
     ///
@@ -51,17 +40,16 @@ impl Library {
         leaf: Option<&EntryId>,
         reads_left: bool,
         blocking: &Blocking,
-    ) -> Result<Result<Route, NoRoute>, StoreError> {
+    ) -> Result<Result<Route, NoPoint>, StoreError> {
         let index = self.index();
-        let Some(place) = index.find(target) else { return Ok(Err(NoRoute::Unknown)) };
-        let entry = self.body(place, blocking)?;
-        if entry.is_marker() {
-            return Ok(Err(NoRoute::Marker(self.shown_from(index.parent(place), blocking)?)));
+        let (place, entry) = match self.conversed(target, blocking)? {
+            Ok(found) => found,
+            Err(none) => return Ok(Err(none)),
+        };
+        if let Err(none) = self.ends_batch(place, blocking)? {
+            return Ok(Err(none));
         }
-        if let Some(last) = self.last_of_batch(place, &entry, blocking)? {
-            return Ok(Err(NoRoute::InBatch(last)));
-        }
-        let editor_text = text_for_editor(&entry);
+        let editor_text = editor_text(&entry).filter(|_| entry.is_from(Role::User));
         let parent = match &editor_text {
             Some(_) => index.parent(place),
             None => Some(self.behind_markers(place, blocking)?),
@@ -89,62 +77,5 @@ impl Library {
     fn shown(&self, places: impl Iterator<Item = Place>, blocking: &Blocking) -> Result<Vec<Arc<Entry>>, StoreError> {
         let entries: Result<Vec<_>, _> = places.map(|place| self.body(place, blocking)).collect();
         Ok(entries?.into_iter().filter(|entry| !entry.is_marker()).collect())
-    }
-
-    /// The id of the nearest entry from this place towards the root that is no line of ours.
-    fn shown_from(&self, from: Option<Place>, blocking: &Blocking) -> Result<Option<EntryId>, StoreError> {
-        for place in std::iter::successors(from, |place| self.index().parent(*place)) {
-            let entry = self.body(place, blocking)?;
-            if !entry.is_marker() {
-                return Ok(Some(entry.id.clone()));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The last of our own lines that stand right behind an entry: pins, values, lines for other programs. They belong to
-    /// the state of the session at this entry.
-    fn behind_markers(&self, place: Place, blocking: &Blocking) -> Result<Place, StoreError> {
-        let mut last = place;
-        for next in self.index().after(Some(place)) {
-            if self.index().parent(next) == Some(last) && self.body(next, blocking)?.is_marker() {
-                last = next;
-            }
-        }
-        Ok(last)
-    }
-
-    /// The last result of the batch of a tool result, where more results follow it.
-    fn last_of_batch(&self, place: Place, entry: &Entry, blocking: &Blocking) -> Result<Option<EntryId>, StoreError> {
-        if !is_result(entry) {
-            return Ok(None);
-        }
-        let mut batch = HashSet::from([place]);
-        let mut last = None;
-        for next in self.index().after(Some(place)) {
-            if !self.index().parent(next).is_some_and(|parent| batch.contains(&parent)) {
-                continue;
-            }
-            let entry = self.body(next, blocking)?;
-            if is_result(&entry) {
-                last = Some(entry.id.clone());
-            }
-            if is_result(&entry) || !entry.in_context() {
-                batch.insert(next);
-            }
-        }
-        Ok(last)
-    }
-}
-
-fn is_result(entry: &Entry) -> bool {
-    entry.outline().is_some_and(|outline| outline.role == Role::ToolResult)
-}
-
-/// The text of a message that a user edits to send it again. None for any other entry.
-fn text_for_editor(entry: &Entry) -> Option<String> {
-    match entry.message()? {
-        Message::User(content) => Some(text_of(content)),
-        _ => None,
     }
 }

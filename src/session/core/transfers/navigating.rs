@@ -4,7 +4,7 @@ use super::Delivery;
 use crate::{
     conversation::entry::{self, Entry},
     ids::EntryId,
-    log::history::route::{NoRoute, Route},
+    log::history::{points::NoPoint, route::Route},
     protocol::{
         SessionNavigate,
         errors::Failure,
@@ -179,17 +179,17 @@ fn line(
 }
 
 /// The error of a target at which no session goes on.
-fn refused(none: &NoRoute, target: &EntryId) -> Failure {
+fn refused(none: &NoPoint, target: &EntryId) -> Failure {
     let what = match none {
-        NoRoute::Unknown => return Failure::no_entry(target),
-        NoRoute::Marker(before) => format!(
+        NoPoint::Unknown => return Failure::no_entry(target),
+        NoPoint::Marker(before) => format!(
             "entry {target} is a marker of abridged and no point of the conversation; {}",
             match before {
                 Some(before) => format!("navigate to the entry before it, {before}"),
                 None => "it stands before the first message".to_owned(),
             }
         ),
-        NoRoute::InBatch(last) => format!(
+        NoPoint::InBatch(last) => format!(
             "entry {target} is a tool result in the middle of a batch of calls; navigate to the last result of the batch, \
              {last}, or to the answer with the calls"
         ),
