@@ -22,7 +22,7 @@ fn path_of(daemon: &mut Daemon, session: &str) -> PathBuf {
     daemon.ok("session/status", of(session))["session"]["path"].as_str().expect("a path").into()
 }
 
-fn leaf(daemon: &mut Daemon, session: &str) -> Value {
+fn leaf_of(daemon: &mut Daemon, session: &str) -> Value {
     daemon.ok("session/status", of(session))["session"]["leafEntryId"].clone()
 }
 
@@ -68,11 +68,11 @@ fn a_session_goes_on_at_another_branch_and_the_leaf_is_on_disk() {
     let at_f = daemon.context(&session);
     assert!(at_f["messages"].to_string().contains("printer is written") && !at_f.to_string().contains("lexer"));
     reopen(&mut daemon, &session);
-    assert_eq!((leaf(&mut daemon, &session), daemon.context(&session)), (f, at_f));
+    assert_eq!((leaf_of(&mut daemon, &session), daemon.context(&session)), (f, at_f));
     moved(&mut daemon, &session, &d, json!({}));
     assert_eq!(daemon.context(&session), at_d, "there and back is the identity");
     reopen(&mut daemon, &session);
-    assert_eq!((leaf(&mut daemon, &session), daemon.context(&session)), (d, at_d));
+    assert_eq!((leaf_of(&mut daemon, &session), daemon.context(&session)), (d, at_d));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_message_of_the_user_goes_to_the_editor_and_the_leaf_stands_before_it() {
     assert_eq!((&answer["newLeafId"], &answer["editorText"]), (&Value::Null, &json!("First.")));
     assert_eq!(daemon.context(&root)["messages"], json!([]));
     reopen(&mut daemon, &root);
-    assert_eq!((leaf(&mut daemon, &root), &daemon.context(&root)["messages"]), (Value::Null, &json!([])));
+    assert_eq!((leaf_of(&mut daemon, &root), &daemon.context(&root)["messages"]), (Value::Null, &json!([])));
 }
 
 #[test]
@@ -139,10 +139,40 @@ fn a_target_that_is_no_point_of_the_conversation_is_refused_and_nothing_moves() 
         assert!(error["message"].as_str().is_some_and(|message| message.contains(advice)), "{error:#}");
     }
     assert_eq!(std::fs::read_to_string(&file).expect("a file"), before);
-    assert_eq!(leaf(&mut daemon, &session), ids[4]);
+    assert_eq!(leaf_of(&mut daemon, &session), ids[4]);
     let answer = moved(&mut daemon, &session, &ids[3], json!({}));
     assert_eq!(answer["newLeafId"], ids[3], "the last result of a batch");
     daemon.load(&file);
+}
+
+#[test]
+fn the_lines_behind_a_leaf_belong_to_it() {
+    let mut daemon = Daemon::start();
+    let session = daemon.new_session(json!({"cwd": "/project"}));
+    let ids = daemon.append(&session, &turns(4))["entryIds"].clone();
+    let (leaf, other) = (&ids[15], &ids[1]);
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 100, "wait": true}));
+    daemon.append(&session, &[assistant("Behind the compaction.")]);
+    daemon.ok("session/undo_compaction", of(&session));
+    let behind = leaf_of(&mut daemon, &session);
+    let at_leaf = daemon.context(&session);
+    assert_eq!(at_leaf["compactionEntryId"], Value::Null);
+    let asked = |daemon: &mut Daemon, leaf: &Value| {
+        daemon.ok("session/context", json!({"sessionId": session, "leafEntryId": leaf}))
+    };
+    assert_eq!(asked(&mut daemon, &behind), at_leaf, "the undo belongs to the leaf");
+    moved(&mut daemon, &session, other, json!({}));
+    assert_eq!(asked(&mut daemon, &behind), at_leaf, "also from another branch");
+    daemon.ok("session/reset", of(&session));
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": ids[0]}));
+    let (cleared, at_cleared) = (leaf_of(&mut daemon, &session), daemon.context(&session));
+    assert!(at_cleared["messages"].to_string().contains("<pinned>"));
+    moved(&mut daemon, &session, leaf, json!({}));
+    assert_eq!(asked(&mut daemon, &cleared), at_cleared, "the pin belongs to the leaf");
+    moved(&mut daemon, &session, &cleared, json!({}));
+    assert_eq!(daemon.context(&session), at_cleared);
+    moved(&mut daemon, &session, &behind, json!({}));
+    assert_eq!(daemon.context(&session), at_leaf);
 }
 
 #[test]
@@ -157,6 +187,6 @@ fn a_read_only_session_stays_and_an_ephemeral_one_moves() {
     let ephemeral = daemon.new_session(json!({"cwd": "/project", "ephemeral": true}));
     let ids = daemon.append(&ephemeral, &[user("One."), assistant("Two."), user("Three.")])["entryIds"].clone();
     let answer = moved(&mut daemon, &ephemeral, &ids[1], json!({}));
-    assert_eq!((&answer["newLeafId"], leaf(&mut daemon, &ephemeral)), (&ids[1], ids[1].clone()));
+    assert_eq!((&answer["newLeafId"], leaf_of(&mut daemon, &ephemeral)), (&ids[1], ids[1].clone()));
     assert_eq!(daemon.context(&ephemeral)["messages"].as_array().map(Vec::len), Some(2));
 }

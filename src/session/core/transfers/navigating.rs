@@ -90,9 +90,10 @@ impl Core {
         let asked = Asked::by(ticket, params.wait);
         let is_introduced = summarizes || matches!(asked, Asked::Answered(_));
         let label = params.label.as_deref().map(str::trim).filter(|label| !label.is_empty()).map(str::to_owned);
+        let last = self.state.path().last().map(|last| last.id.clone());
         let needs_text = summarizes || self.hooks().answers(HookEvent::SessionBeforeTree);
         let operation = self.start_transfer(&id, Transfer::Navigation(navigation), asked, &stop);
-        let task = Task::Navigation(Navigating { route: route.clone(), old_leaf, label, is_introduced });
+        let task = Task::Navigation(Navigating { route: route.clone(), old_leaf, last, label, is_introduced });
         if !needs_text {
             return self.deliver(operation, task, None);
         }
@@ -113,8 +114,9 @@ impl Core {
         navigating: Navigating,
         text: Option<TransferText>,
     ) -> Result<Delivery, Failure> {
-        let stays = match &navigating.old_leaf {
-            Some(leaf) => self.state.unchanged_since(leaf),
+        // Pins and undos that stood behind the leaf before are no news.
+        let stays = match &navigating.last {
+            Some(last) => self.state.unchanged_since(last),
             None => self.state.path().iter().all(|entry| !entry.in_context()),
         };
         if !stays {

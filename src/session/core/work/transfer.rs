@@ -24,6 +24,8 @@ pub(in crate::session::core) struct Navigating {
     pub route: Route,
     /// Leaf before, as the client sees it.
     pub old_leaf: Option<EntryId>,
+    /// The last line of the path before, our own lines included. None for an empty path.
+    pub last: Option<EntryId>,
     /// The label of the request.
     pub label: Option<String>,
     /// Whether the client knows the id of the operation before its end.
