@@ -82,5 +82,6 @@ mod switching;
 mod todos;
 mod transcripts;
 mod tree;
+mod trees;
 mod watch;
 mod wire;

@@ -463,7 +463,7 @@ impl World {
         let (fresh, active) = self.fresh();
         let context = fresh.messages.as_array().expect("messages");
         assert_eq!(violations(context), Vec::<String>::new());
-        conserved(&active, &fresh);
+        conserved(&active, &fresh.compaction, &fresh.entry_ids);
         let follower = self.follower.as_mut().map(|peer| (peer, "the follower"));
         for (peer, who) in std::iter::once((&mut self.peer, "the owner")).chain(follower) {
             let end = Instant::now() + LONG;
@@ -497,15 +497,16 @@ fn torn_files(path: &Path) -> Vec<Vec<u8>> {
 }
 
 /// Each message of the active branch is in the context, or before what the compaction keeps, and not both.
-fn conserved(active: &[Value], picture: &Picture) {
+pub fn conserved(active: &[Value], compaction: &Value, sent: &Value) {
     let place = |id: &Value| active.iter().position(|entry| entry["id"] == *id && !id.is_null());
-    let compaction = place(&picture.compaction);
-    assert_eq!(compaction.is_some(), picture.compaction.is_string(), "a compaction that is not on the branch");
+    let in_force = compaction;
+    let compaction = place(in_force);
+    assert_eq!(compaction.is_some(), in_force.is_string(), "a compaction that is not on the branch");
     let first_kept = compaction.map_or(0, |at| {
         let first = place(&active[at]["firstKeptEntryId"]).filter(|first| *first < at);
         first.unwrap_or(at)
     });
-    let sent = picture.entry_ids.as_array().expect("ids");
+    let sent = sent.as_array().expect("ids");
     let mut waiting: Vec<&str> = Vec::new();
     for (at, entry) in active.iter().enumerate() {
         let is_sent = sent.contains(&entry["id"]);
