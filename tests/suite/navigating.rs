@@ -176,6 +176,27 @@ fn the_lines_behind_a_leaf_belong_to_it() {
 }
 
 #[test]
+fn an_entry_is_entered_in_the_state_in_which_it_was_left() {
+    let mut daemon = Daemon::start();
+    let (session, [a, b, _, _, _, f]) = picture(&mut daemon);
+    let prompt = |daemon: &mut Daemon| daemon.context(&session)["usage"]["breakdown"]["system"] != 0;
+    moved(&mut daemon, &session, &a, json!({}));
+    daemon.ok("session/configure", json!({"sessionId": session, "systemPrompt": "Be brief."}));
+    assert_eq!(leaf_of(&mut daemon, &session), a);
+    moved(&mut daemon, &session, &f, json!({}));
+    assert!(!prompt(&mut daemon));
+    moved(&mut daemon, &session, &a, json!({}));
+    assert!(prompt(&mut daemon));
+    moved(&mut daemon, &session, &f, json!({}));
+    // Before B the path has no prompt.
+    assert_eq!(moved(&mut daemon, &session, &b, json!({}))["newLeafId"], a);
+    assert!(!prompt(&mut daemon));
+    moved(&mut daemon, &session, &f, json!({}));
+    moved(&mut daemon, &session, &a, json!({}));
+    assert!(!prompt(&mut daemon), "there and back is the identity");
+}
+
+#[test]
 fn a_read_only_session_stays_and_an_ephemeral_one_moves() {
     let mut daemon = Daemon::start();
     let (session, [a, ..]) = picture(&mut daemon);

@@ -52,19 +52,22 @@ impl Library {
         Ok(None)
     }
 
-    /// The last of our own lines that stand right behind an entry: pins, values, lines for other programs. They belong to
-    /// the state of the session at this entry.
+    /// The newest of our own lines that stand behind an entry with no other line between: pins, values, lines for other
+    /// programs. They belong to the state in which the session was at this entry last.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn behind_markers(&self, place: Place, blocking: &Blocking) -> Result<Place, StoreError> {
-        let mut last = place;
+        let (mut newest, mut belong) = (place, HashSet::from([place]));
         for next in self.index().after(Some(place)) {
-            if self.index().parent(next) == Some(last) && self.body(next, blocking)?.is_marker() {
-                last = next;
+            if self.index().parent(next).is_some_and(|parent| belong.contains(&parent))
+                && self.body(next, blocking)?.is_marker()
+            {
+                belong.insert(next);
+                newest = next;
             }
         }
-        Ok(last)
+        Ok(newest)
     }
 
     /// The path to an entry with our own lines right behind it: the state of the session when it goes on there. None where
