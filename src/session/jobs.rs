@@ -206,16 +206,27 @@ pub fn dry_run(
     })
 }
 
+/// The models that may write a summary for a session with this model, in order.
+#[must_use]
+pub fn summarizers(
+    settings: &Sourced,
+    model: Option<&ModelRef>,
+    access: &ModelAccess,
+) -> Vec<Result<Candidate, Unfit>> {
+    with_situation(settings, model, None, access, candidates::candidates)
+}
+
 /// The result of a choice of models.
 fn with_situation<T>(
-    request: &PlanRequest,
+    settings: &Sourced,
+    model: Option<&ModelRef>,
     former: Option<&ModelRef>,
     access: &ModelAccess,
     choose: impl FnOnce(&Situation<'_>) -> T,
 ) -> T {
     choose(&Situation {
-        settings: &request.settings.settings,
-        session: request.model.as_ref(),
+        settings: &settings.settings,
+        session: model,
         former,
         client_runs_models: access.client_runs_models(),
         is_set: &keys::is_set,
@@ -225,7 +236,8 @@ fn with_situation<T>(
 
 /// The own compaction of the session's provider. A client that names a method asks for a summary by that alone.
 fn native(request: &PlanRequest, method: Option<CompactMethod>, access: &ModelAccess) -> Option<Box<NativeOrder>> {
-    let candidate = with_situation(request, None, access, candidates::native).filter(|_| method.is_none())?;
+    let (settings, model) = (&request.settings, request.model.as_ref());
+    let candidate = with_situation(settings, model, None, access, candidates::native).filter(|_| method.is_none())?;
     let system = request.instructions.system_prompt().map(str::to_owned);
     Some(Box::new(NativeOrder { candidate, system }))
 }
@@ -240,7 +252,8 @@ fn candidates(
     if method == Some(CompactMethod::Extractive) {
         return Ok(Vec::new());
     }
-    let mut candidates = with_situation(request, former, access, candidates::candidates);
+    let (settings, model) = (&request.settings, request.model.as_ref());
+    let mut candidates = with_situation(settings, model, former, access, candidates::candidates);
     if method == Some(CompactMethod::Llm) {
         // The service at `compaction.remoteEndpoint` is no model.
         candidates.retain(|candidate| candidate.as_ref().is_ok_and(Candidate::is_model) || candidate.is_err());

@@ -5,7 +5,7 @@ use super::{
     points::{NoPoint, editor_text},
 };
 use crate::{
-    conversation::{entry::Entry, message::outline::Role},
+    conversation::{entry::Entry, message::outline::Role, path::Path},
     ids::EntryId,
     log::{error::StoreError, index::Place, sealed::Blocking},
 };
@@ -27,6 +27,8 @@ pub struct Route {
     pub common_ancestor: Option<EntryId>,
     /// The entries of the branch that is left, oldest first, without our own lines. Empty where they are not asked for.
     pub left: Vec<Arc<Entry>>,
+    /// The path behind which the session goes on. Empty where the entries that are left are not asked for.
+    pub there: Path,
 }
 
 impl Library {
@@ -59,8 +61,14 @@ impl Library {
         let common = std::iter::successors(Some(place), |place| index.parent(*place)).find(|it| shared.contains(it));
         let left =
             old.iter().skip_while(|it| common.is_some() && Some(**it) != common).skip(usize::from(common.is_some()));
+        let parent_id = parent.map(|place| self.id_of(place, blocking)).transpose()?;
+        let there = match &parent_id {
+            Some(id) if reads_left => self.path_to(id, blocking)?.unwrap_or_default(),
+            _ => Path::default(),
+        };
         Ok(Ok(Route {
-            parent: parent.map(|place| self.id_of(place, blocking)).transpose()?,
+            parent: parent_id,
+            there,
             leaf: self.shown_from(parent, blocking)?,
             common_ancestor: self.shown_from(common, blocking)?,
             left: if reads_left { self.shown(left.copied(), blocking)? } else { Vec::new() },

@@ -13,7 +13,10 @@ use super::{
 use crate::{
     conversation::entry::Entry,
     ids::OperationId,
-    protocol::{errors::Failure, events::Event},
+    protocol::{
+        errors::Failure,
+        events::{ChunkSource, Event, Stage},
+    },
     session::{
         effects::Ticket,
         fault::{Fault, planted},
@@ -77,7 +80,7 @@ impl Core {
 
     /// The text of a transfer was made, or cannot be made.
     pub(super) fn transfer_made(&mut self, id: &OperationId, result: Result<TransferText, Failure>) {
-        let (operation, task) = match self.work.take() {
+        let (mut operation, task) = match self.work.take() {
             Work::Transfer(operation, TransferPhase::Making(task)) if operation.id == *id => (operation, task),
             other => {
                 self.work = other;
@@ -86,7 +89,10 @@ impl Core {
         };
         match result {
             _ if operation.stop.requested() && !planted(Fault::LateResult) => self.finish(operation, End::Cancelled),
-            Ok(text) => self.work = Work::Transfer(operation, TransferPhase::Made(task, Some(text))),
+            Ok(text) => {
+                tell_extracted(&mut operation, &text);
+                self.work = Work::Transfer(operation, TransferPhase::Made(task, Some(text)));
+            }
             Err(Failure::Cancelled) => self.finish(operation, End::Cancelled),
             Err(failure) => self.finish(operation, End::Failed(failure)),
         }
@@ -154,5 +160,16 @@ impl Core {
             }
             other => self.work = other,
         }
+    }
+}
+
+/// The pieces of a text that no model wrote. Those of a model were sent while it wrote them.
+fn tell_extracted(operation: &mut Operation, text: &TransferText) {
+    let Some(summary) = text.branch().and_then(|branch| branch.summary.as_ref()) else { return };
+    if summary.made.is_extracted() {
+        operation.progress(Stage::Summarizing, 1, 1);
+        operation.moves_to(ChunkSource::Branch, 1);
+        operation.begins(ChunkSource::Branch);
+        operation.chunks(ChunkSource::Branch, &summary.text);
     }
 }

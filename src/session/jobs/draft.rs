@@ -29,7 +29,7 @@ use crate::{
         files::FileLists,
         made::{Made, Rejected},
         model::{
-            brief::Brief,
+            brief::{Brief, Subject},
             material::Material,
             summarizer::planned,
             writer::{Step, Summarized, SummaryJob, Written, summarize},
@@ -132,6 +132,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         instructions: focus.instructions.map(|it| cleaned(&it, &settings)),
         context: focus.context.iter().map(|line| cleaned(line, &settings)).collect(),
         language: material.language,
+        subject: Subject::Conversation,
     };
     let job = SummaryJob {
         origin,
@@ -188,7 +189,7 @@ pub fn extracted(
 }
 
 /// Asks the models. A panic costs only their summary.
-async fn by_models(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) -> Summarized {
+pub(super) async fn by_models(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) -> Summarized {
     caught(summarize(job, tell)).await.unwrap_or_else(|| {
         let rejected = vec![Rejected::model(None, defect().to_string())];
         Summarized { made: Made { rejected, ..Made::default() }, ..Summarized::default() }
@@ -196,10 +197,10 @@ async fn by_models(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) -> Sum
 }
 
 /// Least room for a summary by a model, in tokens. A smaller one is extracted.
-const LEAST_SUMMARY: u64 = 200;
+pub(super) const LEAST_SUMMARY: u64 = 200;
 
 /// The result of `work`. None where it panics, and then it is not polled again.
-async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
+pub(super) async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
         Ok(Poll::Pending) => Poll::Pending,
@@ -209,7 +210,8 @@ async fn caught<T>(work: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-fn cleaned(text: &str, settings: &Sourced) -> String {
+/// A text of a request without secrets, where they are redacted.
+pub(super) fn cleaned(text: &str, settings: &Sourced) -> String {
     if settings.settings.redaction.enabled { redact::redact(text).into_owned() } else { text.to_owned() }
 }
 

@@ -1,17 +1,15 @@
 //! The hooks of a compaction. The client is asked at most twice, each time for a limited time, and each of its answers is
 //! checked before anything is made of it.
 
+pub mod asking;
+pub mod tree;
+
 use super::{
     blocking::{Pool, blocking},
-    progress::{HookStep, Progress, Tell},
+    progress::Tell,
 };
 use crate::{
-    ask::{
-        access::ModelAccess,
-        client::{HookCall, Unanswered},
-        clock::{after, within},
-        request::Origin,
-    },
+    ask::{access::ModelAccess, request::Origin},
     compaction::{
         draft::{Draft, Supplied},
         ladder,
@@ -26,11 +24,10 @@ use crate::{
             BeforeCompactAnswer, BeforeCompactParams, ClientRequest as _, CompactingAnswer, CompactingParams,
             HookBeforeCompact, HookCompacting, HookPreparation, SuppliedCompaction,
         },
-        types::{HookEvent, Object, OnFailure},
+        types::{HookEvent, Object},
     },
     session::{
         fault::{Fault, planted},
-        gate::Gate,
         hooks::Hooks,
     },
     settings::{Settings, Sourced},
@@ -40,9 +37,8 @@ use crate::{
         made::{Made, Rejected, SummaryMethod},
         model::check::{self, Rejection},
     },
-    text,
 };
-use serde::de::DeserializeOwned;
+use asking::{Questions, Unusable, clipped};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -105,17 +101,6 @@ pub struct Asking<'a> {
     pub tell: Tell<'a>,
 }
 
-/// The longest reason of a hook that is sent on, in characters. The texts of a client have any length, and an event a limit.
-const LONGEST_REASON: usize = 1_000;
-
-/// The reason why a hook has no usable answer.
-enum Unusable {
-    /// Its time is over.
-    Late,
-    /// The client answered with an error or another form, or is gone.
-    Wrong(String),
-}
-
 impl Asking<'_> {
     /// Asks the hooks about a plan. `instructions` are those of the request.
     ///
@@ -138,7 +123,8 @@ impl Asking<'_> {
         if !self.order.hooks.answers(hook) {
             return Ok(Before::GoesOn(None));
         }
-        let sent = self.begins(hook);
+        let questions = self.questions();
+        let sent = questions.begins(hook);
         let (planned, sourced) = (plan.clone(), self.settings.clone());
         let prepare = move || {
             let preview = Preview::of(&planned, &sourced.settings);
@@ -147,7 +133,7 @@ impl Asking<'_> {
         let preparation = match blocking(pool, prepare).await {
             Ok(preparation) => preparation,
             Err(failure) => {
-                return self.fails(hook, Unusable::Wrong(failure.to_string())).map(|()| Before::GoesOn(None));
+                return questions.fails(hook, Unusable::Wrong(failure.to_string())).map(|()| Before::GoesOn(None));
             }
         };
         let params = BeforeCompactParams {
@@ -157,20 +143,20 @@ impl Asking<'_> {
             will_retry: self.order.will_retry,
             instructions: instructions.map(str::to_owned),
             preparation,
-            deadline_ms: self.deadline(),
+            deadline_ms: questions.deadline(),
         };
         sent.wait().await;
-        let answer = match self.ask(HookBeforeCompact::NAME, json!(params)).await {
+        let answer = match questions.ask(HookBeforeCompact::NAME, json!(params)).await {
             Ok(answer) => answer.unwrap_or(BeforeCompactAnswer::Continue {}),
-            Err(unusable) => return self.fails(hook, unusable).map(|()| Before::GoesOn(None)),
+            Err(unusable) => return questions.fails(hook, unusable).map(|()| Before::GoesOn(None)),
         };
         match answer {
             BeforeCompactAnswer::Continue {} => {
-                self.ends(hook, HookOutcome::Ok, None);
+                questions.ends(hook, HookOutcome::Ok, None);
                 Ok(Before::GoesOn(None))
             }
             BeforeCompactAnswer::Cancel { reason } => {
-                self.ends(hook, HookOutcome::Cancelled, reason);
+                questions.ends(hook, HookOutcome::Cancelled, reason);
                 if planted(Fault::HookCancelSkips) {
                     return Err(Failure::NothingToCompact(Nothing::WouldNotShrink));
                 }
@@ -181,12 +167,12 @@ impl Asking<'_> {
                 let drafted = move || Ok(draft(&plan, *compaction, &sourced.settings));
                 match blocking(pool, drafted).await.unwrap_or_else(|failure| Err(failure.to_string())) {
                     Ok(draft) => {
-                        self.ends(hook, HookOutcome::Replaced, None);
+                        questions.ends(hook, HookOutcome::Replaced, None);
                         Ok(Before::Supplied(Box::new(draft)))
                     }
                     Err(why) => {
                         let why = clipped(&why);
-                        self.ends(hook, HookOutcome::Error, Some(format!("its summary is not used: {why}")));
+                        questions.ends(hook, HookOutcome::Error, Some(format!("its summary is not used: {why}")));
                         let refused = Rejected { method: SummaryMethod::Hook, model: None, why, error: None };
                         Ok(Before::GoesOn(Some(refused)))
                     }
@@ -200,75 +186,31 @@ impl Asking<'_> {
         if !(self.order.hooks.answers(hook) || planted(Fault::HookAssumed)) {
             return Ok(Additions::default());
         }
-        let sent = self.begins(hook);
+        let questions = self.questions();
+        let sent = questions.begins(hook);
         let carried = plan.carried_data();
         let params = CompactingParams {
             session_id: self.origin.session.clone(),
             operation_id: self.origin.operation.clone(),
             reason: self.order.reason,
             previous_preserve_data: (!carried.is_empty()).then(|| Object(carried.clone())),
-            deadline_ms: self.deadline(),
+            deadline_ms: questions.deadline(),
         };
         sent.wait().await;
-        let answer = self.ask(HookCompacting::NAME, json!(params)).await;
+        let answer = questions.ask(HookCompacting::NAME, json!(params)).await;
         match answer.and_then(|answer| usable(answer.unwrap_or_default(), carried).map_err(Unusable::Wrong)) {
             Ok(additions) => {
-                self.ends(hook, HookOutcome::Ok, None);
+                questions.ends(hook, HookOutcome::Ok, None);
                 Ok(additions)
             }
-            Err(unusable) => self.fails(hook, unusable).map(|()| Additions::default()),
+            Err(unusable) => questions.fails(hook, unusable).map(|()| Additions::default()),
         }
     }
 
-    /// The answer of the client. None where it is null.
-    async fn ask<T: DeserializeOwned>(&self, name: &'static str, params: Value) -> Result<Option<T>, Unusable> {
-        let clock = &*self.access.routes.clock;
-        let asked = self.access.routes.client.hook(HookCall { name, params });
-        let stretched = if planted(Fault::HookDeadlineStretched) { 10 } else { 1 };
-        match within(clock, after(clock.now(), self.order.hooks.timeout * stretched), asked).await {
-            None => Err(Unusable::Late),
-            Some(Err(unanswered)) => Err(Unusable::Wrong(unanswered.to_string())),
-            Some(Ok(answer)) => serde_json::from_value(answer)
-                .map_err(|error| Unusable::Wrong(Unanswered::Garbled(error.to_string()).to_string())),
-        }
+    /// The questions to the client.
+    fn questions(&self) -> Questions<'_> {
+        Questions { hooks: &self.order.hooks, access: self.access, tell: self.tell }
     }
-
-    fn deadline(&self) -> Option<u64> {
-        u64::try_from(self.order.hooks.timeout.as_millis()).ok()
-    }
-
-    /// Reports that a hook begins. The gate opens when its start event was sent.
-    fn begins(&self, hook: HookEvent) -> Gate {
-        let sent = Gate::default();
-        (self.tell)(Progress::Hook(HookStep::HookBegins { hook, sent: sent.clone() }));
-        sent
-    }
-
-    fn ends(&self, hook: HookEvent, outcome: HookOutcome, why: Option<String>) {
-        let why = why.as_deref().map(clipped);
-        (self.tell)(Progress::Hook(HookStep::HookEnds { hook, outcome, why }));
-    }
-
-    /// Ends a hook that failed, as its registration says.
-    fn fails(&self, hook: HookEvent, unusable: Unusable) -> Result<(), Failure> {
-        let (outcome, why) = match unusable {
-            Unusable::Late => {
-                (HookOutcome::Timeout, format!("no answer within {} ms", self.order.hooks.timeout.as_millis()))
-            }
-            Unusable::Wrong(why) if planted(Fault::HookFailureHidden) => (HookOutcome::Ok, why),
-            Unusable::Wrong(why) => (HookOutcome::Error, why),
-        };
-        self.ends(hook, outcome, Some(why));
-        match self.order.hooks.on_failure {
-            OnFailure::Continue => Ok(()),
-            OnFailure::Abort => Err(Failure::Cancelled),
-        }
-    }
-}
-
-/// A reason without its middle where it is long.
-fn clipped(why: &str) -> String {
-    text::clip_middle(why, LONGEST_REASON, " … ")
 }
 
 /// The additions of an answer, without empty texts.

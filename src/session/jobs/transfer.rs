@@ -1,25 +1,20 @@
 //! The job that makes the text of a transfer beside the session.
 
-use super::{
-    blocking::{Pool, blocking},
-    progress::Tell,
-};
+mod branch;
+
+use super::{blocking::Pool, defect, draft::caught, progress::Tell};
 use crate::{
     ask::{access::ModelAccess, request::Origin},
-    conversation::tokens::{Estimator, Scale},
-    ids::{ModelRef, OperationId},
+    ids::{EntryId, ModelRef, OperationId},
     log::history::route::Route,
     protocol::{errors::Failure, types::NavigateParams},
-    session::stop::Stop,
+    session::{hooks::Hooks, state::View, stop::Stop},
     settings::Sourced,
-    summary::{
-        extractive::{self, Cleaner},
-        span::Span,
-    },
+    summary::made::Made,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use std::sync::Arc;
+use serde_json::Value;
+use std::{collections::HashSet, sync::Arc};
 
 /// A text that is to be made.
 pub struct TransferOrder {
@@ -47,6 +42,14 @@ pub struct BranchOrder {
     pub route: Route,
     /// The request.
     pub params: NavigateParams,
+    /// Leaf before, as the client sees it.
+    pub old_leaf: Option<EntryId>,
+    /// The pins of the branch that is left.
+    pub pinned: HashSet<EntryId>,
+    /// The view on the session, which measures the context at the target.
+    pub view: View,
+    /// The hooks of the session.
+    pub hooks: Arc<Hooks>,
     /// Whether the branch is summarized.
     pub summarizes: bool,
 }
@@ -67,6 +70,9 @@ pub struct BranchText {
     pub summary: Option<BranchSummaryText>,
     /// The label of a hook.
     pub label: Option<String>,
+    /// Whether the window has no room for a summary at the target.
+    #[serde(default)]
+    pub lacks_room: bool,
 }
 
 /// The summary of a branch.
@@ -76,9 +82,9 @@ pub struct BranchSummaryText {
     /// The whole text, with its lists of files.
     pub text: String,
     /// The `details` of its entry.
-    pub details: Value,
-    /// Whether a hook supplied it.
-    pub from_hook: bool,
+    pub details: Option<Value>,
+    /// Its origin.
+    pub made: Made,
 }
 
 impl TransferText {
@@ -101,36 +107,30 @@ pub struct TransferJob {
     pub access: Arc<ModelAccess>,
 }
 
-/// Makes the text of a transfer. Dropping the future cancels its requests.
+/// Makes the text of a transfer. A panic is an error of the job. Dropping the future cancels its requests.
 ///
 /// # Errors
 /// When the job is cancelled, or no text can be made.
-pub async fn transfer(job: TransferJob, pool: &dyn Pool, _tell: Tell<'_>) -> Result<TransferText, Failure> {
-    let TransferJob { order, .. } = job;
-    let TransferOrder { work, settings, stop, .. } = order;
-    match work {
-        TransferWork::Branch(branch) => {
-            let stopped = stop.clone();
-            let extracted = move || Ok(extracted(&branch, &settings, &|| stopped.requested()));
-            let summary = stop.unless_requested(blocking(pool, extracted)).await.unwrap_or(Err(Failure::Cancelled))?;
-            Ok(TransferText::Branch(BranchText { summary, label: None }))
+pub async fn transfer(job: TransferJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<TransferText, Failure> {
+    let TransferJob { origin, order, access } = job;
+    let TransferOrder { work, settings, model, stop, .. } = order;
+    let making = Making { origin: &origin, settings: &settings, model: model.as_ref(), access: &access, stop: &stop };
+    let made = async {
+        match work {
+            TransferWork::Branch(order) => {
+                branch::text(&making, Arc::from(order), pool, tell).await.map(TransferText::Branch)
+            }
         }
-    }
+    };
+    let made = stop.unless_requested(caught(made)).await.unwrap_or(Some(Err(Failure::Cancelled)));
+    made.unwrap_or_else(|| Err(defect()))
 }
 
-fn extracted(branch: &BranchOrder, settings: &Sourced, stop: &dyn Fn() -> bool) -> Option<BranchSummaryText> {
-    if !branch.summarizes {
-        return None;
-    }
-    let summary = extractive::summarize(&extractive::Request {
-        span: Span::of(&branch.route.left),
-        instructions: branch.params.instructions.as_deref(),
-        cap: 4_000,
-        settings: &settings.settings,
-        cleaner: &Cleaner::new(&settings.settings),
-        scale: Scale::new(Estimator::Chars, 1.0),
-        stop,
-    });
-    let details = json!({"readFiles": summary.files.read_files, "modifiedFiles": summary.files.modified_files});
-    Some(BranchSummaryText { text: summary.text, details, from_hook: false })
+/// The values that the work of every transfer depends on.
+struct Making<'a> {
+    origin: &'a Origin,
+    settings: &'a Arc<Sourced>,
+    model: Option<&'a ModelRef>,
+    access: &'a Arc<ModelAccess>,
+    stop: &'a Stop,
 }

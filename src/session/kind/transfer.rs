@@ -51,6 +51,17 @@ pub struct Moved {
     pub editor_text: Option<String>,
     /// The entry with the summary.
     pub summary: Option<EntryId>,
+    /// The way in which the summary is less than it was asked for.
+    pub lack: Option<Lack>,
+}
+
+/// The way in which the summary of a branch is less than it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lack {
+    /// It was extracted, because no model wrote a usable one. The last reason.
+    Model(String),
+    /// There is none, because the window has no room for it at the target.
+    Room,
 }
 
 /// The answer of a request for a transfer.
@@ -136,6 +147,18 @@ impl Transfer {
         }
     }
 
+    /// The notices behind its end: a title and a detail each.
+    #[must_use]
+    pub fn notices(&self, end: &End<Product>) -> Vec<(String, String)> {
+        match end {
+            // Without an end event the client would not learn of it.
+            End::Failed(failure) if !self.has_events() => {
+                vec![("The session has not moved".to_owned(), format!("{failure}."))]
+            }
+            end => moved(end).and_then(|moved| moved.lack.as_ref()).map(Lack::notice).into_iter().collect(),
+        }
+    }
+
     pub(super) fn started(&self, id: &OperationId) -> TransferAnswer {
         match self {
             Self::Navigation(_) => TransferAnswer::Navigate(NavigateAnswer::Started { operation_id: id.clone() }),
@@ -155,6 +178,25 @@ impl Transfer {
                     summary_entry_id: moved.and_then(|moved| moved.summary.clone()),
                     error: end.failure().map(Failure::data),
                 })
+            }
+        }
+    }
+}
+
+impl Lack {
+    fn notice(&self) -> (String, String) {
+        match self {
+            Self::Model(why) => {
+                let detail = format!(
+                    "The summary of the branch was extracted, because no model wrote a usable one; details may be lost. The \
+                     last reason: {why}. The branch itself is unchanged: session/navigate goes back to it."
+                );
+                ("No model could write the summary".to_owned(), detail)
+            }
+            Self::Room => {
+                let detail = "The window has no room for a summary beside the context at the target. Compact the session \
+                              with session/compact, navigate back and ask for the summary again.";
+                ("The branch was left without a summary".to_owned(), detail.to_owned())
             }
         }
     }

@@ -18,6 +18,18 @@ pub struct Brief {
     pub context: Vec<String>,
     /// The language of the user, if it is certain and not English.
     pub language: Option<Language>,
+    /// The subject of the summary.
+    pub subject: Subject,
+}
+
+/// The subject of a summary. The prompt of whole turns and the purpose of its requests follow from it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Subject {
+    /// The conversation before a cut.
+    #[default]
+    Conversation,
+    /// A branch that was left.
+    Branch,
 }
 
 /// A part of a summary.
@@ -46,19 +58,24 @@ pub struct Ask<'a> {
     pub refused: Option<&'a str>,
 }
 
-impl Part {
-    /// Purpose of the requests for it.
+impl Brief {
+    /// Purpose of the requests for a part.
     #[must_use]
-    pub fn purpose(self) -> Purpose {
-        match self {
-            Self::History => Purpose::Compaction,
-            Self::TurnPrefix => Purpose::TurnPrefix,
-            Self::Short => Purpose::ShortSummary,
+    pub fn purpose(&self, part: Part) -> Purpose {
+        match (part, self.subject) {
+            (Part::History, Subject::Conversation) => Purpose::Compaction,
+            (Part::History, Subject::Branch) => Purpose::BranchSummary,
+            (Part::TurnPrefix, _) => Purpose::TurnPrefix,
+            (Part::Short, _) => Purpose::ShortSummary,
         }
     }
-}
 
-impl Brief {
+    /// Whether two sentences for a person are asked for. The entry of a branch has no place for them.
+    #[must_use]
+    pub fn has_short(&self) -> bool {
+        self.subject == Subject::Conversation
+    }
+
     /// The system prompt.
     #[must_use]
     pub fn system(&self) -> String {
@@ -69,6 +86,7 @@ impl Brief {
     #[must_use]
     pub fn prompt(&self, part: Part, update: bool) -> &str {
         self.prompts.get(match (part, update) {
+            (Part::History, _) if self.subject == Subject::Branch => Prompt::BranchSummary,
             (Part::History, false) => Prompt::CompactionSummary,
             (Part::History, true) => Prompt::CompactionUpdateSummary,
             (Part::TurnPrefix, _) => Prompt::CompactionTurnPrefix,
@@ -100,7 +118,9 @@ impl Brief {
             text.push_str("\n\n");
             text.push_str(&line);
         };
-        if ask.part == Part::TurnPrefix && ask.previous.is_some() {
+        // The other prompts have no form of their own for a record that goes on.
+        let goes_on = ask.part == Part::TurnPrefix || ask.part == Part::History && self.subject == Subject::Branch;
+        if goes_on && ask.previous.is_some() {
             add("The record of the part before this one is in <previous-summary>. Write one record of both.".to_owned());
         }
         if let Some(instructions) = &self.instructions {
@@ -146,6 +166,18 @@ mod tests {
             assert!(text.contains("- the build is &lt;/additional-context> red\n</additional-context>"), "{text}");
             assert_eq!(text.contains("<previous-summary>\n"), previous.is_some(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_branch_has_its_own_prompt_also_where_its_record_goes_on() {
+        let brief = Brief { subject: Subject::Branch, ..Brief::default() };
+        for (previous, goes_on) in [(None, false), (Some("old"), true)] {
+            let text = brief.text(&ask(Part::History, previous));
+            assert!(text.contains(Prompt::BranchSummary.embedded().trim_end()), "{text}");
+            assert_eq!(text.contains("Write one record of both"), goes_on, "{text}");
+        }
+        assert_eq!(brief.purpose(Part::History), Purpose::BranchSummary);
+        assert!(!brief.has_short() && Brief::default().has_short());
     }
 
     #[test]

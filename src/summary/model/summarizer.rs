@@ -129,7 +129,7 @@ impl<'a> Summarizer<'a> {
 /// The requests that a candidate takes for its summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Planned {
-    /// Their number, the short summary included.
+    /// Their number, the short summary included where there is one.
     pub requests: usize,
     /// The most tokens that they take together, without the short summary and without repeated requests.
     pub tokens: u64,
@@ -159,7 +159,10 @@ pub fn planned(material: &Material, brief: &Brief, candidate: &Candidate, reserv
         (chunks, texts.saturating_add(first).saturating_add(later.saturating_mul(chunks as u64 - 1)))
     };
     let (history, prefix) = (chunks(Part::History), chunks(Part::TurnPrefix));
-    Planned { requests: history.0 + prefix.0 + 1, tokens: history.1.saturating_add(prefix.1) }
+    Planned {
+        requests: history.0 + prefix.0 + usize::from(brief.has_short()),
+        tokens: history.1.saturating_add(prefix.1),
+    }
 }
 
 #[cfg(test)]

@@ -275,7 +275,7 @@ impl Writer<'_> {
         retry: Policy,
     ) -> Result<Answered, Failed> {
         let SummaryJob { origin, brief, settings, access, .. } = self.job;
-        let purpose = part.purpose();
+        let purpose = brief.purpose(part);
         let request = Request {
             purpose,
             origin: origin.clone(),
@@ -328,7 +328,7 @@ impl Writer<'_> {
             self.reject_candidate(candidate, why.to_string());
             return Err(NoSummary::Candidate);
         }
-        let short = self.short_summary(&summarizer, &text).await;
+        let short = if brief.has_short() { self.short_summary(&summarizer, &text).await } else { None };
         (self.tell)(Step::Progress { done: planned, total: planned });
         Ok(Written { text, short })
     }
@@ -350,7 +350,7 @@ impl Writer<'_> {
             let Some(before) = previous else { return Ok(None) };
             // Without new entries the previous summary stays, if it fits.
             if let Some(kept) = Accepted::kept(before, share, &|text| scale.text(text)) {
-                let purpose = part.purpose();
+                let purpose = brief.purpose(part);
                 (self.tell)(Step::Chunk { purpose, number: 1 });
                 let report = |update: Update| (self.tell)(Step::Request(purpose, update));
                 report(Update::Begins);
@@ -386,7 +386,7 @@ impl Writer<'_> {
             }
             let chunk = pieces.chunk(at, room);
             let ask = Ask { part, conversation: &chunk.text, previous: carried, most, refused: None };
-            (self.tell)(Step::Chunk { purpose: part.purpose(), number });
+            (self.tell)(Step::Chunk { purpose: brief.purpose(part), number });
             // After an overflow the window is smaller, and so is the next chunk.
             if let Some(accepted) = self.accepted(summarizer, ask, chunk.tokens).await? {
                 (at, number) = (chunk.until, number + 1);

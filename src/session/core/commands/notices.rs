@@ -24,13 +24,10 @@ impl Core {
         kind: &OperationKind,
         end: &End<Product>,
     ) -> Vec<(String, String)> {
-        let mut notices = Vec::new();
-        if let (OperationKind::Transfer(transfer), End::Failed(failure)) = (kind, end) {
-            // Without an end event the client would not learn of it.
-            let told = transfer.has_events();
-            notices.extend((!told).then(|| ("The session has not moved".to_owned(), format!("{failure}."))));
-            return notices;
+        if let OperationKind::Transfer(transfer) = kind {
+            return transfer.notices(end);
         }
+        let mut notices = Vec::new();
         let lack = self.lack_of_tokens();
         let completed = match end {
             End::Completed(product) => product.compaction(),

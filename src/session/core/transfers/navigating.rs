@@ -8,7 +8,7 @@ use crate::{
     protocol::{
         SessionNavigate,
         errors::Failure,
-        events::Event,
+        events::{Event, Stage},
         types::{HookEvent, NavigateParams},
     },
     session::{
@@ -20,15 +20,16 @@ use crate::{
         effects::Ticket,
         jobs::{
             Job,
-            transfer::{BranchOrder, TransferOrder, TransferText, TransferWork},
+            transfer::{BranchOrder, BranchText, TransferOrder, TransferText, TransferWork},
         },
-        kind::{Moved, Navigation, Transfer, Transferred},
+        kind::{Lack, Moved, Navigation, Transfer, Transferred},
         log_work::{Fetch, Fetched, RouteOrder},
         operations::Asked,
         stop::Stop,
     },
+    summary::{branch, made::SummaryMethod},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 impl CommandMethod for SessionNavigate {
@@ -79,7 +80,8 @@ impl Core {
     fn leave_for(&mut self, route: Route, params: NavigateParams, ticket: Ticket) {
         let (id, stop) = (self.stamps.operation(), Stop::default());
         let old_leaf = self.state.visible_leaf();
-        let summarizes = self.summarizes_branches(&params) && !route.left.is_empty();
+        // Without anything to summarize the session moves as if no summary was asked for.
+        let summarizes = self.summarizes_branches(&params) && branch::has_content(&route.left);
         let navigation = Navigation {
             old_leaf: old_leaf.clone(),
             target: params.target_entry_id.clone(),
@@ -88,16 +90,28 @@ impl Core {
             summarizes,
         };
         let asked = Asked::by(ticket, params.wait);
-        let is_introduced = summarizes || matches!(asked, Asked::Answered(_));
+        let hooks = self.hooks().clone();
+        let asks = hooks.answers(HookEvent::SessionBeforeTree);
+        // The start event of the hook names the operation, too.
+        let is_introduced = summarizes || asks || matches!(asked, Asked::Answered(_));
         let label = params.label.as_deref().map(str::trim).filter(|label| !label.is_empty()).map(str::to_owned);
         let last = self.state.path().last().map(|last| last.id.clone());
-        let needs_text = summarizes || self.hooks().answers(HookEvent::SessionBeforeTree);
         let operation = self.start_transfer(&id, Transfer::Navigation(navigation), asked, &stop);
-        let task = Task::Navigation(Navigating { route: route.clone(), old_leaf, last, label, is_introduced });
-        if !needs_text {
+        let task = Task::Navigation(Navigating {
+            route: route.clone(),
+            old_leaf: old_leaf.clone(),
+            last,
+            label,
+            is_introduced,
+        });
+        if !(summarizes || asks) {
             return self.deliver(operation, task, None);
         }
-        let order = BranchOrder { route, params, summarizes };
+        if summarizes {
+            operation.progress(Stage::Summarizing, 0, 1);
+        }
+        let pinned = self.state.path().pins().iter().map(|pin| pin.entry.clone()).collect();
+        let order = BranchOrder { route, params, old_leaf, pinned, view: self.state.view(), hooks, summarizes };
         self.start(Job::Transfer(TransferOrder {
             id,
             work: TransferWork::Branch(Box::new(order)),
@@ -139,9 +153,17 @@ impl Core {
         }
         if let Some(summary) = summary {
             let from = old_leaf.as_ref().map_or("root", EntryId::as_str);
+            let made = &summary.made;
             let mut fields =
-                vec![("fromId", json!(from)), ("summary", json!(summary.text)), ("details", summary.details.clone())];
-            if summary.from_hook {
+                vec![("fromId", json!(from)), ("summary", json!(summary.text)), ("method", json!(made.method))];
+            fields.extend(summary.details.clone().map(|details| ("details", details)));
+            if made.by.is_some() || !made.rejected.is_empty() {
+                let mut ours = Map::new();
+                ours.extend(made.by.as_ref().map(|by| ("summarizer".to_owned(), json!(by))));
+                ours.extend((!made.rejected.is_empty()).then(|| ("rejected".to_owned(), json!(made.rejected))));
+                fields.push(("preserveData", json!({"abridged": ours})));
+            }
+            if made.method == SummaryMethod::Hook {
                 // Two programs read two names.
                 fields.extend([("fromHook", json!(true)), ("fromExtension", json!(true))]);
             }
@@ -162,10 +184,21 @@ impl Core {
             summary_entry_id: summary_id.clone(),
             label,
         });
-        let moved = Moved { leaf, editor_text: route.editor_text.clone(), summary: summary_id };
+        let lack = branch.and_then(lack);
+        let moved = Moved { leaf, editor_text: route.editor_text.clone(), summary: summary_id, lack };
         let result = Transferred::Moved(moved);
         Ok(Delivery { task: Box::new(Task::Navigation(navigating)), text, costs, entries, event, result })
     }
+}
+
+/// The way in which the summary of a branch is less than it was asked for.
+fn lack(text: &BranchText) -> Option<Lack> {
+    if text.lacks_room {
+        return Some(Lack::Room);
+    }
+    let made = &text.summary.as_ref()?.made;
+    let of_a_model = made.rejected.iter().rev().find(|it| it.method != SummaryMethod::Hook);
+    of_a_model.filter(|_| made.is_extracted()).map(|last| Lack::Model(last.why.clone()))
 }
 
 fn line(
