@@ -128,8 +128,8 @@ export interface ClientRequests {
    */
   "hook/session_compacting": { params: CompactingParams; result: CompactingAnswer };
   /**
-   * Asks whether the leaf moves to another branch, stays, or takes the summary of the answer. Navigation sends it,
-   * which this version does not have.
+   * Asks whether the leaf moves to another entry, stays, or takes the summary of the answer. Sent before every
+   * navigation, only to a client that registered this hook.
    */
   "hook/session_before_tree": { params: BeforeTreeParams; result: BeforeTreeAnswer };
   /** Asks the client to run a model. Sent only to a client that declared the capability `llm`. */

@@ -69,8 +69,8 @@ client_requests! {
     /// this hook.
     HookCompacting = "hook/session_compacting": CompactingParams => CompactingAnswer;
 
-    /// Asks whether the leaf moves to another branch, stays, or takes the summary of the answer. Navigation sends it, which this
-    /// version does not have.
+    /// Asks whether the leaf moves to another entry, stays, or takes the summary of the answer. Sent before every navigation, only
+    /// to a client that registered this hook.
     HookBeforeTree = "hook/session_before_tree": BeforeTreeParams => BeforeTreeAnswer;
 
     /// Asks the client to run a model. Sent only to a client that declared the capability `llm`.

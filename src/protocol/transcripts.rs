@@ -34,5 +34,6 @@ transcripts! {
     "old-file",
     "undo-and-pins",
     "browsing",
+    "navigate",
     "missed-events",
 }

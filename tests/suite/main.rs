@@ -42,6 +42,7 @@ mod imports;
 mod injection;
 mod json_schema;
 mod kills;
+mod leaving;
 mod lives;
 mod logs;
 mod mended;

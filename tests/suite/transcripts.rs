@@ -24,7 +24,7 @@ const SILENCE: Duration = Duration::from_millis(400);
 const SETTINGS: &str = r#"{ "tokens": { "estimator": "chars" }, "compaction": { "transcriptHint": false } }"#;
 
 /// Keys whose text is an id, and what kind of id.
-const IDS: [(&str, &str); 15] = [
+const IDS: [(&str, &str); 21] = [
     ("sessionId", "sessionId"),
     ("entryId", "entryId"),
     ("entryIds", "entryId"),
@@ -36,6 +36,12 @@ const IDS: [(&str, &str); 15] = [
     ("expectedLeafId", "entryId"),
     ("nextCursor", "entryId"),
     ("targetId", "entryId"),
+    ("targetEntryId", "entryId"),
+    ("oldLeafId", "entryId"),
+    ("newLeafId", "entryId"),
+    ("commonAncestorId", "entryId"),
+    ("summaryEntryId", "entryId"),
+    ("fromId", "entryId"),
     ("undone", "entryId"),
     ("operationId", "operationId"),
     ("epoch", "epoch"),
