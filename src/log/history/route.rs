@@ -61,13 +61,12 @@ impl Library {
         let common = std::iter::successors(Some(place), |place| index.parent(*place)).find(|it| shared.contains(it));
         let left =
             old.iter().skip_while(|it| common.is_some() && Some(**it) != common).skip(usize::from(common.is_some()));
-        let parent_id = parent.map(|place| self.id_of(place, blocking)).transpose()?;
-        let there = match &parent_id {
-            Some(id) if reads_left => self.path_to(id, blocking)?.unwrap_or_default(),
+        let there = match parent {
+            Some(place) if reads_left => self.path_to_place(place, blocking)?,
             _ => Path::default(),
         };
         Ok(Ok(Route {
-            parent: parent_id,
+            parent: parent.map(|place| self.id_of(place, blocking)).transpose()?,
             there,
             leaf: self.shown_from(parent, blocking)?,
             common_ancestor: self.shown_from(common, blocking)?,
