@@ -54,6 +54,8 @@ export interface Methods {
   "session/reset": { params: SessionParams; result: ResetAnswer };
   /** Moves to another entry of the tree, on request with a summary of the branch that is left. */
   "session/navigate": { params: NavigateParams; result: NavigateAnswer };
+  /** Extracts the knowledge of another session about a question into this one. */
+  "session/reference": { params: ReferenceParams; result: ReferenceAnswer };
   /** Replaces old tool results in the context by one line each. The entries stay unchanged. */
   "session/prune": { params: PruneParams; result: PruneAnswer };
   /** Pins an entry or a text: every compaction keeps it verbatim. */
@@ -1475,6 +1477,37 @@ export type NavigateAnswer =
       editorText: string | null;
       /** Entry with the summary of the branch that was left. */
       summaryEntryId: EntryId | null;
+      /** Error of a failed operation. */
+      error?: ErrorData | null;
+    };
+
+/** Params of `session/reference`. */
+export interface ReferenceParams {
+  /** Id of the session that receives the extract. */
+  sessionId: SessionId;
+  /** Id of the session that is read. */
+  fromSessionId: SessionId;
+  /** The question that the extract answers. Default: everything that helps the conversation of this session. */
+  question?: string | null;
+  /** Answer when the extract is written. */
+  wait?: boolean | null;
+}
+
+/** Result of `session/reference`. The form follows from `wait`. */
+export type ReferenceAnswer =
+  /** The extraction has started. Its events follow. */
+  | {
+      /** Id of the operation. */
+      operationId: OperationId;
+    }
+  /** With `wait`: the extraction has ended. */
+  | {
+      /** Id of the operation. */
+      operationId: OperationId;
+      /** Outcome of the operation. */
+      outcome: Outcome;
+      /** The `custom_message` with the extract. */
+      entryId?: EntryId | null;
       /** Error of a failed operation. */
       error?: ErrorData | null;
     };

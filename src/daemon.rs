@@ -9,6 +9,7 @@ mod routes;
 pub mod serve;
 mod sessions;
 mod settings;
+mod sources;
 
 use crate::{
     ask::access::ModelAccess,
@@ -154,6 +155,11 @@ impl Daemon {
         let _ = shared.forker.set(Box::new(move |forking, reply| match weak.upgrade() {
             Some(daemon) => daemon.fork(forking, reply),
             None => reply.fail(&Failure::Cancelled),
+        }));
+        let weak = Arc::downgrade(&daemon);
+        let _ = shared.sources.set(Box::new(move |from, told| match weak.upgrade() {
+            Some(daemon) => daemon.source(from, told),
+            None => told(Err(Failure::Cancelled)),
         }));
         let weak = Arc::downgrade(&daemon);
         daemon.settings.watch(move |path| {

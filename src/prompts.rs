@@ -71,6 +71,8 @@ prompts! {
     BranchSummaryContext = "branch-summary-context" needs "{{summary}}";
     /// Frame of a handoff's document in a context.
     HandoffContext = "handoff-context" needs "{{document}}";
+    /// Frame of an extract from another session in a context.
+    ReferenceContext = "reference-context" needs "{{extract}}";
     /// Frame of the newest user message behind a summary, where the cut separated it from its turn.
     CarriedMessageContext = "carried-message-context" needs "{{message}}";
     /// Frame of pinned text behind a summary.
@@ -209,7 +211,7 @@ pub fn render(template: &str, values: &[(&str, &str)]) -> String {
 }
 
 /// The tags that have a meaning in what is sent to a model. Standing in the data they would end its frame.
-const TAGS: [&str; 10] = [
+const TAGS: [&str; 11] = [
     "summary",
     "conversation",
     "previous-summary",
@@ -220,6 +222,7 @@ const TAGS: [&str; 10] = [
     "todos",
     "user-message",
     "handoff-context",
+    "session-extract",
 ];
 
 /// `text` with our own tags made harmless: `&lt;` for `<`.

@@ -105,6 +105,8 @@ macro_rules! with_methods {
             request edit SessionReset = "session/reset": SessionParams => ResetAnswer;
             /// Moves to another entry of the tree, on request with a summary of the branch that is left.
             request command SessionNavigate = "session/navigate": NavigateParams => NavigateAnswer;
+            /// Extracts the knowledge of another session about a question into this one.
+            request command SessionReference = "session/reference": ReferenceParams => ReferenceAnswer;
             /// Replaces old tool results in the context by one line each. The entries stay unchanged.
             request edit SessionPrune = "session/prune": PruneParams => PruneAnswer;
             /// Pins an entry or a text: every compaction keeps it verbatim.

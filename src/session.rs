@@ -21,5 +21,6 @@ pub mod operations;
 pub mod recording;
 pub mod shared;
 pub mod shell;
+pub mod source;
 pub mod state;
 pub mod stop;

@@ -6,6 +6,7 @@ pub mod files;
 mod ledger;
 pub mod made;
 pub mod model;
+pub mod passages;
 mod sections;
 pub mod span;
 pub mod todo;

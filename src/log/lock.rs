@@ -10,6 +10,10 @@ use crate::{
     log::{Unfinished, error::StoreError, names::beside},
     regular,
 };
+use rustix::{
+    io::Errno,
+    process::{Pid, test_kill_process},
+};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::{
     fs::{self, File, TryLockError},
@@ -110,6 +114,14 @@ pub fn look(session: &Path) -> io::Result<Option<Recorded>> {
         Content::Ours(Some(record)) => Some(Recorded { pid: record.pid, operations: record.unfinished() }),
         Content::Ours(None) | Content::Foreign => None,
     })
+}
+
+/// The other living process that has the session of a file open, as its lock file says. The lock is not tested.
+#[must_use]
+pub fn owner_elsewhere(session: &Path) -> Option<u32> {
+    let pid = look(session).ok().flatten()?.pid;
+    let process = Pid::from_raw(i32::try_from(pid).ok()?)?;
+    (pid != std::process::id() && test_kill_process(process) != Err(Errno::SRCH)).then_some(pid)
 }
 
 impl Lock {

@@ -39,6 +39,7 @@ use super::{
     jobs::{IndexBuilt, Job, PlanMade, progress::Progress, transfer::TransferText},
     log_work::{LogDone, LogFacts, LogWork},
     operation::OpenOperations,
+    source::Source,
     state::State,
     stop::Stop,
 };
@@ -113,6 +114,8 @@ pub enum Input {
     Drafted(OperationId, Result<Draft, Failure>),
     /// The text of a transfer was made, or cannot be made.
     Transferred(OperationId, Result<TransferText, Failure>),
+    /// The source of a reference was found, or there is none.
+    Sourced(OperationId, Result<Source, Failure>),
     /// A session was made for the summary of a compaction, or not.
     Founded(OperationId, Result<(), Unfounded>),
     /// Estimated entries were counted by the tokenizer.
@@ -387,6 +390,7 @@ impl Core {
             Input::Reported(id, step) => self.reported(&id, step),
             Input::Drafted(id, result) => self.drafted(&id, result),
             Input::Transferred(id, result) => self.transfer_made(&id, result),
+            Input::Sourced(id, result) => self.sourced(&id, result),
             Input::Founded(id, result) => self.founded(&id, result),
             Input::Counted => self.counted(),
             Input::IdleTurn(turn) => self.idle_turn(turn),
@@ -489,8 +493,9 @@ impl Core {
             return Some(Unit::EndCancelled);
         }
         match self.work {
-            Work::Planned(..) => return Some(Unit::Begin),
-            Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..)) => return Some(Unit::Commit),
+            Work::Planned(..) | Work::Referring(_, Some(_)) => return Some(Unit::Begin),
+            Work::Drafted(..) => return Some(Unit::Commit),
+            Work::Transfer(_, TransferPhase::Made(ref task, _)) if self.may_deliver(task) => return Some(Unit::Commit),
             Work::None if !self.all_noted() => return Some(Unit::WriteCosts),
             Work::None if self.has_reported() && self.may_decide() => return Some(Unit::Recover),
             Work::None if self.has_switched() && self.may_decide() => return Some(Unit::Switch),
@@ -512,6 +517,7 @@ impl Core {
             Some(Unit::EndCancelled) => self.begin_all_cancelled(),
             Some(Unit::Begin | Unit::Commit) => match self.work.take() {
                 Work::Planned(request, result) => self.begin(request, *result),
+                Work::Referring(request, Some(result)) => self.begin_reference(request, *result),
                 Work::Drafted(operation, draft) => self.commit(operation, *draft),
                 Work::Transfer(operation, TransferPhase::Made(task, text)) => self.deliver(operation, *task, text),
                 other => self.work = other,

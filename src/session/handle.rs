@@ -3,6 +3,7 @@
 use super::{
     effects::{Answer, TicketNumber},
     shared::Shared,
+    state::State,
 };
 use crate::{
     ids::{OperationId, SessionId},
@@ -74,11 +75,16 @@ pub enum Urgent {
     RequestCancelled(TicketNumber),
     /// The session's file was touched.
     FileTouched,
+    /// Another session looks at the state.
+    Look(Look),
     /// The session ends when no operation runs.
     Finish,
     /// The session ends now. Running operations are cancelled.
     Stop,
 }
+
+/// A look at the state of a session. It changes nothing, and is no input.
+pub type Look = Box<dyn FnOnce(&State) + Send>;
 
 /// The right to answer a cancel. Dropping it answers with an empty list, as when the session has ended.
 pub struct CancelReply(Option<Reply>);

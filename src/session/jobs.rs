@@ -10,7 +10,7 @@ pub mod progress;
 pub mod search;
 pub mod transfer;
 
-use super::{founding::Founding, stop::Stop};
+use super::{founding::Founding, source::SourceOrder, stop::Stop};
 use crate::{
     ask::{access::ModelAccess, rank::Rank},
     compaction::{
@@ -54,6 +54,8 @@ pub enum Job {
     Draft(DraftOrder),
     /// Makes the text of a transfer. Reports with `Input::Reported` and ends with `Input::Transferred`.
     Transfer(TransferOrder),
+    /// Looks for the source of a reference. Ends with `Input::Sourced`.
+    Source(SourceOrder),
     /// Makes a session. Ends with `Input::Founded`.
     Found(OperationId, Box<Founding>),
 }

@@ -3,7 +3,7 @@
 
 mod transfer;
 
-pub use transfer::{Lack, Moved, Navigation, Transfer, TransferAnswer, Transferred};
+pub use transfer::{Lack, Moved, Navigation, Reference, Transfer, TransferAnswer, Transferred};
 
 use super::{
     fault::{Fault, planted},

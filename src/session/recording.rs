@@ -12,6 +12,7 @@ pub mod played;
 pub mod recorder;
 pub mod replay;
 pub mod requests;
+pub mod sourcing;
 pub mod tap;
 pub mod transferring;
 
@@ -41,6 +42,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use outcome::{Failing, LogCall};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use sourcing::Sourcing;
 use std::{
     collections::BTreeMap,
     path::PathBuf,
@@ -299,6 +301,8 @@ pub enum Recorded {
     Drafted(OperationId, Drafting),
     /// The text of a transfer was made, or not.
     Transferred(OperationId, Transferring),
+    /// The source of a reference was found, or not.
+    Sourced(OperationId, Sourcing),
     /// A session was made, or not.
     Founded(OperationId, Option<Unfounded>),
     /// Estimated entries were counted by the tokenizer.
@@ -502,6 +506,7 @@ impl Recorded {
             Input::Reported(id, step) => Self::Reported(id.clone(), step.clone()),
             Input::Drafted(id, result) => Self::Drafted(id.clone(), result.into()),
             Input::Transferred(id, result) => Self::Transferred(id.clone(), result.into()),
+            Input::Sourced(id, result) => Self::Sourced(id.clone(), result.into()),
             Input::Founded(id, result) => Self::Founded(id.clone(), result.clone().err()),
             Input::Counted => Self::Counted,
             Input::IdleTurn(turn) => Self::IdleTurn(*turn),

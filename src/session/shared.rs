@@ -1,6 +1,6 @@
 //! State of all sessions of a daemon.
 
-use super::{forking::Forker, founding::Founder, hooks::Registrations, recording::recorder::Recorder};
+use super::{forking::Forker, founding::Founder, hooks::Registrations, recording::recorder::Recorder, source::Finder};
 use crate::ask::access::ModelAccess;
 use std::sync::{Arc, OnceLock, atomic::AtomicU64};
 use tokio::sync::Semaphore;
@@ -22,6 +22,8 @@ pub struct Shared {
     pub founder: Arc<OnceLock<Founder>>,
     /// Makes forks; empty where there is no daemon.
     pub forker: Arc<OnceLock<Forker>>,
+    /// Finds the sources of references; empty where there is no daemon.
+    pub sources: Arc<OnceLock<Finder>>,
     /// The recording of all sessions.
     pub(super) recorder: Option<Recorder>,
 }
@@ -38,6 +40,7 @@ impl Shared {
             hooks: Arc::default(),
             founder: Arc::default(),
             forker: Arc::default(),
+            sources: Arc::default(),
             recorder: None,
         }
     }

@@ -17,6 +17,7 @@ use super::{
     open::{Form, Opened},
     recording::{End, Given, LARGEST_ANSWER, Request, live::Recording},
     shared::Shared,
+    source::{self, SourceOrder},
 };
 use crate::{
     ask::request::Origin,
@@ -307,6 +308,10 @@ impl Shell {
             }
             Urgent::RequestCancelled(_) => Ok(()),
             Urgent::FileTouched => self.feed(core, Input::FileTouched),
+            Urgent::Look(look) => {
+                look(core.state());
+                Ok(())
+            }
             Urgent::Finish => self.feed(core, Input::Finish),
             Urgent::Stop => self.feed(core, Input::Stop),
         }
@@ -460,6 +465,7 @@ impl Shell {
             }
             Job::Draft(order) => self.draft(order),
             Job::Transfer(order) => self.transfer(order),
+            Job::Source(order) => self.source(order),
             Job::Found(id, founding) => self.found(id, *founding),
         }
     }
@@ -477,6 +483,16 @@ impl Shell {
             let _ = counted.await;
             send(&messages, Message::Input(Input::Counted));
         });
+    }
+
+    /// Looks for another session.
+    fn source(&self, SourceOrder { id, from }: SourceOrder) {
+        let messages = self.messages.clone();
+        let told: source::Told = Box::new(move |result| send(&messages, Message::Input(Input::Sourced(id, result))));
+        match self.shared.sources.get() {
+            Some(finder) => finder(from, told),
+            None => told(Err(Failure::no_session(from.as_str()))),
+        }
     }
 
     /// Makes a session beside this one.

@@ -64,6 +64,7 @@ const SHELL: &[&str] = &[
     "daemon/files",
     "daemon/sessions",
     "daemon/settings",
+    "daemon/sources",
     "daemon/serve",
     "wire/outbox",
     "wire/transport",

@@ -29,7 +29,7 @@ fn corpus() -> Vec<Row> {
 /// By this the hostile text is known again.
 const MARK: &str = "HOSTILE_WORDS";
 
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "conversation",
     "previous-summary",
     "additional-context",
@@ -39,6 +39,7 @@ const OURS: [&str; 9] = [
     "pinned",
     "user-message",
     "handoff-context",
+    "session-extract",
 ];
 
 /// The text as a model may read it: without invisible characters, wide letters narrow.

@@ -64,6 +64,7 @@ mod reading_order;
 mod recorded;
 mod recovering;
 mod redaction;
+mod referring;
 mod registration;
 mod remote;
 mod reported;

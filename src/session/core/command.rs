@@ -8,7 +8,7 @@ use super::edit::{self, Edit, EditMethod};
 use crate::{
     protocol::{
         Method,
-        types::{AppendParams, CompactParams, NavigateParams},
+        types::{AppendParams, CompactParams, NavigateParams, ReferenceParams},
     },
     session::{core::Core, effects::Ticket},
 };
@@ -37,6 +37,8 @@ pub enum Command {
 pub enum TransferRequest {
     /// `session/navigate`.
     Navigate(NavigateParams),
+    /// `session/reference`.
+    Reference(ReferenceParams),
 }
 
 impl TransferRequest {
@@ -45,6 +47,7 @@ impl TransferRequest {
     pub fn wait(&self) -> Option<bool> {
         match self {
             Self::Navigate(params) => params.wait,
+            Self::Reference(params) => params.wait,
         }
     }
 }

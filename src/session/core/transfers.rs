@@ -2,6 +2,7 @@
 //! delivers it in one write.
 
 mod navigating;
+mod referring;
 
 use super::{
     Core, Write,
@@ -11,8 +12,8 @@ use super::{
     work::{Task, TransferPhase, Work},
 };
 use crate::{
-    conversation::entry::Entry,
-    ids::OperationId,
+    conversation::entry::{self, Entry},
+    ids::{EntryId, OperationId},
     protocol::{
         errors::Failure,
         events::{ChunkSource, Event, Stage},
@@ -28,6 +29,7 @@ use crate::{
     },
     wire::outbox::About,
 };
+use serde_json::Value;
 use std::sync::Arc;
 
 /// The entries of a transfer, on their way to the disk.
@@ -60,6 +62,7 @@ impl Core {
         }
         match request {
             TransferRequest::Navigate(params) => self.navigate(params, ticket),
+            TransferRequest::Reference(params) => self.refer(params, ticket),
         }
     }
 
@@ -67,6 +70,7 @@ impl Core {
     pub(super) fn kind_of(&self, request: &TransferRequest) -> OperationKind {
         let transfer = match request {
             TransferRequest::Navigate(params) => Transfer::Navigation(self.unstarted_navigation(params)),
+            TransferRequest::Reference(params) => Transfer::Reference(Self::reference_of(params)),
         };
         OperationKind::Transfer(transfer)
     }
@@ -98,6 +102,11 @@ impl Core {
         }
     }
 
+    /// Whether the entries of a transfer may be written now. An extract waits for the results of open calls.
+    pub(super) fn may_deliver(&self, task: &Task) -> bool {
+        task.may_part_a_batch() || !self.state.path().batch().is_open()
+    }
+
     /// Delivers a text. The log is here.
     pub(super) fn deliver(&mut self, operation: Operation, task: Task, text: Option<TransferText>) {
         if operation.stop.requested() && !planted(Fault::LateResult) {
@@ -105,6 +114,7 @@ impl Core {
         }
         let delivery = match task {
             Task::Navigation(navigating) => self.staged_navigation(navigating, text),
+            Task::Reference { is_introduced } => self.staged_reference(is_introduced, text),
         };
         match delivery {
             Ok(delivery) if delivery.entries.is_empty() => {
@@ -172,4 +182,17 @@ fn tell_extracted(operation: &mut Operation, text: &TransferText) {
         operation.begins(ChunkSource::Branch);
         operation.chunks(ChunkSource::Branch, &summary.text);
     }
+}
+
+/// An entry of these fields.
+fn line(
+    kind: &str,
+    stamp: &entry::Stamp,
+    parent: Option<&EntryId>,
+    fields: &[(&str, Value)],
+) -> Result<Arc<Entry>, Failure> {
+    let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
+    let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
+    let line = entry::line(kind, stamp, parent, &fields);
+    Entry::parse(line.into()).map(Arc::new).map_err(|error| Failure::Internal(error.to_string()))
 }

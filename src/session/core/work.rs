@@ -3,7 +3,7 @@
 
 mod transfer;
 
-pub(super) use transfer::{Navigating, Task, TransferPhase};
+pub(super) use transfer::{Navigating, Referring, Task, TransferPhase};
 
 use crate::{
     compaction::draft::Draft,
@@ -18,6 +18,7 @@ use crate::{
         kind::OperationKind,
         operation::Operation,
         operations::Asked,
+        source::Source,
         stop::Stop,
     },
 };
@@ -75,6 +76,8 @@ pub(super) enum Work {
     Committing(Operation),
     /// A session is being made for the summary. It is too late to stop it, and other commands wait.
     Founding(Operation, Box<Founded>),
+    /// A reference whose source is looked for, or was found while the log was out. No start event was sent.
+    Referring(Referring, Option<Box<Result<Source, Failure>>>),
     /// A transfer.
     Transfer(Operation, TransferPhase),
 }
@@ -103,7 +106,7 @@ impl Work {
 
     /// Whether it is idle maintenance.
     pub fn is_idle(&self) -> bool {
-        let kind = self.unstarted().map(|request| &request.kind);
+        let kind = self.unstarted().map(|(_, kind)| kind);
         kind.or_else(|| self.operation().map(|operation| &operation.kind)).is_some_and(OperationKind::is_idle)
     }
 
@@ -112,6 +115,7 @@ impl Work {
         match self {
             Self::None => None,
             Self::Planning(request) | Self::Planned(request, _) => Some(&request.id),
+            Self::Referring(request, _) => Some(&request.unstarted.id),
             Self::Preparing(operation, _)
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)
@@ -122,10 +126,13 @@ impl Work {
     }
 
     /// Takes out the request whose start was not sent, if it is the one with this id, or any without one.
-    pub fn take_unstarted(&mut self, which: Option<&OperationId>) -> Option<Request> {
+    pub fn take_unstarted(&mut self, which: Option<&OperationId>) -> Option<Unstarted> {
         match self.take() {
             Self::Planning(request) | Self::Planned(request, _) if which.is_none_or(|which| *which == request.id) => {
-                Some(request)
+                Some(request.into())
+            }
+            Self::Referring(request, _) if which.is_none_or(|which| *which == request.unstarted.id) => {
+                Some(request.unstarted)
             }
             other => {
                 *self = other;
@@ -134,10 +141,11 @@ impl Work {
         }
     }
 
-    /// The request whose start was not sent.
-    pub fn unstarted(&self) -> Option<&Request> {
+    /// The id and the kind of the request whose start was not sent.
+    pub fn unstarted(&self) -> Option<(&OperationId, &OperationKind)> {
         match self {
-            Self::Planning(request) | Self::Planned(request, _) => Some(request),
+            Self::Planning(request) | Self::Planned(request, _) => Some((&request.id, &request.kind)),
+            Self::Referring(Referring { unstarted, .. }, _) => Some((&unstarted.id, &unstarted.kind)),
             _ => None,
         }
     }
@@ -151,7 +159,7 @@ impl Work {
             | Self::Committing(operation)
             | Self::Founding(operation, _)
             | Self::Transfer(operation, _) => Some(operation),
-            Self::None | Self::Planning(_) | Self::Planned(..) => None,
+            Self::None | Self::Planning(_) | Self::Planned(..) | Self::Referring(..) => None,
         }
     }
 
@@ -172,6 +180,7 @@ impl Work {
             Self::Planning(request) | Self::Planned(request, _) => {
                 request.asked.request().is_some_and(Ticket::cancelled)
             }
+            Self::Referring(request, _) => request.unstarted.asked.request().is_some_and(Ticket::cancelled),
             Self::Preparing(operation, _)
             | Self::Drafting(operation)
             | Self::Drafted(operation, _)

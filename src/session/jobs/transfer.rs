@@ -1,6 +1,9 @@
 //! The job that makes the text of a transfer beside the session.
 
 mod branch;
+mod reference;
+
+pub use reference::{ReferenceOrder, ReferenceText};
 
 use super::{blocking::Pool, defect, draft::caught, progress::Tell};
 use crate::{
@@ -34,6 +37,8 @@ pub struct TransferOrder {
 pub enum TransferWork {
     /// The summary of a branch that is left.
     Branch(Box<BranchOrder>),
+    /// An extract from another session.
+    Reference(Box<ReferenceOrder>),
 }
 
 /// The summary of a branch, and the hook that takes part in the navigation.
@@ -60,6 +65,8 @@ pub struct BranchOrder {
 pub enum TransferText {
     /// Of a navigation.
     Branch(BranchText),
+    /// Of a reference.
+    Reference(ReferenceText),
 }
 
 /// The text of a navigation.
@@ -93,6 +100,7 @@ impl TransferText {
     pub fn branch(&self) -> Option<&BranchText> {
         match self {
             Self::Branch(text) => Some(text),
+            Self::Reference(_) => None,
         }
     }
 }
@@ -119,6 +127,9 @@ pub async fn transfer(job: TransferJob, pool: &dyn Pool, tell: Tell<'_>) -> Resu
         match work {
             TransferWork::Branch(order) => {
                 branch::text(&making, Arc::from(order), pool, tell).await.map(TransferText::Branch)
+            }
+            TransferWork::Reference(order) => {
+                reference::reference(&making, Arc::from(order), pool).await.map(TransferText::Reference)
             }
         }
     };

@@ -3,11 +3,11 @@
 
 use super::Product;
 use crate::{
-    ids::{EntryId, OperationId},
+    ids::{EntryId, OperationId, SessionId},
     protocol::{
         errors::Failure,
         events::Event,
-        types::{NavigateAnswer, StatusKind},
+        types::{NavigateAnswer, ReferenceAnswer, StatusKind},
     },
     session::operations::End,
 };
@@ -18,6 +18,15 @@ use serde::Serialize;
 pub enum Transfer {
     /// A move to another entry of the tree.
     Navigation(Navigation),
+    /// An extract from another session.
+    Reference(Reference),
+}
+
+/// An extract from another session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// The other session. A lock file does not name it.
+    pub from: SessionId,
 }
 
 /// A move to another entry of the tree.
@@ -40,6 +49,8 @@ pub struct Navigation {
 pub enum Transferred {
     /// The session has moved.
     Moved(Moved),
+    /// The extract is this entry.
+    Referred(EntryId),
 }
 
 /// The result of a move to another entry.
@@ -70,12 +81,16 @@ pub enum Lack {
 pub enum TransferAnswer {
     /// Of `session/navigate`.
     Navigate(NavigateAnswer),
+    /// Of `session/reference`.
+    Reference(ReferenceAnswer),
 }
 
 /// The name of a navigation in the lock, in answers and in errors.
 const NAVIGATION: &str = "navigation";
 /// The name of a navigation that summarizes.
 const BRANCH_SUMMARY: &str = "branch_summary";
+/// The name of a reference.
+const REFERENCE: &str = "reference";
 
 impl Transfer {
     pub(super) fn read(name: &str) -> Option<Self> {
@@ -86,6 +101,7 @@ impl Transfer {
         match name {
             NAVIGATION => Some(navigation(false)),
             BRANCH_SUMMARY => Some(navigation(true)),
+            REFERENCE => Some(Self::Reference(Reference { from: SessionId::from("") })),
             _ => None,
         }
     }
@@ -94,18 +110,20 @@ impl Transfer {
         match self {
             Self::Navigation(Navigation { summarizes: false, .. }) => NAVIGATION,
             Self::Navigation(Navigation { summarizes: true, .. }) => BRANCH_SUMMARY,
+            Self::Reference(_) => REFERENCE,
         }
     }
 
     pub(super) fn status(&self) -> StatusKind {
         match self {
             Self::Navigation(_) => StatusKind::SummarizingBranch,
+            Self::Reference(_) => StatusKind::Running,
         }
     }
 
     pub(super) fn start(&self) -> Option<Event> {
         match self {
-            Self::Navigation(Navigation { summarizes: false, .. }) => None,
+            Self::Navigation(Navigation { summarizes: false, .. }) | Self::Reference(_) => None,
             Self::Navigation(Navigation { old_leaf, target, common_ancestor, entry_count, summarizes: true }) => {
                 Some(Event::BranchSummaryStart {
                     old_leaf_id: old_leaf.clone(),
@@ -120,7 +138,7 @@ impl Transfer {
     pub(super) fn end(&self, end: &End<Product>) -> Option<Event> {
         let failure = end.failure();
         match self {
-            Self::Navigation(Navigation { summarizes: false, .. }) => None,
+            Self::Navigation(Navigation { summarizes: false, .. }) | Self::Reference(_) => None,
             Self::Navigation(Navigation { summarizes: true, .. }) => Some(Event::BranchSummaryEnd {
                 outcome: end.outcome(),
                 summary_entry_id: moved(end).and_then(|moved| moved.summary.clone()),
@@ -136,6 +154,16 @@ impl Transfer {
         match self {
             Self::Navigation(Navigation { summarizes: true, .. }) => format!("Branch summary failed: {failure}"),
             Self::Navigation(Navigation { summarizes: false, .. }) => format!("Navigation failed: {failure}"),
+            Self::Reference(_) => format!("Reference failed: {failure}"),
+        }
+    }
+
+    /// The title of a notice about its failure.
+    #[must_use]
+    pub fn title_of_failure(&self) -> &'static str {
+        match self {
+            Self::Navigation(_) => "The session has not moved",
+            Self::Reference(_) => "Nothing was taken from the other session",
         }
     }
 
@@ -144,6 +172,7 @@ impl Transfer {
     pub fn has_events(&self) -> bool {
         match self {
             Self::Navigation(navigation) => navigation.summarizes,
+            Self::Reference(_) => false,
         }
     }
 
@@ -153,7 +182,7 @@ impl Transfer {
         match end {
             // Without an end event the client would not learn of it.
             End::Failed(failure) if !self.has_events() => {
-                vec![("The session has not moved".to_owned(), format!("{failure}."))]
+                vec![(self.title_of_failure().to_owned(), format!("{failure}."))]
             }
             end => moved(end).and_then(|moved| moved.lack.as_ref()).map(Lack::notice).into_iter().collect(),
         }
@@ -162,6 +191,7 @@ impl Transfer {
     pub(super) fn started(&self, id: &OperationId) -> TransferAnswer {
         match self {
             Self::Navigation(_) => TransferAnswer::Navigate(NavigateAnswer::Started { operation_id: id.clone() }),
+            Self::Reference(_) => TransferAnswer::Reference(ReferenceAnswer::Started { operation_id: id.clone() }),
         }
     }
 
@@ -179,6 +209,15 @@ impl Transfer {
                     error: end.failure().map(Failure::data),
                 })
             }
+            Self::Reference(_) => TransferAnswer::Reference(ReferenceAnswer::Ended {
+                operation_id: id.clone(),
+                outcome: end.outcome(),
+                entry_id: match end.product() {
+                    Some(Product::Transferred(Transferred::Referred(entry))) => Some(entry.clone()),
+                    _ => None,
+                },
+                error: end.failure().map(Failure::data),
+            }),
         }
     }
 }

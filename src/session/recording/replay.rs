@@ -393,6 +393,7 @@ impl Replay {
                 Input::Drafted(id, drafted(order, drafting))
             }
             Recorded::Transferred(id, transferring) => Input::Transferred(id, transferring.into()),
+            Recorded::Sourced(id, sourcing) => Input::Sourced(id, sourcing.into()),
             Recorded::Founded(id, failed) => Input::Founded(id, failed.map_or(Ok(()), Err)),
             Recorded::IdleTurn(turn) => Input::IdleTurn(turn),
             Recorded::Counted => {
@@ -451,7 +452,7 @@ impl Replay {
             Job::Plan(order) => drop(self.plans.insert(order.id.clone(), order)),
             Job::Draft(order) => drop(self.drafts.insert(order.id.clone(), order)),
             // The outcome was recorded.
-            Job::Found(..) | Job::Transfer(_) => {}
+            Job::Found(..) | Job::Transfer(_) | Job::Source(_) => {}
         }
     }
 

@@ -452,7 +452,7 @@ impl Operations {
                 self.counts = true;
                 Ok(())
             }
-            Job::Index(..) => Ok(()),
+            Job::Index(..) | Job::Source(_) => Ok(()),
         }
     }
 

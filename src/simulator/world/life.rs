@@ -542,6 +542,11 @@ impl World<'_> {
                 Job::Plan(order) => self.later(Due::Plan(order)),
                 Job::Draft(order) => self.draft(order),
                 Job::Transfer(order) => self.transfer(order),
+                // The world has one session.
+                Job::Source(order) => {
+                    let unknown = Failure::no_session(order.from.as_str());
+                    self.later(Due::Arrives(Message::Input(Input::Sourced(order.id, Err(unknown)))));
+                }
                 Job::Found(id, founding) => self.later(Due::Found(id, founding)),
             },
             Effect::Learn(model, window) => self.access.windows.learn(&model, window),

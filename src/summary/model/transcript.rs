@@ -30,15 +30,26 @@ pub fn transcript(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, stop:
 }
 
 fn piece(entry: &Entry, clean: &dyn Fn(&str) -> String) -> Option<String> {
+    let safe = |text: &str| without_labels(&clean(text)).into_owned();
+    match &entry.body {
+        Body::BranchSummary(branch) => labelled("Summary of another branch", &safe(&branch.summary)),
+        Body::CustomMessage(custom) => labelled("User", &safe(&with_images(&custom.content))),
+        Body::Message(_) => said(entry.message()?, clean, LONGEST_RESULT),
+        _ => None,
+    }
+}
+
+fn labelled(label: &str, text: &str) -> Option<String> {
+    (!text.trim().is_empty()).then(|| format!("[{label}]: {}", text.trim()))
+}
+
+/// A message, with its labels, every text of it through `clean`. Longer results of tools are clipped to `longest`
+/// characters.
+#[must_use]
+pub fn said(message: &Message, clean: &dyn Fn(&str) -> String, longest: usize) -> Option<String> {
     let clean = &|text: &str| without_labels(&clean(text)).into_owned();
-    let labelled = |label: &str, text: &str| (!text.trim().is_empty()).then(|| format!("[{label}]: {}", text.trim()));
+    let clipped = |text: &str| clipped(text, longest);
     let blocks = |label: &str, blocks: &[Block]| labelled(label, &clean(&with_images(blocks)));
-    let message = match &entry.body {
-        Body::BranchSummary(branch) => return labelled("Summary of another branch", &clean(&branch.summary)),
-        Body::CustomMessage(custom) => return blocks("User", &custom.content),
-        Body::Message(_) => entry.message()?,
-        _ => return None,
-    };
     match message {
         Message::User(content) | Message::Custom(content) => blocks("User", content),
         Message::Developer(content) => blocks("Developer", content),
@@ -61,7 +72,7 @@ fn piece(entry: &Entry, clean: &dyn Fn(&str) -> String) -> Option<String> {
                     _ => None,
                 })
                 .collect();
-            let calls: Vec<String> = answer.calls().map(|it| call(it, clean)).collect();
+            let calls: Vec<String> = answer.calls().map(|it| call(it, clean, longest)).collect();
             let parts = [
                 labelled("Assistant thinking", &clean(&thinking.join("\n"))),
                 labelled("Assistant", &clean(&message::text_of(&answer.content))),
@@ -116,7 +127,7 @@ fn label(line: &str) -> Option<usize> {
 }
 
 /// `name(argument="value"; …)`, each value as JSON.
-fn call(call: &ToolCall, clean: &dyn Fn(&str) -> String) -> String {
+fn call(call: &ToolCall, clean: &dyn Fn(&str) -> String, longest: usize) -> String {
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
     let argument = |(name, value): (&String, &Value)| {
         // A name can give a value away: both are cleaned together.
@@ -124,15 +135,15 @@ fn call(call: &ToolCall, clean: &dyn Fn(&str) -> String) -> String {
             Value::String(text) => clean(&format!("{name}={}", Value::from(text.as_str()))),
             value => clean(&format!("{name}={value}")),
         };
-        clipped(&argument)
+        clipped(&argument, longest)
     };
     let arguments: Vec<String> = arguments.as_object().into_iter().flatten().map(argument).collect();
     format!("{}({})", clean(&call.name), arguments.join(", "))
 }
 
 /// The beginning of a text, and the number of characters that are left out.
-fn clipped(text: &str) -> String {
-    let head = text::head(text, LONGEST_RESULT);
+fn clipped(text: &str, longest: usize) -> String {
+    let head = text::head(text, longest);
     if head.len() == text.len() {
         return text.to_owned();
     }

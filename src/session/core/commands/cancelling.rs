@@ -29,7 +29,7 @@ impl Core {
         self.idle.arm(self.now);
         let round = self.cancel_unstarted_round(which);
         let cancelling = self.operations.cancel(which);
-        let mut unstarted: Vec<Unstarted> = self.work.take_unstarted(which).into_iter().map(Unstarted::from).collect();
+        let mut unstarted: Vec<Unstarted> = self.work.take_unstarted(which).into_iter().collect();
         unstarted.extend(self.take_delayed(which).map(Unstarted::from));
         if which.is_none() {
             unstarted.extend(self.take_waiting_compactions());
@@ -53,9 +53,8 @@ impl Core {
         let cancelling = self.operations.cancel(which);
         self.cancel_due_recovery(which);
         self.forget_switch(which);
-        let delayed = self.take_delayed(which);
-        let unstarted: Vec<Unstarted> =
-            self.work.take_unstarted(which).into_iter().chain(delayed).map(Unstarted::from).collect();
+        let delayed = self.take_delayed(which).map(Unstarted::from);
+        let unstarted: Vec<Unstarted> = self.work.take_unstarted(which).into_iter().chain(delayed).collect();
         self.end_cancelled_round(round);
         self.leave_unstarted(unstarted);
         self.end_cancelled(cancelling);

@@ -127,7 +127,7 @@ impl Core {
     pub(in crate::session::core) fn nothing_planned(&self) -> Result<(), Failure> {
         match self.work.unstarted() {
             None => Ok(()),
-            Some(request) => Err(Failure::Busy { operation_id: request.id.clone(), kind: request.kind.name() }),
+            Some((id, kind)) => Err(Failure::Busy { operation_id: id.clone(), kind: kind.name() }),
         }
     }
 

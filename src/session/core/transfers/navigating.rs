@@ -1,8 +1,7 @@
 //! `session/navigate`: the session goes on at another entry of its tree.
 
-use super::Delivery;
+use super::{Delivery, line};
 use crate::{
-    conversation::entry::{self, Entry},
     ids::EntryId,
     log::history::{points::NoPoint, route::Route},
     protocol::{
@@ -29,8 +28,7 @@ use crate::{
     },
     summary::{branch, made::SummaryMethod},
 };
-use serde_json::{Map, Value, json};
-use std::sync::Arc;
+use serde_json::{Map, json};
 
 impl CommandMethod for SessionNavigate {
     fn command(params: NavigateParams) -> Command {
@@ -199,18 +197,6 @@ fn lack(text: &BranchText) -> Option<Lack> {
     let made = &text.summary.as_ref()?.made;
     let of_a_model = made.rejected.iter().rev().find(|it| it.method != SummaryMethod::Hook);
     of_a_model.filter(|_| made.is_extracted()).map(|last| Lack::Model(last.why.clone()))
-}
-
-fn line(
-    kind: &str,
-    stamp: &entry::Stamp,
-    parent: Option<&EntryId>,
-    fields: &[(&str, Value)],
-) -> Result<Arc<Entry>, Failure> {
-    let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
-    let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
-    let line = entry::line(kind, stamp, parent, &fields);
-    Entry::parse(line.into()).map(Arc::new).map_err(|error| Failure::Internal(error.to_string()))
 }
 
 /// The error of a target at which no session goes on.

@@ -1,5 +1,6 @@
 //! The phases of a transfer. Each holds the values that belong to it.
 
+use super::Unstarted;
 use crate::{ids::EntryId, log::history::route::Route, session::jobs::transfer::TransferText};
 
 /// The phase of a transfer.
@@ -12,10 +13,23 @@ pub(in crate::session::core) enum TransferPhase {
     Writing,
 }
 
+/// A request for a reference whose start event was not sent yet.
+pub(in crate::session::core) struct Referring {
+    /// The question.
+    pub question: Option<String>,
+    /// The operation that it becomes.
+    pub unstarted: Unstarted,
+}
+
 /// The values of a transfer, from its request to its write.
 pub(in crate::session::core) enum Task {
     /// A move to another entry of the tree.
     Navigation(Navigating),
+    /// An extract from another session.
+    Reference {
+        /// Whether the client knows the id of the operation before its end.
+        is_introduced: bool,
+    },
 }
 
 /// A move to another entry of the tree.
@@ -38,6 +52,16 @@ impl Task {
     pub fn is_introduced(&self) -> bool {
         match self {
             Self::Navigation(navigating) => navigating.is_introduced,
+            Self::Reference { is_introduced } => *is_introduced,
+        }
+    }
+
+    /// Whether its entries may stand between a call and its result.
+    #[must_use]
+    pub fn may_part_a_batch(&self) -> bool {
+        match self {
+            Self::Navigation(_) => true,
+            Self::Reference { .. } => false,
         }
     }
 }

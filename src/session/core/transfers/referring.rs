@@ -1,0 +1,172 @@
+//! `session/reference`: an extract from another session enters this one.
+
+use super::{Delivery, line};
+use crate::{
+    conversation::message::{Message, outline::Role},
+    ids::OperationId,
+    protocol::{SessionReference, errors::Failure, types::ReferenceParams},
+    session::{
+        core::{
+            Core,
+            command::{Command, CommandMethod, TransferRequest},
+            work::{Referring, Task, TransferPhase, Unstarted, Work},
+        },
+        effects::Ticket,
+        jobs::{
+            Job,
+            transfer::{ReferenceOrder, TransferOrder, TransferText, TransferWork},
+        },
+        kind::{OperationKind, Reference, Transfer, Transferred},
+        operations::{Asked, Place},
+        source::{Source, SourceOrder},
+        stop::Stop,
+    },
+    text,
+};
+use serde_json::json;
+
+/// The largest extract, in tokens.
+const LARGEST: u64 = 4_000;
+
+/// The smallest room for an extract, in tokens.
+const SMALLEST: u64 = 300;
+
+/// The messages of the user that stand in for a question, and the most characters of each.
+const NEWEST_MESSAGES: usize = 3;
+const LONGEST_MESSAGE: usize = 1_000;
+
+impl CommandMethod for SessionReference {
+    fn command(params: ReferenceParams) -> Command {
+        Command::Transfer(Box::new(TransferRequest::Reference(params)))
+    }
+}
+
+impl Core {
+    /// The kind of a reference.
+    pub(super) fn reference_of(params: &ReferenceParams) -> Reference {
+        Reference { from: params.from_session_id.clone() }
+    }
+
+    /// Looks for the source of a reference. Its operation starts when the source was found.
+    pub(super) fn refer(&mut self, params: ReferenceParams, ticket: Ticket) {
+        if let Err(failure) = self.may_refer(&params) {
+            return ticket.fail(&failure);
+        }
+        let (id, stop) = (self.stamps.operation(), Stop::default());
+        let kind = OperationKind::Transfer(Transfer::Reference(Self::reference_of(&params)));
+        self.start(Job::Source(SourceOrder { id: id.clone(), from: params.from_session_id }));
+        let asked = Asked::by(ticket, params.wait);
+        let question = params.question.map(|question| question.trim().to_owned()).filter(|it| !it.is_empty());
+        self.work = Work::Referring(Referring { question, unstarted: Unstarted { id, kind, asked, stop } }, None);
+    }
+
+    fn may_refer(&self, params: &ReferenceParams) -> Result<(), Failure> {
+        if params.from_session_id == self.state.id {
+            return Err(Failure::params("fromSessionId", "a session does not refer to itself; name another session"));
+        }
+        if params.wait == Some(true) && self.state.path().batch().is_open() {
+            let what = "calls of the newest answer have no result yet, and the extract goes behind the results; append them \
+                        first, or leave out wait";
+            return Err(Failure::params("wait", what));
+        }
+        self.room_for_extract().map(|_| ())
+    }
+
+    /// The largest extract that leaves at least half of the free window, in tokens.
+    fn room_for_extract(&self) -> Result<u64, Failure> {
+        let fullness = self.state.measure();
+        let room = fullness.budget.window.saturating_sub(fullness.context_tokens) / 2;
+        if room < SMALLEST {
+            let why = "the window has no room for an extract; compact the session, then refer again".to_owned();
+            return Err(Failure::OverWindow { floor: fullness.floor(), why });
+        }
+        Ok(room.min(LARGEST))
+    }
+
+    /// The source of a reference was found, or there is none.
+    pub(in crate::session::core) fn sourced(&mut self, id: &OperationId, result: Result<Source, Failure>) {
+        match self.work.take() {
+            Work::Referring(request, None) if request.unstarted.id == *id => {
+                // A start is recorded in the lock, which is with the log.
+                if self.listens() {
+                    self.begin_reference(request, result);
+                } else {
+                    self.work = Work::Referring(request, Some(Box::new(result)));
+                }
+            }
+            other => self.work = other,
+        }
+    }
+
+    /// Starts the operation of a reference, or answers why there is none.
+    pub(in crate::session::core) fn begin_reference(&mut self, request: Referring, result: Result<Source, Failure>) {
+        let Referring { question, unstarted } = request;
+        let Unstarted { id, kind, asked, stop } = unstarted;
+        let begun = result.and_then(|source| Ok((source, self.room_for_extract()?)));
+        let (source, cap) = match begun {
+            Ok(begun) => begun,
+            Err(failure) => {
+                asked.into_request().into_iter().for_each(|ticket| ticket.fail(&failure));
+                return self.answer_held();
+            }
+        };
+        let is_introduced = matches!(asked, Asked::Answered(_));
+        let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
+        let operation = self.start_operation(opening);
+        let order =
+            ReferenceOrder { source, question, newest: self.newest_messages(), cap, scale: self.state.measure().scale };
+        self.start(Job::Transfer(TransferOrder {
+            id,
+            work: TransferWork::Reference(Box::new(order)),
+            settings: self.state.settings().clone(),
+            model: self.state.model(self.state.path()),
+            stop,
+        }));
+        let task = Box::new(Task::Reference { is_introduced });
+        self.work = Work::Transfer(operation, TransferPhase::Making(task));
+    }
+
+    /// The newest messages of the user, newest first. They stand in for a question.
+    fn newest_messages(&self) -> Vec<String> {
+        let said = self.state.path().iter().rev().filter(|entry| entry.is_from(Role::User));
+        let texts = said.filter_map(|entry| entry.message().map(Message::text));
+        texts.take(NEWEST_MESSAGES).map(|text| text::head(&text, LONGEST_MESSAGE).to_owned()).collect()
+    }
+
+    /// The entry of a reference behind the leaf.
+    pub(super) fn staged_reference(
+        &mut self,
+        is_introduced: bool,
+        text: Option<TransferText>,
+    ) -> Result<Delivery, Failure> {
+        let Some(TransferText::Reference(made)) = &text else {
+            return Err(Failure::Internal("a reference has no text, which is a defect of abridged".to_owned()));
+        };
+        let fullness = self.state.measure();
+        if fullness.context_tokens + fullness.scale.text(&made.text) > fullness.budget.window {
+            let why =
+                "messages came meanwhile, and the window has no room for the extract; compact the session, then refer \
+                       again"
+                    .to_owned();
+            return Err(Failure::OverWindow { floor: fullness.floor(), why });
+        }
+        let fields = [
+            ("customType", json!("reference")),
+            ("content", json!(made.text)),
+            ("display", json!(true)),
+            ("details", made.details.clone()),
+        ];
+        let costs = self.take_costs();
+        let parent = costs.entries.last().or_else(|| self.state.path().last()).map(|leaf| leaf.id.clone());
+        let entry = match line("custom_message", &self.stamps.stamp(), parent.as_ref(), &fields) {
+            Ok(entry) => entry,
+            Err(failure) => {
+                self.costs.put_back(costs);
+                return Err(failure);
+            }
+        };
+        let result = Transferred::Referred(entry.id.clone());
+        let task = Box::new(Task::Reference { is_introduced });
+        Ok(Delivery { task, text, costs, entries: vec![entry], event: None, result })
+    }
+}
