@@ -2484,7 +2484,7 @@ export type ModelChangeReason =
   | "fallback"
   /** A request of the client. */
   | "user"
-  /** The model before the promotion is back. */
+  /** The session goes on at an entry where another model was in force. */
   | "restore";
 
 /** Outcome of a hook. */

@@ -415,7 +415,7 @@ pub enum ModelChange {
     Fallback,
     /// A request of the client.
     User,
-    /// The model before the promotion is back.
+    /// The session goes on at an entry where another model was in force.
     Restore,
 }
 

@@ -117,6 +117,34 @@ fn a_move_to_the_leaf_writes_nothing_and_a_label_names_its_target() {
 }
 
 #[test]
+fn the_model_of_the_other_branch_is_in_force_and_the_client_is_told() {
+    let mut daemon = Daemon::start();
+    let session = daemon.new_session(json!({"cwd": "/project", "model": "anthropic/claude-sonnet-4-5"}));
+    let first = daemon.append(&session, &[user("One.")])["entryIds"][0].clone();
+    daemon.ok("session/configure", json!({"sessionId": session, "model": "openai/gpt-5"}));
+    let second = daemon.append(&session, &[user("Two."), user("Three.")])["entryIds"][1].clone();
+    let from = daemon.events.len();
+    let label = daemon.ok("session/label", json!({"sessionId": session, "targetEntryId": first, "label": "x"}));
+    assert!(label["entryId"].is_string());
+    moved(&mut daemon, &session, &first, json!({}));
+    let events = daemon.events_since(from);
+    let (claude, gpt) =
+        (json!({"provider": "anthropic", "id": "claude-sonnet-4-5"}), json!({"provider": "openai", "id": "gpt-5"}));
+    let told = json!({"type": "model_changed", "from": gpt, "to": claude, "reason": "restore"});
+    assert_eq!(event(&events, "model_changed"), &told);
+    let kinds = names(&events);
+    let at = |kind| kinds.iter().position(|it| *it == kind);
+    assert!(at("tree_changed") < at("model_changed") && at("model_changed") < at("settled"), "{kinds:?}");
+    assert_eq!(daemon.ok("session/status", of(&session))["session"]["model"], claude);
+    moved(&mut daemon, &session, &second, json!({}));
+    assert_eq!(daemon.ok("session/status", of(&session))["session"]["model"], gpt);
+    let from = daemon.events.len();
+    daemon.append(&session, &[user("Four.")]);
+    moved(&mut daemon, &session, &second, json!({}));
+    assert!(!names(&daemon.events_since(from)).contains(&"model_changed"), "the same model");
+}
+
+#[test]
 fn a_target_that_is_no_point_of_the_conversation_is_refused_and_nothing_moves() {
     let mut daemon = Daemon::start();
     let session = daemon.new_session(json!({"cwd": "/project"}));

@@ -16,7 +16,7 @@ use crate::{
     ids::{EntryId, OperationId},
     protocol::{
         errors::Failure,
-        events::{ChunkSource, Event, Stage},
+        events::{ChunkSource, Event, ModelChange, Stage},
     },
     session::{
         effects::Ticket,
@@ -123,7 +123,8 @@ impl Core {
             }
             Ok(delivery) => {
                 operation.commits();
-                self.work = Work::Transfer(operation, TransferPhase::Writing);
+                let model = self.state.model(self.state.path());
+                self.work = Work::Transfer(operation, TransferPhase::Writing { model });
                 self.write(Write::Transfer(Box::new(delivery)));
             }
             Err(failure) => self.finish(operation, End::Failed(failure)),
@@ -132,8 +133,8 @@ impl Core {
 
     /// The entries of a transfer are on disk, or could not be written.
     pub(super) fn delivered(&mut self, delivery: Delivery, result: Result<(), Failure>) {
-        let operation = match self.work.take() {
-            Work::Transfer(operation, TransferPhase::Writing) => operation,
+        let (operation, model) = match self.work.take() {
+            Work::Transfer(operation, TransferPhase::Writing { model }) => (operation, model),
             other => {
                 self.work = other;
                 return;
@@ -154,6 +155,10 @@ impl Core {
         if let Some(event) = delivery.event {
             self.emit(About { entry: None, operation: id.clone() }, event);
         }
+        if let Some(to) = self.state.model(self.state.path()).filter(|to| model.as_ref() != Some(to)) {
+            let changed = Event::ModelChanged { from: model, to, reason: ModelChange::Restore };
+            self.emit(About { entry: None, operation: id.clone() }, changed);
+        }
         self.sent_usage = self.state.usage();
         self.emit(About { entry: None, operation: id }, Event::UsageUpdated { usage: self.sent_usage.clone() });
         self.finish(operation, End::Completed(Product::Transferred(delivery.result)));
@@ -164,7 +169,7 @@ impl Core {
         let Delivery { task, text, costs, .. } = delivery;
         self.costs.put_back(costs);
         match self.work.take() {
-            Work::Transfer(operation, TransferPhase::Writing) => {
+            Work::Transfer(operation, TransferPhase::Writing { .. }) => {
                 operation.commits_no_more();
                 self.work = Work::Transfer(operation, TransferPhase::Made(task, text));
             }

@@ -136,7 +136,7 @@ impl Core {
             facts.access = Access::Read;
         }
         match self.work.take() {
-            Work::Committing(operation) | Work::Transfer(operation, TransferPhase::Writing) => {
+            Work::Committing(operation) | Work::Transfer(operation, TransferPhase::Writing { .. }) => {
                 self.finish(operation, End::Failed(defect()));
             }
             other => self.work = other,

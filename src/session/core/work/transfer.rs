@@ -1,7 +1,11 @@
 //! The phases of a transfer. Each holds the values that belong to it.
 
 use super::Unstarted;
-use crate::{ids::EntryId, log::history::route::Route, session::jobs::transfer::TransferText};
+use crate::{
+    ids::{EntryId, ModelRef},
+    log::history::route::Route,
+    session::jobs::transfer::TransferText,
+};
 
 /// The phase of a transfer.
 pub(in crate::session::core) enum TransferPhase {
@@ -10,7 +14,10 @@ pub(in crate::session::core) enum TransferPhase {
     /// Its text waits until the write before it is done.
     Made(Box<Task>, Option<TransferText>),
     /// Its entries are being written. It is too late to stop it.
-    Writing,
+    Writing {
+        /// The model before.
+        model: Option<ModelRef>,
+    },
 }
 
 /// A request for a reference whose start event was not sent yet.
