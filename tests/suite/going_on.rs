@@ -4,7 +4,7 @@
 
 use crate::{
     pi_reader::{Sent, Session, plain},
-    support::{Daemon, Home, result, text_of, user},
+    support::{Daemon, Home, header, result, text_of, user},
     wire::number,
 };
 use proptest::{prelude::*, sample::Index};
@@ -39,15 +39,40 @@ enum Step {
     Label(Index),
     Title,
     Reopen,
-    /// pi goes on: with a request and its answer, an edit of what is in the context, or a compaction.
+    /// The session goes on at another entry.
+    Navigate {
+        at: Index,
+        summarize: bool,
+        label: bool,
+    },
+    /// The session is that of a fork from now on: at an entry, or before it.
+    Fork {
+        at: Index,
+        before: bool,
+    },
+    /// pi goes on.
     Pi(Pi),
 }
 
 #[derive(Debug, Clone)]
 enum Pi {
+    /// A request and its answer.
     Turn,
-    Edit { at: Index, whole: bool },
+    /// An edit of what is in the context.
+    Edit {
+        at: Index,
+        whole: bool,
+    },
     Compaction(Index),
+    /// A name for an entry: the last line, so the leaf.
+    Label(Index),
+    /// A request and its answer behind another entry, perhaps with a summary of the branch that is left.
+    Branch {
+        at: Index,
+        summary: bool,
+    },
+    /// A session of its own of the path to an entry.
+    Fork(Index),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -70,6 +95,12 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Pi(Pi::Turn)),
         1 => (any::<Index>(), any::<bool>()).prop_map(|(at, whole)| Step::Pi(Pi::Edit { at, whole })),
         1 => any::<Index>().prop_map(|at| Step::Pi(Pi::Compaction(at))),
+        3 => (any::<Index>(), any::<bool>(), prop::bool::weighted(0.3))
+            .prop_map(|(at, summarize, label)| Step::Navigate { at, summarize, label }),
+        1 => (any::<Index>(), any::<bool>()).prop_map(|(at, before)| Step::Fork { at, before }),
+        1 => any::<Index>().prop_map(|at| Step::Pi(Pi::Label(at))),
+        1 => (any::<Index>(), any::<bool>()).prop_map(|(at, summary)| Step::Pi(Pi::Branch { at, summary })),
+        1 => any::<Index>().prop_map(|at| Step::Pi(Pi::Fork(at))),
     ]
 }
 
@@ -203,19 +234,101 @@ impl World {
                 self.asked("session/close", json!({})).expect("a close");
                 self.daemon.load(&self.path);
             }
+            Step::Navigate { at, summarize, label } => {
+                let Some(target) = self.any(*at, |entry| !is_marker(entry)) else { return };
+                let mut params = json!({"targetEntryId": target["id"], "summarize": summarize, "wait": true});
+                if *label {
+                    params["label"] = json!("here");
+                }
+                // A result in the middle of its batch is refused.
+                let answer = self.asked("session/navigate", params);
+                let moved = answer.as_ref().is_ok_and(|answer| answer["outcome"] == "completed");
+                assert!(moved || is_result(&target), "{answer:#?}");
+            }
+            Step::Fork { at, before } => {
+                let Some(target) = self.any(*at, |entry| !is_marker(entry)) else { return };
+                let position = if *before { "before" } else { "at" };
+                match self.asked("session/fork", json!({"entryId": target["id"], "position": position})) {
+                    Ok(answer) => self.moves_to(answer["session"]["path"].as_str().expect("a path").into()),
+                    Err(error) => assert!(is_result(&target), "{error:#}"),
+                }
+            }
             Step::Pi(what) => {
                 self.asked("session/close", json!({})).expect("a close");
-                self.pi(what);
-                self.daemon.load(&self.path);
+                match what {
+                    Pi::Fork(at) => self.forked_by_pi(*at),
+                    what => self.pi(what),
+                }
+                self.session = self.daemon.load(&self.path);
             }
         }
+    }
+
+    /// Goes on with another file.
+    fn moves_to(&mut self, path: PathBuf) {
+        self.asked("session/close", json!({})).expect("a close");
+        self.path = path;
+        self.session = self.daemon.load(&self.path);
+    }
+
+    /// Makes the file that pi's `createBranchedSession` makes: the path without its labels, each entry behind the one
+    /// before, and labels for its entries at the end.
+    fn forked_by_pi(&mut self, at: Index) {
+        let Some(target) = self.any(at, |entry| entry["type"] == "message") else { return };
+        let file = self.file();
+        let path: Vec<Value> = file.path_to(&target).into_iter().cloned().collect();
+        let labels = file.labels();
+        let mut lines: Vec<Value> = Vec::new();
+        let mut parent = Value::Null;
+        let mut removed: Vec<Value> = Vec::new();
+        for mut entry in path.iter().cloned() {
+            if entry["type"] == "label" {
+                removed.push(entry["id"].clone());
+                continue;
+            }
+            entry["parentId"] = std::mem::replace(&mut parent, entry["id"].clone());
+            lines.push(entry);
+        }
+        let kept: Vec<Value> = lines.iter().map(|entry| entry["id"].clone()).collect();
+        for entry in &mut lines {
+            if removed.contains(&entry["firstKeptEntryId"]) {
+                let from = path.iter().position(|it| it["id"] == entry["firstKeptEntryId"]).expect("it is on the path");
+                let next = path[from..].iter().find(|it| kept.contains(&it["id"])).expect("the compaction itself");
+                entry["firstKeptEntryId"] = next["id"].clone();
+            }
+        }
+        for (of, label) in labels.into_iter().filter(|(of, _)| kept.contains(of)) {
+            self.count += 1;
+            let id = json!(format!("{:08x}", self.count));
+            lines.push(json!({"type": "label", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z", "targetId": of, "label": label}));
+            parent = id;
+        }
+        self.count += 1;
+        let mut header = header(&format!("pi{}", self.count));
+        header["parentSession"] = json!(self.path);
+        lines.insert(0, header);
+        self.path = self.daemon.home.session(&format!("pi{}.jsonl", self.count), &lines);
+        self.title = self.file().title().map(str::to_owned);
     }
 
     /// Appends what pi would, behind the last line.
     fn pi(&mut self, what: &Pi) {
         let sent = self.file().context();
         let message = |message: Value| json!({"type": "message", "message": message});
+        let mut behind = self.entries().pop().map_or(Value::Null, |last| last["id"].clone());
         let lines = match what {
+            Pi::Fork(_) => return,
+            Pi::Label(at) => {
+                let Some(target) = self.any(*at, |entry| entry["type"] == "message") else { return };
+                vec![json!({"type": "label", "targetId": target["id"], "label": "pi was here"})]
+            }
+            Pi::Branch { at, summary } => {
+                let Some(target) = self.any(*at, |entry| entry["type"] == "message") else { return };
+                let from = std::mem::replace(&mut behind, target["id"].clone());
+                let text = self.text(20);
+                let summary = summary.then(|| json!({"type": "branch_summary", "fromId": from, "summary": text}));
+                summary.into_iter().chain([message(user(&self.text(20))), message(self.answer())]).collect()
+            }
             Pi::Turn => vec![message(user(&self.text(20))), message(self.answer())],
             Pi::Edit { at, whole } => {
                 // A pinned entry stays whole here, and in pi from the next line of the daemon on.
@@ -242,7 +355,7 @@ impl World {
         for mut line in lines {
             self.count += 1;
             line["id"] = json!(format!("{:08x}", self.count));
-            line["parentId"] = self.entries().pop().map_or(Value::Null, |last| last["id"].clone());
+            line["parentId"] = std::mem::replace(&mut behind, line["id"].clone());
             line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
             writeln!(file, "{line}").expect("a line");
         }
@@ -270,6 +383,10 @@ impl World {
         let ours: Vec<_> = ours.flat_map(|(message, id)| tagged(id, message)).collect();
 
         let file = self.file();
+        let status = self.asked("session/status", json!({})).expect("a status");
+        let leaf =
+            file.path().into_iter().rev().find(|entry| !is_marker(entry)).map_or(&Value::Null, |entry| &entry["id"]);
+        assert_eq!(status["session"]["leafEntryId"], *leaf, "the leaf of the daemon and that of pi");
         let sent = file.context();
         let theirs = sent.iter().filter(|it| !is_frame(it));
         let theirs: Vec<_> = theirs.flat_map(|it| tagged(&it.entry["id"], &it.message)).collect();
@@ -286,6 +403,22 @@ impl World {
             sent.iter().map(|it| &it.message).filter(|message| !plain(message).is_empty()).collect();
         assert_eq!(words(messages), words(there), "the words of all messages, the frames included");
     }
+}
+
+/// Whether an entry is a line of the daemon that no client sees.
+fn is_marker(entry: &Value) -> bool {
+    let ours = &entry["preserveData"]["abridged"];
+    match entry["type"].as_str() {
+        Some("custom") => entry["customType"].as_str().is_some_and(|kind| kind.starts_with("abridged.")),
+        Some("custom_message") => entry["customType"] == "abridged.carried",
+        Some("context_edit") => entry.get("abridged").is_some(),
+        Some("compaction") => !ours["undone"].is_null() || !ours["reset"].is_null(),
+        kind => kind == Some("usage"),
+    }
+}
+
+fn is_result(entry: &Value) -> bool {
+    entry["message"]["role"] == "toolResult"
 }
 
 /// The parts of a message, each with the entry that it comes from.

@@ -31,13 +31,30 @@ impl Session {
         (!name.trim().is_empty()).then_some(name)
     }
 
-    /// The entries from the root to the last one of the file. Of two entries with one id the later one counts.
-    fn path(&self) -> Vec<&Value> {
+    /// The last label of each entry that has one, in the order of the file.
+    pub fn labels(&self) -> Vec<(Value, Value)> {
+        let mut labels: Vec<(Value, Value)> = Vec::new();
+        for entry in self.entries.iter().filter(|entry| entry["type"] == "label") {
+            labels.retain(|(of, _)| *of != entry["targetId"]);
+            if entry["label"].as_str().is_some_and(|label| !label.is_empty()) {
+                labels.push((entry["targetId"].clone(), entry["label"].clone()));
+            }
+        }
+        labels
+    }
+
+    /// The entries from the root to the last one of the file, which is the leaf.
+    pub fn path(&self) -> Vec<&Value> {
+        self.entries.last().map(|leaf| self.path_to(leaf)).unwrap_or_default()
+    }
+
+    /// The entries from the root to one of them. Of two entries with one id the later one counts.
+    pub fn path_to<'a>(&'a self, leaf: &'a Value) -> Vec<&'a Value> {
         let by_id: HashMap<&str, &Value> =
             self.entries.iter().filter_map(|entry| Some((entry["id"].as_str()?, entry))).collect();
         let mut path = Vec::new();
         let mut seen = HashSet::new();
-        let mut next = self.entries.last();
+        let mut next = Some(leaf);
         while let Some(entry) = next {
             assert!(seen.insert(entry["id"].as_str()), "a circle, in which pi would not end, at {entry}");
             path.push(entry);
@@ -134,7 +151,9 @@ pub fn plain(message: &Value) -> Vec<Value> {
         Some("assistant") if matches!(message["stopReason"].as_str(), Some("error" | "aborted")) => Vec::new(),
         Some("assistant") => content("assistant"),
         Some("toolResult") => parts(&json!({"answers": message["toolCallId"]}), &message["content"]),
-        Some("branchSummary" | "compactionSummary") => vec![json!({"frame": message["summary"]})],
+        Some("branchSummary" | "compactionSummary") => {
+            vec![json!({"frame": message["summary"].as_str().map(str::trim)})]
+        }
         Some("bashExecution") if message["excludeFromContext"] == true => Vec::new(),
         Some("bashExecution") => vec![json!({"ran": message["command"]})],
         Some("user" | "custom" | "developer") => content("user"),

@@ -7,12 +7,19 @@ const leadIn = /^(Attached image\(s\) from tool result:|\[The images of the tool
 /** What oh-my-pi puts before the first message of each request. */
 const reminder = /^<system-reminder>\nToday: [^]*?<\/system-reminder>\s*/;
 
+/** A text that a program puts into the user's mouth: a summary in its frame. Each program has words of its own around it. */
+const frame = /<summary>\n?([^]*?)\n?<\/summary>/;
+
+const framed = (of, summary) => ({ ...of, frame: summary.trim() });
+
 function parts(of, content) {
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content ?? [];
   return blocks.flatMap((block) => {
     switch (block.type) {
       case "text": {
         const text = block.text.replace(leadIn, "").replace(reminder, "");
+        const summary = of.role === "user" && frame.exec(text);
+        if (summary) return [framed(of, summary[1])];
         return text === "" ? [] : [{ ...of, text }];
       }
       case "toolCall": return [{ call: block.id, name: block.name, arguments: block.arguments }];
@@ -25,7 +32,8 @@ function parts(of, content) {
 }
 
 /** A message of a session. What pi calls custom is the user's for a model; failed answers are for nobody. */
-export function ofSession({ role, content, stopReason, toolCallId }) {
+export function ofSession({ role, content, summary, stopReason, toolCallId }) {
+  if (role === "branchSummary") return [framed({ role: "user" }, summary)];
   if (role === "assistant") return ["error", "aborted"].includes(stopReason) ? [] : parts({ role }, content);
   return parts(role === "toolResult" ? { answers: toolCallId } : { role: "user" }, content);
 }

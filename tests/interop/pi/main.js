@@ -37,6 +37,21 @@ function check(holds, what) {
 /** Whether pi's entry is a frame: a summary, or a text that the summary's frame of the daemon repeats. */
 const isFrame = ({ type, customType }) => type === "compaction" || customType === "abridged.carried";
 
+/** Whether an entry is a line of the daemon that no client sees. */
+const isMarker = (entry) => {
+  const { type, customType, preserveData } = entry;
+  const ours = preserveData?.abridged;
+  return (type === "custom" && customType.startsWith("abridged.")) || type === "usage" || customType === "abridged.carried" ||
+    (type === "context_edit" && entry.abridged !== undefined) || (type === "compaction" && (ours?.undone || ours?.reset));
+};
+
+/** pi's leaf is the daemon's, or a line of the daemon right behind it. */
+async function sameLeaf({ path, leafEntryId }) {
+  const { branch } = await readByPi(path);
+  const leaf = branch.findLast((entry) => !isMarker(entry))?.id ?? null;
+  check(leaf === leafEntryId, `the leaf is ${leafEntryId}, and pi's is ${leaf}`);
+}
+
 /** The parts of the daemon's context that are an entry's own, each with that entry. */
 const partsOf = ({ messages, entryIds, compactionEntryId }) => messages.flatMap((message, at) => {
   const id = entryIds[at];
@@ -60,8 +75,9 @@ async function readByReader(path, context, arriving = []) {
     const [here, there] = [context.messages, messages].map((messages) => count(text, messages));
     check(here === 1 && there === 1, `${JSON.stringify(text)} is ${here} times in our context and ${there} times in pi's`);
   }
-  const framed = frames.flatMap(({ llm }) => llm).flatMap(ofSession).map(({ text }) => text);
-  return { expected: anonymous(theirs), isOwn: ({ text }) => !framed.includes(text) };
+  const told = ({ text, frame }) => text ?? frame;
+  const framed = frames.flatMap(({ llm }) => llm).flatMap(ofSession).map(told);
+  return { expected: anonymous(theirs), isOwn: (part) => !framed.includes(told(part)) };
 }
 
 /** The same for oh-my-pi, which has no reader that Node can run and knows no edits: elided results arrive whole. */
@@ -73,7 +89,8 @@ async function readByRules(path, context) {
   };
   const carried = lines.filter(({ customType }) => customType === "abridged.carried").map(({ content }) => content);
   const expected = anonymous(partsOf({ ...context, messages: context.messages.map(whole) }));
-  return { expected, isOwn: ({ text }) => !carried.includes(text) && !text?.includes("<summary>") };
+  const compacted = lines.filter(({ type }) => type === "compaction").map(({ summary }) => summary.trim());
+  return { expected, isOwn: ({ text, frame }) => !carried.includes(text) && !compacted.includes(frame) };
 }
 
 /** The program goes on in RPC mode; gives the last request of its model. */
@@ -151,6 +168,7 @@ for (const scenario of names) {
   try {
     const made = await make(daemon, cwd, scenario);
     const view = await program.read(made.path, made.context, made.arriving);
+    if (program.storesPrompt) await sameLeaf(made);
     await shows(program, made);
     await comesBack(program, daemon, made, await goesOn(program, model, made, view));
   } catch ({ message }) {

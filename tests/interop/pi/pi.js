@@ -32,15 +32,15 @@ export function installPi(home, baseUrl) {
 }
 
 /**
- * A session file as pi's own reader has it: the messages of its context, and the same by entry, also in the form that a
- * provider gets.
+ * A session file as pi's own reader has it: the messages of its context, the same by entry, also in the form that a
+ * provider gets, and the entries from the root to its leaf.
  */
 export async function readByPi(path) {
   const { SessionManager, buildSessionProjection, convertToLlm } = await import("@earendil-works/pi-coding-agent");
   const manager = SessionManager.open(path);
   const { entries } = buildSessionProjection(manager.getEntries(), manager.getLeafId());
   const { messages } = manager.buildSessionContext();
-  return { messages, entries: entries.map((entry) => ({ ...entry, llm: convertToLlm(entry.messages) })) };
+  return { messages, branch: manager.getBranch(), entries: entries.map((entry) => ({ ...entry, llm: convertToLlm(entry.messages) })) };
 }
 
 /** pi, or oh-my-pi, in RPC mode. `ask` sends a command and gives its `data`; `prompt` waits for the end of the run. */

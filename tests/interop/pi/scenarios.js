@@ -42,7 +42,13 @@ function hand(daemon, sessionId) {
     if (outcome !== "completed") throw new Error(`a compaction ended as ${outcome}: ${JSON.stringify(error)}`);
     return result;
   };
-  return { call, append, turns, compact };
+  // Goes on at the entry of the message with this text.
+  const navigate = async (wanted, params) => {
+    const targetEntryId = await entryOf({ call }, wanted);
+    const { outcome, error } = await call("session/navigate", { targetEntryId, summarize: false, wait: true, ...params });
+    if (outcome !== "completed") throw new Error(`a navigation ended as ${outcome}: ${JSON.stringify(error)}`);
+  };
+  return { call, append, turns, compact, navigate };
 }
 
 /** The entry of the message with this text. */
@@ -193,6 +199,80 @@ export const scenarios = {
     await it.call("session/append", { parentEntryId, messages: [user("Rather go on from here."), answer("From the first part, then.")] });
   },
 
+  "navigated": async (it) => {
+    await it.turns(0, 4);
+    await it.navigate("value_1 is set", { label: "behind the second part" });
+  },
+
+  "navigated to a request": async (it) => {
+    await it.turns(0, 4);
+    await it.navigate("Request 2:");
+  },
+
+  "navigated there and back": async (it) => {
+    await it.turns(0, 4);
+    const back = await entryOf(it, "value_3 is set");
+    await it.navigate("value_1 is set");
+    await it.append(user("Rather this."), answer("This, then."));
+    await it.call("session/navigate", { targetEntryId: back, summarize: false, wait: true });
+  },
+
+  "navigated with a summary": async (it) => {
+    await it.turns(0, 4);
+    await it.navigate("value_1 is set", { summarize: true, label: "carried over" });
+  },
+
+  "navigated away from a compaction": async (it) => {
+    await it.turns(0, 8);
+    const before = await entryOf(it, "value_2 is set");
+    await it.call("session/pin", { text: "Deploys happen on Tuesdays only." });
+    await it.turns(8, 9);
+    await it.compact({ keepRecentTokens: 500 });
+    await it.turns(9, 10);
+    await it.call("session/navigate", { targetEntryId: before, summarize: false, wait: true });
+  },
+
+  "navigated behind a compaction": async (it) => {
+    await it.turns(0, 2);
+    await it.call("session/pin", { entryId: await entryOf(it, "Request 1:") });
+    await it.turns(2, 8);
+    await it.compact({ keepRecentTokens: 500 });
+    await it.turns(8, 10);
+    await it.navigate("value_8 is set");
+    return { pinned: ["Request 1: look at part_1."] };
+  },
+
+  "forked": async (it) => {
+    await it.turns(0, 4);
+    await it.call("session/label", { targetEntryId: await entryOf(it, "Request 1:"), label: "second" });
+    return { fork: { entryId: await entryOf(it, "Request 3:") } };
+  },
+
+  "forked behind a compaction": async (it) => {
+    await it.turns(0, 2);
+    await it.call("session/pin", { entryId: await entryOf(it, "Request 1:") });
+    await it.turns(2, 8);
+    await it.compact({ keepRecentTokens: 500 });
+    await it.turns(8, 10);
+    const pinned = ["Request 1: look at part_1."];
+    return { pinned, fork: { entryId: await entryOf(it, "value_8 is set"), position: "at" } };
+  },
+
+  "forked before a compaction": async (it) => {
+    await it.turns(0, 8);
+    const entryId = await entryOf(it, "Request 5:");
+    await it.compact({ keepRecentTokens: 500 });
+    return { fork: { entryId } };
+  },
+
+  "reset": async ({ call, turns }) => {
+    await turns(0, 4);
+    await call("session/pin", { text: "Deploys happen on Tuesdays only." });
+    await call("session/reset", {});
+    await turns(4, 6);
+    return { pinned: ["Deploys happen on Tuesdays only."] };
+  },
+
   "with a system prompt and tools": async ({ turns, call }) => {
     const inputSchema = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
     await call("session/configure", { systemPrompt: "You look at parts.", tools: [{ name: "read", description: "Reads a file.", inputSchema }] });
@@ -210,8 +290,14 @@ export async function make(daemon, cwd, name) {
   const { session } = await daemon.call("session/new", { cwd, settings, ...small, title: titled ?? undefined });
   const { sessionId, path } = session;
   const it = hand(daemon, sessionId);
-  const { pinned = [], carried = [], title = titled, prompted = false } = (await scenarios[name](it)) ?? {};
-  const context = await it.call("session/context", {});
+  const made = (await scenarios[name](it)) ?? {};
+  const { pinned = [], carried = [], title = titled, prompted = false, fork } = made;
+  const forked = fork && (await it.call("session/fork", fork)).session;
+  const end = forked ? hand(daemon, forked.sessionId) : it;
+  const context = await end.call("session/context", {});
+  const { session: { leafEntryId } } = await end.call("session/status", {});
   await it.call("session/close", {});
-  return { name, path, context, pinned, arriving: [...pinned, ...carried], title, titled, prompted };
+  if (forked) await end.call("session/close", {});
+  const arriving = [...pinned, ...carried];
+  return { name, path: forked?.path ?? path, context, leafEntryId, pinned, arriving, title, titled, prompted };
 }
