@@ -14,6 +14,7 @@ mod hooks;
 mod models;
 mod pairs;
 mod sessions;
+mod trees;
 
 use abridged::{
     compaction::{
@@ -63,6 +64,8 @@ const GROUPS: &[Group] = &[
     ("hooks", hooks::hooks),
     ("sizes", sessions::sizes),
     ("whole", sessions::without_compaction),
+    ("fork", trees::forks),
+    ("leaf", trees::leaves),
     ("idle", sessions::idle_sessions),
     ("timers", sessions::idle_timers),
     ("listing", sessions::listing),

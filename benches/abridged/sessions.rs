@@ -13,16 +13,19 @@ use std::{
 const TAIL: u64 = 840_000;
 
 /// Writes a session of about so many bytes.
-struct Writer {
+pub struct Writer {
     out: BufWriter<File>,
-    bytes: u64,
+    /// Bytes of the lines so far.
+    pub bytes: u64,
     count: u64,
-    parent: Option<String>,
+    /// The parent of the next entry.
+    pub parent: Option<String>,
     texts: Vec<String>,
 }
 
 impl Writer {
-    fn new(path: &Path, id: &str) -> Self {
+    /// A file with a header of this id.
+    pub fn new(path: &Path, id: &str) -> Self {
         let words = ["let", "value", "read", "part", "config", "limits", "context", "error", "path", "module", "test"];
         // A small generator of our own: the same sessions in every run.
         let mut state = 0x9E37_79B9_u64;
@@ -72,7 +75,8 @@ impl Writer {
         first
     }
 
-    fn turns(&mut self, until: u64) {
+    /// Adds turns until the lines have so many bytes.
+    pub fn turns(&mut self, until: u64) {
         while self.bytes < until {
             self.turn();
         }
@@ -80,10 +84,15 @@ impl Writer {
 
     /// The end of a session that was compacted: half of the tail is kept, half came since.
     fn end(&mut self) {
+        self.end_of(TAIL);
+    }
+
+    /// The same with an active part of so many bytes.
+    pub fn end_of(&mut self, active: u64) {
         let kept = self.turn();
-        self.turns(self.bytes + TAIL / 2);
+        self.turns(self.bytes + active / 2);
         self.add(json!({"type": "compaction", "summary": "What happened. ".repeat(300), "firstKeptEntryId": kept, "tokensBefore": 100_000}));
-        self.turns(self.bytes + TAIL / 2);
+        self.turns(self.bytes + active / 2);
     }
 }
 
