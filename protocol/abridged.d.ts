@@ -822,7 +822,10 @@ export type Next =
 export interface ContextParams {
   /** Id of the session. */
   sessionId: SessionId;
-  /** Entry at which the path ends. Default: the leaf. */
+  /**
+   * Entry at which the path ends. Default: the leaf. The size of a long context of another entry is estimated by
+   * characters (`usage.estimator`), unless the context has to fit.
+   */
   leafEntryId?: EntryId | null;
   /** Format of the context. Default: `messages`. */
   format?: MessageFormat | null;

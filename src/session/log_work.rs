@@ -195,7 +195,12 @@ impl AppendWork {
         let appended = log.append(&lines(&entries), leaf.as_ref());
         let path = match (&appended, source) {
             (Ok(Appended::Written { at, others }), Some(source)) if !continues || !others.is_empty() => {
-                let path = source.open(blocking).path_from(log.end());
+                // A walk from the end reads everything up to a parent that lies far back.
+                let by_index = match &library {
+                    Some(library) if others.is_empty() => library.path_behind(&entries, blocking).transpose(),
+                    _ => None,
+                };
+                let path = by_index.unwrap_or_else(|| source.open(blocking).path_from(log.end()));
                 let new: Vec<Placed> = others.iter().cloned().chain(placed(&entries, *at)).collect();
                 Some(path.map(|path| with_its_past(path, library.as_ref(), &new, blocking)))
             }

@@ -1,6 +1,8 @@
 //! State of a session apart from its operations: entries, settings, model, instructions, and the values that follow
 //! from them.
 
+mod glance;
+
 pub use super::data::SessionData;
 
 use super::{

@@ -2,13 +2,11 @@
 //! readings needs the proof that it may wait for it.
 
 mod copying;
+mod growing;
 
 use super::past;
 use crate::{
-    conversation::{
-        entry::Entry,
-        path::{self, Path},
-    },
+    conversation::{entry::Entry, path::Path},
     ids::EntryId,
     log::{
         Placed,
@@ -20,7 +18,7 @@ use crate::{
         source::Source,
     },
 };
-use std::sync::Arc;
+use std::{iter, sync::Arc};
 
 /// Place of the entries that are not part of the path in memory.
 #[derive(Debug, Clone)]
@@ -228,12 +226,7 @@ impl Library {
     /// # Errors
     /// When the file cannot be read.
     pub(super) fn path_to_place(&self, place: Place, blocking: &Blocking) -> Result<Path, StoreError> {
-        let mut next = Some(place);
-        let mut path = path::gather(|_| {
-            let here = next;
-            next = here.and_then(|place| self.index.parent(place));
-            here.map(|place| self.body(place, blocking)).transpose()
-        })?;
+        let mut path = self.gather(iter::empty(), Some(place), blocking)?;
         self.complete(&mut path, &[], blocking);
         Ok(path)
     }

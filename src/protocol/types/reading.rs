@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 pub struct ContextParams {
     /// Id of the session.
     pub session_id: SessionId,
-    /// Entry at which the path ends. Default: the leaf.
+    /// Entry at which the path ends. Default: the leaf. The size of a long context of another entry is estimated by
+    /// characters (`usage.estimator`), unless the context has to fit.
     #[serde(default)]
     pub leaf_entry_id: Option<EntryId>,
     /// Format of the context. Default: `messages`.

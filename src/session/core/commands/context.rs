@@ -161,10 +161,12 @@ impl Core {
         let (Some(library), Some(leaf)) = (self.state.history().library(), params.leaf_entry_id.clone()) else {
             return self.await_index(Command::call::<SessionContext>(params), ticket);
         };
-        let (view, session) = (self.state.view(), self.state.id.clone());
+        let (view, session, counts) = (self.state.view(), self.state.id.clone(), must_fit(&params));
         self.read_context(ticket, &view.clone(), move |blocking| match (library.path_at(&leaf, blocking), api) {
             (Ok(Some(path)), api) => {
                 let view = view.of(&path);
+                // The decision whether it fits needs counts.
+                let view = if counts { view } else { view.at_a_glance(&path) };
                 match (fits(&view, &path), api) {
                     (Err(failure), _) => Answer::Failed(failure),
                     (Ok(()), None) => Context::new(&view, &path).answer(Reading::of(view.blobs(), blocking)),
