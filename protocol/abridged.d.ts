@@ -56,6 +56,10 @@ export interface Methods {
   "session/navigate": { params: NavigateParams; result: NavigateAnswer };
   /** Extracts the knowledge of another session about a question into this one. */
   "session/reference": { params: ReferenceParams; result: ReferenceAnswer };
+  /**
+   * Begins a new session with a document about this one, which a model writes for the goal. This one stays as it is.
+   */
+  "session/handoff": { params: HandoffParams; result: HandoffAnswer };
   /** Replaces old tool results in the context by one line each. The entries stay unchanged. */
   "session/prune": { params: PruneParams; result: PruneAnswer };
   /** Pins an entry or a text: every compaction keeps it verbatim. */
@@ -1515,6 +1519,54 @@ export type ReferenceAnswer =
       error?: ErrorData | null;
     };
 
+/** Params of `session/handoff`. */
+export interface HandoffParams {
+  /** Id of the session. */
+  sessionId: SessionId;
+  /** Goal of the new session. The document is written for it. */
+  goal?: string | null;
+  /** Topics that the document keeps above all. */
+  instructions?: string | null;
+  /** The model that writes the document, and no other. Default: the session's. */
+  model?: ModelRefInput | null;
+  /** Return the document without a new session. */
+  dryRun?: boolean | null;
+  /** The document. No model is asked. */
+  document?: string | null;
+  /** Save the document as a file beside the new session, too. Default: false. */
+  save?: boolean | null;
+  /** Answer when the new session is open. */
+  wait?: boolean | null;
+}
+
+/** Result of `session/handoff`. The form follows from `wait` and `dryRun`. */
+export type HandoffAnswer =
+  /** The handoff has started. Its events follow. */
+  | {
+      /** Id of the operation. */
+      operationId: OperationId;
+    }
+  /** With `wait`: the handoff has ended. */
+  | {
+      /** Id of the operation. */
+      operationId: OperationId;
+      /** Outcome of the operation. */
+      outcome: Outcome;
+      /** The session that goes on. */
+      newSessionId?: SessionId | null;
+      /** The document. */
+      document?: string | null;
+      /** File with the document, if `save` asked for one. */
+      savedPath?: string | null;
+      /** Error of a failed operation. */
+      error?: ErrorData | null;
+    }
+  /** With `dryRun`: the document. */
+  | {
+      /** The document. */
+      document: string;
+    };
+
 /** Params of `session/prune`. */
 export interface PruneParams {
   /** Id of the session. */
@@ -2306,6 +2358,36 @@ export type SessionEvent =
       /** Label of the entry with the summary, or of the target. */
       label?: string | null;
     }
+  /** A handoff has started. */
+  | {
+      type: "handoff_start";
+      /** Goal of the new session. */
+      goal?: string | null;
+    }
+  /** A handoff has ended. Each `handoff_start` has exactly one. Without `newSessionId` there is no new session. */
+  | {
+      type: "handoff_end";
+      /** Outcome. */
+      outcome: Outcome;
+      /** The session that goes on. It is open. */
+      newSessionId?: SessionId | null;
+      /** Error of a failed handoff. */
+      error?: ErrorData | null;
+      /** The same error for a person. */
+      errorMessage?: string | null;
+    }
+  /**
+   * Another session goes on in the place of this one, which stays as it is. It is the last event of a handoff, also
+   * behind
+   * `settled`.
+   */
+  | {
+      type: "session_replaced";
+      /** The session that goes on. */
+      newSessionId: SessionId;
+      /** Reason. */
+      reason: ReplacementReason;
+    }
   /** The session has another model. */
   | {
       type: "model_changed";
@@ -2478,6 +2560,9 @@ export type RecoveryOutcome =
   | "failed"
   /** The recovery was cancelled. */
   | "cancelled";
+
+/** Reason for which another session goes on. */
+export type ReplacementReason = "handoff";
 
 /** Reason of a change of the model. */
 export type ModelChangeReason =

@@ -237,6 +237,12 @@ pub fn escape_frame(summary: &str) -> Cow<'_, str> {
     escape(summary, &["summary"])
 }
 
+/// A text that stands within a tag, so that it cannot end it.
+#[must_use]
+pub fn escape_within<'a>(text: &'a str, tag: &str) -> Cow<'a, str> {
+    escape(text, &[tag])
+}
+
 fn escape<'a>(text: &'a str, tags: &[&str]) -> Cow<'a, str> {
     /// The first byte of the wide `＜`.
     const WIDE: u8 = 0xEF;

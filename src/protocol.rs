@@ -107,6 +107,8 @@ macro_rules! with_methods {
             request command SessionNavigate = "session/navigate": NavigateParams => NavigateAnswer;
             /// Extracts the knowledge of another session about a question into this one.
             request command SessionReference = "session/reference": ReferenceParams => ReferenceAnswer;
+            /// Begins a new session with a document about this one, which a model writes for the goal. This one stays as it is.
+            request command SessionHandoff = "session/handoff": HandoffParams => HandoffAnswer;
             /// Replaces old tool results in the context by one line each. The entries stay unchanged.
             request edit SessionPrune = "session/prune": PruneParams => PruneAnswer;
             /// Pins an entry or a text: every compaction keeps it verbatim.

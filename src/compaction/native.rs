@@ -99,7 +99,7 @@ fn target(model: &ModelRef) -> Target<'_> {
 }
 
 /// Removes secrets from a turn.
-fn clean(turn: &mut Turn) {
+pub fn clean(turn: &mut Turn) {
     for part in parts(turn) {
         match part {
             Part::Text { text, .. } => *text = redact::redact(text).into_owned(),

@@ -68,7 +68,7 @@ impl Asker {
     fn ok(self, answer: &Answer) {
         match self {
             Self::Client(reply) => reply.ok(answer),
-            Self::Session(told) => told(Ok(())),
+            Self::Session(told) => told(Ok(answer.file())),
         }
     }
 
@@ -512,6 +512,16 @@ enum Answer {
 }
 
 impl Answer {
+    /// The file of the session.
+    fn file(&self) -> Option<PathBuf> {
+        let session = match self {
+            Self::New(answer) => &answer.session,
+            Self::Load(answer) => &answer.session,
+            Self::Fork(answer) => &answer.session,
+        };
+        session.path.as_ref().map(PathBuf::from)
+    }
+
     fn new(opened: &Opened) -> Self {
         Self::New(Box::new(SessionAnswer { session: opened.state.info(idle_status()) }))
     }

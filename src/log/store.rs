@@ -163,6 +163,25 @@ pub fn found(
     open(path).inspect_err(|_| drop(fs::remove_file(path)))
 }
 
+/// Saves a text as a file of its own in the folder beside a session file, all or nothing.
+///
+/// # Errors
+/// When the operating system refuses.
+pub fn save_beside(path: &Path, text: &str) -> Result<(), StoreError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    create_private_folder(folder)?;
+    let failed = |error| StoreError::io(path, "cannot be written")(error);
+    regular::make_whole(path, failed, |file| file.write_all(text.as_bytes()).map_err(failed))?;
+    sync_folder(folder);
+    Ok(())
+}
+
+/// Removes such a file, and its folder where nothing else is in it.
+pub fn remove_beside(path: &Path) {
+    let _ = fs::remove_file(path);
+    let _ = path.parent().map(fs::remove_dir);
+}
+
 /// Deletes a session file that is not open, with the files that belong to it.
 ///
 /// # Errors

@@ -110,6 +110,21 @@ pub fn candidates(situation: &Situation<'_>) -> Vec<Result<Candidate, Unfit>> {
     found
 }
 
+/// The models that may continue a conversation with its whole context, the session's own first. With `only` it is this one.
+#[must_use]
+pub fn continuing(situation: &Situation<'_>, only: Option<&ModelRef>) -> Vec<Result<Candidate, Unfit>> {
+    if let Some(only) = only {
+        return vec![situation.candidate(only)];
+    }
+    let mut found = candidates(situation);
+    found.retain(|candidate| candidate.as_ref().map_or(true, Candidate::is_model));
+    let own = |it: &Result<Candidate, Unfit>| it.as_ref().is_ok_and(|it| it.named() == situation.session);
+    if let Some(place) = found.iter().position(own) {
+        found[..=place].rotate_right(1);
+    }
+    found
+}
+
 /// The session's model as a candidate for its provider's own compaction, where the provider has one. It has one by the name
 /// `openai`; of another provider of models in OpenAI's Responses the settings say so, by `compaction.remoteEnabled` of the
 /// model.
@@ -318,6 +333,30 @@ mod tests {
             .map(|it| it.split([' ', ':']).next().expect("a word").to_owned())
             .collect();
         assert_eq!(names, ["local/b", "nonsense", "local/a", "local/c"]);
+    }
+
+    #[test]
+    fn a_conversation_is_continued_by_the_sessions_model_then_by_the_others_and_by_no_service() {
+        let settings = json!({
+            "compaction": {"models": ["local/b", "nonsense"], "remoteEndpoint": "https://h/sum"},
+            "models": [local("a", 1_000), local("b", 1_000), local("c", 9_000)],
+        });
+        let settings: Settings = serde_json::from_value(settings).expect("settings");
+        let [own, other] = ["local/a", "local/c"].map(|name| ModelRef::parse(name).expect("a model"));
+        let names = |only: Option<&ModelRef>| {
+            let situation = Situation {
+                settings: &settings,
+                session: Some(&own),
+                former: None,
+                client_runs_models: false,
+                is_set: &|_| false,
+                learned: &|_| None,
+            };
+            let found = continuing(&situation, only).into_iter();
+            found.map(|it| it.map_or_else(|unfit| unfit.model, |it| it.model.id)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(None), ["a", "b", "nonsense", "c"]);
+        assert_eq!(names(Some(&other)), ["c"]);
     }
 
     #[test]

@@ -62,6 +62,7 @@ pub enum Failure {
     #[error("{}", match .0 {
         Nothing::AlreadyCompacted => "nothing came since the last compaction",
         Nothing::TooShort => "the conversation is shorter than what is kept as it is; a smaller keepRecentTokens would compact it",
+        Nothing::NoConversation => "there is nothing to hand off: the context has fewer than two messages; append the conversation first",
         Nothing::WouldNotShrink => "the context would not be smaller: a summary takes as much as what it replaces; instructions make it all the same",
         Nothing::BelowHalfThreshold => "the context is less than half full, and an agent may not compact it then; a user may",
     })]
@@ -104,6 +105,8 @@ pub enum Nothing {
     AlreadyCompacted,
     /// Every message is within the part that is kept.
     TooShort,
+    /// A context without two messages is handed off.
+    NoConversation,
     /// The context would not be smaller.
     WouldNotShrink,
     /// An agent asked below half of the threshold.
@@ -116,7 +119,7 @@ impl Nothing {
     pub fn name(self) -> &'static str {
         match self {
             Self::AlreadyCompacted => "already_compacted",
-            Self::TooShort => "too_short",
+            Self::TooShort | Self::NoConversation => "too_short",
             Self::WouldNotShrink => "would_not_shrink",
             Self::BelowHalfThreshold => "below_half_threshold",
         }

@@ -246,6 +246,34 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     }
+    /// A handoff has started.
+    Durable HandoffStart = "handoff_start" {
+        /// Goal of the new session.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        goal: Option<String>,
+    }
+    /// A handoff has ended. Each `handoff_start` has exactly one. Without `newSessionId` there is no new session.
+    Durable HandoffEnd = "handoff_end" {
+        /// Outcome.
+        outcome: Outcome,
+        /// The session that goes on. It is open.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        new_session_id: Option<SessionId>,
+        /// Error of a failed handoff.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorData>,
+        /// The same error for a person.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+    }
+    /// Another session goes on in the place of this one, which stays as it is. It is the last event of a handoff, also behind
+    /// `settled`.
+    Durable SessionReplaced = "session_replaced" {
+        /// The session that goes on.
+        new_session_id: SessionId,
+        /// Reason.
+        reason: Replacement,
+    }
     /// The session has another model.
     Durable ModelChanged = "model_changed" {
         /// The model before.
@@ -417,6 +445,15 @@ pub enum ModelChange {
     User,
     /// The session goes on at an entry where another model was in force.
     Restore,
+}
+
+/// Reason for which another session goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "ReplacementReason")]
+pub enum Replacement {
+    /// A handoff.
+    Handoff,
 }
 
 /// Strategy of a compaction.

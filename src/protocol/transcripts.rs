@@ -26,6 +26,7 @@ transcripts! {
     "compaction-wait",
     "llm-complete",
     "hooks",
+    "handoff",
     "dry-run",
     "cancel",
     "cancel-request",

@@ -34,7 +34,7 @@ mod writing;
 
 use super::{
     effects::{Effect, Effects, IdleTurn, Read, Ticket, TicketNumber},
-    founding::Unfounded,
+    founding,
     hooks::Hooks,
     jobs::{IndexBuilt, Job, PlanMade, progress::Progress, transfer::TransferText},
     log_work::{LogDone, LogFacts, LogWork},
@@ -117,7 +117,7 @@ pub enum Input {
     /// The source of a reference was found, or there is none.
     Sourced(OperationId, Result<Source, Failure>),
     /// A session was made for the summary of a compaction, or not.
-    Founded(OperationId, Result<(), Unfounded>),
+    Founded(OperationId, founding::Outcome),
     /// Estimated entries were counted by the tokenizer.
     Counted,
     /// The turn of this session for idle maintenance has come, or it waits.

@@ -1,4 +1,9 @@
-//! A session that begins with the summary of another one: its first entries, and the way in which it is made.
+//! A session that begins with the summary of another one, or with a document: its first entries, and the way in which it
+//! is made.
+
+mod document;
+
+pub use document::{Document, Saved};
 
 use super::{data::model_fields, state::State};
 use crate::{
@@ -16,7 +21,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 /// A session that is to be made.
 #[derive(Debug, Clone)]
@@ -25,8 +30,10 @@ pub struct Founding {
     pub header: Header,
     /// The first entries, each the child of the one before.
     pub entries: Vec<Arc<Entry>>,
-    /// The compaction among them.
-    pub compaction: Arc<Entry>,
+    /// The one among them that carries the knowledge of the other session: a compaction or a document.
+    pub carrier: Arc<Entry>,
+    /// A file with the document beside the file of the session.
+    pub saved: Option<Saved>,
     /// The place where it is kept.
     pub keeping: Keeping,
 }
@@ -63,8 +70,11 @@ impl From<Unfounded> for Failure {
     }
 }
 
+/// The outcome of making a session: its file, where it has one.
+pub type Outcome = Result<Option<PathBuf>, Unfounded>;
+
 /// Takes the outcome of making a session.
-pub type Told = Box<dyn FnOnce(Result<(), Unfounded>) + Send>;
+pub type Told = Box<dyn FnOnce(Outcome) + Send>;
 
 /// Makes sessions.
 pub type Founder = Box<dyn Fn(Founding, Told) + Send + Sync>;
@@ -87,11 +97,7 @@ impl Founding {
         let mut begun = Begun::default();
         begun.add_values(state, stamps)?;
         let texts = context::texts_of_pins(path, cut, path.pins());
-        for (_, text) in &texts {
-            let fields =
-                [("customType", PINNED_TEXT.into()), ("content", text.as_str().into()), ("display", true.into())];
-            begun.add("custom_message", stamps.stamp(), &fields)?;
-        }
+        begun.add_pins(&texts, stamps)?;
         let pinned: Vec<EntryId> = begun.pinned_texts();
         begun.lead_to(kept.first(), state, stamps.stamp())?;
         begun.entries.extend(kept.iter().cloned());
@@ -114,22 +120,14 @@ impl Founding {
         begun.entries.push(compaction.clone());
         begun.entries.extend(mirrors);
 
-        let parent = state.file.as_ref().map_or_else(|| state.id.to_string(), |file| file.display().to_string());
-        let mut header = Header {
-            kind: HeaderKind::Session,
-            version: VERSION,
-            id: stamps.session(),
-            timestamp: entry::timestamp(stamps.now()),
-            cwd: state.cwd().to_owned(),
-            parent_session: Some(parent),
-            title: None,
-            rest: serde_json::Map::new(),
-        };
-        if state.beginning().trust == Trust::Untrusted {
-            header.mark_foreign();
-        }
-        let keeping = if state.file.is_some() { Keeping::File } else { Keeping::Memory };
-        Some(Self { header, entries: begun.entries, compaction, keeping })
+        let header = header(state, stamps);
+        Some(Self { header, entries: begun.entries, carrier: compaction, saved: None, keeping: Keeping::like(state) })
+    }
+
+    /// The path of the session.
+    #[must_use]
+    pub fn path(&self) -> Path {
+        Path::of(&self.entries)
     }
 
     /// The id of the session.
@@ -143,6 +141,33 @@ impl Founding {
     pub fn lines(&self) -> Vec<String> {
         self.entries.iter().map(|entry| entry.line().to_owned()).collect()
     }
+}
+
+impl Keeping {
+    /// The place of a session, for one that comes from it.
+    #[must_use]
+    pub fn like(state: &State) -> Self {
+        if state.file.is_some() { Self::File } else { Self::Memory }
+    }
+}
+
+/// The header of a session that comes from another one.
+fn header(state: &State, stamps: &mut Stamps) -> Header {
+    let parent = state.file.as_ref().map_or_else(|| state.id.to_string(), |file| file.display().to_string());
+    let mut header = Header {
+        kind: HeaderKind::Session,
+        version: VERSION,
+        id: stamps.session(),
+        timestamp: entry::timestamp(stamps.now()),
+        cwd: state.cwd().to_owned(),
+        parent_session: Some(parent),
+        title: None,
+        rest: serde_json::Map::new(),
+    };
+    if state.beginning().trust == Trust::Untrusted {
+        header.mark_foreign();
+    }
+    header
 }
 
 /// The first entries of a session.
@@ -172,6 +197,16 @@ impl Begun {
         if !state.data().is_empty() {
             let data = json!(state.data());
             self.add("custom", stamps.stamp(), &[("customType", "abridged.session".into()), ("data", data)])?;
+        }
+        Some(())
+    }
+
+    /// The pinned texts, as entries of their own.
+    fn add_pins(&mut self, texts: &[(EntryId, String)], stamps: &mut Stamps) -> Option<()> {
+        for (_, text) in texts {
+            let fields =
+                [("customType", PINNED_TEXT.into()), ("content", text.as_str().into()), ("display", true.into())];
+            self.add("custom_message", stamps.stamp(), &fields)?;
         }
         Some(())
     }

@@ -1,8 +1,10 @@
 //! The kinds of operations that a session runs. A new kind is a variant here and an arm in each method: its events, its
 //! status, its place in the lock and its end after a crash follow from them.
 
+mod handoff;
 mod transfer;
 
+pub use handoff::{HandedOff, Handoff, said};
 pub use transfer::{Lack, Moved, Navigation, Reference, Transfer, TransferAnswer, Transferred};
 
 use super::{
@@ -289,6 +291,13 @@ impl Kind for OperationKind {
         })
     }
 
+    fn last(&self, end: &End<Product>) -> Option<Event> {
+        match self {
+            Self::Transfer(transfer) => transfer.last(end),
+            _ => None,
+        }
+    }
+
     fn started(&self, id: &OperationId) -> OperationAnswer {
         match self {
             Self::Transfer(transfer) => OperationAnswer::Transfer(transfer.started(id)),
@@ -359,7 +368,7 @@ mod tests {
         assert_eq!((recovery.name(), recovery.cause()), ("recovery", "incomplete".to_owned()));
         let read = OperationKind::read("compaction", "threshold");
         assert_eq!(read, Some(AT_THRESHOLD));
-        assert_eq!(OperationKind::read("handoff", "manual"), None);
+        assert_eq!(OperationKind::read("sleep", "manual"), None);
     }
 
     #[test]

@@ -130,13 +130,17 @@ pub fn new(
 /// When the settings are invalid, or the file cannot be written. No file is left then.
 pub fn found(founding: Founding, sessions: &Path, layers: &Layers) -> Result<Opened, Failure> {
     let lines = founding.lines();
-    let Founding { header, entries, keeping, .. } = founding;
+    let Founding { header, entries, saved, keeping, .. } = founding;
     let (log, history, file) = match keeping {
         Keeping::Memory => (Box::new(Ephemeral) as Box<dyn Log>, History::in_memory(entries), None),
         Keeping::File => {
             let file = file_of(sessions, &header);
-            let write = |sink: Sink<'_>| lines.iter().try_for_each(|line| sink(format!("{line}\n").as_bytes()));
-            let store::Opened { log, history, .. } = store::found(&file, &header, write)?;
+            let write = |sink: Sink<'_>| {
+                saved.iter().try_for_each(|saved| store::save_beside(&saved.path(&file), &saved.text))?;
+                lines.iter().try_for_each(|line| sink(format!("{line}\n").as_bytes()))
+            };
+            let unsave = |_: &StoreError| saved.iter().for_each(|saved| store::remove_beside(&saved.path(&file)));
+            let store::Opened { log, history, .. } = store::found(&file, &header, write).inspect_err(unsave)?;
             (log, history, Some(file))
         }
     };

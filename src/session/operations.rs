@@ -46,6 +46,10 @@ pub trait Kind: Clone {
     fn start(&self, before: &Usage) -> Option<Event>;
     /// The end event, if the kind has one.
     fn end(&self, ended: &Ended<'_, Self::Product>) -> Option<Event>;
+    /// The event behind everything else that an end sends, if the kind has one.
+    fn last(&self, _: &End<Self::Product>) -> Option<Event> {
+        None
+    }
     /// The answer of a request that does not wait for the end.
     fn started(&self, id: &OperationId) -> Self::Answer;
     /// The answer of a request that waited for the end.
@@ -267,8 +271,8 @@ impl<K: Kind, W> Operations<K, W> {
 
         let status = self.status();
         let mut steps = vec![Step::Publish(status.clone())];
-        let gone_answers = ends(gone, Some(&usage_now), started, &mut steps);
-        steps.extend(gone_answers);
+        let (last, gone_answers) = ends(gone, Some(&usage_now), started, &mut steps);
+        steps.extend(last.into_iter().chain(gone_answers));
         steps.extend(answers);
         if self.sent != status {
             self.sent = status.clone();
@@ -575,7 +579,7 @@ impl<K: Kind, W> Operations<K, W> {
         let aborted = matches!(last.end, End::Cancelled);
         let status = self.status();
         let mut steps = vec![Step::Publish(status.clone())];
-        let answers = ends(closed, usage, now, &mut steps);
+        let (last, answers) = ends(closed, usage, now, &mut steps);
         if planted(Fault::SettledEarly) {
             steps.push(Step::Emit(None, Event::Settled { aborted }));
         }
@@ -601,19 +605,21 @@ impl<K: Kind, W> Operations<K, W> {
         if planted(Fault::AnsweredBeforeEnd) {
             return answers.into_iter().chain(steps).collect();
         }
+        steps.extend(last);
         steps.extend(answers);
         steps
     }
 }
 
-/// Adds the end events of operations that were taken out, and returns the answers of the requests that waited for them.
+/// Adds the end events of operations that were taken out, and returns the events behind everything else and the answers of
+/// the requests that waited for them.
 fn ends<K: Kind, W>(
     closed: Vec<Closed<K, W>>,
     usage: Option<&Usage>,
     now: Instant,
     steps: &mut Steps<K, W>,
-) -> Steps<K, W> {
-    let mut answers = Vec::new();
+) -> (Steps<K, W>, Steps<K, W>) {
+    let (mut last, mut answers) = (Vec::new(), Vec::new());
     for Closed { open, end } in closed {
         if !planted(Fault::JobGoesOn) {
             open.stop.request();
@@ -636,10 +642,11 @@ fn ends<K: Kind, W>(
             steps.extend(event.clone().map(|event| Step::Emit(Some(open.id.clone()), event)));
         }
         steps.extend(event.map(|event| Step::Emit(Some(open.id.clone()), event)));
+        last.extend(open.kind.last(&end).map(|event| Step::Emit(Some(open.id.clone()), event)));
         let answered = open.waiting.into_iter().map(|request| Step::Answer(request, open.kind.ended(&open.id, &end)));
         answers.extend(answered);
     }
-    answers
+    (last, answers)
 }
 
 impl<K: Kind, W> Open<K, W> {

@@ -304,7 +304,7 @@ pub enum Recorded {
     /// The source of a reference was found, or not.
     Sourced(OperationId, Sourcing),
     /// A session was made, or not.
-    Founded(OperationId, Option<Unfounded>),
+    Founded(OperationId, Option<Unfounded>, #[serde(default)] Option<PathBuf>),
     /// Estimated entries were counted by the tokenizer.
     Counted,
     /// The turn for idle maintenance has come, or waits.
@@ -507,7 +507,9 @@ impl Recorded {
             Input::Drafted(id, result) => Self::Drafted(id.clone(), result.into()),
             Input::Transferred(id, result) => Self::Transferred(id.clone(), result.into()),
             Input::Sourced(id, result) => Self::Sourced(id.clone(), result.into()),
-            Input::Founded(id, result) => Self::Founded(id.clone(), result.clone().err()),
+            Input::Founded(id, outcome) => {
+                Self::Founded(id.clone(), outcome.clone().err(), outcome.clone().ok().flatten())
+            }
             Input::Counted => Self::Counted,
             Input::IdleTurn(turn) => Self::IdleTurn(*turn),
         }

@@ -534,7 +534,8 @@ impl Shell {
     fn transfer(&self, order: TransferOrder) {
         let id = order.id.clone();
         let origin = Origin { session: self.session.clone(), operation: id.clone(), trigger: Trigger::Manual };
-        let job = TransferJob { origin, order, access: self.shared.access.clone() };
+        let job =
+            TransferJob { origin, order, access: self.shared.access.clone(), may_block: Blocking::is_allowed_here };
         let messages = self.messages.clone();
         pool::spawn_transfer(job, move |report| {
             let input = match report {

@@ -2,6 +2,7 @@
 //! from them.
 
 mod glance;
+pub mod request;
 
 pub use super::data::SessionData;
 

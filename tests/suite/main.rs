@@ -34,6 +34,7 @@ mod gate;
 mod given;
 mod going_on;
 mod golden;
+mod handoff;
 mod hook_answers;
 mod hooks;
 mod hosts;

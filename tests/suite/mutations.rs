@@ -75,6 +75,7 @@ fn frames(session: &str) -> Vec<String> {
         ("session/reset", of_session(json!({}))),
         ("session/navigate", of_session(json!({"targetEntryId": "nowhere", "wait": true}))),
         ("session/reference", of_session(json!({"fromSessionId": "other", "question": "which port?", "wait": true}))),
+        ("session/handoff", of_session(json!({"goal": "g", "dryRun": true, "document": "d", "wait": true}))),
         ("session/cancel", of_session(json!({"operationId": "op-1"}))),
         ("session/fork", of_session(json!({"entryId": "x", "position": "at", "cwd": "/q"}))),
         ("session/clear_queue", of_session(json!({}))),

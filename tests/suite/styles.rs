@@ -639,7 +639,7 @@ fn from_the_third_compaction_on_each_one_is_followed_by_one_notice_until_a_reset
         let params = json!({"sessionId": session, "keepRecentTokens": 100, "wait": true});
         assert_eq!(daemon.ok("session/compact", params)["outcome"], "completed");
         let notices = notices(&mut daemon);
-        assert!(notices.iter().all(|it| it["detail"].to_string().contains("newSession")), "{notices:#?}");
+        assert!(notices.iter().all(|it| it["detail"].to_string().contains("session/handoff")), "{notices:#?}");
         told.push(notices.iter().filter(|it| it["title"].to_string().contains("repeated compactions")).count());
     }
     assert_eq!(told, [0, 0, 1, 1, 0, 0]);

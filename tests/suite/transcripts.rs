@@ -24,7 +24,8 @@ const SILENCE: Duration = Duration::from_millis(400);
 const SETTINGS: &str = r#"{ "tokens": { "estimator": "chars" }, "compaction": { "transcriptHint": false } }"#;
 
 /// Keys whose text is an id, and what kind of id.
-const IDS: [(&str, &str); 21] = [
+const IDS: [(&str, &str); 22] = [
+    ("newSessionId", "sessionId"),
     ("sessionId", "sessionId"),
     ("entryId", "entryId"),
     ("entryIds", "entryId"),

@@ -8,7 +8,7 @@ use super::edit::{self, Edit, EditMethod};
 use crate::{
     protocol::{
         Method,
-        types::{AppendParams, CompactParams, NavigateParams, ReferenceParams},
+        types::{AppendParams, CompactParams, HandoffParams, NavigateParams, ReferenceParams},
     },
     session::{core::Core, effects::Ticket},
 };
@@ -39,6 +39,8 @@ pub enum TransferRequest {
     Navigate(NavigateParams),
     /// `session/reference`.
     Reference(ReferenceParams),
+    /// `session/handoff`.
+    Handoff(HandoffParams),
 }
 
 impl TransferRequest {
@@ -48,7 +50,14 @@ impl TransferRequest {
         match self {
             Self::Navigate(params) => params.wait,
             Self::Reference(params) => params.wait,
+            Self::Handoff(params) => params.wait.or(params.dry_run),
         }
+    }
+
+    /// Whether it writes into the session.
+    #[must_use]
+    pub fn writes_here(&self) -> bool {
+        !matches!(self, Self::Handoff(_))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Transfers: operations that carry knowledge to another place. Each makes a text beside the session, if it needs one, and
 //! delivers it in one write.
 
+mod handing_off;
 mod navigating;
 mod referring;
 
@@ -22,7 +23,7 @@ use crate::{
         effects::Ticket,
         fault::{Fault, planted},
         jobs::transfer::TransferText,
-        kind::{OperationKind, Product, Transfer, Transferred},
+        kind::{Handoff, OperationKind, Product, Transfer, Transferred},
         operation::Operation,
         operations::{Asked, End, Place},
         stop::Stop,
@@ -56,13 +57,15 @@ impl Core {
         if ticket.cancelled() {
             return ticket.fail(&Failure::Cancelled);
         }
-        let free = self.writable().and_then(|()| self.nothing_planned());
+        let writable = if request.writes_here() { self.writable() } else { Ok(()) };
+        let free = writable.and_then(|()| self.nothing_planned());
         if let Err(failure) = free.and_then(|()| self.operations.room_for(&BY_CLIENT)) {
             return ticket.fail(&failure);
         }
         match request {
             TransferRequest::Navigate(params) => self.navigate(params, ticket),
             TransferRequest::Reference(params) => self.refer(params, ticket),
+            TransferRequest::Handoff(params) => self.hand_off(params, ticket),
         }
     }
 
@@ -71,6 +74,7 @@ impl Core {
         let transfer = match request {
             TransferRequest::Navigate(params) => Transfer::Navigation(self.unstarted_navigation(params)),
             TransferRequest::Reference(params) => Transfer::Reference(Self::reference_of(params)),
+            TransferRequest::Handoff(params) => Transfer::Handoff(Handoff::of(params)),
         };
         OperationKind::Transfer(transfer)
     }
@@ -115,6 +119,7 @@ impl Core {
         let delivery = match task {
             Task::Navigation(navigating) => self.staged_navigation(navigating, text),
             Task::Reference { is_introduced } => self.staged_reference(is_introduced, text),
+            Task::Handoff(handing) => return self.hand_over(operation, handing, text),
         };
         match delivery {
             Ok(delivery) if delivery.entries.is_empty() => {

@@ -3,7 +3,7 @@
 
 mod transfer;
 
-pub(super) use transfer::{Navigating, Referring, Task, TransferPhase};
+pub(super) use transfer::{HandingOff, Navigating, Referring, Task, TransferPhase};
 
 use crate::{
     compaction::draft::Draft,
@@ -14,8 +14,9 @@ use crate::{
     },
     session::{
         effects::Ticket,
+        founding::Saved,
         jobs::{Focus, PlanMade},
-        kind::OperationKind,
+        kind::{HandedOff, OperationKind},
         operation::Operation,
         operations::Asked,
         source::Source,
@@ -82,10 +83,12 @@ pub(super) enum Work {
     Transfer(Operation, TransferPhase),
 }
 
-/// The session that is being made, and the result of the compaction.
-pub(super) struct Founded {
-    pub session: SessionId,
-    pub result: Box<CompactionResult>,
+/// The session that is being made, and the result of the operation that makes it.
+pub(super) enum Founded {
+    /// It begins with the summary of a compaction.
+    Compaction { session: SessionId, result: Box<CompactionResult> },
+    /// It begins with the document of a handoff, of which a file is saved, too.
+    Handoff { made: HandedOff, saved: Option<Saved> },
 }
 
 impl Work {

@@ -1,15 +1,17 @@
 //! The job that makes the text of a transfer beside the session.
 
 mod branch;
+mod handoff;
 mod reference;
 
+pub use handoff::{DocumentOrigin, HandoffOrder, HandoffText};
 pub use reference::{ReferenceOrder, ReferenceText};
 
 use super::{blocking::Pool, defect, draft::caught, progress::Tell};
 use crate::{
     ask::{access::ModelAccess, request::Origin},
     ids::{EntryId, ModelRef, OperationId},
-    log::history::route::Route,
+    log::{history::route::Route, sealed::Blocking},
     protocol::{errors::Failure, types::NavigateParams},
     session::{hooks::Hooks, state::View, stop::Stop},
     settings::Sourced,
@@ -39,6 +41,8 @@ pub enum TransferWork {
     Branch(Box<BranchOrder>),
     /// An extract from another session.
     Reference(Box<ReferenceOrder>),
+    /// The document of a handoff.
+    Handoff(Box<HandoffOrder>),
 }
 
 /// The summary of a branch, and the hook that takes part in the navigation.
@@ -67,6 +71,8 @@ pub enum TransferText {
     Branch(BranchText),
     /// Of a reference.
     Reference(ReferenceText),
+    /// Of a handoff.
+    Handoff(HandoffText),
 }
 
 /// The text of a navigation.
@@ -100,7 +106,16 @@ impl TransferText {
     pub fn branch(&self) -> Option<&BranchText> {
         match self {
             Self::Branch(text) => Some(text),
-            Self::Reference(_) => None,
+            Self::Reference(_) | Self::Handoff(_) => None,
+        }
+    }
+
+    /// The document of a handoff.
+    #[must_use]
+    pub fn handoff(self) -> Option<HandoffText> {
+        match self {
+            Self::Handoff(text) => Some(text),
+            Self::Branch(_) | Self::Reference(_) => None,
         }
     }
 }
@@ -113,6 +128,8 @@ pub struct TransferJob {
     pub order: TransferOrder,
     /// Access to models.
     pub access: Arc<ModelAccess>,
+    /// Makes the proof that a thread of the pool may wait for the disk.
+    pub may_block: fn() -> Blocking,
 }
 
 /// Makes the text of a transfer. A panic is an error of the job. Dropping the future cancels its requests.
@@ -120,7 +137,7 @@ pub struct TransferJob {
 /// # Errors
 /// When the job is cancelled, or no text can be made.
 pub async fn transfer(job: TransferJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<TransferText, Failure> {
-    let TransferJob { origin, order, access } = job;
+    let TransferJob { origin, order, access, may_block } = job;
     let TransferOrder { work, settings, model, stop, .. } = order;
     let making = Making { origin: &origin, settings: &settings, model: model.as_ref(), access: &access, stop: &stop };
     let made = async {
@@ -130,6 +147,10 @@ pub async fn transfer(job: TransferJob, pool: &dyn Pool, tell: Tell<'_>) -> Resu
             }
             TransferWork::Reference(order) => {
                 reference::reference(&making, Arc::from(order), pool).await.map(TransferText::Reference)
+            }
+            TransferWork::Handoff(order) => {
+                let around = handoff::Around { making: &making, may_block, pool, tell };
+                handoff::document(*order, around).await.map(TransferText::Handoff)
             }
         }
     };

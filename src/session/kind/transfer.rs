@@ -1,13 +1,16 @@
 //! Operations that carry knowledge to another place: to another branch of the tree, to a new session, or from another
 //! session to this one.
 
-use super::Product;
+use super::{
+    Product,
+    handoff::{HandedOff, Handoff},
+};
 use crate::{
     ids::{EntryId, OperationId, SessionId},
     protocol::{
         errors::Failure,
         events::Event,
-        types::{NavigateAnswer, ReferenceAnswer, StatusKind},
+        types::{HandoffAnswer, NavigateAnswer, ReferenceAnswer, StatusKind},
     },
     session::operations::End,
 };
@@ -18,6 +21,8 @@ use serde::Serialize;
 pub enum Transfer {
     /// A move to another entry of the tree.
     Navigation(Navigation),
+    /// A new session that goes on from a document.
+    Handoff(Handoff),
     /// An extract from another session.
     Reference(Reference),
 }
@@ -51,6 +56,8 @@ pub enum Transferred {
     Moved(Moved),
     /// The extract is this entry.
     Referred(EntryId),
+    /// A document was made, and a new session of it.
+    HandedOff(Box<HandedOff>),
 }
 
 /// The result of a move to another entry.
@@ -83,6 +90,8 @@ pub enum TransferAnswer {
     Navigate(NavigateAnswer),
     /// Of `session/reference`.
     Reference(ReferenceAnswer),
+    /// Of `session/handoff`.
+    Handoff(HandoffAnswer),
 }
 
 /// The name of a navigation in the lock, in answers and in errors.
@@ -91,6 +100,8 @@ const NAVIGATION: &str = "navigation";
 const BRANCH_SUMMARY: &str = "branch_summary";
 /// The name of a reference.
 const REFERENCE: &str = "reference";
+/// The name of a handoff.
+const HANDOFF: &str = "handoff";
 
 impl Transfer {
     pub(super) fn read(name: &str) -> Option<Self> {
@@ -102,6 +113,7 @@ impl Transfer {
             NAVIGATION => Some(navigation(false)),
             BRANCH_SUMMARY => Some(navigation(true)),
             REFERENCE => Some(Self::Reference(Reference { from: SessionId::from("") })),
+            HANDOFF => Some(Self::Handoff(Handoff { goal: None, is_draft: false })),
             _ => None,
         }
     }
@@ -111,6 +123,7 @@ impl Transfer {
             Self::Navigation(Navigation { summarizes: false, .. }) => NAVIGATION,
             Self::Navigation(Navigation { summarizes: true, .. }) => BRANCH_SUMMARY,
             Self::Reference(_) => REFERENCE,
+            Self::Handoff(_) => HANDOFF,
         }
     }
 
@@ -118,6 +131,7 @@ impl Transfer {
         match self {
             Self::Navigation(_) => StatusKind::SummarizingBranch,
             Self::Reference(_) => StatusKind::Running,
+            Self::Handoff(_) => StatusKind::HandingOff,
         }
     }
 
@@ -132,6 +146,7 @@ impl Transfer {
                     entry_count: *entry_count,
                 })
             }
+            Self::Handoff(handoff) => Some(handoff.start()),
         }
     }
 
@@ -145,6 +160,15 @@ impl Transfer {
                 error: failure.map(Failure::data),
                 error_message: failure.map(|failure| self.failed(&failure.to_string())),
             }),
+            Self::Handoff(_) => Some(Handoff::end(handed_off(end), end)),
+        }
+    }
+
+    /// The event behind everything else of it.
+    pub(super) fn last(&self, end: &End<Product>) -> Option<Event> {
+        match self {
+            Self::Navigation(_) | Self::Reference(_) => None,
+            Self::Handoff(_) => Handoff::last(handed_off(end)),
         }
     }
 
@@ -155,6 +179,7 @@ impl Transfer {
             Self::Navigation(Navigation { summarizes: true, .. }) => format!("Branch summary failed: {failure}"),
             Self::Navigation(Navigation { summarizes: false, .. }) => format!("Navigation failed: {failure}"),
             Self::Reference(_) => format!("Reference failed: {failure}"),
+            Self::Handoff(_) => format!("Handoff failed: {failure}"),
         }
     }
 
@@ -164,6 +189,7 @@ impl Transfer {
         match self {
             Self::Navigation(_) => "The session has not moved",
             Self::Reference(_) => "Nothing was taken from the other session",
+            Self::Handoff(_) => "The session was not handed off",
         }
     }
 
@@ -173,6 +199,7 @@ impl Transfer {
         match self {
             Self::Navigation(navigation) => navigation.summarizes,
             Self::Reference(_) => false,
+            Self::Handoff(_) => true,
         }
     }
 
@@ -184,7 +211,10 @@ impl Transfer {
             End::Failed(failure) if !self.has_events() => {
                 vec![(self.title_of_failure().to_owned(), format!("{failure}."))]
             }
-            end => moved(end).and_then(|moved| moved.lack.as_ref()).map(Lack::notice).into_iter().collect(),
+            end => {
+                let lack = moved(end).and_then(|moved| moved.lack.as_ref()).map(Lack::notice);
+                lack.into_iter().chain(handed_off(end).and_then(HandedOff::notice)).collect()
+            }
         }
     }
 
@@ -192,6 +222,7 @@ impl Transfer {
         match self {
             Self::Navigation(_) => TransferAnswer::Navigate(NavigateAnswer::Started { operation_id: id.clone() }),
             Self::Reference(_) => TransferAnswer::Reference(ReferenceAnswer::Started { operation_id: id.clone() }),
+            Self::Handoff(_) => TransferAnswer::Handoff(HandoffAnswer::Started { operation_id: id.clone() }),
         }
     }
 
@@ -218,7 +249,15 @@ impl Transfer {
                 },
                 error: end.failure().map(Failure::data),
             }),
+            Self::Handoff(handoff) => TransferAnswer::Handoff(handoff.ended(id, handed_off(end), end)),
         }
+    }
+}
+
+fn handed_off(end: &End<Product>) -> Option<&HandedOff> {
+    match end.product() {
+        Some(Product::Transferred(Transferred::HandedOff(made))) => Some(made),
+        _ => None,
     }
 }
 

@@ -394,7 +394,7 @@ impl Replay {
             }
             Recorded::Transferred(id, transferring) => Input::Transferred(id, transferring.into()),
             Recorded::Sourced(id, sourcing) => Input::Sourced(id, sourcing.into()),
-            Recorded::Founded(id, failed) => Input::Founded(id, failed.map_or(Ok(()), Err)),
+            Recorded::Founded(id, failed, file) => Input::Founded(id, failed.map_or(Ok(file), Err)),
             Recorded::IdleTurn(turn) => Input::IdleTurn(turn),
             Recorded::Counted => {
                 let entries = self.count.take().ok_or("nothing was to be counted")?;

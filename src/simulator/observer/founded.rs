@@ -47,9 +47,11 @@ impl Founded {
         })?;
         let path = Path::of(&founding.entries);
         let in_force = path.compaction().map(|place| &path[place].id);
-        require(in_force == Some(&founding.compaction.id), Rule::ContextSurvives, || {
-            format!("{in_force:?} is in force in a new session")
-        })?;
+        let carries = match founding.carrier.compaction() {
+            Some(_) => in_force == Some(&founding.carrier.id),
+            None => in_force.is_none() && path.position(&founding.carrier.id).is_some(),
+        };
+        require(carries, Rule::ContextSurvives, || format!("{in_force:?} is in force in a new session"))?;
         let built = context::build(&path, &Prompts::default());
         let messages: Vec<_> =
             built.messages().iter().map(|it| serde_json::from_str(&it.json()).unwrap_or_default()).collect();
@@ -58,7 +60,7 @@ impl Founded {
         self.made = Some(Made {
             operation: operation.clone(),
             session: founding.id().clone(),
-            compaction: founding.compaction.id.clone(),
+            compaction: founding.carrier.id.clone(),
             outcome: Outcome::None,
         });
         Ok(())

@@ -317,7 +317,7 @@ impl World<'_> {
                 let lines = founding.lines();
                 let made = match self.random.below(4) {
                     0 => Err(Failure::Internal(format!("{} lines cannot be written", lines.len())).into()),
-                    _ => Ok(()),
+                    _ => Ok(None),
                 };
                 Message::Input(Input::Founded(id, made))
             }
@@ -616,7 +616,7 @@ impl World<'_> {
         let Some(life) = &mut self.life else { return };
         let id = order.id.clone();
         let origin = Origin { session: SessionId::from("simulated"), operation: id.clone(), trigger: Trigger::Manual };
-        let job = TransferJob { origin, order, access: self.access.clone() };
+        let job = TransferJob { origin, order, access: self.access.clone(), may_block: Blocking::is_allowed_here };
         let pool = VirtualPool { clock: self.clock.clone(), longest: Duration::from_millis(20) };
         let reports = life.reports.clone();
         let report = move |input| reports.lock().unwrap_or_else(PoisonError::into_inner).push(input);

@@ -579,18 +579,20 @@ impl Writer<'_> {
 }
 
 /// Redacts the reports on a request.
-struct Redacted {
+pub struct Redacted {
     enabled: bool,
     text: Mutex<Stream>,
 }
 
 impl Redacted {
-    fn new(enabled: bool) -> Self {
+    /// Reports that are redacted, where that is `enabled`.
+    #[must_use]
+    pub fn new(enabled: bool) -> Self {
         Self { enabled, text: Mutex::new(Stream::new(enabled)) }
     }
 
     /// The report without secrets. None while a line is not complete, and for anything of an answer but its text.
-    fn update(&self, update: Update) -> Option<Update> {
+    pub fn update(&self, update: Update) -> Option<Update> {
         let mut stream = self.text.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = |stream: &mut Stream| std::mem::replace(stream, Stream::new(self.enabled)).finish();
         let text = |text: Option<String>| text.map(|text| Update::Delta(Delta::Text(text)));

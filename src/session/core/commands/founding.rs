@@ -12,7 +12,7 @@ use crate::{
             result::sent,
             work::{Founded, Work},
         },
-        founding::{Founding, Unfounded},
+        founding::{Founding, Outcome},
         jobs::{Job, defect},
         kind::Product,
         operation::Operation,
@@ -35,18 +35,17 @@ impl Core {
         tokens_after: u64,
     ) {
         let founding = Founding::of(&self.state, draft, first_newer, tokens_after, &mut self.stamps);
-        let Some((result, founding)) = founding.and_then(|it| Some((sent(&it.compaction, &draft.origin())?, it)))
-        else {
+        let Some((result, founding)) = founding.and_then(|it| Some((sent(&it.carrier, &draft.origin())?, it))) else {
             return self.finish(operation, End::Failed(defect()));
         };
         operation.commits();
-        let founded = Founded { session: founding.id().clone(), result };
+        let founded = Founded::Compaction { session: founding.id().clone(), result };
         self.start(Job::Found(operation.id.clone(), Box::new(founding)));
         self.work = Work::Founding(operation, Box::new(founded));
     }
 
     /// A session was made, or not.
-    pub(in crate::session::core) fn founded(&mut self, id: &OperationId, result: Result<(), Unfounded>) {
+    pub(in crate::session::core) fn founded(&mut self, id: &OperationId, outcome: Outcome) {
         let (operation, founded) = match self.work.take() {
             Work::Founding(operation, founded) if operation.id == *id => (operation, founded),
             other => {
@@ -54,10 +53,12 @@ impl Core {
                 return;
             }
         };
-        let Founded { session, result: compaction } = *founded;
-        let end = match result {
-            Ok(()) => End::Completed(Product::Founded(compaction, session)),
-            Err(failed) => End::Failed(failed.into()),
+        let end = match *founded {
+            Founded::Handoff { made, saved } => Self::handed_over(made, saved, outcome),
+            Founded::Compaction { session, result } => match outcome {
+                Ok(_) => End::Completed(Product::Founded(result, session)),
+                Err(failed) => End::Failed(failed.into()),
+            },
         };
         self.finish(operation, end);
     }

@@ -14,8 +14,8 @@ use crate::{
 const MANY: u64 = 3;
 
 /// The way out of a conversation that lost details.
-const HANDOFF: &str = "A handoff keeps more: session/compact with newSession: true and instructions for the next goal begins \
-                       a new session.";
+const HANDOFF: &str = "A handoff keeps more: session/handoff with the next goal begins a new session with a document about \
+                       this one.";
 
 impl Core {
     /// The notices behind the end of an operation: a title and a detail each.

@@ -2,6 +2,7 @@
 
 use super::Unstarted;
 use crate::{
+    conversation::path::Path,
     ids::{EntryId, ModelRef},
     log::history::route::Route,
     session::jobs::transfer::TransferText,
@@ -37,6 +38,8 @@ pub(in crate::session::core) enum Task {
         /// Whether the client knows the id of the operation before its end.
         is_introduced: bool,
     },
+    /// A new session that goes on from a document.
+    Handoff(HandingOff),
 }
 
 /// A move to another entry of the tree.
@@ -53,6 +56,18 @@ pub(in crate::session::core) struct Navigating {
     pub is_introduced: bool,
 }
 
+/// A new session that goes on from a document.
+pub(in crate::session::core) struct HandingOff {
+    /// The goal of the new session.
+    pub goal: Option<String>,
+    /// The conversation that the document covers.
+    pub covered: Path,
+    /// Whether only the document is wanted.
+    pub is_draft: bool,
+    /// Whether the document is saved beside the new session.
+    pub saves: bool,
+}
+
 impl Task {
     /// Whether the client knows the id of the operation before its end.
     #[must_use]
@@ -60,6 +75,7 @@ impl Task {
         match self {
             Self::Navigation(navigating) => navigating.is_introduced,
             Self::Reference { is_introduced } => *is_introduced,
+            Self::Handoff(_) => true,
         }
     }
 
@@ -67,7 +83,7 @@ impl Task {
     #[must_use]
     pub fn may_part_a_batch(&self) -> bool {
         match self {
-            Self::Navigation(_) => true,
+            Self::Navigation(_) | Self::Handoff(_) => true,
             Self::Reference { .. } => false,
         }
     }

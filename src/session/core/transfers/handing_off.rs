@@ -1,0 +1,221 @@
+//! `session/handoff`: a new session goes on from a document about this one, which stays as it is.
+
+use crate::{
+    conversation::{
+        entry::{CarriedTodos, Entry},
+        message::outline::Role,
+    },
+    protocol::{
+        SessionHandoff,
+        errors::{Failure, Nothing},
+        events::ChunkSource,
+        types::{HandoffAnswer, HandoffParams},
+    },
+    session::{
+        core::{
+            Core,
+            command::{Command, CommandMethod, TransferRequest},
+            work::{Founded, HandingOff, Task, TransferPhase, Work},
+        },
+        effects::Ticket,
+        founding::{Document, Founding, Keeping, Outcome, Saved},
+        jobs::{
+            Job, defect,
+            transfer::{DocumentOrigin, HandoffOrder, HandoffText, TransferOrder, TransferText, TransferWork},
+        },
+        kind::{HandedOff, Handoff, Product, Transfer, Transferred, said},
+        operation::Operation,
+        operations::{Asked, End},
+        stop::Stop,
+    },
+    summary::todo,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+impl CommandMethod for SessionHandoff {
+    fn command(params: HandoffParams) -> Command {
+        Command::Transfer(Box::new(TransferRequest::Handoff(params)))
+    }
+}
+
+impl Core {
+    /// Handles a request for a handoff. It writes nothing into this session, so that it may be read-only.
+    pub(super) fn hand_off(&mut self, params: HandoffParams, ticket: Ticket) {
+        let room = match self.room_of(&params) {
+            Ok(room) => room,
+            Err(failure) => return ticket.fail(&failure),
+        };
+        let handoff = Handoff::of(&params);
+        if let (true, Some(document)) = (handoff.is_draft, &params.document) {
+            return ticket.ok(&HandoffAnswer::Draft { document: document.clone() });
+        }
+        let (id, stop) = (self.stamps.operation(), Stop::default());
+        let asked = if handoff.is_draft { Asked::Waits(ticket) } else { Asked::by(ticket, params.wait) };
+        let handing = HandingOff {
+            goal: handoff.goal.clone(),
+            covered: self.state.path().clone(),
+            is_draft: handoff.is_draft,
+            saves: params.save == Some(true),
+        };
+        let operation = self.start_transfer(&id, Transfer::Handoff(handoff), asked, &stop);
+        let task = Task::Handoff(handing);
+        let HandoffParams { goal, instructions, model, document, .. } = params;
+        if let Some(document) = document {
+            let text = HandoffText { document, origin: DocumentOrigin::Client };
+            return self.deliver(operation, task, Some(TransferText::Handoff(text)));
+        }
+        let order = HandoffOrder {
+            view: self.state.view(),
+            path: self.state.path().clone(),
+            goal: said(goal.as_deref()),
+            instructions: said(instructions.as_deref()),
+            only: model,
+            fullness: self.state.measure(),
+            plain: self.state.plain_request(),
+            room,
+        };
+        self.start(Job::Transfer(TransferOrder {
+            id,
+            work: TransferWork::Handoff(Box::new(order)),
+            settings: self.state.settings().clone(),
+            model: self.state.model(self.state.path()),
+            stop,
+        }));
+        self.work = Work::Transfer(operation, TransferPhase::Making(Box::new(task)));
+    }
+
+    /// The largest document of a handoff, in tokens.
+    ///
+    /// # Errors
+    /// When there is nothing to hand off, or a param is invalid.
+    fn room_of(&mut self, params: &HandoffParams) -> Result<u64, Failure> {
+        let path = self.state.path();
+        let messages = path[path.first_kept()..].iter().filter(|entry| entry.is_conversation()).count();
+        if messages < 2 && path.compaction().is_none() {
+            return Err(Failure::NothingToCompact(Nothing::NoConversation));
+        }
+        if params.save == Some(true) && Keeping::like(&self.state) == Keeping::Memory {
+            let what = "the session is kept in memory, and so is the new one; leave out save, and take the document from \
+                        the answer";
+            return Err(Failure::params("save", what));
+        }
+        let refused = |what: String| Failure::params("document", what);
+        if params.document.as_ref().is_some_and(|document| document.trim().is_empty()) {
+            let what = "it is empty; write the document, or leave it out and it is made from the conversation";
+            return Err(refused(what.to_owned()));
+        }
+        let room = self.room_beside("")?.ok_or_else(|| {
+            let what =
+                "system prompt, tools and pins alone fill the window; use a larger model, fewer tools or fewer pins";
+            refused(what.to_owned())
+        });
+        match &params.document {
+            None => Ok(room.unwrap_or_default()),
+            Some(document) => {
+                let room = room?;
+                self.room_beside(document)?.map(|_| room).ok_or_else(|| {
+                    refused(format!(
+                        "it is too large for the new session, which has room for {room} tokens of it; shorten it, or give \
+                         the session a model with a larger window"
+                    ))
+                })
+            }
+        }
+    }
+
+    /// The tokens between a new session with this document and its threshold. None where it is over that.
+    fn room_beside(&mut self, text: &str) -> Result<Option<u64>, Failure> {
+        let todos = self.open_tasks();
+        let document = Document { text, details: &Value::Null, todos: todos.as_ref(), newer: &[] };
+        let mut stamps = self.stamps.fork();
+        let founding = Founding::with_document(&self.state, &document, &mut stamps).ok_or_else(defect)?;
+        let path = founding.path();
+        let fullness = self.state.view().of(&path).measure(&path);
+        Ok(fullness.budget.threshold.checked_sub(fullness.context_tokens))
+    }
+
+    fn open_tasks(&self) -> Option<CarriedTodos> {
+        todo::open_tasks(self.state.path(), &todo::Rules::default().of(&self.state.settings().settings))
+    }
+
+    /// Begins the session of a document, or ends a draft.
+    pub(super) fn hand_over(&mut self, mut operation: Operation, handing: HandingOff, text: Option<TransferText>) {
+        let Some(HandoffText { document, origin }) = text.and_then(TransferText::handoff) else {
+            return self.finish(operation, End::Failed(defect()));
+        };
+        if matches!(origin, DocumentOrigin::Extracted(_)) {
+            operation.begins(ChunkSource::Handoff);
+            operation.chunks(ChunkSource::Handoff, &document);
+        }
+        let mut made = HandedOff { document, origin, session: None, saved: None };
+        if handing.is_draft {
+            return self
+                .finish(operation, End::Completed(Product::Transferred(Transferred::HandedOff(Box::new(made)))));
+        }
+        let newer = match self.newer_than(&handing) {
+            Ok(newer) => newer,
+            Err(failure) => return self.finish(operation, End::Failed(failure)),
+        };
+        let (details, todos) = (details(&handing, &made.origin), self.open_tasks());
+        let document = Document { text: &made.document, details: &details, todos: todos.as_ref(), newer: &newer };
+        let Some(founding) = Founding::with_document(&self.state, &document, &mut self.stamps) else {
+            return self.finish(operation, End::Failed(defect()));
+        };
+        let founding = if handing.saves { founding.saving(made.document.clone()) } else { founding };
+        made.session = Some(founding.id().clone());
+        let saved = founding.saved.clone();
+        operation.commits();
+        self.start(Job::Found(operation.id.clone(), Box::new(founding)));
+        self.work = Work::Founding(operation, Box::new(Founded::Handoff { made, saved }));
+    }
+
+    /// The end of a handoff whose session was made, or not.
+    pub(in crate::session::core) fn handed_over(
+        made: HandedOff,
+        saved: Option<Saved>,
+        outcome: Outcome,
+    ) -> End<Product> {
+        match outcome {
+            Ok(file) => {
+                let saved = saved.zip(file).map(|(saved, file)| saved.path(&file));
+                let made = HandedOff { saved, ..made };
+                End::Completed(Product::Transferred(Transferred::HandedOff(Box::new(made))))
+            }
+            Err(failed) => End::Failed(failed.into()),
+        }
+    }
+
+    /// The entries that came since a handoff began. They go along, unless the document cannot stand before them.
+    fn newer_than(&self, handing: &HandingOff) -> Result<Vec<Arc<Entry>>, Failure> {
+        let path = self.state.path();
+        let changed = || Failure::ContentModified { leaf: self.state.visible_leaf() };
+        if !path.grew_from(&handing.covered) {
+            return Err(changed());
+        }
+        let newer = &path[handing.covered.len()..];
+        // The call of a result is in the part that the document stands for.
+        let first = newer.iter().find(|entry| entry.in_context());
+        if newer.iter().any(|entry| entry.rewrites()) || first.is_some_and(|entry| entry.is_from(Role::ToolResult)) {
+            return Err(changed());
+        }
+        Ok(if first.is_some() { newer.to_vec() } else { Vec::new() })
+    }
+}
+
+/// The `details` of the message with the document, beside the document itself.
+fn details(handing: &HandingOff, origin: &DocumentOrigin) -> Value {
+    let (method, model) = match origin {
+        DocumentOrigin::Model(model) => ("llm", Some(model)),
+        DocumentOrigin::Extracted(_) => ("extractive", None),
+        DocumentOrigin::Client => ("client", None),
+    };
+    let mut details = json!({"method": method});
+    if let Some(model) = model {
+        details["model"] = json!(model);
+    }
+    if let Some(goal) = &handing.goal {
+        details["goal"] = json!(goal);
+    }
+    details
+}

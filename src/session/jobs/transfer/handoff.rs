@@ -1,0 +1,442 @@
+//! The document of a handoff. A model that continues the conversation writes it; without one it is extracted.
+
+use super::Making;
+use crate::{
+    ask::{
+        access::ModelAccess,
+        failed::{Failed, Next},
+        purpose::Purpose,
+        rank::Rank,
+        request::{Answered, Limits, Quota, Request, Update},
+        retry::Policy,
+    },
+    compaction::{gauge::Fullness, native},
+    conversation::{message::Message, message::outline::Role, path::Path},
+    ids::ModelRef,
+    log::sealed::Blocking,
+    models::candidates::{self, Candidate, Situation, Unfit, Way},
+    prompts::{Prompt, escape_tags},
+    protocol::{errors::Failure, types::UsageSource},
+    provider::{self, Api, Reasoning, ToolChoice, Turn, keys, overflow},
+    session::{
+        jobs::{
+            blocking::{Pool, blocking},
+            defect,
+            progress::{Progress, Tell},
+        },
+        state::{View, request::LiveRequest},
+    },
+    settings::Settings,
+    summary::{
+        extractive::{self, Cleaner},
+        model::{
+            brief::Part,
+            check::{Expected, check},
+            language::{self, Language, Script},
+            writer::{LONGEST_WAIT, Redacted, Step},
+        },
+        span::Span,
+    },
+};
+use serde::{Deserialize, Serialize};
+use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
+
+/// The document of a handoff that is to be made.
+pub struct HandoffOrder {
+    /// The view on the path.
+    pub view: View,
+    /// The conversation.
+    pub path: Path,
+    /// The goal of the new session.
+    pub goal: Option<String>,
+    /// The topics that a person wants to be kept above all.
+    pub instructions: Option<String>,
+    /// The model that writes it, and no other. None: the session's, then the others that are configured.
+    pub only: Option<ModelRef>,
+    /// The size of the context.
+    pub fullness: Fullness,
+    /// Estimated tokens of a request with the context, without any factor.
+    pub plain: u64,
+    /// Largest document, in tokens: the room of the new session.
+    pub room: u64,
+}
+
+/// The document of a handoff.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandoffText {
+    /// The document.
+    pub document: String,
+    /// Its origin.
+    pub origin: DocumentOrigin,
+}
+
+/// The origin of a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DocumentOrigin {
+    /// A model wrote it.
+    Model(ModelRef),
+    /// It was extracted. The last reason for which no model wrote it; none where no model can be asked.
+    Extracted(Option<String>),
+    /// The client supplied it.
+    Client,
+}
+
+/// The parts of a job that its work needs.
+pub(super) struct Around<'a> {
+    /// The values of every transfer.
+    pub making: &'a Making<'a>,
+    /// Makes the proof that a thread of the pool may wait for the disk.
+    pub may_block: fn() -> Blocking,
+    /// Runs work that blocks.
+    pub pool: &'a dyn Pool,
+    /// Takes the steps.
+    pub tell: Tell<'a>,
+}
+
+/// Most requests for one document: with retries, refused answers and further candidates.
+const MOST_REQUESTS: usize = 12;
+
+/// Least room for a document by a model, in tokens. With less it is extracted.
+const LEAST_DOCUMENT: u64 = 400;
+
+/// Makes the document of a handoff.
+///
+/// # Errors
+/// When the work is cancelled, or the one model that may write it does not.
+pub(super) async fn document(order: HandoffOrder, around: Around<'_>) -> Result<HandoffText, Failure> {
+    let order = Arc::new(order);
+    let (asked, settings, access) = (order.clone(), around.making.settings.clone(), around.making.access.clone());
+    let prepared = blocking(around.pool, move || Ok(Prepared::of(&asked, &settings.settings, &access))).await?;
+    let Prepared { candidates, language, script } = prepared;
+    let writing = Writing {
+        order: &order,
+        around: &around,
+        language,
+        script,
+        quota: Arc::new(Quota::new(MOST_REQUESTS, format!("{MOST_REQUESTS} were sent, and no document came"))),
+    };
+    let written = around.making.stop.unless_requested(writing.by_models(candidates)).await.ok_or(Failure::Cancelled)?;
+    let last = match written {
+        Ok((document, model)) => return Ok(HandoffText { document, origin: DocumentOrigin::Model(model) }),
+        Err(last) => last,
+    };
+    if order.only.is_some() {
+        return Err(last.map_or_else(defect, |last| last.failure()));
+    }
+    let why = last.map(|last| last.to_string());
+    let (settings, stop) = (around.making.settings.clone(), around.making.stop.clone());
+    let extracted = move || Ok(extracted(&order, &settings.settings, &|| stop.requested()));
+    let extracted = around.making.stop.unless_requested(blocking(around.pool, extracted)).await;
+    let document = extracted.unwrap_or(Err(Failure::Cancelled))?;
+    Ok(HandoffText { document, origin: DocumentOrigin::Extracted(why) })
+}
+
+/// The facts that all requests for one document share.
+struct Prepared {
+    candidates: Vec<Result<Candidate, Unfit>>,
+    language: Option<Language>,
+    script: Option<Script>,
+}
+
+impl Prepared {
+    fn of(order: &HandoffOrder, settings: &Settings, access: &ModelAccess) -> Self {
+        let session = order.view.model(&order.path);
+        let situation = Situation {
+            settings,
+            session: session.as_ref(),
+            former: None,
+            client_runs_models: access.client_runs_models(),
+            is_set: &keys::is_set,
+            learned: &|model| access.windows.window(model),
+        };
+        let candidates = candidates::continuing(&situation, order.only.as_ref());
+        let said = order.path.iter().filter(|entry| entry.is_from(Role::User)).filter_map(|entry| entry.message());
+        let said: Vec<String> = said.map(Message::text).collect();
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        Self { candidates, language: language::of(&said), script: language::script(&said) }
+    }
+}
+
+/// The reason for which a candidate wrote no document.
+enum NoDocument {
+    /// Its request failed.
+    Failed(Failed),
+    /// Its answer was rejected, or it was not asked. The model as it is named, and the reason.
+    Rejected(String, String),
+}
+
+impl NoDocument {
+    fn failure(&self) -> Failure {
+        match self {
+            Self::Failed(failed) => Failure::from(failed),
+            Self::Rejected(model, _) => {
+                let (provider, model) = ModelRef::parse(model).map(|it| (it.provider, it.id)).unzip();
+                Failure::Provider { provider, model, status: None, retryable: true, what: self.to_string() }
+            }
+        }
+    }
+
+    /// Whether no other candidate is asked.
+    fn ends_all(&self) -> bool {
+        matches!(self, Self::Failed(Failed { next: Next::Stop | Next::Enough, .. }))
+    }
+}
+
+impl fmt::Display for NoDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(failed) => failed.fmt(f),
+            Self::Rejected(model, why) => write!(f, "{model}: {why}"),
+        }
+    }
+}
+
+/// The work of models on one document.
+struct Writing<'a> {
+    order: &'a Arc<HandoffOrder>,
+    around: &'a Around<'a>,
+    language: Option<Language>,
+    script: Option<Script>,
+    quota: Arc<Quota>,
+}
+
+impl Writing<'_> {
+    /// Asks the candidates in their order. Without a document, the last reason.
+    async fn by_models(
+        &self,
+        candidates: Vec<Result<Candidate, Unfit>>,
+    ) -> Result<(String, ModelRef), Option<NoDocument>> {
+        if candidates.is_empty() {
+            return Err(None);
+        }
+        let Making { access, settings, .. } = self.around.making;
+        let _slot = access.summaries.take(settings.settings.compaction.max_concurrent, &Rank::foreground()).await;
+        let mut last = None;
+        for candidate in candidates {
+            let written = match candidate {
+                Ok(candidate) => self.by(candidate).await,
+                Err(Unfit { model, why }) => Err(match ModelRef::parse(&model) {
+                    Some(model) => NoDocument::Failed(Failed::unfit(model, &why)),
+                    None => NoDocument::Rejected(model, why),
+                }),
+            };
+            match written {
+                Ok(written) => return Ok(written),
+                Err(why) => {
+                    tracing::info!(%why, "no document by this candidate");
+                    let ends = why.ends_all();
+                    last = Some(why);
+                    if ends {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(last)
+    }
+
+    /// Asks one candidate until an answer passes the gate.
+    async fn by(&self, candidate: Candidate) -> Result<(String, ModelRef), NoDocument> {
+        let (Making { settings, access, .. }, tell) = (self.around.making, self.around.tell);
+        let settings = &settings.settings;
+        let model = candidate.model.clone();
+        let rejected = |why: String| NoDocument::Rejected(model.to_string(), why);
+        let live = self.live(&candidate).await.map_err(|failure| rejected(failure.to_string()))?;
+        let (scale, prompt) = (self.order.fullness.scale, self.order.view.prompts().get(Prompt::HandoffDocument));
+        let input = live.usage.context_tokens + scale.text(prompt);
+        let most = self.most(&candidate, &live, input);
+        if most < LEAST_DOCUMENT {
+            let window = candidate.window;
+            let why = format!("the conversation leaves no room for a document in its window of {window} tokens");
+            return Err(rejected(why));
+        }
+        let (mut choice, mut refused): (ToolChoice, Option<String>) = (ToolChoice::None, None);
+        loop {
+            let request = self.request(&candidate, &live, &self.prompt(most, refused.as_deref()), choice, most, input);
+            let redacted = Redacted::new(settings.redaction.enabled);
+            let report = |update: Update| {
+                if let Some(update) = redacted.update(update) {
+                    tell(Progress::Summary(Step::Request(Purpose::Handoff, update)));
+                }
+            };
+            let answer = match access.routes.ask(&request, &report).await {
+                Ok(Answered { answer, .. }) => answer,
+                // Another request, once: some servers know no choice of tools, or only `auto`.
+                Err(failed) if choice == ToolChoice::None && is_about_choice(&failed) => {
+                    choice = ToolChoice::Auto;
+                    continue;
+                }
+                Err(failed) => {
+                    if let Next::Shorten { window: Some(window) } = failed.next
+                        && settings.tokens.learn_window
+                    {
+                        access.windows.learn(&model, window);
+                    }
+                    return Err(NoDocument::Failed(failed));
+                }
+            };
+            let reported = answer.usage.input + answer.usage.cache_read + answer.usage.cache_write;
+            let (at_provider, plain) = (matches!(candidate.way, Way::Provider(_)), self.order.plain);
+            if at_provider && overflow::truncated(reported, plain).is_some() {
+                let why = format!("it was sent about {plain} tokens and read {reported}: its server cuts prompts");
+                return Err(rejected(why));
+            }
+            let expected = Expected {
+                part: Part::History,
+                prompt,
+                // It stands beside the conversation, not in the place of it.
+                replaces: u64::MAX,
+                cap: self.order.room,
+                script: self.script,
+                redact: settings.redaction.enabled,
+                measure: &|text| scale.text(text),
+            };
+            match check(&answer, &expected) {
+                Ok(accepted) => return Ok((accepted.text().to_owned(), model.clone())),
+                Err(why) if refused.is_some() => return Err(rejected(why.to_string())),
+                Err(why) => refused = Some(why.to_string()),
+            }
+        }
+    }
+
+    /// The next request of the session to this candidate. Its own model gets it byte for byte, so that the provider's cache
+    /// holds; another model gets no secrets.
+    async fn live(&self, candidate: &Candidate) -> Result<LiveRequest, Failure> {
+        let api = match &candidate.way {
+            Way::Provider(endpoint) => endpoint.api,
+            Way::Client | Way::Summarizer(_) | Way::Compaction(_) => Api::Client,
+        };
+        let (order, session) = (self.order.clone(), self.around.making.origin.session.clone());
+        let model = candidate.model.clone();
+        let is_own = self.order.view.model(&self.order.path).as_ref() == Some(&model);
+        let redacts = self.around.making.settings.settings.redaction.enabled && !is_own;
+        let may_block = self.around.may_block;
+        blocking(self.around.pool, move || {
+            let mut live = order.view.live_request(&order.path, &session, &model, api, &may_block());
+            if redacts {
+                live.request.turns.iter_mut().for_each(native::clean);
+            }
+            Ok(live)
+        })
+        .await
+    }
+
+    /// Largest answer, in tokens. The size of the request is partly estimated, so some of the window stays free.
+    fn most(&self, candidate: &Candidate, live: &LiveRequest, input: u64) -> u64 {
+        let window = candidate.window;
+        let estimated = match live.usage.source {
+            UsageSource::Provider => 0,
+            UsageSource::Estimate => input / 20,
+        };
+        let left = window.saturating_sub(input + (window / 100).max(estimated));
+        let thought = match live.request.reasoning {
+            Reasoning::Effort(effort) => effort.room().min(left / 2),
+            Reasoning::Off | Reasoning::Unsaid => 0,
+        };
+        let wanted = (self.order.fullness.budget.reserve * 4 / 5).min(self.order.room);
+        wanted.min(left - thought).min(candidate.output.unwrap_or(u64::MAX))
+    }
+
+    /// The message behind the conversation.
+    fn prompt(&self, most: u64, refused: Option<&str>) -> String {
+        let mut text = self.order.view.prompts().get(Prompt::HandoffDocument).to_owned();
+        let mut add = |line: String| {
+            text.push_str("\n\n");
+            text.push_str(&line);
+        };
+        if let Some(goal) = &self.order.goal {
+            add(format!("Goal of the new conversation: {}", escape_tags(goal)));
+        }
+        if let Some(instructions) = &self.order.instructions {
+            add(format!("Additional focus: {}", escape_tags(instructions)));
+        }
+        if let Some(Language { name, .. }) = self.language {
+            add(format!("The user writes in {name}: write the text in it too, and only the headings in English."));
+        }
+        add(format!("Use at most {} words.", (most * 2 / 5).clamp(60, 2_000)));
+        if let Some(why) = refused {
+            add(format!("An earlier answer to this could not be used: {why}. Answer anew, and avoid that."));
+        }
+        text
+    }
+
+    fn request(
+        &self,
+        candidate: &Candidate,
+        live: &LiveRequest,
+        prompt: &str,
+        tool_choice: ToolChoice,
+        most: u64,
+        input: u64,
+    ) -> Request {
+        let Making { origin, settings, .. } = self.around.making;
+        let settings = &settings.settings;
+        let provider::Request { system, history, turns, tools, reasoning, cache, .. } = live.request.clone();
+        // The limit of answer and thinking together.
+        let room = candidate.window.saturating_sub(input).max(most);
+        Request {
+            purpose: Purpose::Handoff,
+            origin: (*origin).clone(),
+            candidate: Candidate {
+                output: Some(candidate.output.unwrap_or(u64::MAX).min(room)),
+                thinks: candidate.thinks || matches!(reasoning, Reasoning::Effort(_)),
+                ..candidate.clone()
+            },
+            system,
+            history,
+            turns: turns.into_iter().chain([Turn::user(prompt)]).collect(),
+            tools,
+            tool_choice,
+            max_tokens: most,
+            reasoning,
+            cache,
+            retry: Policy::of(&settings.retry, LONGEST_WAIT),
+            limits: Limits {
+                stall: Duration::from_secs(settings.compaction.stall_seconds),
+                client: Some(Duration::from_secs(settings.compaction.deadline_seconds)),
+                until: None,
+                input,
+                quota: Some(self.quota.clone()),
+                tokens: None,
+            },
+        }
+    }
+}
+
+/// Whether a provider refused a request for its choice of tools.
+fn is_about_choice(failed: &Failed) -> bool {
+    let said = failed.to_string().to_lowercase();
+    let names = ["tool_choice", "toolchoice", "tool choice", "toolconfig", "function_calling_config"];
+    let names_it = names.iter().any(|name| said.contains(name));
+    failed.status == Some(400) && (names_it || said.contains("auto") && said.contains("support"))
+}
+
+/// The document without a model: the goal, then the facts of the conversation.
+fn extracted(order: &HandoffOrder, settings: &Settings, stop: &dyn Fn() -> bool) -> String {
+    let HandoffOrder { path, fullness, goal, instructions, room, .. } = order;
+    let cleaner = Cleaner::new(settings);
+    let pinned: HashSet<_> = path.pins().iter().map(|pin| pin.entry.clone()).collect();
+    let previous = path.compaction().map(|place| &path[place]);
+    let wishes: Vec<&str> = [goal.as_deref(), instructions.as_deref()].into_iter().flatten().collect();
+    let goal = goal.as_deref().map(|goal| format!("## Goal\n{}\n\n", cleaner.clean(goal))).unwrap_or_default();
+    let scale = fullness.scale;
+    let cap = (fullness.budget.reserve * 4 / 5).min(*room).saturating_sub(scale.text(&goal)).max(LEAST_DOCUMENT / 2);
+    let summary = extractive::summarize(&extractive::Request {
+        span: Span::of(&path[path.first_kept()..]).continuing(previous).without(&pinned),
+        instructions: (!wishes.is_empty()).then(|| wishes.join("\n")).as_deref(),
+        cap,
+        settings,
+        cleaner: &cleaner,
+        scale,
+        stop,
+    });
+    if goal.is_empty() {
+        return summary.text;
+    }
+    match summary.text.strip_prefix("## Goal\n") {
+        Some(rest) => format!("{goal}## Earlier Goal\n{rest}"),
+        None => format!("{goal}{}", summary.text),
+    }
+}

@@ -1,0 +1,83 @@
+//! The request to a model for a path, as the next turn of the session sends it.
+
+use super::View;
+use crate::{
+    conversation::{
+        context::{self, native::NativeForm},
+        path::Path,
+    },
+    ids::{EntryId, SessionId},
+    log::{blobs::Reading, sealed::Blocking},
+    models::{self, ModelRef},
+    protocol::types::Usage,
+    provider::{
+        Api, Cache, Effort, Reasoning, Request,
+        turns::{Target, turns},
+    },
+};
+
+/// The request to a model for a path.
+pub struct LiveRequest {
+    /// The request.
+    pub request: Request,
+    /// The usage of the context in it.
+    pub usage: Usage,
+    /// The compaction through which the context is seen.
+    pub compaction: Option<EntryId>,
+}
+
+impl View {
+    /// The request for a path, to `model` in a wire format.
+    #[must_use]
+    pub fn live_request(
+        &self,
+        path: &Path,
+        session: &SessionId,
+        model: &ModelRef,
+        api: Api,
+        blocking: &Blocking,
+    ) -> LiveRequest {
+        let context = context::build(path, self.prompts());
+        let usage = Usage::from(&self.measure(path));
+        let compaction = context.compaction().cloned();
+        // Each step drops the one before: a context may have a hundred megabytes, and each step holds all of it.
+        let mut images = Reading::of(self.blobs(), blocking);
+        let target = Target { api, provider: &model.provider, model: &model.id };
+        // The provider reads its own history better than the summary.
+        let native = context.native(&model.provider).filter(|_| api == Api::OpenaiResponses);
+        let history = native.map(|native| native.history().items().to_vec()).unwrap_or_default();
+        let messages = native.map_or_else(|| context.messages(), NativeForm::messages);
+        let turns = turns(messages.iter().map(|message| images.resolve(message.json())), &target);
+        let limit = models::output_limit(self.settings(), Some(model));
+        let limit = limit.and_then(|_| self.max_output(&usage, Some(model)));
+        let request = Request {
+            model: models::dialects::model(&model.id),
+            system: self.instructions().system_prompt().map(str::to_owned),
+            history,
+            turns,
+            tools: self.instructions().tools().map(<[_]>::to_vec).unwrap_or_default(),
+            max_tokens: limit,
+            ceiling: self.max_output(&usage, Some(model)),
+            reasoning: self.reasoning(model, path),
+            cache: Cache::Prefix(session.to_string()),
+            ..Request::default()
+        };
+        LiveRequest { request, usage, compaction }
+    }
+
+    /// The reasoning that the thinking level of a path asks for; none of a model that is known not to reason.
+    fn reasoning(&self, model: &ModelRef, path: &Path) -> Reasoning {
+        let thinks = models::reasoning(self.settings(), model);
+        match self.thinking_level(path).as_str() {
+            _ if thinks == Some(false) => Reasoning::Unsaid,
+            "off" if thinks == Some(true) => Reasoning::Off,
+            "minimal" => Reasoning::Effort(Effort::Minimal),
+            "low" => Reasoning::Effort(Effort::Low),
+            "medium" => Reasoning::Effort(Effort::Medium),
+            "high" => Reasoning::Effort(Effort::High),
+            // oh-my-pi says `max`.
+            "xhigh" | "max" => Reasoning::Effort(Effort::Highest),
+            _ => Reasoning::Unsaid,
+        }
+    }
+}
