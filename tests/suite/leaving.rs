@@ -1,6 +1,7 @@
 //! Summaries of branches that `session/navigate` leaves, by models and without one, through the real binary.
 
 mod hooked;
+mod models;
 mod stopped;
 
 use crate::{

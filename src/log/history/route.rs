@@ -29,6 +29,8 @@ pub struct Route {
     pub left: Vec<Arc<Entry>>,
     /// The path behind which the session goes on. Empty where the entries that are left are not asked for.
     pub there: Path,
+    /// Whether the entries that are left were asked for.
+    pub reads_left: bool,
 }
 
 impl Library {
@@ -68,6 +70,7 @@ impl Library {
         Ok(Ok(Route {
             parent: parent.map(|place| self.id_of(place, blocking)).transpose()?,
             there,
+            reads_left,
             leaf: self.shown_from(parent, blocking)?,
             common_ancestor: self.shown_from(common, blocking)?,
             left: if reads_left { self.shown(left.copied(), blocking)? } else { Vec::new() },

@@ -68,7 +68,7 @@ pub struct BranchOrder {
 #[serde(rename_all = "camelCase")]
 pub enum TransferText {
     /// Of a navigation.
-    Branch(BranchText),
+    Branch(Box<BranchText>),
     /// Of a reference.
     Reference(ReferenceText),
     /// Of a handoff.
@@ -143,7 +143,7 @@ pub async fn transfer(job: TransferJob, pool: &dyn Pool, tell: Tell<'_>) -> Resu
     let made = async {
         match work {
             TransferWork::Branch(order) => {
-                branch::text(&making, Arc::from(order), pool, tell).await.map(TransferText::Branch)
+                branch::text(&making, Arc::from(order), pool, tell).await.map(Box::new).map(TransferText::Branch)
             }
             TransferWork::Reference(order) => {
                 reference::reference(&making, Arc::from(order), pool).await.map(TransferText::Reference)

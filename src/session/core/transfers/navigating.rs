@@ -56,14 +56,17 @@ impl Core {
         let Some(library) = self.state.history().library() else {
             return self.await_index(SessionNavigate::command(params), ticket);
         };
+        let reads_left = self.summarizes_branches(&params) || self.hooks().answers(HookEvent::SessionBeforeTree);
+        // A hook may have been registered while the way was read.
+        let says_enough = |route: &Result<Route, _>| route.as_ref().map_or(true, |it| it.reads_left || !reads_left);
         let route = match self.state.fetched.take() {
-            Some(Fetched::Route(target, route)) if target == params.target_entry_id => *route,
+            Some(Fetched::Route(target, route)) if target == params.target_entry_id && says_enough(&route) => *route,
             _ => {
                 let order = RouteOrder {
                     target: params.target_entry_id.clone(),
                     leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
                     library,
-                    reads_left: self.summarizes_branches(&params) || self.hooks().answers(HookEvent::SessionBeforeTree),
+                    reads_left,
                 };
                 return self.fetch(Fetch::Route(order), SessionNavigate::command(params), ticket);
             }
