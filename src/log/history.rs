@@ -4,6 +4,7 @@
 //! index, which is built for the first request that needs it, or when the session is idle. Nothing here reads the file: a
 //! `library` does that, elsewhere.
 
+pub mod homes;
 pub mod library;
 pub mod past;
 pub mod points;

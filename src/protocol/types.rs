@@ -471,7 +471,8 @@ pub struct AppendParams {
     /// The provider's error text; the answer failed. With no message, the answer is empty.
     #[serde(default)]
     pub error_message: Option<String>,
-    /// Parent of the first entry. Default: the leaf.
+    /// Parent of the first entry. Default: the leaf; for a tool result whose call is on another branch, the end of that
+    /// branch, and the leaf stays.
     #[serde(default)]
     pub parent_entry_id: Option<EntryId>,
     /// Expected leaf. The request fails if another message or compaction follows this entry.

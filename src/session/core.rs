@@ -601,7 +601,9 @@ impl Core {
                         && self.index.commands.is_empty()
                         && self.listens() =>
                 {
-                    self.stage(params, ticket, &mut appends);
+                    if !self.stage(params, ticket, &mut appends) {
+                        return appends;
+                    }
                 }
                 Some((command, ticket)) => {
                     self.queue.put_back(command, ticket);

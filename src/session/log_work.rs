@@ -7,11 +7,12 @@ use crate::{
         tokens::Estimator,
         undo::Undoing,
     },
-    ids::EntryId,
+    ids::{CallId, EntryId},
     log::{
         Access, Appended, Grown, Log, Placed, Stats,
         error::StoreError,
         history::{
+            homes::Home,
             library::{IndexRest, Indexed, Library, Reader, Wanted},
             points::NoPoint,
             route::Route,
@@ -46,6 +47,35 @@ pub enum Fetch {
     Mirrors(EntryId, Wanted),
     /// The way from the leaf to another entry.
     Route(RouteOrder),
+    /// The branches of calls.
+    Homes(Box<HomesOrder>),
+}
+
+/// The order to find the branches of calls.
+pub struct HomesOrder {
+    /// The calls.
+    pub calls: Vec<CallId>,
+    /// The end of the path that the branches are seen from.
+    pub seen_from: Option<EntryId>,
+    /// The leaf.
+    pub leaf: Option<EntryId>,
+    /// The entry that the request names as a parent, and the entries behind it.
+    pub mirrors: Option<(EntryId, Wanted)>,
+    /// The entries of the session.
+    pub library: Library,
+}
+
+/// The branches of calls.
+#[derive(Debug, Clone)]
+pub struct Homes {
+    /// The calls.
+    pub calls: Vec<CallId>,
+    /// The leaf.
+    pub leaf: Option<EntryId>,
+    /// The entry that the request names as a parent, and the last line for other programs that belongs to it.
+    pub mirrors: Option<(EntryId, EntryId)>,
+    /// The branches.
+    pub homes: Vec<Home>,
 }
 
 /// The order to find the way to an entry.
@@ -69,6 +99,8 @@ pub enum Fetched {
     Mirrors(EntryId, EntryId),
     /// The way from the leaf to an entry, or the reason why there is none.
     Route(EntryId, Box<Result<Route, NoPoint>>),
+    /// The branches of calls.
+    Homes(Box<Homes>),
 }
 
 /// Entries that are to be appended.
@@ -158,28 +190,31 @@ impl LogWork {
                 let grown = log.catch_up(leaf.as_ref());
                 LogDone::CaughtUp(grown.map(|grown| grown_with_its_past(grown, library.as_ref(), blocking)))
             }
-            Self::Fetch(fetch) => LogDone::Fetched(fetch.run(blocking)),
+            Self::Fetch(fetch) => LogDone::Fetched(fetch.run(log.end(), blocking)),
             Self::Index(rest) => LogDone::Indexed(rest.run(log.end(), blocking)),
         }
     }
 }
 
 impl Fetch {
-    fn run(self, blocking: &Blocking) -> Result<Fetched, StoreError> {
+    fn run(self, end: u64, blocking: &Blocking) -> Result<Fetched, StoreError> {
         match self {
             Self::Entry(id, wanted) => {
                 let entry = wanted.read(blocking).next().transpose()?.filter(|entry| entry.id == id);
                 Ok(Fetched::Entry(id, entry))
             }
             Self::Mirrors(id, wanted) => {
-                let mut last = id.clone();
-                for entry in wanted.read(blocking) {
-                    match entry? {
-                        entry if entry.is_mirror_behind(&last) => last = entry.id.clone(),
-                        _ => break,
-                    }
-                }
+                let last = last_mirror(&id, wanted, blocking)?;
                 Ok(Fetched::Mirrors(id, last))
+            }
+            Self::Homes(order) => {
+                let HomesOrder { calls, seen_from, leaf, mirrors, library } = *order;
+                let homes = library.homes(&calls, seen_from.as_ref(), end, blocking)?;
+                let mirrors = mirrors.map(|(parent, wanted)| {
+                    let last = last_mirror(&parent, wanted, blocking)?;
+                    Ok::<_, StoreError>((parent, last))
+                });
+                Ok(Fetched::Homes(Box::new(Homes { calls, leaf, mirrors: mirrors.transpose()?, homes })))
             }
             Self::Route(RouteOrder { target, leaf, library, reads_left }) => {
                 let route = library.route(&target, leaf.as_ref(), reads_left, blocking)?;
@@ -187,6 +222,18 @@ impl Fetch {
             }
         }
     }
+}
+
+/// The last of the lines for other programs that stand right behind an entry; the entry where there is none.
+fn last_mirror(of: &EntryId, behind: Wanted, blocking: &Blocking) -> Result<EntryId, StoreError> {
+    let mut last = of.clone();
+    for entry in behind.read(blocking) {
+        match entry? {
+            entry if entry.is_mirror_behind(&last) => last = entry.id.clone(),
+            _ => break,
+        }
+    }
+    Ok(last)
 }
 
 impl AppendWork {

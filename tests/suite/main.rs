@@ -76,6 +76,7 @@ mod sessions;
 mod settings;
 mod stdout;
 mod storage;
+mod stray_results;
 mod styles;
 mod subscribing;
 mod summarizing;

@@ -195,6 +195,11 @@ impl Library {
         &self.index
     }
 
+    /// The place of the entries.
+    pub(super) fn bodies(&self) -> &Bodies {
+        &self.bodies
+    }
+
     /// The index, and the place of the entries.
     #[must_use]
     pub fn into_parts(self) -> (Arc<Index>, Bodies) {

@@ -2,6 +2,7 @@
 
 mod fields;
 mod given;
+mod strays;
 
 use crate::{
     conversation::{
@@ -27,6 +28,7 @@ use crate::{
 use fields::Missing;
 use serde_json::{Value, value::RawValue};
 use std::sync::Arc;
+use strays::Strays;
 
 impl CommandMethod for SessionAppend {
     fn command(params: AppendParams) -> Command {
@@ -35,27 +37,61 @@ impl CommandMethod for SessionAppend {
 }
 
 impl Core {
-    /// Makes the entries of an append behind those before it, or refuses it.
-    pub(in crate::session::core) fn stage(&mut self, params: AppendParams, ticket: Ticket, appends: &mut Vec<Append>) {
+    /// Makes the entries of an append behind those before it, or refuses it. Returns whether another append may follow in
+    /// the same write.
+    pub(in crate::session::core) fn stage(
+        &mut self,
+        params: AppendParams,
+        ticket: Ticket,
+        appends: &mut Vec<Append>,
+    ) -> bool {
         if ticket.cancelled() && !planted(Fault::CancelledAppendWritten) {
-            return ticket.fail(&Failure::Cancelled);
+            ticket.fail(&Failure::Cancelled);
+            return true;
         }
         if let Err(failure) = self.writable() {
-            return ticket.fail(&failure);
+            ticket.fail(&failure);
+            return true;
         }
         if params.parent_entry_id.as_ref().is_some_and(|parent| self.state.path().position(parent).is_none())
             && self.state.history().index().is_none()
         {
-            return self.await_index(Command::Append(params), ticket);
+            self.await_index(Command::Append(params), ticket);
+            return true;
         }
         let before = appends.last().and_then(|append| append.staged.entries.last());
         let leaf = before.or_else(|| self.state.path().last()).map(|entry| entry.id.clone());
         match stage(&self.state, appends, leaf.as_ref(), &params, &mut self.stamps) {
             Ok(staged) => appends.push(Append { params, staged, ticket }),
-            Err(NotStaged::NeedsIndex) => self.await_index(Command::Append(params), ticket),
-            Err(NotStaged::NeedsEntries(fetch)) => self.fetch(fetch, Command::Append(params), ticket),
-            Err(NotStaged::Failed(failure)) => ticket.fail(&failure),
+            Err(Unstaged::Not(NotStaged::NeedsIndex)) => self.await_index(Command::Append(params), ticket),
+            Err(Unstaged::Not(NotStaged::NeedsEntries(fetch))) => self.fetch(fetch, Command::Append(params), ticket),
+            Err(Unstaged::Not(NotStaged::Failed(failure))) => ticket.fail(&failure),
+            Err(Unstaged::Alone) => {
+                self.queue.put_back(Command::Append(params), ticket);
+                return false;
+            }
         }
+        true
+    }
+}
+
+/// The reason why an append has no entries.
+enum Unstaged {
+    /// It begins the next write.
+    Alone,
+    /// As of any other request.
+    Not(NotStaged),
+}
+
+impl From<NotStaged> for Unstaged {
+    fn from(reason: NotStaged) -> Self {
+        Self::Not(reason)
+    }
+}
+
+impl From<Failure> for Unstaged {
+    fn from(failure: Failure) -> Self {
+        Self::Not(failure.into())
     }
 }
 
@@ -76,7 +112,7 @@ fn stage(
     leaf: Option<&EntryId>,
     params: &AppendParams,
     stamps: &mut Stamps,
-) -> Result<Staged, NotStaged> {
+) -> Result<Staged, Unstaged> {
     if let Some(expected) = &params.expected_leaf_id
         && !state.unchanged_since(expected)
         && !planted(Fault::ExpectedLeafIgnored)
@@ -94,15 +130,20 @@ fn stage(
     if messages.is_empty() {
         return Err(Failure::params("messages", "at least one message is needed").into());
     }
+    let mut strays = Strays::of(&messages, state, before, params)?;
     let branch = params.parent_entry_id.as_ref().map(|parent| behind_mirrors(state, parent)).transpose()?;
     let mut parent = branch.or_else(|| leaf.cloned());
     let mut staged = Staged::default();
     let api_of = |model: &ModelRef| api_of(state, model);
     let now = stamps.now().as_millisecond();
+    let mut visible_leaf = None;
+    let mut is_elsewhere = false;
     for (at, message) in messages {
+        let elsewhere = strays.parent(at, params)?;
+        is_elsewhere = elsewhere.is_some();
         let tool_of = |call: &CallId| {
             let staged = staged.entries.iter().rev().chain(given::staged_before(before).rev());
-            tool_of(call, staged.chain(state.path().iter().rev()))
+            strays.tool(at).or_else(|| tool_of(call, staged.chain(state.path().iter().rev())))
         };
         let missing = Missing { model: model.clone(), api_of: &api_of, tool_of: &tool_of, now };
         let json = in_pis_form(&message, &missing).map_err(|(path, what)| {
@@ -113,10 +154,21 @@ fn stage(
             Failure::InvalidParams { path, what }
         })?;
         let stamp = stamps.stamp();
-        let line = entry::line("message", &stamp, parent.as_ref(), &[("message", &json)]);
+        let behind = elsewhere.as_ref().or(parent.as_ref());
+        let line = entry::line("message", &stamp, behind, &[("message", &json)]);
         let entry = Entry::parse(line.into()).map_err(|error| Failure::Internal(error.to_string()))?;
         staged.entries.push(Arc::new(entry));
-        parent = Some(stamp.id);
+        if is_elsewhere {
+            strays.placed(at, &stamp.id);
+        } else {
+            parent = Some(stamp.id.clone());
+            visible_leaf = Some(stamp.id);
+        }
+    }
+    if is_elsewhere {
+        let before = || given::staged_before(before).rev().find(|entry| !entry.is_marker()).map(|it| it.id.clone());
+        let leaf = visible_leaf.or_else(before).or_else(|| state.visible_leaf());
+        staged.entries.push(strays::leaf_again(parent.as_ref(), leaf.as_ref(), stamps)?);
     }
     Ok(staged)
 }
@@ -140,6 +192,9 @@ fn behind_mirrors(state: &State, parent: &EntryId) -> Result<EntryId, NotStaged>
     {
         match &state.fetched {
             Some(Fetched::Mirrors(of, found)) if of == parent => last = found.clone(),
+            Some(Fetched::Homes(found)) if found.mirrors.as_ref().is_some_and(|(of, _)| of == parent) => {
+                found.mirrors.iter().for_each(|(_, found)| last = found.clone());
+            }
             _ => {
                 let wanted = history.wanted(index.after(Some(place)));
                 return Err(NotStaged::NeedsEntries(Fetch::Mirrors(parent.clone(), wanted)));

@@ -1,0 +1,158 @@
+//! Results whose calls are on another branch. A result goes behind its call, and the leaf of the session stays.
+
+use super::{Unstaged, given::staged_before};
+use crate::{
+    conversation::{
+        entry::{self, Entry, Stamps},
+        message::{Message, outline::Outline},
+        mirroring,
+    },
+    ids::{CallId, EntryId},
+    log::history::homes::{Branch, Home},
+    protocol::{errors::Failure, types::AppendParams},
+    session::{
+        core::{Append, edit::NotStaged},
+        log_work::{Fetch, Fetched, HomesOrder},
+        state::State,
+    },
+};
+use serde_json::json;
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
+
+/// The branches of the results of an append whose calls are not at hand.
+#[derive(Default)]
+pub(super) struct Strays {
+    /// The branch of each such result, by its place among the messages.
+    branches: HashMap<usize, Home>,
+    /// The newest entry behind the end of each branch.
+    ends: HashMap<EntryId, EntryId>,
+}
+
+impl Strays {
+    /// The branches of the results of an append. The calls of nearly all results are on the path.
+    ///
+    /// # Errors
+    /// When the branches have to be read first, or the append has to be the first one of a write.
+    pub fn of(
+        messages: &[(usize, Cow<'_, str>)],
+        state: &State,
+        before: &[Append],
+        params: &AppendParams,
+    ) -> Result<Self, Unstaged> {
+        let unknown = unknown(messages, state, before, params);
+        if unknown.is_empty() {
+            return Ok(Self::default());
+        }
+        if !before.is_empty() {
+            return Err(Unstaged::Alone);
+        }
+        let calls: Vec<CallId> = unknown.iter().map(|(_, call)| call.clone()).collect();
+        let leaf = state.path().last().map(|leaf| leaf.id.clone());
+        let parent = params.parent_entry_id.as_ref();
+        match &state.fetched {
+            Some(Fetched::Homes(found)) if found.calls == calls && found.leaf == leaf => {
+                let branches = unknown.into_iter().map(|(at, _)| at).zip(found.homes.iter().cloned()).collect();
+                Ok(Self { branches, ends: HashMap::new() })
+            }
+            _ => {
+                let library = state.history().library().ok_or(NotStaged::NeedsIndex)?;
+                let wanted = parent.and_then(|parent| {
+                    let place = library.index().find(parent)?;
+                    Some((parent.clone(), state.history().wanted(library.index().after(Some(place)))))
+                });
+                let order =
+                    HomesOrder { calls, seen_from: parent.cloned().or(leaf.clone()), leaf, mirrors: wanted, library };
+                Err(NotStaged::NeedsEntries(Fetch::Homes(Box::new(order))).into())
+            }
+        }
+    }
+
+    /// The tool of the call that the result at this place answers.
+    pub fn tool(&self, at: usize) -> Option<String> {
+        self.branches.get(&at)?.tool.clone()
+    }
+
+    /// The entry behind which the result at this place goes, where that is another branch.
+    ///
+    /// # Errors
+    /// When the request names a parent on a branch that the call is not on.
+    pub fn parent(&self, at: usize, params: &AppendParams) -> Result<Option<EntryId>, Failure> {
+        let Some(Home { call, branch: Branch::Elsewhere(end), .. }) = self.branches.get(&at) else { return Ok(None) };
+        if let Some(parent) = &params.parent_entry_id {
+            let what = format!(
+                "the call {call} of a result is on another branch than entry {parent}; leave out parentEntryId, and the \
+                 result goes behind its call"
+            );
+            return Err(Failure::params("parentEntryId", what));
+        }
+        Ok(Some(self.ends.get(end).unwrap_or(end).clone()))
+    }
+
+    /// The result at this place is this entry. The next one of its branch goes behind it.
+    pub fn placed(&mut self, at: usize, id: &EntryId) {
+        if let Some(Home { branch: Branch::Elsewhere(end), .. }) = self.branches.get(&at) {
+            self.ends.insert(end.clone(), id.clone());
+        }
+    }
+}
+
+/// The calls that results of an append answer and that are neither in the append nor on its path, each with the place of
+/// the result.
+fn unknown(
+    messages: &[(usize, Cow<'_, str>)],
+    state: &State,
+    before: &[Append],
+    params: &AppendParams,
+) -> Vec<(usize, CallId)> {
+    let mut own: Vec<CallId> = Vec::new();
+    let mut unknown = Vec::new();
+    for (at, json) in messages {
+        // Both have it: a call as its type, a result as the name of a field.
+        if !json.contains("toolCall") {
+            continue;
+        }
+        match Message::parse(json) {
+            Ok(Message::Assistant(answer)) => own.extend(answer.calls().map(|call| call.id.clone())),
+            Ok(Message::ToolResult(result)) => {
+                let here = own.contains(&result.call) || is_at_hand(&result.call, state, before, params);
+                unknown.extend((!here).then(|| (*at, result.call.clone())));
+            }
+            _ => {}
+        }
+    }
+    unknown
+}
+
+/// Whether a call is on the path of an append, as far as that is in memory.
+fn is_at_hand(call: &CallId, state: &State, before: &[Append], params: &AppendParams) -> bool {
+    let has = |entry: &Arc<Entry>| {
+        let of = |outline: &Outline| outline.calls.iter().any(|it| it.id == *call);
+        entry.outline().is_some_and(of)
+    };
+    if staged_before(before).any(has) {
+        return true;
+    }
+    let path = state.path();
+    let moves = before.iter().any(|append| append.params.parent_entry_id.is_some());
+    let end = match &params.parent_entry_id {
+        _ if moves => 0,
+        None => path.len(),
+        Some(parent) => path.position(parent).map_or(0, |place| place + 1),
+    };
+    path[..end].iter().rev().any(has)
+}
+
+/// The line behind a result on another branch: the last line of a file is the leaf.
+///
+/// # Errors
+/// When it is no entry, which is a defect.
+pub(super) fn leaf_again(
+    parent: Option<&EntryId>,
+    leaf: Option<&EntryId>,
+    stamps: &mut Stamps,
+) -> Result<Arc<Entry>, Failure> {
+    let fields = [("customType", "abridged.leaf".into()), ("data", json!({ "targetEntryId": leaf }))];
+    let stamp: entry::Stamp = stamps.stamp();
+    let defect = || Failure::Internal("a marker of the leaf is no entry, which is a defect of abridged".to_owned());
+    mirroring::entry_of("custom", &stamp, parent, &fields).ok_or_else(defect)
+}
