@@ -670,7 +670,10 @@ export interface AppendParams {
   stopReason?: string | null;
   /** The provider's error text; the answer failed. With no message, the answer is empty. */
   errorMessage?: string | null;
-  /** Parent of the first entry. Default: the leaf. */
+  /**
+   * Parent of the first entry. Default: the leaf; for a tool result whose call is on another branch, the end of that
+   * branch, and the leaf stays.
+   */
   parentEntryId?: EntryId | null;
   /** Expected leaf. The request fails if another message or compaction follows this entry. */
   expectedLeafId?: EntryId | null;

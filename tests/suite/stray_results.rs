@@ -205,3 +205,14 @@ fn a_result_on_its_way_during_a_summary_of_its_branch_stays_with_its_call() {
         ),
     }
 }
+
+#[test]
+fn of_two_other_branches_with_the_call_the_one_without_a_result_is_meant() {
+    let mut daemon = Daemon::start();
+    let (session, here, call) = left_with_open_calls(&mut daemon, json!({"cwd": "/project"}));
+    daemon.append(&session, &[user("Again."), calls(&["c1"]), result("c1", "again"), assistant("Done.")]);
+    navigate(&mut daemon, &session, &here);
+    let answer = daemon.append(&session, &[result("c1", "late")]);
+    assert_eq!(line_of(&mut daemon, &session, &answer["entryIds"][0])["parentId"], call);
+    assert_eq!(leaf(&mut daemon, &session), here);
+}

@@ -170,3 +170,124 @@ impl Core {
         Ok(Delivery { task, text, costs, entries: vec![entry], event: None, result })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        conversation::path::Path,
+        ids::SessionId,
+        session::{
+            core::{
+                Input,
+                held::{Held, answer, job, line, log_work, message, written},
+            },
+            jobs::transfer::ReferenceText,
+            log_work::LogWork,
+        },
+    };
+    use serde_json::Value;
+
+    fn refer(held: &mut Held, number: u64, wait: bool) -> SourceOrder {
+        let params = json!({"sessionId": "held", "fromSessionId": "other", "question": "Which port?", "wait": wait});
+        held.send(number, SessionReference::command(serde_json::from_value(params).expect("params")));
+        let Job::Source(order) = job(held.turn()) else { unreachable!("the source is looked for first") };
+        order
+    }
+
+    fn source() -> Result<Source, Failure> {
+        Ok(Source { id: SessionId::from("other"), file: None, path: Path::of(&[]) })
+    }
+
+    fn text(size: usize) -> Result<TransferText, Failure> {
+        Ok(TransferText::Reference(ReferenceText { text: "port 4711 ".repeat(size), details: json!({}) }))
+    }
+
+    fn with_open_call() -> Held {
+        let call = json!([{"type": "toolCall", "id": "c", "name": "read", "arguments": {}}]);
+        let said = json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1});
+        let lines = [message("e0", None), line("e1", Some("e0"), "message", json!({ "message": said }))];
+        Held::of(&lines, u64::MAX)
+    }
+
+    fn result() -> Value {
+        json!([{"role": "toolResult", "toolCallId": "c", "toolName": "read", "content": [], "isError": false,
+            "timestamp": 1}])
+    }
+
+    #[test]
+    fn an_extract_waits_for_the_results_of_open_calls() {
+        let mut held = with_open_call();
+        let id = refer(&mut held, 1, false).id;
+        held.feed(Input::Sourced(id.clone(), source()));
+        held.feed(Input::Transferred(id, text(1)));
+        assert!(log_work(held.turn()).is_none(), "the call has no result");
+        held.append_with(2, json!({ "messages": result() }));
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(written(Some(&work)), ["message"]);
+        held.back(work);
+        assert_eq!(written(log_work(held.turn()).as_ref()), ["custom_message"]);
+    }
+
+    #[test]
+    fn a_source_that_is_found_during_a_write_is_used_behind_it() {
+        let mut held = Held::new();
+        let id = refer(&mut held, 1, false).id;
+        held.append(2);
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(answer(&held.feed(Input::Sourced(id, source())), 1), None, "the lock is with the writer");
+        held.back(work);
+        let effects = held.turn();
+        assert!(answer(&effects, 1).is_some_and(|answer| answer["operationId"].is_string()));
+        assert!(matches!(job(effects), Job::Transfer(_)));
+    }
+
+    #[test]
+    fn a_cancel_ends_a_reference_whose_source_is_looked_for() {
+        let mut held = Held::new();
+        let id = refer(&mut held, 1, true).id;
+        let effects = held.cancel(2);
+        let named = answer(&effects, 2).expect("an answer");
+        assert_eq!(named["cancelled"][0]["kind"], "reference", "{named}");
+        let ended = answer(&effects, 1).expect("its request is answered");
+        assert_eq!(ended["outcome"], "cancelled");
+        let late = held.feed(Input::Sourced(id, source()));
+        assert!(late.is_empty() && log_work(held.turn()).is_none());
+    }
+
+    #[test]
+    fn a_second_reference_is_refused_while_the_first_looks_for_its_source() {
+        let mut held = Held::new();
+        refer(&mut held, 1, false);
+        let params = json!({"sessionId": "held", "fromSessionId": "other"});
+        held.send(2, SessionReference::command(serde_json::from_value(params).expect("params")));
+        assert_eq!(answer(&held.turn(), 2), Some(json!("busy")));
+    }
+
+    #[test]
+    fn an_extract_that_does_not_fit_any_more_is_not_written() {
+        let mut held = Held::new();
+        let id = refer(&mut held, 1, true).id;
+        held.feed(Input::Sourced(id.clone(), source()));
+        let mut effects = held.feed(Input::Transferred(id, text(400_000)));
+        effects.extend(held.turn());
+        let ended = answer(&effects, 1).expect("an answer");
+        assert_eq!((&ended["outcome"], &ended["error"]["code"]), (&json!("failed"), &json!("context_overflow")));
+        assert!(log_work(effects).is_none());
+    }
+
+    #[test]
+    fn an_extract_is_looked_at_again_behind_the_entries_of_another_program() {
+        let mut held = Held::new();
+        let id = refer(&mut held, 1, true).id;
+        held.feed(Input::Sourced(id.clone(), source()));
+        held.feed(Input::Transferred(id, text(1)));
+        let work = log_work(held.turn()).expect("a write");
+        held.disk.append_as_another(&message("raced", Some("e39"))).expect("an entry");
+        held.back(work);
+        let work = log_work(held.turn()).expect("a write behind them");
+        let LogWork::Append(append) = &work else { unreachable!("it is appended") };
+        assert_eq!(append.entries[0].parent, Some("raced".into()));
+        assert!(answer(&held.back(work), 1).is_some_and(|answer| answer["outcome"] == "completed"));
+    }
+}
