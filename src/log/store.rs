@@ -15,10 +15,11 @@ use super::{
     writer::{Medium, Unfinished, Writer},
 };
 use crate::{
-    conversation::entry::Header,
+    conversation::{self, entry::Header},
     log::{
         loading::Loaded,
         source::{Source, Tail},
+        walk::costs_of,
     },
     regular,
 };
@@ -55,16 +56,40 @@ pub struct Opened {
 pub fn open(path: &Path) -> Result<Opened, StoreError> {
     // Looked at first: a lock file beside something that is no session would be litter.
     header::peek(path)?;
-    let mut lock = Lock::take(path)?;
-    let left_behind = lock.left_behind();
-    let file = regular::open_to_append(path)
-        .map_err(StoreError::io(path, "cannot be written; to look at it, load it with readOnly: true"))?;
-    let file = Arc::new(file);
-    // Once more, now that nobody can replace it any more.
-    let found = header::peek(path)?;
-    let source = Source::of(path.to_owned(), Bytes::File(file.clone()), &found);
-    let medium = SessionFile::new(path.to_owned(), file, lock);
+    let Owned { source, found, medium, left_behind } = Owned::take(path)?;
     load(source, found, INDEXED_AT_ONCE, medium, left_behind)
+}
+
+/// A file whose lock is held.
+struct Owned {
+    source: Source,
+    found: Found,
+    medium: SessionFile,
+    left_behind: Vec<LeftBehind>,
+}
+
+impl Owned {
+    fn take(path: &Path) -> Result<Self, StoreError> {
+        let mut lock = Lock::take(path)?;
+        let left_behind = lock.left_behind();
+        let file = regular::open_to_append(path)
+            .map_err(StoreError::io(path, "cannot be written; to look at it, load it with readOnly: true"))?;
+        let file = Arc::new(file);
+        // Nobody can replace it any more.
+        let found = header::peek(path)?;
+        let source = Source::of(path.to_owned(), Bytes::File(file.clone()), &found);
+        Ok(Self { source, found, medium: SessionFile::new(path.to_owned(), file, lock), left_behind })
+    }
+
+    /// Opens it without reading it: its lines are those of a path.
+    fn opened(self, path: conversation::path::Path) -> Result<Opened, StoreError> {
+        let Self { source, found, medium, left_behind } = self;
+        let durable = source.length().map_err(source.failed())?;
+        let log = Box::new(Writer::new(medium, source.clone(), durable, Unfinished::Nothing)?);
+        let spent = costs_of(&path);
+        let history = History::of_file(source.into(), path, None).with_costs(spent);
+        Ok(Opened { header: found.header, title: found.title, history, repairs: Vec::new(), left_behind, log })
+    }
 }
 
 /// Reads a file whose lock is held, with its index where the file is no larger than `indexed_at_once`, in bytes.
@@ -146,6 +171,19 @@ pub fn found(
     header: &Header,
     write: impl FnOnce(Sink<'_>) -> Result<(), StoreError>,
 ) -> Result<Opened, StoreError> {
+    found_of(path, header, write, || Ok(None))
+}
+
+/// The same. The end of a large file is not read again where `known` gives its path, as far back as its context needs.
+///
+/// # Errors
+/// The same, and those of `known`.
+pub fn found_of(
+    path: &Path,
+    header: &Header,
+    write: impl FnOnce(Sink<'_>) -> Result<(), StoreError>,
+    known: impl FnOnce() -> Result<Option<conversation::path::Path>, StoreError>,
+) -> Result<Opened, StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     create_private_folder(folder)?;
     let what = "this new session cannot be written; nothing is left of it. Make room or make the folder writable, then try again";
@@ -153,14 +191,22 @@ pub fn found(
     if path.try_exists().map_err(failed)? {
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }
+    let mut length = 0;
     regular::make_whole(path, failed, |file| {
-        let mut add = |bytes: &[u8]| file.write_all(bytes).map_err(failed);
+        let mut add = |bytes: &[u8]| {
+            length += bytes.len() as u64;
+            file.write_all(bytes).map_err(failed)
+        };
         add(format!("{}\n", header_line(header)).as_bytes())?;
         write(&mut add)
     })?;
     sync_folder(folder);
+    let open = || match if length > INDEXED_AT_ONCE { known()? } else { None } {
+        Some(entries) => Owned::take(path)?.opened(entries),
+        None => open(path),
+    };
     // The session was not announced yet.
-    open(path).inspect_err(|_| drop(fs::remove_file(path)))
+    open().inspect_err(|_| drop(fs::remove_file(path)))
 }
 
 /// Saves a text as a file of its own in the folder beside a session file, all or nothing.

@@ -6,6 +6,8 @@
 
 mod spent;
 
+pub use spent::costs_of;
+
 use super::{
     Grown, Placed, continue_behind,
     error::StoreError,

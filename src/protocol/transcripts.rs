@@ -36,5 +36,6 @@ transcripts! {
     "undo-and-pins",
     "browsing",
     "navigate",
+    "fork",
     "missed-events",
 }

@@ -5,7 +5,7 @@ use crate::{
     conversation::{
         entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
         message::outline::Role,
-        mirroring,
+        mirroring, path,
     },
     ids::{EntryId, SessionId},
     log::{
@@ -45,6 +45,8 @@ pub struct Forking {
     /// Whether the settings in its lines apply without limits.
     pub trust: Trust,
     source: Library,
+    /// The path of the other session in memory.
+    here: path::Path,
     end: ForkEnd,
     stamps: Stamps,
 }
@@ -60,6 +62,7 @@ enum ForkEnd {
 /// The entries of a fork.
 pub struct Forked {
     source: Library,
+    here: path::Path,
     path: Vec<Place>,
     /// Entries behind the path: the title and the labels that lines beside the path give.
     names: Vec<Arc<Entry>>,
@@ -120,6 +123,7 @@ impl Forking {
             images: images.map(Blobs::of),
             trust,
             source: library,
+            here: state.path().clone(),
             end,
             stamps: stamps.fork(),
         })
@@ -144,7 +148,7 @@ impl Forking {
         };
         let path = leaf.map(|leaf| index.path_to(leaf)).unwrap_or_default();
         let names = self.names(leaf.map(|leaf| source.body(leaf, blocking)).transpose()?, index.named_beside(&path))?;
-        Ok(Forked { source, path, names, editor_text })
+        Ok(Forked { source, here: self.here.clone(), path, names, editor_text })
     }
 
     /// The entries behind the leaf that give the session and its entries the names that they have.
@@ -176,6 +180,20 @@ impl Forked {
     pub fn write(&self, sink: Sink<'_>, blocking: &Blocking) -> Result<(), StoreError> {
         self.source.lines_of(&self.path, blocking, sink)?;
         self.names.iter().try_for_each(|entry| sink(format!("{}\n", entry.line()).as_bytes()))
+    }
+
+    /// The path of the fork as far back as its context needs. Entries that the other session has in memory are not read.
+    /// None where a line is another one in the file of the fork.
+    ///
+    /// # Errors
+    /// When the file of the other session cannot be read.
+    pub fn known(&self, blocking: &Blocking) -> Result<Option<path::Path>, StoreError> {
+        if !self.path.iter().all(|place| self.source.index().stands_as_it_is(*place)) {
+            return Ok(None);
+        }
+        let mut path = self.source.path_of(&self.path, &self.here, blocking)?;
+        self.names.iter().for_each(|entry| path.push(entry.clone()));
+        Ok(Some(path))
     }
 
     /// The entries, read into memory.

@@ -176,7 +176,8 @@ pub fn fork(mut forking: Forking, sessions: &Path, layers: &Layers) -> Result<(O
                 let failed = StoreError::io(&file, "the images of the session cannot be copied for its fork");
                 images.copy_to(&file, &hashes).map_err(failed)
             };
-            let store::Opened { log, history, .. } = store::found(&file, &header, write)?;
+            let store::Opened { log, history, .. } =
+                store::found_of(&file, &header, write, || forked.known(&blocking))?;
             (log, history, Some(file))
         }
     };

@@ -3,6 +3,7 @@
 use crate::{
     conversation::{
         entry::{Entry, Head},
+        path::Path,
         spending::{Cost, Spending},
     },
     log::{
@@ -80,6 +81,17 @@ impl Spent {
         self.costs.iter().rev().for_each(|cost| spending.add(cost));
         spending
     }
+}
+
+/// The costs in the entries of a path that is all of its file.
+#[must_use]
+pub fn costs_of(path: &Path) -> Spending {
+    let mut spent = Spent::default();
+    path.iter().rev().for_each(|entry| spent.see(entry));
+    if !path.is_cut() {
+        spent.begins();
+    }
+    spent.sum()
 }
 
 impl Source {

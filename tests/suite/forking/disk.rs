@@ -130,3 +130,47 @@ fn a_fork_whose_daemon_is_killed_is_whole_or_is_not_there() {
     let loaded = daemon.ok("session/load", json!({"path": session}));
     assert_eq!((&loaded["repairs"], &loaded["session"]["leafEntryId"]), (&json!([]), &json!("e999")));
 }
+
+/// The end of a large fork is not read again.
+#[test]
+fn a_large_fork_is_the_session_that_its_file_says() {
+    let home = Home::new();
+    home.settings(r#"{"tokens": {"estimator": "chars"}, "compaction": {"enabled": false, "transcriptHint": false}}"#);
+    let mut daemon = Daemon::at(home);
+    let source = large(&daemon.home);
+    let session = daemon.load(&source);
+    let of = |more: Value| {
+        let mut params = json!({"sessionId": session});
+        params.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        params
+    };
+    daemon.ok("session/pin", of(json!({"entryId": "e10"})));
+    daemon.ok("session/configure", of(json!({"title": "Large", "thinkingLevel": "low"})));
+    let compacted = daemon.ok("session/compact", of(json!({"keepRecentTokens": 20_000, "wait": true})));
+    assert_eq!(compacted["outcome"], "completed", "{compacted:#}");
+    daemon.append(&session, &turns(2));
+    daemon.ok("session/label", of(json!({"targetEntryId": "e999", "label": "the last"})));
+    for more in [json!({}), json!({"entryId": "e998", "position": "at"}), json!({"entryId": "e900"})] {
+        let forked = fork(&mut daemon, of(more.clone()))["session"].clone();
+        let id = text(&forked["sessionId"]).to_owned();
+        let look = |daemon: &mut Daemon| {
+            let context = daemon.ok("session/context", json!({"sessionId": id}));
+            let status = daemon.ok("session/status", json!({"sessionId": id}));
+            let facts =
+                ["title", "leafEntryId", "thinkingLevel", "model"].map(|field| status["session"][field].clone());
+            (context, facts, status["spent"].clone())
+        };
+        let here = look(&mut daemon);
+        daemon.ok("session/close", json!({"sessionId": id}));
+        let loaded = daemon.ok("session/load", json!({"path": forked["path"]}));
+        assert_eq!(loaded["repairs"], json!([]), "{more}");
+        let there = look(&mut daemon);
+        assert!(here == there, "{more}: {:#?}\n{:#?}", here.1, there.1);
+        // It grows, and the index of its file agrees with it.
+        daemon.append(&id, &[user("More."), assistant("Yes.")]);
+        let tree = daemon.ok("session/tree", json!({"sessionId": id, "limit": 10_000}));
+        let count = lines(text(&forked["path"])).len();
+        assert_eq!(tree["nodes"].as_array().map(Vec::len), Some(count), "{more}");
+        daemon.ok("session/close", json!({"sessionId": id}));
+    }
+}

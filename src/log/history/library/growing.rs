@@ -8,7 +8,7 @@ use crate::{
     },
     log::{error::StoreError, index::Place, sealed::Blocking},
 };
-use std::{iter, sync::Arc};
+use std::{collections::HashMap, iter, sync::Arc};
 
 impl Library {
     /// The path to the last of these entries, which stand behind all others, as far back as its context needs. None where
@@ -33,6 +33,26 @@ impl Library {
             },
         };
         self.gather(chain.into_iter().cloned(), place, blocking).map(Some)
+    }
+
+    /// The path of these places, as far back as its context needs, with the values from before it. `known` are entries in
+    /// memory: the end of a path of the session.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn path_of(&self, places: &[Place], known: &[Arc<Entry>], blocking: &Blocking) -> Result<Path, StoreError> {
+        let end = known.last().and_then(|last| self.index.find(&last.id)).map(|last| self.index.path_to(last));
+        let end = end.unwrap_or_default();
+        let known: HashMap<Place, &Arc<Entry>> = end.into_iter().rev().zip(known.iter().rev()).collect();
+        let mut places = places.iter().rev();
+        let mut path = path::gather(|_| match places.next() {
+            Some(place) => {
+                known.get(place).map_or_else(|| self.body(*place, blocking), |it| Ok((*it).clone())).map(Some)
+            }
+            None => Ok(None),
+        })?;
+        self.complete(&mut path, &[], blocking);
+        Ok(path)
     }
 
     /// Reads the path that has these entries at its end, the last one first, and goes on at a place.
