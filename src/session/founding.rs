@@ -3,7 +3,7 @@
 
 mod document;
 
-pub use document::{Document, Saved};
+pub use document::{Document, HANDOFF, Saved};
 
 use super::{data::model_fields, state::State};
 use crate::{

@@ -36,6 +36,8 @@ pub enum OperationKind {
         /// Time since the last activity, in seconds. A lock file does not name it.
         seconds: u64,
     },
+    /// A compaction by the strategy `handoff`. The handoff is a part of it, and without a document it summarizes in place.
+    Relay(Reason),
     /// A summary that is made ahead of the threshold. It has no events; the compaction that splices it in has them.
     Speculation,
     /// A transfer: a navigation, a handoff or a reference.
@@ -74,6 +76,8 @@ pub enum Product {
     Recovered,
     /// Idle maintenance: its compaction completed.
     Maintained,
+    /// A compaction by the strategy `handoff`: this session goes on.
+    Relayed(SessionId),
     /// A transfer.
     Transferred(Transferred),
 }
@@ -84,15 +88,16 @@ impl Product {
     pub fn compaction(&self) -> Option<&CompactionResult> {
         match self {
             Self::Compaction(result) | Self::Founded(result, _) => Some(result),
-            Self::Recovered | Self::Maintained | Self::Transferred(_) => None,
+            Self::Recovered | Self::Maintained | Self::Relayed(_) | Self::Transferred(_) => None,
         }
     }
 
-    /// The session that a compaction made.
+    /// The session that a compaction or a handoff made.
     #[must_use]
     pub fn new_session(&self) -> Option<&SessionId> {
         match self {
-            Self::Founded(_, session) => Some(session),
+            Self::Founded(_, session) | Self::Relayed(session) => Some(session),
+            Self::Transferred(Transferred::HandedOff(made)) => made.session.as_ref(),
             Self::Compaction(_) | Self::Recovered | Self::Maintained | Self::Transferred(_) => None,
         }
     }
@@ -121,7 +126,7 @@ impl OperationKind {
     #[must_use]
     pub fn reason(&self) -> Reason {
         match self {
-            Self::Compaction(reason) => *reason,
+            Self::Compaction(reason) | Self::Relay(reason) => *reason,
             Self::Speculation => Reason::Threshold,
             Self::Recovery(Recovery { reason, .. }) | Self::Recovering(reason) => (*reason).into(),
             Self::Idle { .. } => Reason::Idle,
@@ -163,7 +168,7 @@ impl OperationKind {
     fn compaction_start(&self, reason: Reason, before: &Usage) -> Event {
         Event::CompactionStart {
             reason,
-            strategy: Strategy::ContextFull,
+            strategy: if matches!(self, Self::Relay(_)) { Strategy::Handoff } else { Strategy::ContextFull },
             tokens_before: before.context_tokens,
             context_window: before.context_window.unwrap_or(0),
             threshold_tokens: before.threshold_tokens.unwrap_or(0),
@@ -223,7 +228,7 @@ impl Kind for OperationKind {
 
     fn name(&self) -> &'static str {
         match self {
-            Self::Compaction(_) | Self::Recovering(_) => COMPACTION,
+            Self::Compaction(_) | Self::Recovering(_) | Self::Relay(_) => COMPACTION,
             Self::Recovery(_) => RECOVERY,
             Self::Idle { .. } => IDLE,
             Self::Speculation => SPECULATION,
@@ -251,7 +256,7 @@ impl Kind for OperationKind {
 
     fn standing(&self) -> Standing {
         match self {
-            Self::Compaction(_) | Self::Recovery(_) | Self::Recovering(_) => {
+            Self::Compaction(_) | Self::Recovery(_) | Self::Recovering(_) | Self::Relay(_) => {
                 Standing::Foreground(StatusKind::Compacting)
             }
             Self::Idle { .. } | Self::Speculation => Standing::Background,
@@ -265,7 +270,7 @@ impl Kind for OperationKind {
 
     fn start(&self, before: &Usage) -> Option<Event> {
         Some(match self {
-            Self::Compaction(reason) => self.compaction_start(*reason, before),
+            Self::Compaction(reason) | Self::Relay(reason) => self.compaction_start(*reason, before),
             Self::Recovering(reason) => self.compaction_start((*reason).into(), before),
             Self::Recovery(Recovery { reason, removed, action }) => {
                 Event::RecoveryStart { reason: *reason, removed_entry_id: removed.clone(), action: *action }
@@ -280,7 +285,7 @@ impl Kind for OperationKind {
 
     fn end(&self, ended: &Ended<'_, Product>) -> Option<Event> {
         Some(match self {
-            Self::Compaction(reason) => self.compaction_end(*reason, ended),
+            Self::Compaction(reason) | Self::Relay(reason) => self.compaction_end(*reason, ended),
             Self::Recovering(reason) => self.compaction_end((*reason).into(), ended),
             Self::Recovery(_) => self.recovery_end(ended.end),
             Self::Idle { .. } => {

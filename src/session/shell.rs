@@ -22,7 +22,7 @@ use super::{
 use crate::{
     ask::request::Origin,
     clock,
-    conversation::{entry::Entry, spending::Trigger, tokens},
+    conversation::{entry::Entry, tokens},
     ids::{OperationId, SessionId},
     log::{Log, memory::Ephemeral, sealed::Blocking},
     protocol::{
@@ -533,7 +533,7 @@ impl Shell {
 
     fn transfer(&self, order: TransferOrder) {
         let id = order.id.clone();
-        let origin = Origin { session: self.session.clone(), operation: id.clone(), trigger: Trigger::Manual };
+        let origin = Origin { session: self.session.clone(), operation: id.clone(), trigger: order.trigger() };
         let job =
             TransferJob { origin, order, access: self.shared.access.clone(), may_block: Blocking::is_allowed_here };
         let messages = self.messages.clone();

@@ -522,3 +522,118 @@ fn a_compacted_conversation_is_handed_off_with_its_summary() {
     assert!(document.contains("part_7") && document.contains("You must never change part_0.lock"), "{document}");
     assert!(document.starts_with("## Goal\n"), "{document}");
 }
+
+/// A session whose maintenance hands off: another one was handed off to it. The threshold is at 2,000 tokens.
+fn relaying(provider: &Provider) -> (Daemon, String) {
+    let compaction = json!({"strategy": "handoff", "thresholdTokens": 2_000, "speculative": false});
+    let (mut daemon, first) = at(provider, Format::Anthropic, json!({"compaction": compaction}));
+    let answer = handed(&mut daemon, &first, json!({"document": document("by hand")}));
+    (daemon, answer["newSessionId"].as_str().unwrap_or_else(|| panic!("{answer:#}")).to_owned())
+}
+
+#[test]
+fn with_the_strategy_maintenance_hands_off_once_the_host_has_asked_and_the_waiting_message_goes_along() {
+    for waits in [false, true] {
+        let provider = Provider::start(Format::Anthropic);
+        provider.otherwise(Step::answer(&document("by maintenance")));
+        let (mut daemon, session) = relaying(&provider);
+        let (long, short) = (text_of(2_500, "printer"), "And the tests?".to_owned());
+        let mut more = vec![user("Write the printer."), assistant(if waits { "Yes." } else { &long })];
+        more.extend(waits.then(|| user(&format!("{short} {long}"))));
+        daemon.events.clear();
+        let next = daemon.append(&session, &more)["next"].take();
+        assert_eq!((&next["type"], &next["reason"]), (&json!("maintenance"), &json!("threshold")), "{next:#}");
+        daemon.until("settled");
+        let events = daemon.events_since(0);
+        let of_old: Vec<_> = events.iter().filter(|(_, params)| params["sessionId"] == *session).cloned().collect();
+        let kinds: Vec<&str> = names(&of_old).into_iter().filter(|name| *name != "entry_appended").collect();
+        let expected = [
+            "status_changed",
+            "compaction_start",
+            "handoff_start",
+            "handoff_end",
+            "session_replaced",
+            "compaction_end",
+            "status_changed",
+            "settled",
+        ];
+        assert_eq!(kinds, expected, "{of_old:#?}");
+        assert_eq!(event(&of_old, "compaction_start")["strategy"], "handoff");
+        let named = |kind: &str| of_old.iter().find(|(it, _)| it == kind).expect("an event").1["operationId"].clone();
+        assert!(
+            ["compaction_start", "handoff_start", "compaction_end"]
+                .iter()
+                .all(|kind| named(kind) == next["operationId"])
+        );
+        let end = event(&of_old, "compaction_end");
+        let new = end["newSessionId"].as_str().expect("an id").to_owned();
+        assert_eq!((&end["outcome"], &end["result"]), (&json!("completed"), &Value::Null), "{end:#}");
+        let shown = daemon.context(&new)["messages"].clone();
+        assert_eq!(shown.as_array().map(Vec::len), Some(1 + usize::from(waits)), "{shown:#}");
+        assert!(shown[0].to_string().contains("by maintenance"));
+        assert_eq!(shown.to_string().contains(&short), waits);
+        let asked = provider.asked();
+        assert_eq!(
+            (asked.len(), asked[0].text().contains(&short)),
+            (1, false),
+            "the message waits for the new session"
+        );
+        let spent = daemon.ok("session/entries", json!({"sessionId": session, "types": ["usage"]}));
+        assert_eq!(spent["entries"][0]["trigger"], "threshold", "{spent:#}");
+
+        // A host that stays here is compacted in place.
+        daemon.events.clear();
+        let next = daemon.append(&session, &[user("Stay."), assistant("I stay.")])["next"].take();
+        assert_eq!(next["type"], "maintenance", "{next:#}");
+        let end = daemon.until("compaction_end")["params"]["event"].take();
+        assert_eq!((&end["outcome"], &end["newSessionId"]), (&json!("completed"), &Value::Null), "{end:#}");
+        assert_eq!(daemon.count("session_replaced"), 0);
+    }
+}
+
+#[test]
+fn without_a_document_and_between_calls_the_strategy_summarizes_in_place() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(Step::unauthorized());
+    let (mut daemon, session) = relaying(&provider);
+    daemon.events.clear();
+    daemon.append(&session, &[user("Write the printer."), assistant(&text_of(2_500, "printer"))]);
+    daemon.until("compaction_end");
+    daemon.until("settled");
+    let events = daemon.events_since(0);
+    let end = event(&events, "compaction_end");
+    assert_eq!((&end["outcome"], &end["newSessionId"]), (&json!("completed"), &Value::Null), "{end:#}");
+    assert_eq!(end["result"]["method"], "extractive", "{end:#}");
+    assert_eq!(event(&events, "handoff_end")["outcome"], "failed");
+    let told = events.iter().filter(|(kind, _)| kind == "notice").map(|(_, params)| &params["event"]["title"]);
+    assert!(told.clone().any(|title| title == "The conversation was not handed off"), "{:?}", told.collect::<Vec<_>>());
+
+    let (mut daemon, session) = relaying(&provider);
+    daemon.events.clear();
+    daemon.append(&session, &[user("Read it."), calls(&["a"])]);
+    daemon.append(&session, &[result("a", &text_of(2_500, "printer"))]);
+    daemon.until("compaction_end");
+    let events = daemon.events_since(0);
+    assert_eq!(event(&events, "compaction_start")["strategy"], "context_full");
+    assert!(events.iter().all(|(kind, _)| kind != "handoff_start"), "{:?}", names(&events));
+}
+
+#[test]
+fn a_cancel_ends_maintenance_that_hands_off_and_nothing_is_left() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(Step::hang());
+    let (mut daemon, session) = relaying(&provider);
+    let from = daemon.events.len();
+    let next = daemon.append(&session, &[user("Write it."), assistant(&text_of(2_500, "printer"))])["next"].take();
+    provider.wait_for(1);
+    let cancelled = daemon.ok("session/cancel", json!({"sessionId": session, "operationId": next["operationId"]}));
+    assert_eq!(cancelled["cancelled"], json!([{"operationId": next["operationId"], "kind": "compaction"}]));
+    provider.wait_for_close(0);
+    daemon.ok("session/status", of(&session));
+    let events = daemon.events_since(from);
+    for kind in ["handoff_end", "compaction_end"] {
+        assert_eq!(event(&events, kind)["outcome"], "cancelled", "{kind}");
+    }
+    assert_eq!(daemon.append(&session, &[assistant("More.")])["next"]["type"], "none", "it rests");
+    assert_eq!(daemon.ok("session/list", json!({}))["sessions"].as_array().map(Vec::len), Some(2));
+}

@@ -233,6 +233,9 @@ impl Core {
         }
         self.idle_gives_way();
         let DueCompaction { id, reason, asked, former } = due;
+        if self.relays(reason) {
+            return self.relay(id, reason, asked);
+        }
         let kind = OperationKind::Compaction(reason);
         let Some(asked) = self.splice(kind.clone(), &id, asked) else { return };
         let stop = Stop::default();

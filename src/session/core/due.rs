@@ -1,6 +1,6 @@
 //! Maintenance that is due and has not started.
 
-use super::{automatic::speculating::Ahead, edit::Staged, work::Request};
+use super::{automatic::speculating::Ahead, edit::Staged, transfers::Relays, work::Request};
 use crate::{
     compaction::{decide::Rest, prune::pays::Considered, recovery::Remedy},
     conversation::attempts::Attempted,
@@ -23,6 +23,8 @@ pub(super) struct Upkeep {
     pub ahead: Ahead,
     /// Whether the client was told that the strategy `handoff` summarizes in place.
     pub told_of_handoff: bool,
+    /// Handoffs by maintenance.
+    pub relays: Relays,
     /// The hooks that the client answers.
     pub hooks: Arc<Hooks>,
     /// The compaction whose summary goes into a new session.

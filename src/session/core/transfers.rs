@@ -4,6 +4,9 @@
 mod handing_off;
 mod navigating;
 mod referring;
+mod relaying;
+
+pub(super) use relaying::Relays;
 
 use super::{
     Core, Write,

@@ -4,12 +4,13 @@ mod branch;
 mod handoff;
 mod reference;
 
-pub use handoff::{DocumentOrigin, HandoffOrder, HandoffText};
+pub use handoff::{DocumentOrigin, HandoffOrder, HandoffText, Maintenance};
 pub use reference::{ReferenceOrder, ReferenceText};
 
 use super::{blocking::Pool, defect, draft::caught, progress::Tell};
 use crate::{
     ask::{access::ModelAccess, request::Origin},
+    conversation::spending::Trigger,
     ids::{EntryId, ModelRef, OperationId},
     log::{history::route::Route, sealed::Blocking},
     protocol::{errors::Failure, types::NavigateParams},
@@ -33,6 +34,17 @@ pub struct TransferOrder {
     pub model: Option<ModelRef>,
     /// Cancels the job.
     pub stop: Stop,
+}
+
+impl TransferOrder {
+    /// The reason for which models are asked. The costs say it.
+    #[must_use]
+    pub fn trigger(&self) -> Trigger {
+        match &self.work {
+            TransferWork::Handoff(order) => order.maintenance.as_ref().map_or(Trigger::Manual, |it| it.trigger),
+            TransferWork::Branch(_) | TransferWork::Reference(_) => Trigger::Manual,
+        }
+    }
 }
 
 /// The work of a transfer.

@@ -6,7 +6,7 @@ use crate::{
         clock::{Clock as _, after},
         request::Origin,
     },
-    conversation::{entry::Entry, spending::Trigger, tokens},
+    conversation::{entry::Entry, tokens},
     ids::{OperationId, SessionId},
     log::{
         Access, Log,
@@ -615,7 +615,8 @@ impl World<'_> {
     fn transfer(&mut self, order: TransferOrder) {
         let Some(life) = &mut self.life else { return };
         let id = order.id.clone();
-        let origin = Origin { session: SessionId::from("simulated"), operation: id.clone(), trigger: Trigger::Manual };
+        let (session, trigger) = (SessionId::from("simulated"), order.trigger());
+        let origin = Origin { session, operation: id.clone(), trigger };
         let job = TransferJob { origin, order, access: self.access.clone(), may_block: Blocking::is_allowed_here };
         let pool = VirtualPool { clock: self.clock.clone(), longest: Duration::from_millis(20) };
         let reports = life.reports.clone();

@@ -333,7 +333,8 @@ impl Core {
         }
     }
 
-    fn throw_away(&mut self) {
+    /// Ends a summary that is made ahead.
+    pub(in crate::session::core) fn throw_away(&mut self) {
         let Some(making) = self.upkeep.ahead.making.take() else { return };
         making.stop.request();
         let fullness = self.state.measure();
@@ -419,7 +420,9 @@ impl Core {
     /// The id of a compaction that is due at the threshold: that of the summary with which it begins.
     pub(in crate::session::core) fn compaction_id(&mut self) -> OperationId {
         match &self.upkeep.ahead.making {
-            Some(making) if self.serves(making) => making.id.clone(),
+            Some(making) if self.serves(making) && !self.relays(crate::protocol::events::Reason::Threshold) => {
+                making.id.clone()
+            }
             _ => self.stamps.operation(),
         }
     }

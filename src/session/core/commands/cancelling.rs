@@ -71,10 +71,11 @@ impl Core {
                 && !operation.is_open()
                 && !planted(Fault::LateResult)
             {
-                let kind = operation.kind.clone();
+                let kind = self.relay_around().unwrap_or(&operation.kind).clone();
                 self.rests_after(&kind, &End::Cancelled);
                 self.work = Work::None;
                 self.forget_cancelled_recovery();
+                self.forget_cancelled_relay();
                 self.leave_ended_round();
             }
             self.record_running();

@@ -433,6 +433,9 @@ impl Core {
             return self.finish_idle(operation, end, notices);
         }
         self.idle.arm(self.now);
+        if self.relay_around().is_some() {
+            return self.finish_relay(operation, end, notices);
+        }
         if matches!(operation.kind, OperationKind::Recovering(_)) {
             return self.finish_inside(operation, end, notices);
         }

@@ -51,8 +51,14 @@ impl Core {
         if kind.is_automatic() && self.summarizes_for_handoff() {
             self.upkeep.told_of_handoff = true;
             let detail = "compaction.strategy is \"handoff\". The host runs the turns of this session, so automatic \
-                          compaction summarizes in place, as with context_full, until the host asks for a handoff.";
+                          compaction summarizes in place, as with context_full, until the host asks for a handoff with \
+                          session/handoff.";
             notices.push(("Automatic compaction hands nothing off".to_owned(), detail.to_owned()));
+        }
+        if let (OperationKind::Relay(_), End::Completed(Product::Compaction(_))) = (kind, end) {
+            let detail = "compaction.strategy is \"handoff\", and no model wrote a document. The conversation was summarized in \
+                          place, as with context_full.";
+            notices.push(("The conversation was not handed off".to_owned(), detail.to_owned()));
         }
         let compactions = self.state.path().compactions();
         // A new session begins to count anew.
@@ -68,6 +74,8 @@ impl Core {
 
     /// Whether automatic compaction acts in place of a handoff, and the client was not told.
     fn summarizes_for_handoff(&self) -> bool {
-        !self.upkeep.told_of_handoff && self.state.measure().compaction.strategy == Strategy::Handoff
+        !self.upkeep.told_of_handoff
+            && self.state.measure().compaction.strategy == Strategy::Handoff
+            && !self.asks_for_handoffs()
     }
 }

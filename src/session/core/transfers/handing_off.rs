@@ -58,6 +58,7 @@ impl Core {
             is_draft: handoff.is_draft,
             saves: params.save == Some(true),
         };
+        self.upkeep.relays.asked |= !handoff.is_draft;
         let operation = self.start_transfer(&id, Transfer::Handoff(handoff), asked, &stop);
         let task = Task::Handoff(handing);
         let HandoffParams { goal, instructions, model, document, .. } = params;
@@ -71,6 +72,7 @@ impl Core {
             goal: said(goal.as_deref()),
             instructions: said(instructions.as_deref()),
             only: model,
+            maintenance: None,
             fullness: self.state.measure(),
             plain: self.state.plain_request(),
             room,
@@ -125,7 +127,7 @@ impl Core {
     }
 
     /// The tokens between a new session with this document and its threshold. None where it is over that.
-    fn room_beside(&mut self, text: &str) -> Result<Option<u64>, Failure> {
+    pub(super) fn room_beside(&mut self, text: &str) -> Result<Option<u64>, Failure> {
         let todos = self.open_tasks();
         let document = Document { text, details: &Value::Null, todos: todos.as_ref(), newer: &[] };
         let mut stamps = self.stamps.fork();

@@ -4,6 +4,8 @@ use super::Making;
 use crate::{
     ask::{
         access::ModelAccess,
+        allowance::Allowance,
+        clock::after,
         failed::{Failed, Next},
         purpose::Purpose,
         rank::Rank,
@@ -11,7 +13,11 @@ use crate::{
         retry::Policy,
     },
     compaction::{gauge::Fullness, native},
-    conversation::{message::Message, message::outline::Role, path::Path},
+    conversation::{
+        message::{Message, outline::Role},
+        path::Path,
+        spending::Trigger,
+    },
     ids::ModelRef,
     log::sealed::Blocking,
     models::candidates::{self, Candidate, Situation, Unfit, Way},
@@ -21,7 +27,7 @@ use crate::{
     session::{
         jobs::{
             blocking::{Pool, blocking},
-            defect,
+            no_model,
             progress::{Progress, Tell},
         },
         state::{View, request::LiveRequest},
@@ -39,7 +45,12 @@ use crate::{
     },
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// The document of a handoff that is to be made.
 pub struct HandoffOrder {
@@ -53,12 +64,24 @@ pub struct HandoffOrder {
     pub instructions: Option<String>,
     /// The model that writes it, and no other. None: the session's, then the others that are configured.
     pub only: Option<ModelRef>,
+    /// The maintenance that it is for; none for a request of a client.
+    pub maintenance: Option<Maintenance>,
     /// The size of the context.
     pub fullness: Fullness,
     /// Estimated tokens of a request with the context, without any factor.
     pub plain: u64,
     /// Largest document, in tokens: the room of the new session.
     pub room: u64,
+}
+
+/// The limits of a document that maintenance asks for. It is not extracted: the maintenance summarizes in place then.
+pub struct Maintenance {
+    /// The reason for which models are asked.
+    pub trigger: Trigger,
+    /// The tokens that the models may take, if they are limited.
+    pub tokens: Option<u64>,
+    /// The time for the models.
+    pub deadline: Duration,
 }
 
 /// The document of a handoff.
@@ -115,6 +138,8 @@ pub(super) async fn document(order: HandoffOrder, around: Around<'_>) -> Result<
         around: &around,
         language,
         script,
+        until: order.maintenance.as_ref().map(|it| after(around.making.access.routes.clock.now(), it.deadline)),
+        allowance: order.maintenance.as_ref().and_then(|it| it.tokens).map(|tokens| Arc::new(Allowance::new(tokens))),
         quota: Arc::new(Quota::new(MOST_REQUESTS, format!("{MOST_REQUESTS} were sent, and no document came"))),
     };
     let written = around.making.stop.unless_requested(writing.by_models(candidates)).await.ok_or(Failure::Cancelled)?;
@@ -122,8 +147,8 @@ pub(super) async fn document(order: HandoffOrder, around: Around<'_>) -> Result<
         Ok((document, model)) => return Ok(HandoffText { document, origin: DocumentOrigin::Model(model) }),
         Err(last) => last,
     };
-    if order.only.is_some() {
-        return Err(last.map_or_else(defect, |last| last.failure()));
+    if order.only.is_some() || order.maintenance.is_some() {
+        return Err(last.map_or_else(no_model, |last| last.failure()));
     }
     let why = last.map(|last| last.to_string());
     let (settings, stop) = (around.making.settings.clone(), around.making.stop.clone());
@@ -199,6 +224,10 @@ struct Writing<'a> {
     around: &'a Around<'a>,
     language: Option<Language>,
     script: Option<Script>,
+    /// The end of the time for all requests.
+    until: Option<Instant>,
+    /// The tokens that all requests may take together.
+    allowance: Option<Arc<Allowance>>,
     quota: Arc<Quota>,
 }
 
@@ -396,10 +425,10 @@ impl Writing<'_> {
             limits: Limits {
                 stall: Duration::from_secs(settings.compaction.stall_seconds),
                 client: Some(Duration::from_secs(settings.compaction.deadline_seconds)),
-                until: None,
+                until: self.until,
                 input,
                 quota: Some(self.quota.clone()),
-                tokens: None,
+                tokens: self.allowance.clone().map(|allowance| (allowance, input + most)),
             },
         }
     }

@@ -1,0 +1,145 @@
+//! The strategy `handoff`: maintenance at the threshold hands the conversation off to a new session, once the host has asked
+//! for a handoff by itself. Where no model writes a document, the maintenance summarizes in place.
+
+use crate::{
+    compaction::request::Cause,
+    conversation::{entry::Body, message::outline::Role, path::Path},
+    ids::OperationId,
+    protocol::{events::Reason, types::Initiator},
+    session::{
+        core::{
+            Core,
+            work::{HandingOff, Task, TransferPhase, Work},
+        },
+        effects::Ticket,
+        founding::HANDOFF,
+        jobs::{
+            Focus, Job, PlanOrder,
+            transfer::{HandoffOrder, Maintenance, TransferOrder, TransferWork},
+        },
+        kind::{Handoff, OperationKind, Product, Transfer},
+        operation::Operation,
+        operations::{Asked, End, Place},
+        stop::Stop,
+    },
+    settings::Strategy,
+};
+use std::time::Duration;
+
+/// The handoffs of a session by its maintenance.
+#[derive(Default)]
+pub(in crate::session::core) struct Relays {
+    /// Whether the host has asked for a handoff.
+    pub asked: bool,
+    /// Whether another session goes on in the place of this one. A host that stays here is not handed off again.
+    replaced: bool,
+    /// The maintenance around the handoff that runs.
+    around: Option<Operation>,
+}
+
+impl Core {
+    /// Whether maintenance hands the conversation off: the turn has settled, and the host deals with new sessions.
+    pub(in crate::session::core) fn relays(&self, reason: Reason) -> bool {
+        reason == Reason::Threshold
+            && self.state.measure().compaction.strategy == Strategy::Handoff
+            && !self.upkeep.relays.replaced
+            && self.asks_for_handoffs()
+            && self.settled_part().is_some()
+    }
+
+    /// Whether the host has asked for a handoff, of this session or of the one that it comes from.
+    pub(in crate::session::core) fn asks_for_handoffs(&self) -> bool {
+        let carries = |body: &Body| matches!(body, Body::CustomMessage(custom) if custom.custom_type == HANDOFF);
+        self.upkeep.relays.asked || self.state.path().iter().any(|entry| carries(&entry.body))
+    }
+
+    /// The path up to the last answer, where only messages of the user follow it: they wait for the new session. None in
+    /// the middle of a turn.
+    fn settled_part(&self) -> Option<Path> {
+        let path = self.state.path();
+        let last = path.iter().rposition(|entry| entry.in_context() && !entry.is_from(Role::User))?;
+        let settled = !path.batch().is_open() && path[last].is_from(Role::Assistant);
+        let covered = path.up_to(&path[last].id).filter(|_| settled)?;
+        let messages = covered[covered.first_kept()..].iter().filter(|entry| entry.is_conversation()).count();
+        (messages >= 2).then_some(covered)
+    }
+
+    /// Starts maintenance that hands the conversation off.
+    pub(in crate::session::core) fn relay(&mut self, id: OperationId, reason: Reason, asked: Asked<Ticket>) {
+        let Some(covered) = self.settled_part() else { return };
+        self.throw_away();
+        // The end of the handoff stops its work, and the maintenance may go on.
+        let (stop, usage) = (Stop::default(), self.state.usage());
+        let (kind, place) = (OperationKind::Relay(reason), Place::Top(id.clone()));
+        let around = self.start_operation(self.opening(kind, place, asked, usage.clone(), Stop::default()));
+        let handoff = Handoff { goal: None, is_draft: false };
+        let (kind, place) = (OperationKind::Transfer(Transfer::Handoff(handoff)), around.part(self.stamps.operation()));
+        let opening = self.opening(kind, place, Asked::Introduced, usage, stop.clone());
+        let operation = self.start_operation(opening);
+        let room = self.room_beside("").ok().flatten().unwrap_or_default();
+        let (settings, trigger) = (self.state.settings().clone(), around.kind.trigger());
+        let order = HandoffOrder {
+            view: self.state.view().of(&covered),
+            path: covered.clone(),
+            goal: None,
+            instructions: None,
+            only: None,
+            maintenance: Some(Maintenance {
+                trigger,
+                tokens: self.tokens_for(trigger),
+                deadline: Duration::from_secs(settings.settings.compaction.deadline_seconds),
+            }),
+            fullness: self.state.measure(),
+            plain: self.state.plain_request(),
+            room,
+        };
+        let model = self.state.model(&covered);
+        let work = TransferWork::Handoff(Box::new(order));
+        self.start(Job::Transfer(TransferOrder { id, work, settings, model, stop }));
+        let handing = HandingOff { goal: None, covered, is_draft: false, saves: false };
+        self.upkeep.relays.around = Some(around);
+        self.work = Work::Transfer(operation, TransferPhase::Making(Box::new(Task::Handoff(handing))));
+    }
+
+    /// The kind of the maintenance around the handoff that runs.
+    pub(in crate::session::core) fn relay_around(&self) -> Option<&OperationKind> {
+        self.upkeep.relays.around.as_ref().map(|around| &around.kind)
+    }
+
+    /// Forgets the maintenance that a cancel has ended.
+    pub(in crate::session::core) fn forget_cancelled_relay(&mut self) {
+        self.upkeep.relays.around = None;
+    }
+
+    /// Ends a handoff and the maintenance around it. Without a document the maintenance goes on in place.
+    pub(in crate::session::core) fn finish_relay(
+        &mut self,
+        handoff: Operation,
+        end: End<Product>,
+        notices: Vec<(String, String)>,
+    ) {
+        let Some(around) = self.upkeep.relays.around.take() else { return };
+        let ends = match &end {
+            End::Completed(product) => product.new_session().cloned().map(|new| End::Completed(Product::Relayed(new))),
+            End::Cancelled => Some(End::Cancelled),
+            End::Failed(_) | End::Skipped(_) => None,
+        };
+        let Some(ends) = ends else {
+            tracing::info!("no document; the maintenance goes on in place");
+            let (id, stop) = (around.id.clone(), around.stop.clone());
+            handoff.finish(end, &self.sent_usage, Vec::new());
+            self.record_running();
+            let request = self.plan_request(None, Initiator::User, Cause::Due);
+            self.start(Job::Plan(PlanOrder { id, request, method: None, former: None, stop }));
+            self.work = Work::Preparing(around, Focus::default());
+            return;
+        };
+        self.upkeep.relays.replaced |= matches!(ends, End::Completed(_));
+        self.rests_after(&around.kind.clone(), &ends);
+        self.settle();
+        handoff.finish(end, &self.sent_usage, Vec::new());
+        around.finish(ends, &self.sent_usage, notices);
+        self.record_running();
+        self.answer_held();
+    }
+}
