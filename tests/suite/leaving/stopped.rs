@@ -188,3 +188,80 @@ fn a_navigation_that_a_kill_interrupts_behind_its_write_has_moved() {
     );
     assert_eq!(leaf(&mut daemon, &session), answer["newLeafId"]);
 }
+
+/// A model that writes its summary for about a tenth of a second.
+fn slow_model(asked: &crate::provider::Asked) -> Step {
+    good_model(asked).pieces(20).drip(5)
+}
+
+/// The session after a navigation that something interrupted: it has moved with its summary, or nothing has changed.
+fn is_whole(daemon: &mut Daemon, session: &str, ids: &[Value; 6], about: &str) -> bool {
+    let summaries = lines(daemon, session, "branch_summary");
+    let at = leaf(daemon, session);
+    let there = context(daemon, session).concat();
+    match summaries.as_slice() {
+        [] => {
+            assert_eq!(at, ids[3], "{about}");
+            assert!(there.contains("D: the lexer") && !there.contains("F: the printer"), "{about}: {there}");
+            false
+        }
+        [summary] => {
+            assert_eq!((&at, &summary["parentId"]), (&summary["id"], &ids[5]), "{about}");
+            assert!(there.contains("F: the printer") && there.contains("Fix the parser"), "{about}: {there}");
+            true
+        }
+        more => panic!("{about}: {more:#?}"),
+    }
+}
+
+#[test]
+fn a_cancel_at_any_moment_moves_all_or_nothing_and_each_start_has_one_end() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(slow_model);
+    let mut daemon = asking(&provider, json!({}));
+    let mut outcomes = Vec::new();
+    for millis in [0, 1, 5, 20, 60, 100, 120, 140, 160, 1_000] {
+        let (session, ids) = picture(&mut daemon);
+        let request = begin(&mut daemon, &session, &ids[5], json!({}));
+        std::thread::sleep(Duration::from_millis(millis));
+        daemon.ok("session/cancel", of(&session));
+        let answer = daemon.answer(request).unwrap_or_else(|error| panic!("{millis}: {error:#}"));
+        daemon.until("settled");
+        let about = format!("{millis} ms, {}", answer["outcome"]);
+        assert_eq!((daemon.count("branch_summary_start"), daemon.count("branch_summary_end")), (1, 1), "{about}");
+        let moved = is_whole(&mut daemon, &session, &ids, &about);
+        assert_eq!((answer["outcome"] == "completed", answer["newLeafId"] == ids[3]), (moved, !moved), "{about}");
+        reopen(&mut daemon, &session);
+        assert_eq!(is_whole(&mut daemon, &session, &ids, &about), moved, "{about}");
+        outcomes.push(moved);
+    }
+    assert_eq!((outcomes[0], outcomes.last()), (false, Some(&true)), "both ends were seen");
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_a_whole_session_and_the_start_gets_its_end() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(slow_model);
+    let mut daemon = asking(&provider, json!({}));
+    for millis in [0, 5, 60, 110, 130, 150, 170, 600] {
+        let (session, ids) = picture(&mut daemon);
+        let file = path_of(&mut daemon, &session);
+        begin(&mut daemon, &session, &ids[5], json!({}));
+        std::thread::sleep(Duration::from_millis(millis));
+        daemon.kill();
+        daemon.wait();
+        let ends = |daemon: &Daemon| (daemon.count("branch_summary_start"), daemon.count("branch_summary_end"));
+        let before = ends(&daemon);
+        daemon = daemon.restarted();
+        let session = daemon.load(&file);
+        // An answer that comes behind the events of the load.
+        daemon.ok("session/status", of(&session));
+        let about = format!("{millis} ms: {before:?} and {:?}", ends(&daemon));
+        assert!(before.1 + ends(&daemon).1 >= before.0 && ends(&daemon).1 <= 1, "{about}");
+        is_whole(&mut daemon, &session, &ids, &about);
+        daemon.events.clear();
+        reopen(&mut daemon, &session);
+        daemon.ok("session/status", of(&session));
+        assert_eq!(ends(&daemon), (0, 0), "{about}");
+    }
+}
