@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 /// The reason of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trigger {
+pub enum Trigger {
     Manual,
     AfterTurn,
     Threshold,
@@ -21,7 +21,7 @@ enum Trigger {
     ModelSwitch,
 }
 
-const TRIGGERS: [Trigger; 7] = [
+pub const TRIGGERS: [Trigger; 7] = [
     Trigger::Manual,
     Trigger::AfterTurn,
     Trigger::Threshold,
@@ -33,7 +33,7 @@ const TRIGGERS: [Trigger; 7] = [
 
 /// The method of a summary without hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Method {
+pub enum Method {
     Extractive,
     Llm,
     Remote,
@@ -41,7 +41,7 @@ enum Method {
 
 /// The behaviour of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Client {
+pub enum Client {
     Continues,
     SaysNull,
     Cancels,
@@ -124,16 +124,16 @@ impl Client {
 }
 
 /// A daemon with a client that answers hooks.
-struct Hooked {
-    daemon: Daemon,
-    session: String,
+pub struct Hooked {
+    pub daemon: Daemon,
+    pub session: String,
     client: Client,
     /// The hooks that were asked: name and params.
     asked: Vec<(String, Value)>,
 }
 
 impl Hooked {
-    fn start(settings: &Value, client: Client) -> Self {
+    pub fn start(settings: &Value, client: Client) -> Self {
         let home = Home::new();
         home.settings(&settings.to_string());
         let mut daemon = Daemon::silent(home);
@@ -169,7 +169,7 @@ impl Hooked {
         }
     }
 
-    fn ok(&mut self, method: &str, mut params: Value) -> Value {
+    pub fn ok(&mut self, method: &str, mut params: Value) -> Value {
         params["sessionId"] = self.session.clone().into();
         let id = self.daemon.begin(method, params);
         let answers = |frame: &Value| frame["id"] == id && frame.get("method").is_none();
@@ -178,17 +178,17 @@ impl Hooked {
         frame["result"].clone()
     }
 
-    fn append(&mut self, messages: &[Value]) -> Value {
+    pub fn append(&mut self, messages: &[Value]) -> Value {
         self.ok("session/append", json!({"messages": messages}))
     }
 
     /// The messages of the context, as it stands.
-    fn context(&mut self) -> Value {
+    pub fn context(&mut self) -> Value {
         self.ok("session/context", json!({}))["messages"].clone()
     }
 
     /// Starts the compaction and waits for its end. The index of its first frame.
-    fn run(&mut self, trigger: Trigger, method: Method) -> usize {
+    pub fn run(&mut self, trigger: Trigger, method: Method) -> usize {
         let from = self.daemon.events.len();
         let mut params = json!({});
         if method == Method::Llm {
@@ -229,7 +229,7 @@ impl Hooked {
 }
 
 /// Settings with a large and a small model, and the ways to a summary by this method.
-fn settings(method: Method, provider: &Provider, service: &Service) -> Value {
+pub fn settings(method: Method, provider: &Provider, service: &Service) -> Value {
     let model = |id: &str, window: u64| {
         let mut model = json!({"provider": "p", "id": id, "contextWindow": window});
         if method == Method::Llm {

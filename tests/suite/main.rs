@@ -13,6 +13,7 @@ mod browsing;
 mod budget;
 mod canaries;
 mod candidates;
+mod carried;
 mod cli;
 mod compaction;
 mod conservation;

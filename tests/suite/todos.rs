@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::{fs, path::Path};
 
 /// A call of Claude Code's tool with this list, and its result.
-fn written(id: &str, todos: &[(&str, &str)]) -> [Value; 2] {
+pub fn written(id: &str, todos: &[(&str, &str)]) -> [Value; 2] {
     let todos: Vec<Value> = todos.iter().map(|(text, status)| json!({"content": text, "status": status})).collect();
     called(id, "TodoWrite", json!({"todos": todos}), "Todos have been modified successfully.")
 }
