@@ -71,6 +71,8 @@ prompts! {
     BranchSummaryContext = "branch-summary-context" needs "{{summary}}";
     /// Frame of a handoff's document in a context.
     HandoffContext = "handoff-context" needs "{{document}}";
+    /// Request for an extract from another session.
+    Reference = "reference";
     /// Frame of an extract from another session in a context.
     ReferenceContext = "reference-context" needs "{{extract}}";
     /// Frame of the newest user message behind a summary, where the cut separated it from its turn.

@@ -5,7 +5,7 @@ mod handoff;
 mod transfer;
 
 pub use handoff::{HandedOff, Handoff, said};
-pub use transfer::{Lack, Moved, Navigation, Reference, Transfer, TransferAnswer, Transferred};
+pub use transfer::{Lack, Moved, Navigation, Reference, Referred, Transfer, TransferAnswer, Transferred};
 
 use super::{
     fault::{Fault, planted},

@@ -385,6 +385,7 @@ fn purpose(prompt: &str) -> Option<Purpose> {
         (Prompt::CompactionShortSummary, Purpose::ShortSummary),
         (Prompt::BranchSummary, Purpose::BranchSummary),
         (Prompt::HandoffDocument, Purpose::Handoff),
+        (Prompt::Reference, Purpose::Handoff),
     ];
     purposes.into_iter().find(|(prompt, _)| is(*prompt)).map(|(_, purpose)| purpose)
 }

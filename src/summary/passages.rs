@@ -155,6 +155,32 @@ pub fn newest(passages: &[Passage], cap: u64, measure: &dyn Fn(&str) -> u64) -> 
     within(passages, &order, cap, measure)
 }
 
+/// The passages that a model reads about a question, a line each, within `budget` tokens by `measure`: those with most
+/// words of the question, then the newest.
+#[must_use]
+pub fn readable(passages: &[Passage], question: &str, budget: u64, measure: &dyn Fn(&str) -> u64) -> Vec<String> {
+    let weights = weights(passages, question);
+    let mut ranked: Vec<usize> = (0..passages.len()).collect();
+    ranked.sort_by(|one, other| weights[*other].total_cmp(&weights[*one]).then(other.cmp(one)));
+    within(passages, &ranked, budget, measure).text.lines().map(str::to_owned).collect()
+}
+
+/// The entries of passages that a text names in brackets, each once.
+#[must_use]
+pub fn named_in(text: &str, passages: &[Passage]) -> Vec<EntryId> {
+    let known: BTreeSet<&str> = passages.iter().map(|passage| passage.entry.as_str()).collect();
+    let mut named: Vec<EntryId> = Vec::new();
+    for part in text.split('[').skip(1) {
+        let inside = part.split(']').next().unwrap_or_default();
+        for id in inside.split([',', ';', ' ']).map(str::trim).filter(|id| known.contains(id)) {
+            if named.iter().all(|it| it.as_str() != id) {
+                named.push(id.into());
+            }
+        }
+    }
+    named
+}
+
 /// The weight of each passage for a question: each word of the question that it has counts more, the fewer passages have
 /// it.
 #[must_use]
@@ -310,6 +336,25 @@ mod tests {
         let messages: Vec<Value> = (0..50).map(|at| says("user", &format!("Message number {at}."))).collect();
         let chosen = newest(&found(&messages), 40, &MEASURE);
         assert!(chosen.text.contains("number 49") && !chosen.text.contains("number 0."), "{}", chosen.text);
+    }
+
+    #[test]
+    fn a_model_reads_the_passages_about_the_question_and_then_the_newest() {
+        let mut messages: Vec<Value> = (0..50).map(|at| says("user", &format!("Message number {at}."))).collect();
+        messages[3] = says("user", "The wombat lives in the cellar.");
+        let found = found(&messages);
+        let all = readable(&found, "wombat", 10_000, &MEASURE);
+        assert_eq!((all.len(), all[3].as_str()), (50, "- [e3] User: The wombat lives in the cellar."));
+        let few = readable(&found, "wombat", 40, &MEASURE);
+        assert!(few[0].contains("wombat") && few.last().is_some_and(|line| line.contains("number 49")), "{few:?}");
+        assert!(few.iter().map(|line| MEASURE(line)).sum::<u64>() <= 40);
+    }
+
+    #[test]
+    fn the_entries_that_an_answer_names_are_those_that_there_are() {
+        let found = found(&[says("user", "One."), says("assistant", "Two."), says("user", "Three.")]);
+        let named = named_in("It is so [e2], and so [e0; e9], see [1] and [e2].", &found);
+        assert_eq!(named, ["e2".into(), "e0".into()] as [EntryId; 2]);
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! `session/reference`: one session takes from another what it knows about a question.
 
-use crate::support::*;
+use crate::{
+    provider::{Asked, Format, Provider, Step},
+    summarizing::settings,
+    support::*,
+};
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf};
 
@@ -250,4 +254,106 @@ fn an_extract_leaves_room_in_the_window() {
     let error = refer(&mut daemon, &session, &source, "Which value?").expect_err("no room");
     assert_eq!(error["data"]["code"], "context_overflow", "{error:#}");
     assert_eq!(fs::read(&file).expect("a file"), bytes);
+}
+
+/// A daemon whose model is at this provider, a session that knows a port, and one that asks for it.
+fn with_model(provider: &Provider, more: Value) -> (Daemon, String, String, Value) {
+    let home = Home::new();
+    home.settings(&settings(provider, Format::Anthropic, more));
+    let mut daemon = Daemon::at(home);
+    let (source, said) = knowing(&mut daemon, json!({}));
+    let session = daemon.new_session(json!({"cwd": "/other"}));
+    daemon.append(&session, &[user("Write a client of the gateway."), assistant("On which port?")]);
+    (daemon, source, session, said)
+}
+
+/// An answer that names the entry in which the port is read.
+fn answer_with_port(asked: &Asked) -> Step {
+    let text = asked.text();
+    let line = text.lines().find(|line| line.contains("4711")).unwrap_or_default();
+    let id = line.split(['[', ']']).nth(1).unwrap_or("none");
+    Step::answer(&format!("## Answer\nIt listens on port 4711 [{id}].\n\n## Facts\n- 8080 was taken [{id}]"))
+}
+
+#[test]
+fn a_model_answers_the_question_and_names_the_entries() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(answer_with_port);
+    let (mut daemon, source, session, said) = with_model(&provider, json!({}));
+    daemon.append(&source, &[user("The key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefghijklmno-AA")]);
+    let answer = refer(&mut daemon, &session, &source, "Which port does the gateway use?").expect("an extract");
+    assert_eq!(answer["outcome"], "completed", "{answer:#}");
+    let entry = written(&mut daemon, &session);
+    let details = &entry["details"];
+    let model = json!({"provider": "test", "id": "model"});
+    assert_eq!((&details["method"], &details["model"], &details["entryIds"]), (&json!("llm"), &model, &json!([said])));
+    assert_eq!(details["rejected"], Value::Null);
+    assert!(entry["content"].as_str().is_some_and(|text| text.contains("It listens on port 4711 [")), "{entry:#}");
+    let asked = provider.asked();
+    assert_eq!(asked.len(), 1);
+    let text = asked[0].text();
+    assert!(
+        text.contains("The question: Which port does the gateway use?") && text.contains("reads CSV files"),
+        "{text}"
+    );
+    assert!(!text.contains("sk-ant-api03"), "{text}");
+    let lines = fs::read_to_string(path_of(&mut daemon, &session)).expect("a file");
+    assert!(
+        lines.lines().any(|line| line.contains("\"usage\"") && line.contains("handoff")),
+        "the cost is written: {lines}"
+    );
+}
+
+#[test]
+fn passages_stand_in_for_an_answer_that_is_refused() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(Step::answer("I'm sorry, I can't help with that."));
+    let (mut daemon, source, session, said) = with_model(&provider, json!({}));
+    let from = daemon.events.len();
+    let answer = refer(&mut daemon, &session, &source, "Which port does the gateway use?").expect("an extract");
+    assert_eq!(answer["outcome"], "completed", "{answer:#}");
+    let details = written(&mut daemon, &session)["details"].clone();
+    assert_eq!((&details["method"], &details["model"]), (&json!("extractive"), &Value::Null));
+    assert!(details["entryIds"].as_array().is_some_and(|ids| ids.contains(&said)), "{details:#}");
+    assert!(details["rejected"][0]["why"].as_str().is_some_and(|why| why.contains("refusal")), "{details:#}");
+    let events = daemon.events_since(from);
+    assert_eq!(event(&events, "notice")["title"], "No model could write the extract");
+}
+
+#[test]
+fn a_source_larger_than_the_window_is_read_by_its_passages_in_one_request() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(answer_with_port).window(12_000);
+    let more = json!({"models": [{"provider": "test", "id": "model", "api": Format::Anthropic.api(),
+        "baseUrl": provider.base_url(), "contextWindow": 12_000}], "compaction": {"enabled": false}});
+    let (mut daemon, source, session, said) = with_model(&provider, more);
+    daemon.append(&source, &turns(120));
+    let answer = refer(&mut daemon, &session, &source, "Which port does the gateway use?").expect("an extract");
+    assert_eq!(answer["outcome"], "completed", "{answer:#}");
+    assert_eq!(written(&mut daemon, &session)["details"]["entryIds"], json!([said]));
+    let asked = provider.asked();
+    assert!(asked.len() == 1 && asked[0].tokens() < 12_000, "{} {}", asked.len(), asked[0].tokens());
+    assert!(asked[0].text().contains("value_119 is set"), "the newest part is read, too");
+}
+
+#[test]
+fn a_cancel_ends_the_request_to_the_model_and_nothing_is_written() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(Step::hang());
+    let (mut daemon, source, session, _) = with_model(&provider, json!({}));
+    let file = path_of(&mut daemon, &session);
+    let params = json!({"sessionId": session, "fromSessionId": source, "question": "Which port?", "wait": true});
+    let request = daemon.begin("session/reference", params);
+    provider.wait_for(1);
+    let status = daemon.ok("session/status", of(&session));
+    assert_eq!(
+        (&status["session"]["status"]["type"], &status["operations"][0]["kind"]),
+        (&json!("running"), &json!("reference"))
+    );
+    daemon.ok("session/cancel", of(&session));
+    let answer = daemon.answer(request).expect("an answer");
+    assert_eq!(answer["outcome"], "cancelled", "{answer:#}");
+    let text = fs::read_to_string(file).expect("a file");
+    assert!(!text.contains("\"reference\""), "{text}");
+    provider.wait_for_close(0);
 }

@@ -158,7 +158,7 @@ pub async fn transfer(job: TransferJob, pool: &dyn Pool, tell: Tell<'_>) -> Resu
                 branch::text(&making, Arc::from(order), pool, tell).await.map(Box::new).map(TransferText::Branch)
             }
             TransferWork::Reference(order) => {
-                reference::reference(&making, Arc::from(order), pool).await.map(TransferText::Reference)
+                reference::reference(&making, Arc::from(order), pool, tell).await.map(TransferText::Reference)
             }
             TransferWork::Handoff(order) => {
                 let around = handoff::Around { making: &making, may_block, pool, tell };

@@ -54,10 +54,19 @@ pub struct Navigation {
 pub enum Transferred {
     /// The session has moved.
     Moved(Moved),
-    /// The extract is this entry.
-    Referred(EntryId),
+    /// An extract was written.
+    Referred(Referred),
     /// A document was made, and a new session of it.
     HandedOff(Box<HandedOff>),
+}
+
+/// The result of a reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Referred {
+    /// The entry with the extract.
+    pub entry: EntryId,
+    /// The reason why no model wrote it, where one was asked.
+    pub lack: Option<String>,
 }
 
 /// The result of a move to another entry.
@@ -213,7 +222,8 @@ impl Transfer {
             }
             end => {
                 let lack = moved(end).and_then(|moved| moved.lack.as_ref()).map(Lack::notice);
-                lack.into_iter().chain(handed_off(end).and_then(HandedOff::notice)).collect()
+                let handed_off = handed_off(end).and_then(HandedOff::notice);
+                lack.into_iter().chain(handed_off).chain(referred(end).and_then(Referred::notice)).collect()
             }
         }
     }
@@ -243,10 +253,7 @@ impl Transfer {
             Self::Reference(_) => TransferAnswer::Reference(ReferenceAnswer::Ended {
                 operation_id: id.clone(),
                 outcome: end.outcome(),
-                entry_id: match end.product() {
-                    Some(Product::Transferred(Transferred::Referred(entry))) => Some(entry.clone()),
-                    _ => None,
-                },
+                entry_id: referred(end).map(|referred| referred.entry.clone()),
                 error: end.failure().map(Failure::data),
             }),
             Self::Handoff(handoff) => TransferAnswer::Handoff(handoff.ended(id, handed_off(end), end)),
@@ -258,6 +265,24 @@ fn handed_off(end: &End<Product>) -> Option<&HandedOff> {
     match end.product() {
         Some(Product::Transferred(Transferred::HandedOff(made))) => Some(made),
         _ => None,
+    }
+}
+
+fn referred(end: &End<Product>) -> Option<&Referred> {
+    match end.product() {
+        Some(Product::Transferred(Transferred::Referred(referred))) => Some(referred),
+        _ => None,
+    }
+}
+
+impl Referred {
+    fn notice(&self) -> Option<(String, String)> {
+        let why = self.lack.as_ref()?;
+        let detail = format!(
+            "The extract has the passages with most words of the question, because no model wrote a usable one. The last \
+             reason: {why}. session/entry of the other session returns each entry whole."
+        );
+        Some(("No model could write the extract".to_owned(), detail))
     }
 }
 

@@ -30,6 +30,8 @@ pub enum Subject {
     Conversation,
     /// A branch that was left.
     Branch,
+    /// Another session, about a question. The question is in `instructions`.
+    Reference,
 }
 
 /// A part of a summary.
@@ -65,6 +67,7 @@ impl Brief {
         match (part, self.subject) {
             (Part::History, Subject::Conversation) => Purpose::Compaction,
             (Part::History, Subject::Branch) => Purpose::BranchSummary,
+            (Part::History, Subject::Reference) => Purpose::Handoff,
             (Part::TurnPrefix, _) => Purpose::TurnPrefix,
             (Part::Short, _) => Purpose::ShortSummary,
         }
@@ -87,6 +90,7 @@ impl Brief {
     pub fn prompt(&self, part: Part, update: bool) -> &str {
         self.prompts.get(match (part, update) {
             (Part::History, _) if self.subject == Subject::Branch => Prompt::BranchSummary,
+            (Part::History, _) if self.subject == Subject::Reference => Prompt::Reference,
             (Part::History, false) => Prompt::CompactionSummary,
             (Part::History, true) => Prompt::CompactionUpdateSummary,
             (Part::TurnPrefix, _) => Prompt::CompactionTurnPrefix,
@@ -119,12 +123,14 @@ impl Brief {
             text.push_str(&line);
         };
         // The other prompts have no form of their own for a record that goes on.
-        let goes_on = ask.part == Part::TurnPrefix || ask.part == Part::History && self.subject == Subject::Branch;
+        let goes_on =
+            ask.part == Part::TurnPrefix || ask.part == Part::History && self.subject != Subject::Conversation;
         if goes_on && ask.previous.is_some() {
             add("The record of the part before this one is in <previous-summary>. Write one record of both.".to_owned());
         }
         if let Some(instructions) = &self.instructions {
-            add(format!("Additional focus: {}", escape_tags(instructions.trim())));
+            let what = if self.subject == Subject::Reference { "The question" } else { "Additional focus" };
+            add(format!("{what}: {}", escape_tags(instructions.trim())));
         }
         if let Some(Language { name, .. }) = self.language {
             add(format!("The user writes in {name}: write the text in it too, and only the headings in English."));

@@ -98,6 +98,24 @@ impl Material {
         }
     }
 
+    /// The material of cleaned texts for a text of at most `cap` tokens. `words`: texts in the language of the user.
+    #[must_use]
+    pub fn of_texts(texts: Vec<String>, words: &[&str], cap: u64, scale: Scale) -> Self {
+        let history = Pieces::measured(texts, &|text| scale.estimate(text));
+        Self {
+            prefix: Pieces::measured(Vec::new(), &|text| scale.estimate(text)),
+            previous: None,
+            language: language::of(words),
+            script: language::script(words),
+            replaces: scale.size(history.tokens()),
+            cap,
+            rules: Vec::new(),
+            tags: String::new(),
+            scale,
+            history,
+        }
+    }
+
     /// Divides the limit: the lists of files have their size, lost rules up to a fifth, and the beginning of a turn two
     /// fifths of the rest if there is a history. A previous summary that stays unchanged has its size.
     #[must_use]

@@ -16,7 +16,7 @@ use crate::{
             Job,
             transfer::{ReferenceOrder, TransferOrder, TransferText, TransferWork},
         },
-        kind::{OperationKind, Reference, Transfer, Transferred},
+        kind::{OperationKind, Reference, Referred, Transfer, Transferred},
         operations::{Asked, Place},
         source::{Source, SourceOrder},
         stop::Stop,
@@ -165,7 +165,7 @@ impl Core {
                 return Err(failure);
             }
         };
-        let result = Transferred::Referred(entry.id.clone());
+        let result = Transferred::Referred(Referred { entry: entry.id.clone(), lack: made.lack.clone() });
         let task = Box::new(Task::Reference { is_introduced });
         Ok(Delivery { task, text, costs, entries: vec![entry], event: None, result })
     }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     fn text(size: usize) -> Result<TransferText, Failure> {
-        Ok(TransferText::Reference(ReferenceText { text: "port 4711 ".repeat(size), details: json!({}) }))
+        Ok(TransferText::Reference(ReferenceText { text: "port 4711 ".repeat(size), details: json!({}), lack: None }))
     }
 
     fn with_open_call() -> Held {

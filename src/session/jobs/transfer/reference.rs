@@ -1,20 +1,32 @@
-//! The extract of a reference.
+//! The extract of a reference: by a model about the question, else the passages that have its words.
 
 use super::Making;
 use crate::{
+    ask::{rank::Rank, request::Update},
     conversation::{context, tokens::Scale},
     ids::EntryId,
+    models::candidates::{Candidate, Unfit},
     prompts::{Prompt, Prompts, escape_tags},
     protocol::errors::Failure,
     session::{
-        jobs::blocking::{Pool, blocking},
+        jobs::{
+            blocking::{Pool, blocking},
+            draft::{LEAST_SUMMARY, by_models, cleaned},
+            progress::{Progress, Tell},
+            summarizers,
+        },
         source::Source,
     },
     settings::Sourced,
     summary::{
         extractive::Cleaner,
         made::Made,
-        passages::{Chosen, Passage, answering, newest, passages},
+        model::{
+            brief::{Brief, Subject},
+            material::Material,
+            writer::{Step, Summarized, SummaryJob},
+        },
+        passages::{Chosen, Passage, answering, named_in, newest, passages, readable},
     },
 };
 use serde::{Deserialize, Serialize};
@@ -43,11 +55,21 @@ pub struct ReferenceText {
     pub text: String,
     /// The `details` of its entry.
     pub details: Value,
+    /// The reason why no model wrote it, where one was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lack: Option<String>,
 }
 
-/// The passages of the other session, and the extract without a model.
+/// The passages of the other session, and everything for a model that reads them.
 struct Prepared {
-    chosen: Chosen,
+    passages: Vec<Passage>,
+    /// The extract without a model.
+    extracted: Chosen,
+    /// The question, or the texts that stand in for it.
+    asked: String,
+    candidates: Vec<Result<Candidate, Unfit>>,
+    /// None where no model is asked.
+    material: Option<Material>,
 }
 
 /// The largest share of the extract that its frame takes, in tokens.
@@ -56,19 +78,67 @@ const FRAME: u64 = 120;
 /// Makes the extract. Dropping the future cancels its requests.
 ///
 /// # Errors
-/// When the job is cancelled.
+/// When the work ends in a panic. No model is a reason for an error.
 pub(super) async fn reference(
     making: &Making<'_>,
     order: Arc<ReferenceOrder>,
     pool: &dyn Pool,
+    tell: Tell<'_>,
 ) -> Result<ReferenceText, Failure> {
     let (own, settings, stop) = (order.clone(), making.settings.clone(), making.stop.clone());
-    let prepared = blocking(pool, move || Ok(prepared(&own, &settings, &|| stop.requested()))).await?;
-    let made = Made::default();
-    Ok(framed(&order, &making.settings.prompts, &prepared.chosen, &made))
+    let (model, access) = (making.model.cloned(), making.access.clone());
+    let prepare = move || {
+        let candidates = summarizers(&settings, model.as_ref(), &access);
+        Ok(prepared(&own, &settings, candidates, &|| stop.requested()))
+    };
+    let Prepared { passages, extracted, asked, candidates, material } = blocking(pool, prepare).await?;
+    let prompts = &making.settings.prompts;
+    let Some(material) = material else { return Ok(framed(&order, prompts, &extracted, &Made::default())) };
+    let job = SummaryJob {
+        origin: making.origin.clone(),
+        brief: Brief {
+            prompts: (**prompts).clone(),
+            instructions: Some(asked),
+            context: Vec::new(),
+            language: material.language,
+            subject: Subject::Reference,
+        },
+        material,
+        reserve: reserve(making.settings),
+        candidates,
+        native: None,
+        settings: making.settings.clone(),
+        scale: order.scale,
+        deadline: None,
+        tokens: None,
+        rank: Rank::foreground(),
+        access: making.access.clone(),
+    };
+    // The events of pieces have no name for an extract. Costs and retries are told.
+    let tell = |step: Step| match step {
+        Step::Request(_, Update::Spent(_) | Update::RetryStart { .. } | Update::RetryEnd { .. }) => {
+            tell(Progress::Summary(step));
+        }
+        Step::Request(..) | Step::Progress { .. } | Step::Chunk { .. } => {}
+    };
+    let Summarized { written, made, .. } = by_models(&job, &tell).await;
+    let chosen = match written {
+        Some(written) => Chosen { entries: named_in(&written.text, &passages), text: written.text },
+        None => extracted,
+    };
+    Ok(framed(&order, prompts, &chosen, &made))
 }
 
-fn prepared(order: &ReferenceOrder, settings: &Sourced, stop: &dyn Fn() -> bool) -> Prepared {
+fn reserve(settings: &Sourced) -> u64 {
+    settings.settings.branch_summary.reserve_tokens
+}
+
+fn prepared(
+    order: &ReferenceOrder,
+    settings: &Sourced,
+    candidates: Vec<Result<Candidate, Unfit>>,
+    stop: &dyn Fn() -> bool,
+) -> Prepared {
     let ReferenceOrder { source, question, newest: messages, cap, scale } = order;
     let cleaner = Cleaner::new(&settings.settings);
     let context = context::build(&source.path, &Prompts::default());
@@ -76,14 +146,27 @@ fn prepared(order: &ReferenceOrder, settings: &Sourced, stop: &dyn Fn() -> bool)
     let asked = question.clone().unwrap_or_else(|| messages.join("\n"));
     let measure = |text: &str| scale.text(text);
     let cap = cap.saturating_sub(FRAME);
-    let chosen = answering(&passages, &asked, cap, &measure).unwrap_or_else(|| {
+    let extracted = answering(&passages, &asked, cap, &measure).unwrap_or_else(|| {
         let mut chosen = newest(&passages, cap, &measure);
         if question.is_some() {
             chosen.text = format!("No passage has a word of the question. The newest part:\n{}", chosen.text);
         }
         chosen
     });
-    Prepared { chosen }
+    let asked = match asked.trim() {
+        "" => "What does this session know that helps another one to go on?".to_owned(),
+        asked => cleaned(asked, settings),
+    };
+    // The first one that can be asked. The others read the same passages, in parts where their windows are smaller.
+    let window = candidates.iter().find_map(|it| it.as_ref().ok()).map(|candidate| candidate.window);
+    let material = window.filter(|_| cap >= LEAST_SUMMARY).map(|window| {
+        let room = window - reserve(settings).min(window / 2);
+        // A fifth stays free for the prompt, and for another tokenizer.
+        let lines = readable(&passages, &asked, room / 5 * 4, &measure);
+        let words: Vec<&str> = question.iter().chain(messages).map(String::as_str).collect();
+        Material::of_texts(lines, &words, cap, *scale)
+    });
+    Prepared { passages, extracted, asked, candidates, material }
 }
 
 /// The extract in its frame, with its origin.
@@ -96,8 +179,9 @@ fn framed(order: &ReferenceOrder, prompts: &Prompts, chosen: &Chosen, made: &Mad
         ("question", asked.as_deref().unwrap_or_default()),
         ("extract", text.as_str()),
     ];
+    let lack = made.rejected.last().filter(|_| made.is_extracted()).map(|last| last.why.clone());
     let details = details(source, question.as_deref(), entries, made);
-    ReferenceText { text: prompts.render(Prompt::ReferenceContext, &values), details }
+    ReferenceText { text: prompts.render(Prompt::ReferenceContext, &values), details, lack }
 }
 
 fn details(source: &Source, question: Option<&str>, entries: &[EntryId], made: &Made) -> Value {
