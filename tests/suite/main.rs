@@ -44,6 +44,7 @@ mod imports;
 mod injection;
 mod json_schema;
 mod kills;
+mod leaves;
 mod leaving;
 mod lives;
 mod logs;
