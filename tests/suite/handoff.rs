@@ -637,3 +637,37 @@ fn a_cancel_ends_maintenance_that_hands_off_and_nothing_is_left() {
     assert_eq!(daemon.append(&session, &[assistant("More.")])["next"]["type"], "none", "it rests");
     assert_eq!(daemon.ok("session/list", json!({}))["sessions"].as_array().map(Vec::len), Some(2));
 }
+
+#[test]
+fn a_client_that_runs_models_writes_the_document_and_no_retry_is_lost() {
+    let home = Home::new();
+    home.settings(
+        &json!({"defaultModel": "editor/m", "retry": {"baseDelayMs": 100},
+        "models": [{"provider": "editor", "id": "m", "api": "client", "contextWindow": 100_000}]})
+        .to_string(),
+    );
+    let mut daemon = Daemon::silent(home);
+    daemon.ok("initialize", json!({"capabilities": {"llm": {}}}));
+    let session = daemon.new_session(furnished());
+    daemon.append(&session, &turns(2));
+    let waiting = daemon.begin("session/handoff", json!({"sessionId": session, "goal": "Release it.", "wait": true}));
+    for text in [None, Some(document("by the client"))] {
+        let asked = daemon.next_within(std::time::Duration::from_secs(20), |frame| frame["method"] == "llm/complete");
+        let asked = asked.expect("a request");
+        let params = &asked["params"];
+        assert_eq!((&params["purpose"], &params["system"]), (&json!("handoff"), &json!("Be brief.")), "{params:#}");
+        assert_eq!(params["tools"][0]["name"], "read");
+        let messages = params["messages"].as_array().expect("a list");
+        assert_eq!(messages.len(), 9, "{params:#}");
+        assert!(messages[8].to_string().contains("Release it.") && messages[2]["role"] == "toolResult");
+        let message = match text {
+            Some(text) => json!({"content": [{"type": "text", "text": text}], "usage": {"input": 900, "output": 90}}),
+            None => json!({"content": [], "stopReason": "error", "errorMessage": "overloaded"}),
+        };
+        daemon.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"message": message}}));
+    }
+    let answer = daemon.answer(waiting).expect("an answer");
+    assert_eq!(answer["document"], json!(document("by the client")), "{answer:#}");
+    let sources = |kind| all_events(&daemon, kind).map(|event| event["source"].clone()).collect::<Vec<_>>();
+    assert_eq!((sources("retry_start"), sources("retry_end")), (vec![json!("handoff")], vec![json!("handoff")]));
+}
