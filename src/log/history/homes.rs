@@ -13,7 +13,7 @@ use crate::{
     },
 };
 use memchr::memmem;
-use std::{collections::HashSet, sync::Arc};
+use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 /// The branch of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Library {
             return Ok(home(call, Some(&here.tool), Branch::Here));
         }
         // The newest first.
-        answers.sort_by(|one, other| other.place.cmp(&one.place));
+        answers.sort_by_key(|answer| Reverse(answer.place));
         let mut ends = answers.iter().map(|answer| (answer, self.behind(answer.place, &results)));
         let newest = ends.next();
         let open = newest.iter().chain(&ends.collect::<Vec<_>>()).find(|(_, end)| !end.is_answered).cloned();
