@@ -72,6 +72,8 @@ pub struct Referred {
 /// The result of a move to another entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
+    /// Leaf before.
+    pub left: Option<EntryId>,
     /// Leaf now.
     pub leaf: Option<EntryId>,
     /// The text of a user message as the target.
@@ -243,7 +245,7 @@ impl Transfer {
                 TransferAnswer::Navigate(NavigateAnswer::Ended {
                     operation_id: id.clone(),
                     outcome: end.outcome(),
-                    old_leaf_id: old_leaf.clone(),
+                    old_leaf_id: moved.map_or_else(|| old_leaf.clone(), |moved| moved.left.clone()),
                     new_leaf_id: moved.map_or_else(|| old_leaf.clone(), |moved| moved.leaf.clone()),
                     editor_text: moved.and_then(|moved| moved.editor_text.clone()),
                     summary_entry_id: moved.and_then(|moved| moved.summary.clone()),

@@ -98,13 +98,7 @@ impl Core {
         let label = params.label.as_deref().map(str::trim).filter(|label| !label.is_empty()).map(str::to_owned);
         let last = self.state.path().last().map(|last| last.id.clone());
         let operation = self.start_transfer(&id, Transfer::Navigation(navigation), asked, &stop);
-        let task = Task::Navigation(Navigating {
-            route: route.clone(),
-            old_leaf: old_leaf.clone(),
-            last,
-            label,
-            is_introduced,
-        });
+        let task = Task::Navigation(Navigating { route: route.clone(), last, label, is_introduced });
         if !(summarizes || asks) {
             return self.deliver(operation, task, None);
         }
@@ -138,14 +132,16 @@ impl Core {
             return Err(Failure::ContentModified { leaf: self.state.visible_leaf() });
         }
         let costs = self.take_costs();
-        let Navigating { route, old_leaf, label, .. } = &navigating;
+        let Navigating { route, label, .. } = &navigating;
+        // Lines that change no context, as a title, may have come since the start.
+        let old_leaf = self.state.visible_leaf();
         let branch = text.as_ref().and_then(TransferText::branch);
         let label = branch.and_then(|branch| branch.label.clone()).or_else(|| label.clone());
         let summary = branch.and_then(|branch| branch.summary.as_ref());
         let before = costs.entries.last().or_else(|| self.state.path().last()).map(|leaf| leaf.id.clone());
         let (stamp, mut entries) = (self.stamps.stamp(), Vec::new());
         let summary_id = summary.map(|_| stamp.id.clone());
-        let moves = route.leaf != *old_leaf || summary.is_some();
+        let moves = route.leaf != old_leaf || summary.is_some();
         if let Some(label) = &label {
             // The last line is the leaf, so the label stands before it, on the branch that is left.
             let target = summary_id.as_ref().unwrap_or(&route.target.id);
@@ -186,7 +182,7 @@ impl Core {
             label,
         });
         let lack = branch.and_then(lack);
-        let moved = Moved { leaf, editor_text: route.editor_text.clone(), summary: summary_id, lack };
+        let moved = Moved { left: old_leaf, leaf, editor_text: route.editor_text.clone(), summary: summary_id, lack };
         let result = Transferred::Moved(moved);
         Ok(Delivery { task: Box::new(Task::Navigation(navigating)), text, costs, entries, event, result })
     }

@@ -46,8 +46,6 @@ pub(in crate::session::core) enum Task {
 pub(in crate::session::core) struct Navigating {
     /// The way.
     pub route: Route,
-    /// Leaf before, as the client sees it.
-    pub old_leaf: Option<EntryId>,
     /// The last line of the path before, our own lines included. None for an empty path.
     pub last: Option<EntryId>,
     /// The label of the request.
