@@ -153,6 +153,14 @@ pub enum Fault {
     HookDataDropped,
     /// A summary is made ahead although a hook is registered.
     AheadOfHooks,
+    /// `tree_changed` names the leaf before as the leaf now.
+    LeafMisnamed,
+    /// The summary of a branch stands on that branch.
+    SummaryOnBranch,
+    /// A navigation leaves out our own lines behind its target.
+    StateForgotten,
+    /// The session keeps the path of the branch that it leaves.
+    BranchStays,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

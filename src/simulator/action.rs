@@ -1,6 +1,10 @@
 //! The actions of clients and of the surroundings of a session, as data. A failing run is a scenario that can be written to
 //! a file, made smaller and committed. Entries, requests and operations are named by their order, never by their ids.
 
+mod tree;
+
+pub use tree::{Navigating, Target};
+
 use super::{
     hooks::{Hooking, Registered},
     script::Script,
@@ -404,6 +408,8 @@ pub enum Request {
     HandOver,
     /// `session/close`
     Close,
+    /// `session/navigate`
+    Navigate(Navigating),
 }
 
 /// Params of `session/compact`.

@@ -1,5 +1,7 @@
 //! Clients that draw their actions from a seed.
 
+mod tree;
+
 use super::{
     action::{
         Action, Ahead, Compacting, Configured, Counts, Error, Format, Idle, Indexed, Method, OtherWrite, Pinned,
@@ -20,6 +22,9 @@ const AHEAD: u64 = 0xa4ead;
 
 /// Sets the draws of hooks apart from the others of a seed.
 const HOOKS: u64 = 0x400c5;
+
+/// Sets the draws of navigations apart from the others of a seed.
+const TREE: u64 = 0x7ee;
 
 /// The character of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +90,7 @@ pub fn scenario_of(seed: u64, profile: Profile, random: &mut SplitMix64) -> Scen
     scenario.setup.prices = prices[random.below(4) as usize];
     situations::add_growth(&mut scenario, &mut random);
     hooks::draws::add(&mut scenario, &mut SplitMix64::new(seed ^ HOOKS));
+    tree::add(&mut scenario, &mut SplitMix64::new(seed ^ TREE));
     scenario
 }
 

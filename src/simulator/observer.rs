@@ -248,6 +248,16 @@ pub enum Rule {
     RefusedIsNotUsed,
     /// Data of hooks is stored with their compaction, and the next ones carry it on.
     HookDataKept,
+    /// `tree_changed` and the answer of a navigation name the leaf of the file.
+    LeafIsNamed,
+    /// The summary of a branch stands behind the target of its navigation.
+    SummaryAtTarget,
+    /// A leaf that is entered again has the context with which it was left.
+    ThereAndBack,
+    /// No entry of another branch is in the context.
+    OtherBranchesStayOut,
+    /// A session is opened again at the leaf of its last line.
+    LeafSurvives,
     /// Costs of model requests are written.
     CostsKept,
     /// Queues are bounded and empty at rest.
@@ -422,6 +432,7 @@ impl Observer {
             Effect::Open(_) => Ok(()),
             Effect::Publish(status) => {
                 self.status.published(status);
+                self.operations.moves.published(status);
                 Ok(())
             }
             Effect::Emit(about, event) => self.emitted(about, event, disk),
@@ -429,6 +440,7 @@ impl Observer {
             Effect::Log(work) => {
                 let appends = self.requests.branching();
                 self.operations.log_goes_out(work);
+                self.operations.moves.log_goes_out(work, &self.file);
                 self.turns.log_goes_out(work)?;
                 self.file.given(work, appends)
             }
@@ -672,6 +684,7 @@ impl Observer {
                 self.recoveries.gives(&asked, None)?;
                 self.contexts.answered(&asked, answer, &self.file, self.steps)?;
             }
+            "session/navigate" => self.operations.navigated(&asked, &result(), &self.file)?,
             "session/run_idle" => self.operations.answered(&asked, &result())?,
             "session/status" => {
                 let result = result();

@@ -3,8 +3,8 @@
 
 use super::{
     action::{
-        Action, Ahead, Compacting, Configured, Counts, Indexed, OtherWrite, PanicAt, Pinned, Prices, Provider,
-        Reported, Request, Rights, Said, Setup, Tuning, Way, Which, WhichOperation,
+        Action, Ahead, Compacting, Configured, Counts, Indexed, Navigating, OtherWrite, PanicAt, Pinned, Prices,
+        Provider, Reported, Request, Rights, Said, Setup, Target, Tuning, Way, Which, WhichOperation,
     },
     hooks,
     script::{Script, Step},
@@ -197,6 +197,7 @@ fn simpler_request(request: &Request) -> Vec<Request> {
         Request::Entry(which) => simpler_entry(*which).into_iter().map(Request::Entry).collect(),
         Request::Tree(which) => options(*which, simpler_entry).map(Request::Tree).collect(),
         Request::Search(number) => small(*number).map(Request::Search).collect(),
+        Request::Navigate(navigating) => simpler_navigation(*navigating).into_iter().map(Request::Navigate).collect(),
         Request::Undo
         | Request::Reset
         | Request::Settings
@@ -211,6 +212,18 @@ fn simpler_request(request: &Request) -> Vec<Request> {
         | Request::HandOver
         | Request::Close => Vec::new(),
     }
+}
+
+fn simpler_navigation(it: Navigating) -> Vec<Navigating> {
+    let mut simpler: Vec<_> = match it.target {
+        Target::Entry(which) => simpler_entry(which).into_iter().map(Target::Entry).collect(),
+        Target::Left => Vec::new(),
+    };
+    let mut simpler: Vec<_> = simpler.drain(..).map(|target| Navigating { target, ..it }).collect();
+    simpler.extend(options(it.summarize, |_| Vec::new()).map(|summarize| Navigating { summarize, ..it }));
+    simpler.extend(options(it.label, |number| small(number).collect()).map(|label| Navigating { label, ..it }));
+    simpler.extend(options(it.wait, |_| Vec::new()).map(|wait| Navigating { wait, ..it }));
+    simpler
 }
 
 fn simpler_compacting(it: &Compacting) -> Vec<Compacting> {

@@ -2,7 +2,8 @@
 
 use super::{
     action::{
-        Compacting, Configured, Error, Format, Method, Pinned, Provider, Reported, Request, Said, Which, WhichOperation,
+        Compacting, Configured, Error, Format, Method, Navigating, Pinned, Provider, Reported, Request, Said, Target,
+        Which, WhichOperation,
     },
     setup,
     words::text,
@@ -26,6 +27,8 @@ pub struct View {
     entries: Vec<EntryId>,
     /// The last leaf of an answer.
     leaf: Option<EntryId>,
+    /// The leaf that the last navigation left.
+    left: Option<EntryId>,
     operations: Vec<OperationId>,
     /// Open requests with their methods.
     pub open: BTreeMap<TicketNumber, &'static str>,
@@ -55,6 +58,7 @@ impl View {
             session,
             leaf: entries.last().cloned(),
             entries,
+            left: None,
             operations: Vec::new(),
             open: BTreeMap::new(),
             calls: Vec::new(),
@@ -73,11 +77,18 @@ impl View {
         match (event, &about.entry, &about.operation) {
             (Event::EntryAppended { .. }, Some(entry), _) => self.entries.push(entry.clone()),
             (
-                Event::CompactionStart { .. } | Event::RecoveryStart { .. } | Event::IdleStart { .. },
+                Event::CompactionStart { .. }
+                | Event::RecoveryStart { .. }
+                | Event::IdleStart { .. }
+                | Event::BranchSummaryStart { .. },
                 _,
                 Some(operation),
             ) if !self.operations.contains(operation) => {
                 self.operations.push(operation.clone());
+            }
+            (Event::TreeChanged { old_leaf_id, new_leaf_id, .. }, ..) => {
+                self.left.clone_from(old_leaf_id);
+                self.leaf = new_leaf_id.clone().or(self.leaf.take());
             }
             (Event::UsageUpdated { usage }, ..) => self.window = usage.context_window.unwrap_or(self.window),
             _ => {}
@@ -231,6 +242,7 @@ impl View {
             Request::Load => ("session/load", json!({})),
             Request::HandOver => ("settings/set", json!({"scope": "project", "patch": {}})),
             Request::Close => ("session/close", json!({})),
+            Request::Navigate(navigating) => ("session/navigate", self.navigate(*navigating)),
         };
         (method, if let Value::Object(params) = params { params } else { Map::new() })
     }
@@ -248,6 +260,23 @@ impl View {
         set("newSession", compacting.new_session.then(|| true.into()));
         set("when", compacting.after_turn.then(|| "after_turn".into()));
         Value::Object(params)
+    }
+
+    fn navigate(&self, navigating: Navigating) -> Value {
+        let target = match navigating.target {
+            Target::Entry(which) => self.entry(which),
+            Target::Left => self.left.clone().unwrap_or_else(|| self.entry(Which::Oldest(0))),
+        };
+        let mut params = json!({"targetEntryId": target});
+        for (key, value) in [("summarize", navigating.summarize), ("wait", navigating.wait)] {
+            if let Some(value) = value {
+                params[key] = value.into();
+            }
+        }
+        if let Some(label) = navigating.label {
+            params["label"] = format!("moved {label}").into();
+        }
+        params
     }
 
     fn pinned(&mut self, pinned: Pinned) -> Value {

@@ -49,7 +49,7 @@ impl Cancels {
         } else {
             self.requests.insert(request);
         }
-        if asked.waits_for_compaction() {
+        if asked.waits_for_compaction() || asked.waits_for_navigation() {
             self.due.extend(operations.owned_by(request).cloned());
         }
     }
@@ -137,16 +137,20 @@ impl Cancels {
             require(!operations.job_runs(&id), Rule::JobsStop, || {
                 format!("a job runs for {id:?}, which was cancelled")
             })?;
-            require(outcome == Some(Outcome::Cancelled), Rule::CancelledEnds, || {
-                format!("{id:?} was cancelled, and its outcome is {outcome:?}")
-            })?;
+            require(
+                outcome == Some(Outcome::Cancelled) || operations.moves.is_silent(&id),
+                Rule::CancelledEnds,
+                || format!("{id:?} was cancelled, and its outcome is {outcome:?}"),
+            )?;
         }
         Ok(())
     }
 
     /// Nothing runs.
     pub fn at_rest(&self, operations: &Operations) -> Verdict {
-        let open = self.later.iter().find(|id| operations.outcome(id) != Some(Outcome::Cancelled));
+        let ends =
+            |id: &OperationId| operations.moves.is_silent(id) || operations.outcome(id) == Some(Outcome::Cancelled);
+        let open = self.later.iter().find(|id| !ends(id));
         require(open.is_none(), Rule::CancelledEnds, || format!("{open:?} was cancelled and never ended"))
     }
 }

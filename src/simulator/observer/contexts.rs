@@ -1,5 +1,7 @@
 //! The context: valid, the same after a reopening, and without a lost message.
 
+mod left;
+
 use super::{Rule, Verdict, file::File, limits, requests::Asked, require};
 use crate::{
     conversation::{
@@ -10,10 +12,11 @@ use crate::{
     },
     ids::EntryId,
     log::history::History,
-    protocol::types::Usage,
+    protocol::{events::Event, types::Usage},
     session::{core::Core, effects::Answer},
     wire::transport::Piece,
 };
+use left::Left;
 use serde_json::Value;
 use std::{collections::HashSet, sync::Arc};
 
@@ -41,6 +44,8 @@ pub struct Contexts {
     returns: Option<Known>,
     /// The compaction of the context that was checked last.
     compaction: Option<EntryId>,
+    /// The leaves that navigations left.
+    left: Left,
 }
 
 impl Contexts {
@@ -51,6 +56,7 @@ impl Contexts {
         if !is_whole(core, file) {
             return Ok(());
         }
+        self.left.arrives(core, file)?;
         if let Some(before) = self.returns.take() {
             if path.lacks_its_past() && before.lines == file.count() {
                 self.returns = Some(before);
@@ -64,6 +70,7 @@ impl Contexts {
         }) {
             return Ok(());
         }
+        self.left.stands(path);
         self.known = Some(Known { path: path.clone(), lines: file.count(), usage: state.usage() });
         let compaction = path.compaction().map(|place| path[place].id.clone());
         let rewritten = compaction != self.compaction;
@@ -73,6 +80,11 @@ impl Contexts {
         }
         limits::hold(core, file)?;
         sound(core, path, file)
+    }
+
+    /// `tree_changed` is sent.
+    pub fn moves(&mut self, event: &Event, file: &File) {
+        self.left.moves(event, self.known.as_ref().map(|known| &known.path), file);
     }
 
     /// A context was answered. One of `OFTEN` is read.
@@ -100,6 +112,7 @@ impl Contexts {
     /// the index.
     pub fn reopened(&mut self, core: &Core, file: &File) -> Verdict {
         let path = core.state().path();
+        left::leaf_survives(core, file)?;
         if file.is_unfinished() {
             // The path may have an entry more.
             (self.known, self.returns) = (None, None);
@@ -187,6 +200,12 @@ fn same(core: &Core, before: &Path, now: &Path) -> Verdict {
         let shown = |messages: &[context::ContextMessage]| messages.get(at).map(|it| it.json().into_owned());
         format!("{} messages were {}: message {at} was {:?} and is {:?}", new.len(), old.len(), shown(old), shown(new))
     })
+}
+
+/// The messages of the context of a path.
+fn context_of(core: &Core, path: &Path) -> Vec<String> {
+    let context = context::build(path, &core.state().settings().prompts);
+    context.messages().iter().map(|message| message.json().into_owned()).collect()
 }
 
 /// A context is valid, and has every message, the newest one of the user, and the pins.
@@ -315,6 +334,9 @@ fn complete(context: &Context, messages: &[Value], file: &File, indexed: bool) -
     };
     let stays = file.chain().find(|entry| is_removed(entry));
     require(stays.is_none(), Rule::RemovedStaysOut, || format!("{stays:?} removes a message of the context"))?;
+    let on_path: HashSet<&EntryId> = file.chain().map(|entry| &entry.id).collect();
+    let strange = shown.iter().find(|id| !on_path.contains(**id));
+    require(strange.is_none(), Rule::OtherBranchesStayOut, || format!("{strange:?} is an entry of another branch"))?;
     let cleared = shown.iter().find(|id| told.cleared.contains(**id));
     require(cleared.is_none(), Rule::RemovedStaysOut, || format!("{cleared:?} stands before the last reset"))?;
     if !told.carries && !indexed {

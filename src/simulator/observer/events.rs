@@ -7,6 +7,7 @@ use crate::{
     protocol::{events::Event, types::Outcome},
     wire::outbox::About,
 };
+use serde_json::Value;
 
 impl Observer {
     /// An operation that ended as cancelled was named by a cancel, or its request or its session was ended.
@@ -36,12 +37,16 @@ impl Observer {
                 self.recoveries.announced(about);
                 self.usage.announced(about)
             }
-            Event::CompactionStart { .. } | Event::RecoveryStart { .. } | Event::IdleStart { .. } => {
+            Event::CompactionStart { .. }
+            | Event::RecoveryStart { .. }
+            | Event::IdleStart { .. }
+            | Event::BranchSummaryStart { .. } => {
                 let delayed = |id: &OperationId| self.later.pending().contains(id) && self.file.another_wrote();
                 // A summary may be ready, or another program may have ended a turn.
                 let may_follow = self.operations.has_one_ahead() || about.operation.as_ref().is_some_and(delayed);
                 let id = self.operations.starts(about, event, &disk.running(), &self.requests, &self.later)?;
                 self.later.starts(&id);
+                self.operations.moves.starts(&id, event);
                 self.hooks.compaction_starts(&id, event);
                 self.recoveries.starts(&id, event, &self.file)?;
                 if self.operations.was_begun_ahead(&id) {
@@ -54,9 +59,13 @@ impl Observer {
                 }
                 self.status.starts_behind(&id)
             }
-            Event::CompactionEnd { .. } | Event::RecoveryEnd { .. } | Event::IdleEnd { .. } => {
-                if let Event::CompactionEnd { error: Some(error), .. } | Event::RecoveryEnd { error: Some(error), .. } =
-                    event
+            Event::CompactionEnd { .. }
+            | Event::RecoveryEnd { .. }
+            | Event::IdleEnd { .. }
+            | Event::BranchSummaryEnd { .. } => {
+                if let Event::CompactionEnd { error: Some(error), .. }
+                | Event::RecoveryEnd { error: Some(error), .. }
+                | Event::BranchSummaryEnd { error: Some(error), .. } = event
                 {
                     self.write_failed |= error.code == "storage_error";
                     let detail = || format!("{:?} ended with {error:?}", about.operation);
@@ -95,7 +104,15 @@ impl Observer {
                 Ok(())
             }
             Event::StatusChanged { status } => {
+                if let Some(ended) = self.operations.status_changes(status, disk, &self.requests)? {
+                    self.status.ends(&ended)?;
+                }
                 self.status.changed(status, |id| self.operations.introduced_by_answer(id))
+            }
+            Event::TreeChanged { .. } => {
+                self.recoveries.rewritten(&Value::Null);
+                self.contexts.moves(event, &self.file);
+                self.operations.moves.changed(about.operation.as_ref(), event, &self.file)
             }
             Event::Settled { .. } => self.status.settled(self.requests.held_by_core()),
             Event::Pruned { entry_ids, tokens_saved, why } => {

@@ -114,6 +114,9 @@ impl File {
             && ours
             && !self.undo_is_out
             && !self.branches
+            // A move has rules of its own.
+            && entry.ours("leaf").is_none()
+            && !matches!(entry.body, Body::BranchSummary(_))
         {
             require(entry.parent.as_ref() == Some(&before.id), Rule::Chained, || {
                 format!("{:?} follows {:?} and not {:?}", entry.id, entry.parent, before.id)

@@ -1,6 +1,8 @@
 //! Operations: a start is recorded, introduced and ended, and nothing follows the end.
 
 mod completed;
+mod left;
+mod moves;
 
 use super::{
     Rule, Verdict, Violation,
@@ -32,6 +34,7 @@ use crate::{
     },
     wire::outbox::About,
 };
+use moves::Moves;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -41,6 +44,10 @@ pub enum What {
     Compaction,
     Recovery,
     Idle,
+    /// A navigation with a summary.
+    Branch,
+    /// A navigation without events of its own.
+    Move,
 }
 
 impl What {
@@ -49,6 +56,8 @@ impl What {
         match left.kind.as_str() {
             "recovery" => Self::Recovery,
             "idle" => Self::Idle,
+            "branch_summary" => Self::Branch,
+            "navigation" => Self::Move,
             _ => Self::Compaction,
         }
     }
@@ -124,6 +133,8 @@ pub struct Operations {
     ahead: Ahead,
     /// The session that is made for a summary.
     pub founded: Founded,
+    /// Navigations.
+    pub moves: Moves,
     /// Requests to models whose costs are to be in the file.
     spent: BTreeMap<String, usize>,
 }
@@ -139,7 +150,7 @@ impl Operations {
         let left_behind = match access {
             Access::Write => running
                 .iter()
-                .filter(|left| left.kind != "speculation")
+                .filter(|left| left.kind != "speculation" && left.kind != "navigation")
                 .map(|left| (left.operation_id.clone(), What::of(left)))
                 .collect(),
             Access::Read | Access::Ephemeral => Vec::new(),
@@ -151,7 +162,7 @@ impl Operations {
     /// The process dies.
     pub fn crashed(&mut self) {
         self.due.crashed();
-        let owed = self.open.drain(..).map(|open| (open.id, open.what));
+        let owed = self.open.drain(..).filter(|open| open.what != What::Move).map(|open| (open.id, open.what));
         // A reader has no lock that names its operations.
         self.owed.extend(owed.filter(|_| self.has_lock));
         self.ahead.crashed();
@@ -386,7 +397,7 @@ impl Operations {
     /// Whether the session may start work without input.
     pub fn follows(&self, requests: &Requests) -> Follows {
         let due = self.due.introduced().any(|id| !self.ended.contains_key(id) && !self.is_open(id));
-        let asked = requests.wait_for_context() || requests.for_compaction();
+        let asked = requests.wait_for_context() || requests.for_compaction() || requests.for_navigation();
         let works = due || asked || self.may_decide() || self.due.is_switched() || self.is_planned();
         if works { Follows::Work } else { Follows::Nothing }
     }
@@ -462,7 +473,8 @@ impl Operations {
         let Some(open) = self.open.last_mut() else { return };
         open.given = match work {
             LogWork::Append(work) => {
-                let compaction = work.entries.iter().find(|entry| entry.compaction().is_some());
+                let compaction =
+                    work.entries.iter().find(|entry| entry.compaction().is_some() || moves::is_move(entry));
                 compaction.map(|entry| entry.id.clone())
             }
             _ => None,
@@ -494,7 +506,9 @@ impl Operations {
             | Event::RecoveryStart { .. }
             | Event::RecoveryEnd { .. }
             | Event::IdleStart { .. }
-            | Event::IdleEnd { .. } => true,
+            | Event::IdleEnd { .. }
+            | Event::BranchSummaryStart { .. }
+            | Event::BranchSummaryEnd { .. } => true,
             Event::Notice { .. } => ended_last == Some(id) || self.was_left_behind(id),
             _ => false,
         };
@@ -525,22 +539,25 @@ impl Operations {
             Event::CompactionStart { context_window, .. } => (What::Compaction, Some(Cause::Size), context_window),
             Event::RecoveryStart { .. } => (What::Recovery, Some(Cause::Answer), 0),
             Event::IdleStart { .. } => (What::Idle, None, 0),
+            Event::BranchSummaryStart { .. } => (What::Branch, None, 0),
             _ => return broken(Rule::StartedOnce, "a start of nothing"),
         };
         let recorded = running.iter().any(|it| it.operation_id == id && What::of(it) == what);
         require(recorded || !self.has_lock, Rule::StartIsRecorded, || {
             format!("{what:?} {id:?} starts, and the lock lists {running:?}")
         })?;
+        let before = self.becomes_branch(&id, what);
         let around = self.open.last().filter(|_| what == What::Compaction);
         let is_part =
             around.is_some_and(|around| around.id == id && around.what != What::Compaction && around.inside.is_none());
-        let mut owner = None;
+        let mut owner = before;
         if !is_part {
             let known = self.ended.contains_key(&id) || self.is_open(&id);
             require(!known, Rule::StartedOnce, || format!("{what:?} {id:?} starts again"))?;
             let other = self.open.last().map(|open| &open.id);
             require(other.is_none(), Rule::OneCompaction, || format!("{id:?} starts while {other:?} runs"))?;
             owner = match self.due.introduced_by(&id) {
+                None if what == What::Branch => before.or_else(|| self.moves.owner(requests)),
                 None if cause.is_none() && what != What::Idle => later::owner(later, &id, requests),
                 _ => None,
             };
@@ -617,6 +634,7 @@ impl Operations {
             Event::CompactionEnd { outcome, .. } => (What::Compaction, *outcome),
             Event::RecoveryEnd { outcome, .. } => (What::Recovery, of_recovery(*outcome)),
             Event::IdleEnd { outcome, .. } => (What::Idle, *outcome),
+            Event::BranchSummaryEnd { outcome, .. } => (What::Branch, *outcome),
             _ => return broken(Rule::EndedOnce, "an end of nothing"),
         };
         if self.was_left_behind(&id) {
@@ -639,8 +657,11 @@ impl Operations {
         }
         require(open.retries.is_empty(), Rule::RetriesEnd, || format!("{id:?} ends before {:?}", open.retries))?;
         let ended = Ended { id, is_part: open.is_part };
-        let Event::CompactionEnd { result, usage, new_session_id, .. } = event else { return Ok(ended) };
         let written = open.given.as_ref().and_then(|entry| file.newest(entry));
+        if what == What::Branch {
+            return open.ends_branch(outcome, written.is_some()).map(|()| ended);
+        }
+        let Event::CompactionEnd { result, usage, new_session_id, .. } = event else { return Ok(ended) };
         match (outcome, result) {
             (Outcome::Completed, Some(result)) if new_session_id.is_some() => {
                 self.founded.completed(&open.id, result, new_session_id.as_ref())?;
@@ -653,23 +674,6 @@ impl Operations {
             _ => {}
         }
         Ok(ended)
-    }
-
-    fn ends_from_before(&mut self, id: OperationId, what: What, outcome: Outcome) -> Result<Ended, Violation> {
-        let last = self.left_behind.last();
-        require(last == Some(&(id.clone(), what)), Rule::InnerEndsFirst, || {
-            format!("{what:?} {id:?} ends before those inside of it: {:?}", self.left_behind)
-        })?;
-        require(outcome == Outcome::Failed, Rule::EveryStartEnds, || {
-            format!("{id:?} was lost and ends as {outcome:?}")
-        })?;
-        self.left_behind.pop();
-        self.owed.remove(&(id.clone(), what));
-        let is_part = self.was_left_behind(&id);
-        if !is_part {
-            self.ended.insert(id.clone(), outcome);
-        }
-        Ok(Ended { id, is_part })
     }
 
     /// An input was handled.
@@ -692,17 +696,6 @@ impl Operations {
         let open: Vec<_> = self.open.iter().map(|open| &open.id).collect();
         require(open.is_empty(), Rule::EveryStartEnds, || format!("no end of {open:?}"))?;
         require(running.is_empty(), Rule::RecordEmpties, || format!("the lock lists {running:?} at rest"))
-    }
-
-    /// The costs are in the file. For a session that can write.
-    pub fn costs(&self, file: &File) -> Verdict {
-        for (operation, spent) in &self.spent {
-            let written = file.costs_of(operation);
-            require(written == *spent, Rule::CostsKept, || {
-                format!("{spent} requests of {operation} were paid, and {written} are in the file")
-            })?;
-        }
-        Ok(())
     }
 }
 

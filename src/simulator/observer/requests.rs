@@ -27,6 +27,11 @@ impl Asked {
         self.method == "session/compact" && self.params["wait"] == true && self.params["dryRun"] != true
     }
 
+    /// Whether it is a request for a navigation that is answered at the end.
+    pub fn waits_for_navigation(&self) -> bool {
+        self.method == "session/navigate" && self.params["wait"] == true
+    }
+
     /// Whether it is a request for a compaction after the turn.
     pub fn comes_later(&self) -> bool {
         self.method == "session/compact" && self.params["when"] == "after_turn" && self.params["dryRun"] != true
@@ -125,6 +130,16 @@ impl Requests {
     /// The requests for a compaction that are answered at its end, oldest first.
     pub fn waiting_for_compaction(&self) -> impl Iterator<Item = &Asked> {
         self.open.values().filter(|asked| asked.waits_for_compaction())
+    }
+
+    /// The requests for a navigation that are answered at its end, oldest first.
+    pub fn waiting_for_navigation(&self) -> impl Iterator<Item = &Asked> {
+        self.open.values().filter(|asked| asked.waits_for_navigation())
+    }
+
+    /// Whether a request for a navigation is not answered.
+    pub fn for_navigation(&self) -> bool {
+        self.open.values().any(|asked| asked.method == "session/navigate")
     }
 
     /// Whether a request for a context that is to fit waits. It starts the maintenance that is due.

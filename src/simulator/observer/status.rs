@@ -59,6 +59,7 @@ impl StatusLine {
                     Event::CompactionEnd { .. }
                     | Event::RecoveryEnd { .. }
                     | Event::RetryEnd { .. }
+                    | Event::BranchSummaryEnd { .. }
                     | Event::StatusChanged { .. },
                 ),
             ) => true,

@@ -5,6 +5,7 @@ mod hooks;
 mod play;
 mod promised;
 mod recovered;
+mod tree;
 
 use super::*;
 use crate::{

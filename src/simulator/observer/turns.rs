@@ -151,7 +151,7 @@ impl Turns {
 
     /// A request was answered with a result.
     pub fn answered(&self, asked: &Asked, result: &Value, operations: &Operations, file: &File) -> Verdict {
-        let compacts = asked.method == "session/compact";
+        let compacts = matches!(asked.method, "session/compact" | "session/navigate");
         let ended_as_cancelled = compacts && (result["outcome"] == "cancelled" || result["outcome"].is_null());
         let may = ended_as_cancelled || self.was_written(asked, result, file);
         require(may || !self.is_cancelled(asked.number), Rule::CancelledAnswer, || {
@@ -209,7 +209,8 @@ fn waits(asked: &Asked) -> bool {
         | "session/unpin"
         | "session/label"
         | "session/prune"
-        | "session/configure" => true,
+        | "session/configure"
+        | "session/navigate" => true,
         "settings/set" => asked.params["scope"] == "session",
         "session/compact" => asked.params["dryRun"] != true,
         _ => asked.waits_as_context(),

@@ -17,6 +17,7 @@ use crate::{
             work::{Navigating, Task, TransferPhase, Work},
         },
         effects::Ticket,
+        fault::{Fault, planted},
         jobs::{
             Job,
             transfer::{BranchOrder, BranchText, TransferOrder, TransferText, TransferWork},
@@ -164,11 +165,13 @@ impl Core {
                 // Two programs read two names.
                 fields.extend([("fromHook", json!(true)), ("fromExtension", json!(true))]);
             }
-            entries.push(line("branch_summary", &stamp, route.parent.as_ref(), &fields)?);
+            let parent = if planted(Fault::SummaryOnBranch) { before.as_ref() } else { route.parent.as_ref() };
+            entries.push(line("branch_summary", &stamp, parent, &fields)?);
         } else if moves {
             let data = json!({"targetEntryId": route.target.id, "oldLeafId": old_leaf});
             let fields = [("customType", json!("abridged.leaf")), ("data", data)];
-            entries.push(line("custom", &stamp, route.parent.as_ref(), &fields)?);
+            let parent = if planted(Fault::StateForgotten) { route.leaf.as_ref() } else { route.parent.as_ref() };
+            entries.push(line("custom", &stamp, parent, &fields)?);
         } else if label.is_some() {
             // The label is no leaf.
             let fields = [("customType", json!("abridged.leaf")), ("data", json!({"targetEntryId": route.target.id}))];
@@ -177,7 +180,7 @@ impl Core {
         let leaf = summary_id.clone().or_else(|| route.leaf.clone());
         let event = (!entries.is_empty()).then(|| Event::TreeChanged {
             old_leaf_id: old_leaf.clone(),
-            new_leaf_id: leaf.clone(),
+            new_leaf_id: if planted(Fault::LeafMisnamed) { old_leaf.clone() } else { leaf.clone() },
             summary_entry_id: summary_id.clone(),
             label,
         });
