@@ -159,8 +159,6 @@ pub enum Fault {
     SummaryOnBranch,
     /// A navigation leaves out our own lines behind its target.
     StateForgotten,
-    /// The session keeps the path of the branch that it leaves.
-    BranchStays,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

@@ -89,10 +89,9 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::HookKeyAllowed, Rule::RefusedIsNotUsed, 7),
     (Fault::HookDataDropped, Rule::HookDataKept, 18),
     (Fault::AheadOfHooks, Rule::NoneAheadWithHooks, 6),
-    (Fault::LeafMisnamed, Rule::LeafIsNamed, 0),
-    (Fault::SummaryOnBranch, Rule::SummaryAtTarget, 0),
-    (Fault::StateForgotten, Rule::ThereAndBack, 0),
-    (Fault::BranchStays, Rule::OtherBranchesStayOut, 0),
+    (Fault::LeafMisnamed, Rule::LeafIsNamed, 7),
+    (Fault::SummaryOnBranch, Rule::SummaryAtTarget, 13),
+    (Fault::StateForgotten, Rule::ThereAndBack, 161),
 ];
 
 /// Seeds of a usual run.

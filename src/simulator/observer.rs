@@ -254,6 +254,8 @@ pub enum Rule {
     SummaryAtTarget,
     /// A leaf that is entered again has the context with which it was left.
     ThereAndBack,
+    /// A tool result stands on the branch of its call.
+    ResultAtItsCall,
     /// No entry of another branch is in the context.
     OtherBranchesStayOut,
     /// A session is opened again at the leaf of its last line.

@@ -80,8 +80,7 @@ impl Core {
         let entries = write.entries();
         LogWork::Append(AppendWork {
             leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
-            continues: self.state.path().continues_with_all(&entries)
-                || matches!(write, Write::Transfer(_)) && planted(Fault::BranchStays),
+            continues: self.state.path().continues_with_all(&entries),
             source: self.state.history().source().cloned(),
             library: self.state.history().library(),
             count: self.state.counts_with(),

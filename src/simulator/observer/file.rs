@@ -2,7 +2,10 @@
 
 use super::{Rule, Verdict, broken, require};
 use crate::{
-    conversation::entry::{Body, Entry},
+    conversation::{
+        entry::{Body, Entry},
+        message::Message,
+    },
     ids::EntryId,
     log::{Access, memory::Disk},
     session::log_work::LogWork,
@@ -21,6 +24,8 @@ struct Line {
     /// The place of its parent.
     parent: Option<usize>,
     written_by: Writer,
+    /// Whether it is a tool result that went to another branch than the line before.
+    is_stray: bool,
 }
 
 /// The program that wrote a line.
@@ -63,7 +68,13 @@ impl File {
         if !self.is_there {
             *self = Self::default();
             // The header of a file that is not there.
-            self.lines.push(Line { text: "".into(), entry: None, parent: None, written_by: Writer::Session });
+            self.lines.push(Line {
+                text: "".into(),
+                entry: None,
+                parent: None,
+                written_by: Writer::Session,
+                is_stray: false,
+            });
         }
         // The first lines are the session's own.
         self.undo_is_out |= self.lines.is_empty();
@@ -101,7 +112,7 @@ impl File {
         let Some(entry) = entry else {
             let written_by = if place == 0 { Writer::Session } else { Writer::Another };
             self.another_wrote |= place > 0;
-            self.lines.push(Line { text: text.into(), entry: None, parent: None, written_by });
+            self.lines.push(Line { text: text.into(), entry: None, parent: None, written_by, is_stray: false });
             return Ok(());
         };
         let ours = self.undo_is_out || self.given.contains(&entry.id);
@@ -109,11 +120,14 @@ impl File {
         // A parent that no earlier line has is the entry before.
         let before = || self.lines.iter().rposition(|line| line.entry.is_some());
         let parent = entry.parent.as_ref().and_then(|parent| self.newest.get(parent).copied().or_else(before));
-        let before = self.lines.last().filter(|line| line.written_by == Writer::Session);
+        let before = self.lines.iter().rposition(|line| !line.is_stray);
+        let is_stray = ours && parent != before && self.goes_to_its_call(&entry, parent, before);
+        let before = before.map(|before| &self.lines[before]).filter(|line| line.written_by == Writer::Session);
         if let Some(before) = before.and_then(|line| line.entry.as_ref())
             && ours
             && !self.undo_is_out
             && !self.branches
+            && !is_stray
             // A move has rules of its own.
             && entry.ours("leaf").is_none()
             && !matches!(entry.body, Body::BranchSummary(_))
@@ -124,8 +138,37 @@ impl File {
         }
         self.newest.insert(entry.id.clone(), place);
         let written_by = if ours { Writer::Session } else { Writer::Another };
-        self.lines.push(Line { text: text.into(), entry: Some(entry), parent, written_by });
+        self.lines.push(Line { text: text.into(), entry: Some(entry), parent, written_by, is_stray });
         Ok(())
+    }
+
+    /// Whether an entry is a tool result whose call is on the path of its parent, and not on the one of the line before.
+    fn goes_to_its_call(&self, entry: &Entry, parent: Option<usize>, before: Option<usize>) -> bool {
+        let Some(Message::ToolResult(result)) = entry.message() else { return false };
+        let calls = |other: &Arc<Entry>| {
+            other.outline().is_some_and(|outline| outline.calls.iter().any(|call| call.id == result.call))
+        };
+        let is_there = self.above(parent).any(calls);
+        let is_here = self.above(before.filter(|before| *before > 0)).any(calls);
+        is_there && !is_here
+    }
+
+    /// Whether a line is a tool result that went to another branch than the line before.
+    pub fn is_stray(&self, place: usize) -> bool {
+        self.lines[place].is_stray
+    }
+
+    /// A tool result of the session stands on the branch of its call, if the file has the call.
+    pub fn results_stand_at_their_calls(&self, place: usize) -> Verdict {
+        let Some(entry) = self.entry(place).filter(|_| !self.another_wrote) else { return Ok(()) };
+        let Some(Message::ToolResult(result)) = entry.message() else { return Ok(()) };
+        let calls = |other: &Arc<Entry>| {
+            other.outline().is_some_and(|outline| outline.calls.iter().any(|call| call.id == result.call))
+        };
+        let known = self.lines[..place].iter().filter_map(|line| line.entry.as_ref()).any(calls);
+        require(!known || self.above(Some(place)).any(calls), Rule::ResultAtItsCall, || {
+            format!("{:?} answers {:?}, which is on another branch", entry.id, result.call)
+        })
     }
 
     /// The lines that were seen stand as they stood. Costs the whole file, so it is done at some steps only.

@@ -473,8 +473,8 @@ impl Operations {
         let Some(open) = self.open.last_mut() else { return };
         open.given = match work {
             LogWork::Append(work) => {
-                let compaction =
-                    work.entries.iter().find(|entry| entry.compaction().is_some() || moves::is_move(entry));
+                let compaction = work.entries.iter().find(|entry| entry.compaction().is_some());
+                let compaction = compaction.or_else(|| moves::moved_by(work));
                 compaction.map(|entry| entry.id.clone())
             }
             _ => None,

@@ -169,6 +169,11 @@ impl Requests {
             require(!file.is_announced(place), Rule::AnswerIntroduces, || {
                 format!("{id:?} was announced before append {} was answered", asked.number)
             })?;
+            file.results_stand_at_their_calls(place)?;
+            if file.is_stray(place) {
+                kept(file, place, message)?;
+                continue;
+            }
             if let Some((parent, above)) = &before {
                 require(file.parent(place) == Some(parent) && place > *above, Rule::Chained, || {
                     format!("{id:?} does not follow {parent:?}")

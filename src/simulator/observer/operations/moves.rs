@@ -10,7 +10,10 @@ use crate::{
         events::Event,
         types::{Outcome, Status, StatusKind},
     },
-    session::{effects::TicketNumber, log_work::LogWork},
+    session::{
+        effects::TicketNumber,
+        log_work::{AppendWork, LogWork},
+    },
     simulator::observer::{
         Rule, Verdict, broken,
         file::File,
@@ -19,7 +22,7 @@ use crate::{
     },
 };
 use serde_json::Value;
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 /// The navigations of a life of a session.
 #[derive(Debug, Default)]
@@ -57,7 +60,7 @@ impl Moves {
     /// Work is given to the log.
     pub fn log_goes_out(&mut self, work: &LogWork, file: &File) {
         if let LogWork::Append(work) = work
-            && work.entries.iter().any(|entry| is_move(entry))
+            && moved_by(work).is_some()
         {
             self.left = visible(file.chain());
         }
@@ -108,13 +111,15 @@ fn is_by_user(entry: &Entry) -> bool {
 }
 
 /// The first entry of a chain that clients see.
-fn visible<'a>(mut chain: impl Iterator<Item = &'a std::sync::Arc<Entry>>) -> Option<EntryId> {
+fn visible<'a>(mut chain: impl Iterator<Item = &'a Arc<Entry>>) -> Option<EntryId> {
     chain.find(|entry| !entry.is_marker()).map(|entry| entry.id.clone())
 }
 
-/// Whether an entry moves the leaf.
-pub(in crate::simulator::observer) fn is_move(entry: &Entry) -> bool {
-    entry.ours("leaf").is_some() || matches!(entry.body, Body::BranchSummary(_))
+/// The entry of a navigation among those of a write. A marker behind messages says where the leaf stays.
+pub(super) fn moved_by(work: &AppendWork) -> Option<&Arc<Entry>> {
+    let is_move = |entry: &&Arc<Entry>| entry.ours("leaf").is_some() || matches!(entry.body, Body::BranchSummary(_));
+    let says = work.entries.iter().any(|entry| entry.outline().is_some());
+    work.entries.iter().find(is_move).filter(|_| !says)
 }
 
 impl Open {

@@ -157,6 +157,21 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.emit(Some("b"), changed(Some(&one.id), Some(&compaction.id), None))?;
         play.done()
     }),
+    (Rule::ResultAtItsCall, "a result stands where its call is not", |play| {
+        let one = answers(play, "one")?;
+        let call = json!({"type": "toolCall", "id": "c", "name": "read", "arguments": {}});
+        let calls = json!({"role": "assistant", "content": [call], "stopReason": "toolUse", "timestamp": 1});
+        let calls = play.entry("message", &[("message", calls)]);
+        play.write(std::slice::from_ref(&calls))?;
+        play.announce(&calls, None)?;
+        begins(play, "a", "navigation")?;
+        moves(play, "a", &one.id)?;
+        let result = json!({"role": "toolResult", "toolCallId": "c", "toolName": "read", "content": []});
+        let request = play.send("session/append", json!({"messages": [result]}));
+        let result = play.entry("message", &[("message", result)]);
+        play.write(std::slice::from_ref(&result))?;
+        play.answer(request, &appended(&result))
+    }),
     (Rule::OtherBranchesStayOut, "an entry of another branch is in the context", |play| {
         let one = answers(play, "one")?;
         answers(play, "two")?;
