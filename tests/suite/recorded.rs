@@ -365,6 +365,22 @@ fn a_cancelled_and_a_failing_summary_replay() {
 }
 
 #[test]
+fn references_and_results_of_another_branch_replay() {
+    let mut client = Client::new(Home::new());
+    let path = session_of(&client.daemon.home, "s", &turns(3));
+    let (session, other) = (client.load(json!({"path": path})), client.daemon.new_session(json!({"cwd": "/other"})));
+    client.ok("session/append", json!({"sessionId": other, "messages": [user("Open it."), calls(&["c1"])]}));
+    client.ok("session/navigate", json!({"sessionId": session, "targetEntryId": "e3", "wait": true}));
+    client.ok("session/append", json!({"sessionId": session, "messages": [result("call2", "late"), user("Go on.")]}));
+    for from in [other.as_str(), "nowhere", "s"] {
+        let params = json!({"sessionId": session, "fromSessionId": from, "question": "Which?", "wait": true});
+        let request = client.daemon.begin("session/reference", params);
+        let _ = client.answer(request);
+    }
+    client.compare();
+}
+
+#[test]
 fn a_second_writer_and_a_reload_replay() {
     let home = Home::new();
     let path = session_of(&home, "shared", &turns(6));
