@@ -253,7 +253,25 @@ pub fn delete(path: &Path) -> Result<(), StoreError> {
             fs::remove_file(file.path()).map_err(failed())?;
         }
     }
+    delete_saved(&path.with_extension(""));
     Ok(())
+}
+
+/// Deletes the documents that were saved beside a session file, and their folder where nothing else is in it. The session
+/// is gone by then, so a refusal of the operating system leaves them.
+fn delete_saved(folder: &Path) {
+    // A link leads to the files of others.
+    if !fs::symlink_metadata(folder).is_ok_and(|it| it.is_dir()) {
+        return;
+    }
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let is_file = file.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && name.starts_with("handoff-") && name.ends_with(".md") {
+            let _ = fs::remove_file(file.path());
+        }
+    }
+    let _ = fs::remove_dir(folder);
 }
 
 fn create_private_folder(folder: &Path) -> Result<(), StoreError> {
