@@ -13,7 +13,9 @@ use crate::{
     ids::SessionId,
     log::header,
     protocol::types::{ListAnswer, ListParams, ListedSession},
-    regular, text,
+    regular,
+    session::founding::HANDOFF,
+    text,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -274,7 +276,7 @@ fn face(path: &Path, size: u64) -> io::Result<Option<Face>> {
 fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
     let header::Found { header: Header { id, cwd, parent_session: parent, .. }, mut title, .. } =
         header::find(path, head).ok()?;
-    let mut preview = None;
+    let (mut preview, mut handed) = (None, None);
     for line in String::from_utf8_lossy(head).lines() {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
             continue;
@@ -288,9 +290,17 @@ fn beginning(path: &Path, head: &[u8]) -> Option<Face> {
                     preview = Some(text::one_line(&message::text_of(&content), 160));
                 }
             }
+            Some("custom_message") if handed.is_none() && line["customType"] == HANDOFF => {
+                let details = &line["details"];
+                let first =
+                    details["document"].as_str().and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
+                handed = details["goal"].as_str().or(first).map(|text| text::one_line(text, 160));
+            }
             _ => {}
         }
     }
+    // A session that goes on from another one may have no request of the user yet.
+    let preview = preview.or(handed);
     Some(Face { id, cwd, parent, title, preview })
 }
 
