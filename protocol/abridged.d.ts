@@ -1526,9 +1526,9 @@ export type ReferenceAnswer =
 export interface HandoffParams {
   /** Id of the session. */
   sessionId: SessionId;
-  /** Goal of the new session. The document is written for it. */
+  /** Goal of the new session, of at most 8,000 characters. The document is written for it. */
   goal?: string | null;
-  /** Topics that the document keeps above all. */
+  /** Topics that the document keeps above all, in at most 8,000 characters. */
   instructions?: string | null;
   /** The model that writes the document, and no other. Default: the session's. */
   model?: ModelRefInput | null;

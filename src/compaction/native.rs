@@ -12,7 +12,7 @@ use crate::{
     models::candidates::Candidate,
     prompts::{Prompt, escape_frame},
     provider::{
-        Api, Part, Turn, openai_responses,
+        Api, Part, Request, Turn, openai_responses,
         turns::{Target, turns},
     },
     redact,
@@ -111,6 +111,29 @@ pub fn clean(turn: &mut Turn) {
             }
             Part::Thinking { .. } | Part::Image { .. } => {}
         }
+    }
+}
+
+/// Removes secrets from a request for another model than the session's own.
+pub fn clean_request(request: &mut Request) {
+    if let Some(text) = &mut request.system {
+        *text = redact::redact(text).into_owned();
+    }
+    request.turns.iter_mut().for_each(clean);
+    request.history.iter_mut().chain(&mut request.tools).for_each(clean_value);
+}
+
+/// Removes secrets from the texts of a value. Ids, names and encrypted parts are of use only as they are.
+fn clean_value(value: &mut Value) {
+    const KEPT: [&str; 5] = ["id", "call_id", "name", "type", "encrypted_content"];
+    match value {
+        Value::String(text) => *text = redact::redact(text).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(clean_value),
+        Value::Object(fields) => {
+            let is_kept = |name: &str, value: &Value| value.is_string() && KEPT.contains(&name);
+            fields.iter_mut().filter(|(name, value)| !is_kept(name, value)).for_each(|(_, value)| clean_value(value));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -1,5 +1,7 @@
 //! `session/handoff`: a new session that goes on from a document.
 
+mod edges;
+
 use crate::{
     pi_reader::Session,
     provider::{Asked, Format, Provider, Step, Stop},

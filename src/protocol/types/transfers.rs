@@ -70,10 +70,10 @@ pub enum NavigateAnswer {
 pub struct HandoffParams {
     /// Id of the session.
     pub session_id: SessionId,
-    /// Goal of the new session. The document is written for it.
+    /// Goal of the new session, of at most 8,000 characters. The document is written for it.
     #[serde(default)]
     pub goal: Option<String>,
-    /// Topics that the document keeps above all.
+    /// Topics that the document keeps above all, in at most 8,000 characters.
     #[serde(default)]
     pub instructions: Option<String>,
     /// The model that writes the document, and no other. Default: the session's.

@@ -10,7 +10,10 @@ use crate::{
     },
     session::{jobs::transfer::DocumentOrigin, operations::End},
 };
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 /// A handoff to a new session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub struct Handoff {
     pub goal: Option<String>,
     /// Whether only the document is wanted.
     pub is_draft: bool,
+    /// The document, once it is made. It outlives a failure behind it.
+    pub document: Arc<OnceLock<String>>,
 }
 
 /// The result of a handoff.
@@ -38,20 +43,30 @@ impl Handoff {
     /// The handoff that a request asks for.
     #[must_use]
     pub fn of(params: &HandoffParams) -> Self {
-        Self { goal: said(params.goal.as_deref()), is_draft: params.dry_run == Some(true) }
+        Self { goal: said(params.goal.as_deref()), is_draft: params.dry_run == Some(true), document: Arc::default() }
     }
 
     pub(super) fn start(&self) -> Event {
         Event::HandoffStart { goal: self.goal.clone() }
     }
 
-    pub(super) fn end(made: Option<&HandedOff>, end: &End<Product>) -> Event {
+    /// The error of a handoff for a person.
+    pub(super) fn failed(&self, failure: &str) -> String {
+        match self.document.get() {
+            Some(_) => {
+                format!("Handoff failed: {failure}. The document is finished: hand it in with `document` to try again")
+            }
+            None => format!("Handoff failed: {failure}"),
+        }
+    }
+
+    pub(super) fn end(&self, made: Option<&HandedOff>, end: &End<Product>) -> Event {
         let failure = end.failure();
         Event::HandoffEnd {
             outcome: end.outcome(),
             new_session_id: made.and_then(|made| made.session.clone()),
             error: failure.map(Failure::data),
-            error_message: failure.map(|failure| format!("Handoff failed: {failure}")),
+            error_message: failure.map(|failure| self.failed(&failure.to_string())),
         }
     }
 
@@ -69,7 +84,7 @@ impl Handoff {
             operation_id: id.clone(),
             outcome: end.outcome(),
             new_session_id: made.and_then(|made| made.session.clone()),
-            document: made.map(|made| made.document.clone()),
+            document: made.map(|made| &made.document).or_else(|| self.document.get()).cloned(),
             saved_path: made.and_then(|made| made.saved.as_ref()).map(|path| path.display().to_string()),
             error: end.failure().map(Failure::data),
         }

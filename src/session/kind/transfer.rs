@@ -15,6 +15,7 @@ use crate::{
     session::operations::End,
 };
 use serde::Serialize;
+use std::sync::Arc;
 
 /// A kind of transfer, with the facts of its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +125,7 @@ impl Transfer {
             NAVIGATION => Some(navigation(false)),
             BRANCH_SUMMARY => Some(navigation(true)),
             REFERENCE => Some(Self::Reference(Reference { from: SessionId::from("") })),
-            HANDOFF => Some(Self::Handoff(Handoff { goal: None, is_draft: false })),
+            HANDOFF => Some(Self::Handoff(Handoff { goal: None, is_draft: false, document: Arc::default() })),
             _ => None,
         }
     }
@@ -171,7 +172,7 @@ impl Transfer {
                 error: failure.map(Failure::data),
                 error_message: failure.map(|failure| self.failed(&failure.to_string())),
             }),
-            Self::Handoff(_) => Some(Handoff::end(handed_off(end), end)),
+            Self::Handoff(handoff) => Some(handoff.end(handed_off(end), end)),
         }
     }
 
@@ -190,7 +191,7 @@ impl Transfer {
             Self::Navigation(Navigation { summarizes: true, .. }) => format!("Branch summary failed: {failure}"),
             Self::Navigation(Navigation { summarizes: false, .. }) => format!("Navigation failed: {failure}"),
             Self::Reference(_) => format!("Reference failed: {failure}"),
-            Self::Handoff(_) => format!("Handoff failed: {failure}"),
+            Self::Handoff(handoff) => handoff.failed(failure),
         }
     }
 

@@ -23,7 +23,7 @@ use crate::{
             Job, defect,
             transfer::{DocumentOrigin, HandoffOrder, HandoffText, TransferOrder, TransferText, TransferWork},
         },
-        kind::{HandedOff, Handoff, Product, Transfer, Transferred, said},
+        kind::{HandedOff, Handoff, OperationKind, Product, Transfer, Transferred, said},
         operation::Operation,
         operations::{Asked, End},
         stop::Stop,
@@ -32,6 +32,9 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// Most characters of `goal` and of `instructions`: each stands in events and in requests to models.
+const LONGEST_WISH: usize = 8_000;
 
 impl CommandMethod for SessionHandoff {
     fn command(params: HandoffParams) -> Command {
@@ -92,6 +95,16 @@ impl Core {
     /// # Errors
     /// When there is nothing to hand off, or a param is invalid.
     fn room_of(&mut self, params: &HandoffParams) -> Result<u64, Failure> {
+        for (name, wish) in [("goal", &params.goal), ("instructions", &params.instructions)] {
+            let chars = wish.as_ref().map_or(0, |wish| wish.chars().count());
+            if chars > LONGEST_WISH {
+                let what = format!(
+                    "it has {chars} characters, and {LONGEST_WISH} are the limit; shorten it, and append a long text to the \
+                     new session as a message"
+                );
+                return Err(Failure::params(name, what));
+            }
+        }
         let path = self.state.path();
         let messages = path[path.first_kept()..].iter().filter(|entry| entry.is_conversation()).count();
         if messages < 2 && path.compaction().is_none() {
@@ -149,6 +162,9 @@ impl Core {
         if matches!(origin, DocumentOrigin::Extracted(_)) {
             operation.begins(ChunkSource::Handoff);
             operation.chunks(ChunkSource::Handoff, &document);
+        }
+        if let OperationKind::Transfer(Transfer::Handoff(handoff)) = &operation.kind {
+            let _: Result<(), String> = handoff.document.set(document.clone());
         }
         let mut made = HandedOff { document, origin, session: None, saved: None };
         if handing.is_draft {

@@ -24,7 +24,7 @@ use crate::{
     },
     settings::Strategy,
 };
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 /// The handoffs of a session by its maintenance.
 #[derive(Default)]
@@ -72,7 +72,7 @@ impl Core {
         let (stop, usage) = (Stop::default(), self.state.usage());
         let (kind, place) = (OperationKind::Relay(reason), Place::Top(id.clone()));
         let around = self.start_operation(self.opening(kind, place, asked, usage.clone(), Stop::default()));
-        let handoff = Handoff { goal: None, is_draft: false };
+        let handoff = Handoff { goal: None, is_draft: false, document: Arc::default() };
         let (kind, place) = (OperationKind::Transfer(Transfer::Handoff(handoff)), around.part(self.stamps.operation()));
         let opening = self.opening(kind, place, Asked::Introduced, usage, stop.clone());
         let operation = self.start_operation(opening);

@@ -17,16 +17,18 @@ use crate::{
         message::{Message, outline::Role},
         path::Path,
         spending::Trigger,
+        tokens::Scale,
     },
     ids::ModelRef,
     log::sealed::Blocking,
     models::candidates::{self, Candidate, Situation, Unfit, Way},
     prompts::{Prompt, escape_tags},
     protocol::{errors::Failure, types::UsageSource},
-    provider::{self, Api, Reasoning, ToolChoice, Turn, keys, overflow},
+    provider::{self, Api, Effort, Reasoning, ToolChoice, Turn, keys, overflow},
     session::{
         jobs::{
             blocking::{Pool, blocking},
+            draft::cleaned,
             no_model,
             progress::{Progress, Tell},
         },
@@ -43,6 +45,7 @@ use crate::{
         },
         span::Span,
     },
+    text::clip_middle,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -72,6 +75,29 @@ pub struct HandoffOrder {
     pub plain: u64,
     /// Largest document, in tokens: the room of the new session.
     pub room: u64,
+}
+
+/// The limits of a document at one moment.
+struct Limited {
+    /// The size of the context.
+    fullness: Fullness,
+    /// Largest document, in tokens.
+    room: u64,
+}
+
+impl HandoffOrder {
+    /// The limits with the window that is known now for the session's model.
+    fn now(&self, access: &ModelAccess) -> Limited {
+        let learned = self.view.model(&self.path).and_then(|model| access.windows.window(&model));
+        match learned.filter(|window| *window < self.fullness.budget.window) {
+            Some(window) => {
+                let fullness = self.fullness.clone().bounded(window);
+                let less = self.fullness.budget.threshold.saturating_sub(fullness.budget.threshold);
+                Limited { fullness, room: self.room.saturating_sub(less) }
+            }
+            None => Limited { fullness: self.fullness.clone(), room: self.room },
+        }
+    }
 }
 
 /// The limits of a document that maintenance asks for. It is not extracted: the maintenance summarizes in place then.
@@ -152,7 +178,8 @@ pub(super) async fn document(order: HandoffOrder, around: Around<'_>) -> Result<
     }
     let why = last.map(|last| last.to_string());
     let (settings, stop) = (around.making.settings.clone(), around.making.stop.clone());
-    let extracted = move || Ok(extracted(&order, &settings.settings, &|| stop.requested()));
+    let limited = order.now(&around.making.access);
+    let extracted = move || Ok(extracted(&order, &limited, &settings.settings, &|| stop.requested()));
     let extracted = around.making.stop.unless_requested(blocking(around.pool, extracted)).await;
     let document = extracted.unwrap_or(Err(Failure::Cancelled))?;
     Ok(HandoffText { document, origin: DocumentOrigin::Extracted(why) })
@@ -272,10 +299,12 @@ impl Writing<'_> {
         let settings = &settings.settings;
         let model = candidate.model.clone();
         let rejected = |why: String| NoDocument::Rejected(model.to_string(), why);
-        let live = self.live(&candidate).await.map_err(|failure| rejected(failure.to_string()))?;
+        let mut live = self.live(&candidate).await.map_err(|failure| rejected(failure.to_string()))?;
         let (scale, prompt) = (self.order.fullness.scale, self.order.view.prompts().get(Prompt::HandoffDocument));
-        let input = live.usage.context_tokens + scale.text(prompt);
-        let most = self.most(&candidate, &live, input);
+        let room = self.room();
+        let input = live.usage.context_tokens + scale.text(&self.prompt(u64::MAX, None));
+        let (reasoning, most) = self.most(&candidate, &live, input, room);
+        live.request.reasoning = reasoning;
         if most < LEAST_DOCUMENT {
             let window = candidate.window;
             let why = format!("the conversation leaves no room for a document in its window of {window} tokens");
@@ -317,7 +346,7 @@ impl Writing<'_> {
                 prompt,
                 // It stands beside the conversation, not in the place of it.
                 replaces: u64::MAX,
-                cap: self.order.room,
+                cap: room,
                 script: self.script,
                 redact: settings.redaction.enabled,
                 measure: &|text| scale.text(text),
@@ -345,27 +374,29 @@ impl Writing<'_> {
         blocking(self.around.pool, move || {
             let mut live = order.view.live_request(&order.path, &session, &model, api, &may_block());
             if redacts {
-                live.request.turns.iter_mut().for_each(native::clean);
+                native::clean_request(&mut live.request);
             }
             Ok(live)
         })
         .await
     }
 
-    /// Largest answer, in tokens. The size of the request is partly estimated, so some of the window stays free.
-    fn most(&self, candidate: &Candidate, live: &LiveRequest, input: u64) -> u64 {
+    /// The largest document now: a refusal may have told a smaller window of the session's model meanwhile.
+    fn room(&self) -> u64 {
+        self.order.now(&self.around.making.access).room
+    }
+
+    /// The thinking and the largest answer, in tokens. The size of the request is partly estimated, so some of the window
+    /// stays free. A limit counts thinking and answer together, so the effort is lower where it leaves too little.
+    fn most(&self, candidate: &Candidate, live: &LiveRequest, input: u64, room: u64) -> (Reasoning, u64) {
         let window = candidate.window;
         let estimated = match live.usage.source {
             UsageSource::Provider => 0,
             UsageSource::Estimate => input / 20,
         };
         let left = window.saturating_sub(input + (window / 100).max(estimated));
-        let thought = match live.request.reasoning {
-            Reasoning::Effort(effort) => effort.room().min(left / 2),
-            Reasoning::Off | Reasoning::Unsaid => 0,
-        };
-        let wanted = (self.order.fullness.budget.reserve * 4 / 5).min(self.order.room);
-        wanted.min(left - thought).min(candidate.output.unwrap_or(u64::MAX))
+        let wanted = (self.order.fullness.budget.reserve * 4 / 5).min(room);
+        sharing(live.request.reasoning, wanted, left.min(candidate.output.unwrap_or(u64::MAX)))
     }
 
     /// The message behind the conversation.
@@ -375,16 +406,17 @@ impl Writing<'_> {
             text.push_str("\n\n");
             text.push_str(&line);
         };
+        let safe = |wish: &str| escape_tags(&cleaned(wish, self.around.making.settings)).into_owned();
         if let Some(goal) = &self.order.goal {
-            add(format!("Goal of the new conversation: {}", escape_tags(goal)));
+            add(format!("Goal of the new conversation: {}", safe(goal)));
         }
         if let Some(instructions) = &self.order.instructions {
-            add(format!("Additional focus: {}", escape_tags(instructions)));
+            add(format!("Additional focus: {}", safe(instructions)));
         }
         if let Some(Language { name, .. }) = self.language {
             add(format!("The user writes in {name}: write the text in it too, and only the headings in English."));
         }
-        add(format!("Use at most {} words.", (most * 2 / 5).clamp(60, 2_000)));
+        add(format!("Use at most {} words.", (most / 5 * 2).clamp(60, 2_000)));
         if let Some(why) = refused {
             add(format!("An earlier answer to this could not be used: {why}. Answer anew, and avoid that."));
         }
@@ -434,6 +466,23 @@ impl Writing<'_> {
     }
 }
 
+/// The thinking that leaves room for an answer of `wanted` tokens, or for half of the limit of both together, and the answer
+/// beside it.
+fn sharing(asked: Reasoning, wanted: u64, together: u64) -> (Reasoning, u64) {
+    let efforts = [Effort::Highest, Effort::High, Effort::Medium, Effort::Low, Effort::Minimal];
+    let least = wanted.min(together / 2);
+    match asked {
+        Reasoning::Effort(asked) => {
+            let fits = |effort: &Effort| *effort <= asked && effort.room() + least <= together;
+            match efforts.into_iter().find(fits) {
+                Some(effort) => (Reasoning::Effort(effort), wanted.min(together - effort.room())),
+                None => (Reasoning::Off, wanted.min(together)),
+            }
+        }
+        Reasoning::Off | Reasoning::Unsaid => (asked, wanted.min(together)),
+    }
+}
+
 /// Whether a provider refused a request for its choice of tools.
 fn is_about_choice(failed: &Failed) -> bool {
     let said = failed.to_string().to_lowercase();
@@ -443,19 +492,21 @@ fn is_about_choice(failed: &Failed) -> bool {
 }
 
 /// The document without a model: the goal, then the facts of the conversation.
-fn extracted(order: &HandoffOrder, settings: &Settings, stop: &dyn Fn() -> bool) -> String {
-    let HandoffOrder { path, fullness, goal, instructions, room, .. } = order;
+fn extracted(order: &HandoffOrder, limited: &Limited, settings: &Settings, stop: &dyn Fn() -> bool) -> String {
+    let HandoffOrder { path, goal, instructions, .. } = order;
+    let Limited { fullness, room } = limited;
     let cleaner = Cleaner::new(settings);
     let pinned: HashSet<_> = path.pins().iter().map(|pin| pin.entry.clone()).collect();
     let previous = path.compaction().map(|place| &path[place]);
     let wishes: Vec<&str> = [goal.as_deref(), instructions.as_deref()].into_iter().flatten().collect();
-    let goal = goal.as_deref().map(|goal| format!("## Goal\n{}\n\n", cleaner.clean(goal))).unwrap_or_default();
     let scale = fullness.scale;
-    let cap = (fullness.budget.reserve * 4 / 5).min(*room).saturating_sub(scale.text(&goal)).max(LEAST_DOCUMENT / 2);
+    let most = (fullness.budget.reserve * 4 / 5).min(*room).max(LEAST_DOCUMENT / 2);
+    let goal = goal.as_deref().map(|goal| within(cleaner.clean(goal), most / 2, scale));
+    let goal = goal.map(|goal| format!("## Goal\n{goal}\n\n")).unwrap_or_default();
     let summary = extractive::summarize(&extractive::Request {
         span: Span::of(&path[path.first_kept()..]).continuing(previous).without(&pinned),
         instructions: (!wishes.is_empty()).then(|| wishes.join("\n")).as_deref(),
-        cap,
+        cap: most.saturating_sub(scale.text(&goal)).max(LEAST_DOCUMENT / 2),
         settings,
         cleaner: &cleaner,
         scale,
@@ -467,5 +518,29 @@ fn extracted(order: &HandoffOrder, settings: &Settings, stop: &dyn Fn() -> bool)
     match summary.text.strip_prefix("## Goal\n") {
         Some(rest) => format!("{goal}## Earlier Goal\n{rest}"),
         None => format!("{goal}{}", summary.text),
+    }
+}
+
+/// A text of at most `cap` tokens.
+fn within(text: String, cap: u64, scale: Scale) -> String {
+    let tokens = scale.text(&text);
+    if tokens <= cap {
+        return text;
+    }
+    let share = cap as f64 / tokens as f64;
+    clip_middle(&text, (text.chars().count() as f64 * share * 0.9) as usize, "\n[…]\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinking_leaves_room_for_the_document() {
+        let (high, low) = (Reasoning::Effort(Effort::High), Reasoning::Effort(Effort::Low));
+        assert_eq!(sharing(high, 13_000, 32_000), (high, 13_000));
+        assert_eq!(sharing(high, 13_000, 8_192), (low, 4_096));
+        assert_eq!(sharing(low, 13_000, 1_500), (Reasoning::Off, 1_500));
+        assert_eq!(sharing(Reasoning::Unsaid, 13_000, 8_192), (Reasoning::Unsaid, 8_192));
     }
 }
