@@ -125,6 +125,8 @@ impl Core {
                 self.indexed(result.map_or_else(IndexBuilt::Failed, IndexBuilt::Made));
             }
             (LogDone::Fetched(fetched), None, Some((command, ticket))) => self.fetched(fetched, command, ticket),
+            // A cancel has taken the command.
+            (LogDone::Fetched(_), None, None) => {}
             _ => tracing::error!("a result of the log belongs to no work"),
         }
         self.continue_indexing();

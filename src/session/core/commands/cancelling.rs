@@ -5,7 +5,7 @@ use crate::{
     protocol::{errors::Failure, types::Cancelled},
     session::{
         core::{
-            Core,
+            Core, LogState,
             command::Command,
             commands::compacting::BY_CLIENT,
             work::{Unstarted, Work},
@@ -32,7 +32,7 @@ impl Core {
         let mut unstarted: Vec<Unstarted> = self.work.take_unstarted(which).into_iter().collect();
         unstarted.extend(self.take_delayed(which).map(Unstarted::from));
         if which.is_none() {
-            unstarted.extend(self.take_waiting_compactions());
+            unstarted.extend(self.take_waiting());
         }
         let due = self.cancel_due_recovery(which);
         self.forget_switch(which);
@@ -85,10 +85,11 @@ impl Core {
         }
     }
 
-    /// Takes out the compactions that were sent before a cancel and have not been handled.
-    fn take_waiting_compactions(&mut self) -> Vec<Unstarted> {
+    /// Takes out the compactions and transfers that were sent before a cancel and have not been handled.
+    fn take_waiting(&mut self) -> Vec<Unstarted> {
+        let fetching = self.take_fetching();
         let for_index = self.index.commands.take_out(Command::can_be_cancelled);
-        let waiting = for_index.into_iter().chain(self.queue.take_out(Command::can_be_cancelled));
+        let waiting = fetching.into_iter().chain(for_index).chain(self.queue.take_out(Command::can_be_cancelled));
         let request = |(command, ticket)| match command {
             Command::Compact(params) => {
                 let id = self.stamps.operation();
@@ -103,6 +104,21 @@ impl Core {
             _ => None,
         };
         waiting.filter_map(request).collect()
+    }
+
+    /// Takes out the command for which the log is out with a read, if a cancel stops it. The result of the read is ignored.
+    fn take_fetching(&mut self) -> Option<(Command, Ticket)> {
+        let facts = match &self.log {
+            LogState::Fetching(facts, command, _) if command.can_be_cancelled() => *facts,
+            _ => return None,
+        };
+        match std::mem::replace(&mut self.log, LogState::Reading(facts)) {
+            LogState::Fetching(_, command, ticket) => Some((command, ticket)),
+            other => {
+                self.log = other;
+                None
+            }
+        }
     }
 
     /// Ends compactions that were cancelled before their starts were sent, or leaves them to the turns.
@@ -171,15 +187,16 @@ impl Core {
 mod tests {
     use crate::{
         log::{Appended, Grown},
-        protocol::{errors::Failure, types::Outcome},
+        protocol::{SessionNavigate, errors::Failure, types::Outcome},
         session::{
             core::{
                 Input, Over,
+                command::CommandMethod as _,
                 held::{Held, answer, draft, job, log_work, outcomes},
             },
             effects::Effect,
             jobs::{Job, progress::Progress},
-            log_work::LogDone,
+            log_work::{LogDone, LogWork},
         },
         summary::model::writer::Step,
     };
@@ -311,6 +328,28 @@ mod tests {
         assert!(log_work(held.turn()).is_some());
         held.cancel(3);
         assert!(order.stop.requested());
+    }
+
+    #[test]
+    fn a_cancel_takes_a_navigation_while_its_way_is_read() {
+        let mut held = Held::new();
+        let params = json!({"sessionId": "held", "targetEntryId": "branch", "summarize": true, "wait": true});
+        held.send(1, SessionNavigate::command(serde_json::from_value(params).expect("params")));
+        let read = log_work(held.turn()).expect("the way is read");
+        let cancelled = held.cancel(2);
+        assert_eq!(named(&cancelled, 2), 1);
+        let mut effects = held.back(read);
+        while held.core.is_due() {
+            effects.extend(held.turn());
+        }
+        assert_eq!(answer(&effects, 1).expect("an answer")["outcome"], "cancelled");
+        assert!(log_work(effects).is_none() && held.core.over() == Over::No);
+        assert_eq!(held.core.state().visible_leaf(), Some("e39".into()));
+
+        // The next one reads its own way.
+        let params = json!({"sessionId": "held", "targetEntryId": "branch"});
+        held.send(3, SessionNavigate::command(serde_json::from_value(params).expect("params")));
+        assert!(matches!(log_work(held.turn()), Some(LogWork::Fetch(_))));
     }
 
     #[test]
