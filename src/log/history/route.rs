@@ -14,6 +14,8 @@ use std::{collections::HashSet, sync::Arc};
 /// A way from the leaf to another entry.
 #[derive(Debug, Clone)]
 pub struct Route {
+    /// The line from which it leads: the last one of the path before. None for an empty path.
+    pub from: Option<EntryId>,
     /// The entry that was asked for.
     pub target: Arc<Entry>,
     /// The line behind which the session goes on: the target or the last of our own lines behind it. For a message of the
@@ -68,6 +70,7 @@ impl Library {
             _ => Path::default(),
         };
         Ok(Ok(Route {
+            from: leaf.cloned(),
             parent: parent.map(|place| self.id_of(place, blocking)).transpose()?,
             there,
             reads_left,

@@ -58,17 +58,15 @@ impl Core {
             return self.await_index(SessionNavigate::command(params), ticket);
         };
         let reads_left = self.summarizes_branches(&params) || self.hooks().answers(HookEvent::SessionBeforeTree);
-        // A hook may have been registered while the way was read.
-        let says_enough = |route: &Result<Route, _>| route.as_ref().map_or(true, |it| it.reads_left || !reads_left);
+        let leaf = self.state.path().last().map(|leaf| leaf.id.clone());
+        // While the way was read, a hook may have been registered, and another program may have gone on from the leaf.
+        let holds = |route: &Result<Route, _>| {
+            route.as_ref().map_or(true, |route| route.from == leaf && (route.reads_left || !reads_left))
+        };
         let route = match self.state.fetched.take() {
-            Some(Fetched::Route(target, route)) if target == params.target_entry_id && says_enough(&route) => *route,
+            Some(Fetched::Route(target, route)) if target == params.target_entry_id && holds(&route) => *route,
             _ => {
-                let order = RouteOrder {
-                    target: params.target_entry_id.clone(),
-                    leaf: self.state.path().last().map(|leaf| leaf.id.clone()),
-                    library,
-                    reads_left,
-                };
+                let order = RouteOrder { target: params.target_entry_id.clone(), leaf, library, reads_left };
                 return self.fetch(Fetch::Route(order), SessionNavigate::command(params), ticket);
             }
         };
@@ -97,9 +95,8 @@ impl Core {
         // The start event of the hook names the operation, too.
         let is_introduced = summarizes || asks || matches!(asked, Asked::Answered(_));
         let label = params.label.as_deref().map(str::trim).filter(|label| !label.is_empty()).map(str::to_owned);
-        let last = self.state.path().last().map(|last| last.id.clone());
         let operation = self.start_transfer(&id, Transfer::Navigation(navigation), asked, &stop);
-        let task = Task::Navigation(Navigating { route: route.clone(), last, label, is_introduced });
+        let task = Task::Navigation(Navigating { route: route.clone(), label, is_introduced });
         if !(summarizes || asks) {
             return self.deliver(operation, task, None);
         }
@@ -125,7 +122,7 @@ impl Core {
         text: Option<TransferText>,
     ) -> Result<Delivery, Failure> {
         // Pins and undos that stood behind the leaf before are no news.
-        let stays = match &navigating.last {
+        let stays = match &navigating.route.from {
             Some(last) => self.state.unchanged_since(last),
             None => self.state.path().iter().all(|entry| !entry.in_context()),
         };
@@ -218,4 +215,42 @@ fn refused(none: &NoPoint, target: &EntryId) -> Failure {
         ),
     };
     Failure::params("targetEntryId", &what)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        protocol::SessionNavigate,
+        session::{
+            core::{
+                Input,
+                command::CommandMethod as _,
+                held::{Held, answer, job, line, log_work},
+            },
+            jobs::{Job, transfer::TransferWork},
+        },
+    };
+    use serde_json::json;
+
+    #[test]
+    fn a_message_of_another_program_that_comes_while_the_way_is_read_is_on_the_way() {
+        let mut held = Held::new();
+        let params = json!({"sessionId": "held", "targetEntryId": "branch", "summarize": true, "wait": true});
+        held.send(1, SessionNavigate::command(serde_json::from_value(params).expect("params")));
+        let first = log_work(held.turn()).expect("the way is read");
+        let said = json!({"message": {"role": "user", "content": "from outside", "timestamp": 1}});
+        held.disk.append_as_another(&line("outside", Some("e39"), "message", said)).expect("room");
+        held.feed(Input::FileTouched);
+        held.back(first);
+        let grown = log_work(held.turn()).expect("the file is read");
+        held.back(grown);
+        let second = log_work(held.turn()).expect("the way is read again");
+        held.back(second);
+        let effects = held.turn();
+        assert!(answer(&effects, 1).is_none());
+        let Job::Transfer(order) = job(effects) else { unreachable!("the branch is summarized") };
+        let TransferWork::Branch(order) = order.work else { unreachable!("the branch is summarized") };
+        assert_eq!(order.old_leaf, Some("outside".into()));
+        assert_eq!(order.route.left.last().map(|last| last.id.clone()), order.old_leaf);
+    }
 }

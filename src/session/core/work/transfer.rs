@@ -46,8 +46,6 @@ pub(in crate::session::core) enum Task {
 pub(in crate::session::core) struct Navigating {
     /// The way.
     pub route: Route,
-    /// The last line of the path before, our own lines included. None for an empty path.
-    pub last: Option<EntryId>,
     /// The label of the request.
     pub label: Option<String>,
     /// Whether the client knows the id of the operation before its end.
