@@ -11,6 +11,7 @@ use super::{files::FileLists, model::transcript::transcript, span::Span};
 use crate::{
     conversation::{
         entry::{Body, Entry},
+        path::Path,
         tokens::Scale,
     },
     ids::EntryId,
@@ -41,16 +42,42 @@ pub struct Prepared {
     without: HashSet<EntryId>,
     /// The files of all entries.
     pub files: FileLists,
-    /// The texts of the pinned entries, oldest first.
+    /// The texts of the pins that do not hold at the target, oldest first.
     pub pins: Vec<String>,
     /// The number of messages that the budget has no room for.
     pub left_out: usize,
 }
 
+/// A pin that does not hold at the target. Its entry may stand before the branch, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftPin {
+    /// The entry.
+    pub entry: EntryId,
+    /// Its text.
+    pub text: String,
+}
+
+impl LeftPin {
+    /// The pins of the path `from` that do not hold on the path `there`, in the order of the path.
+    #[must_use]
+    pub fn between(from: &Path, there: &Path) -> Vec<Self> {
+        let stays: HashSet<&EntryId> = there.pins().iter().map(|pin| &pin.entry).collect();
+        let left = from.pins().iter().filter(|pin| !stays.contains(&pin.entry));
+        left.map(|pin| {
+            let text = match from.position(&pin.entry) {
+                Some(place) => from[place].pinned_text(),
+                None => pin.text.clone().unwrap_or_default(),
+            };
+            Self { entry: pin.entry.clone(), text }
+        })
+        .collect()
+    }
+}
+
 /// The demands on a preparation.
 pub struct Demand<'a> {
-    /// The entries that are pinned on the branch. They are kept word for word and not summarized.
-    pub pinned: &'a HashSet<EntryId>,
+    /// The pins that do not hold at the target. Their entries are kept word for word and not summarized.
+    pub pins: &'a [LeftPin],
     /// The room for the conversation in the summarizer's window, in tokens.
     pub budget: u64,
     /// The scale that messages are measured with.
@@ -95,12 +122,13 @@ impl Prepared {
     #[must_use]
     pub fn of(left: &[Arc<Entry>], demand: &Demand<'_>) -> Self {
         let files = FileLists::of(&Span::of(left), demand.tools, demand.clean);
-        let pinned = |entry: &&Arc<Entry>| demand.pinned.contains(&entry.id);
-        let pins = left.iter().filter(pinned).map(|entry| entry.pinned_text());
-        let pins = pins.filter(|text| !text.trim().is_empty()).collect();
-        let mut without: HashSet<EntryId> = left.iter().filter(pinned).map(|entry| entry.id.clone()).collect();
+        let pins = demand.pins.iter().map(|pin| pin.text.clone()).filter(|text| !text.trim().is_empty()).collect();
+        let mut without: HashSet<EntryId> = demand.pins.iter().map(|pin| pin.entry.clone()).collect();
         let (mut taken, mut is_full, mut left_out) = (0_u64, false, 0);
-        for entry in left.iter().rev().filter(|entry| !demand.pinned.contains(&entry.id)) {
+        for entry in left.iter().rev() {
+            if without.contains(&entry.id) {
+                continue;
+            }
             if (demand.stop)() {
                 break;
             }

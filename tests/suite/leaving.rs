@@ -297,6 +297,35 @@ fn pins_of_the_branch_stand_word_for_word_in_the_summary_and_no_model_reads_them
 }
 
 #[test]
+fn pins_of_entries_before_the_branch_and_behind_a_compaction_go_along() {
+    let mut daemon = daemon("{}");
+    let (session, [a, b, c, _, e, f]) = picture(&mut daemon);
+    for message in turns(6) {
+        say(&mut daemon, &session, message, None);
+    }
+    for entry in [&a, &b] {
+        daemon.ok("session/pin", json!({"sessionId": session, "entryId": entry}));
+    }
+    daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 100, "wait": true}));
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": c}));
+    reopen(&mut daemon, &session);
+    left_for(&mut daemon, &session, &f, json!({}));
+    let entry = lines(&mut daemon, &session, "branch_summary").pop().expect("an entry");
+    let pinned = entry["summary"].as_str().and_then(|text| text.split_once("## Pinned")).expect("pins").1.to_owned();
+    for text in ["A: the parser is ready.", "You must never use macros.", "C: the lexer is written."] {
+        assert_eq!(pinned.matches(text).count(), 1, "{pinned}");
+    }
+
+    // A pin that holds at the target, too, stays a pin.
+    daemon.ok("session/pin", json!({"sessionId": session, "entryId": e}));
+    let there = leaf(&mut daemon, &session);
+    say(&mut daemon, &session, user("G: read the printer."), None);
+    left_for(&mut daemon, &session, &there, json!({}));
+    let entry = lines(&mut daemon, &session, "branch_summary").pop().expect("an entry");
+    assert!(!entry["summary"].to_string().contains("## Pinned"), "{entry:#}");
+}
+
+#[test]
 fn a_branch_without_messages_is_left_without_a_summary_and_without_its_events() {
     let mut daemon = daemon("{}");
     let session = daemon.new_session(json!({"cwd": "/project"}));

@@ -16,11 +16,11 @@ use crate::{
     protocol::{errors::Failure, types::NavigateParams},
     session::{hooks::Hooks, state::View, stop::Stop},
     settings::Sourced,
-    summary::made::Made,
+    summary::{branch::LeftPin, made::Made},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{collections::HashSet, sync::Arc};
+use std::sync::Arc;
 
 /// A text that is to be made.
 pub struct TransferOrder {
@@ -65,8 +65,8 @@ pub struct BranchOrder {
     pub params: NavigateParams,
     /// Leaf before, as the client sees it.
     pub old_leaf: Option<EntryId>,
-    /// The pins of the branch that is left.
-    pub pinned: HashSet<EntryId>,
+    /// The pins of the branch that is left and do not hold at the target.
+    pub pins: Vec<LeftPin>,
     /// The view on the session, which measures the context at the target.
     pub view: View,
     /// The hooks of the session.

@@ -34,9 +34,10 @@ fn summary(id: &str, kind: &str, tokens: usize, details: Value) -> Arc<Entry> {
 }
 
 fn prepared(left: &[Arc<Entry>], budget: u64, pinned: &[&str]) -> Prepared {
-    let pinned = pinned.iter().map(|id| EntryId::from(*id)).collect();
+    let pinned = left.iter().filter(|entry| pinned.contains(&entry.id.as_str()));
+    let pins: Vec<_> = pinned.map(|entry| LeftPin { entry: entry.id.clone(), text: entry.pinned_text() }).collect();
     let clean = |text: &str| text.replace("secret", "[X]");
-    Prepared::of(left, &Demand { pinned: &pinned, budget, scale: SCALE, tools: &[], clean: &clean, stop: &|| false })
+    Prepared::of(left, &Demand { pins: &pins, budget, scale: SCALE, tools: &[], clean: &clean, stop: &|| false })
 }
 
 /// The ids of the messages that are summarized.

@@ -27,7 +27,10 @@ use crate::{
         operations::Asked,
         stop::Stop,
     },
-    summary::{branch, made::SummaryMethod},
+    summary::{
+        branch::{self, LeftPin},
+        made::SummaryMethod,
+    },
 };
 use serde_json::{Map, json};
 
@@ -103,8 +106,8 @@ impl Core {
         if summarizes {
             operation.progress(Stage::Summarizing, 0, 1);
         }
-        let pinned = self.state.path().pins().iter().map(|pin| pin.entry.clone()).collect();
-        let order = BranchOrder { route, params, old_leaf, pinned, view: self.state.view(), hooks, summarizes };
+        let pins = LeftPin::between(self.state.path(), &route.there);
+        let order = BranchOrder { route, params, old_leaf, pins, view: self.state.view(), hooks, summarizes };
         self.start(Job::Transfer(TransferOrder {
             id,
             work: TransferWork::Branch(Box::new(order)),

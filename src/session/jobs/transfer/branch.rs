@@ -145,7 +145,7 @@ async fn ready(making: &Making<'_>, order: &Arc<BranchOrder>, pool: &dyn Pool) -
         let prepared = Prepared::of(
             &order.route.left,
             &Demand {
-                pinned: &order.pinned,
+                pins: &order.pins,
                 budget: window - reserve(settings).min(window / 2),
                 scale,
                 tools: &settings.tools.files,
