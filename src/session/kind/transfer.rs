@@ -141,8 +141,8 @@ impl Transfer {
 
     pub(super) fn status(&self) -> StatusKind {
         match self {
-            Self::Navigation(_) => StatusKind::SummarizingBranch,
-            Self::Reference(_) => StatusKind::Running,
+            Self::Navigation(Navigation { summarizes: true, .. }) => StatusKind::SummarizingBranch,
+            Self::Navigation(Navigation { summarizes: false, .. }) | Self::Reference(_) => StatusKind::Running,
             Self::Handoff(_) => StatusKind::HandingOff,
         }
     }

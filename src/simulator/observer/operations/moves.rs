@@ -139,7 +139,7 @@ impl Operations {
         requests: &Requests,
     ) -> Result<Option<Ended>, super::Violation> {
         let id = self.moves.published.clone();
-        let moves = status.kind == StatusKind::SummarizingBranch;
+        let moves = matches!(status.kind, StatusKind::SummarizingBranch | StatusKind::Running);
         let ends = self.open.pop_if(|open| open.what == What::Move && (!moves || Some(&open.id) != id.as_ref()));
         let ended = ends.map(|open| {
             // Its answer says whether it has moved.
