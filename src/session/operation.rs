@@ -92,7 +92,16 @@ impl<K: Kind, O: Outlet<K>> OpenOperations<K, O> {
         let (kind, stop) = (opening.kind.clone(), opening.stop.clone());
         let (key, id, steps) = self.lock().operations.start(opening);
         self.perform(steps);
-        Operation { id, kind, stop, key, operations: self.clone(), chunks: HashMap::new(), attempts: HashMap::new() }
+        Operation {
+            id,
+            kind,
+            stop,
+            key,
+            operations: self.clone(),
+            chunks: HashMap::new(),
+            attempts: HashMap::new(),
+            steps: (0, 0),
+        }
     }
 
     /// Records whether the session starts more work without input.
@@ -210,6 +219,8 @@ pub struct Operation<K: Kind = OperationKind, O: Outlet<K> = Effects> {
     chunks: HashMap<ChunkSource, u32>,
     /// The number of times that each chunk was begun.
     attempts: HashMap<(ChunkSource, u32), u32>,
+    /// The steps that were sent as done, and all steps, where it only moves forward.
+    steps: (usize, usize),
 }
 
 impl<K: Kind, O: Outlet<K>> Operation<K, O> {
@@ -251,6 +262,21 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
     /// Sends its progress.
     pub fn progress(&self, stage: Stage, done: usize, total: usize) {
         self.emit(Event::CompactionProgress { stage, done, total });
+    }
+
+    /// Sends its progress, if it is more than what was sent before. Another model may begin anew.
+    pub fn moves_forward(&mut self, stage: Stage, done: usize, total: usize) {
+        let next = (done, total.max(self.steps.1));
+        if next > self.steps {
+            self.steps = next;
+            self.progress(stage, next.0, next.1);
+        }
+    }
+
+    /// Sends that all steps are done.
+    pub fn arrives(&mut self, stage: Stage) {
+        let all = self.steps.1.max(1);
+        self.moves_forward(stage, all, all);
     }
 
     /// Moves on to a chunk of a source, counted from 1.

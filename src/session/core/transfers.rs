@@ -186,11 +186,11 @@ impl Core {
     }
 }
 
-/// The pieces of a text that no model wrote. Those of a model were sent while it wrote them.
+/// The end of a summary, and the pieces of a text that no model wrote. Those of a model were sent while it wrote them.
 fn tell_extracted(operation: &mut Operation, text: &TransferText) {
     let Some(summary) = text.branch().and_then(|branch| branch.summary.as_ref()) else { return };
+    operation.arrives(Stage::Summarizing);
     if summary.made.is_extracted() {
-        operation.progress(Stage::Summarizing, 1, 1);
         operation.moves_to(ChunkSource::Branch, 1);
         operation.begins(ChunkSource::Branch);
         operation.chunks(ChunkSource::Branch, &summary.text);

@@ -122,3 +122,31 @@ fn an_answer_without_wait_comes_before_the_events_that_name_its_operation() {
     assert_eq!(start["params"]["operationId"], answer["operationId"]);
     daemon.until("settled");
 }
+
+/// The first model reads the branch in parts and fails.
+#[test]
+fn the_progress_of_a_summary_only_moves_forward_and_arrives() {
+    for second_fails in [true, false] {
+        let provider = Provider::start(Format::Anthropic);
+        provider.otherwise(move |asked: &crate::provider::Asked| match asked.model() {
+            "model" if !second_fails => good_model(asked),
+            _ => Step::unauthorized(),
+        });
+        let mut daemon = asking(&provider, two(&provider));
+        let (session, [_, _, _, _, _, f]) = picture(&mut daemon);
+        for message in turns(40) {
+            say(&mut daemon, &session, message, None);
+        }
+        daemon.events.clear();
+        let answer = left_for(&mut daemon, &session, &f, json!({}));
+        assert_eq!(answer["outcome"], "completed", "{answer:#}");
+        let events = daemon.events.iter().map(|frame| &frame["params"]["event"]);
+        let steps: Vec<(u64, u64)> = events
+            .filter(|event| event["type"] == "compaction_progress")
+            .map(|event| (event["done"].as_u64().unwrap_or_default(), event["total"].as_u64().unwrap_or_default()))
+            .collect();
+        assert_eq!(steps.first(), Some(&(0, 1)), "{steps:?}");
+        assert!(steps.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1 && a != b), "{steps:?}");
+        assert!(steps.last().is_some_and(|(done, total)| done == total), "{steps:?}");
+    }
+}

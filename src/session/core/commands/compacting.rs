@@ -294,6 +294,11 @@ impl Core {
         match (step, self.work.drafting(id)) {
             (Step::Request(_, Update::Spent(spent)), _) => self.costs.add(id.clone(), spent, self.now),
             (_, None) => {}
+            (Step::Progress { done, total }, Some(operation))
+                if matches!(operation.kind, OperationKind::Transfer(_)) =>
+            {
+                operation.moves_forward(Stage::Summarizing, done, total);
+            }
             (Step::Progress { done, total }, Some(operation)) => operation.progress(Stage::Summarizing, done, total),
             (Step::Chunk { purpose, number }, Some(operation)) => {
                 ChunkSource::of(purpose).into_iter().for_each(|source| operation.moves_to(source, number));

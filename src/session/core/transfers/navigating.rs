@@ -98,13 +98,13 @@ impl Core {
         // The start event of the hook names the operation, too.
         let is_introduced = summarizes || asks || matches!(asked, Asked::Answered(_));
         let label = params.label.as_deref().map(str::trim).filter(|label| !label.is_empty()).map(str::to_owned);
-        let operation = self.start_transfer(&id, Transfer::Navigation(navigation), asked, &stop);
+        let mut operation = self.start_transfer(&id, Transfer::Navigation(navigation), asked, &stop);
         let task = Task::Navigation(Navigating { route: route.clone(), label, is_introduced });
         if !(summarizes || asks) {
             return self.deliver(operation, task, None);
         }
         if summarizes {
-            operation.progress(Stage::Summarizing, 0, 1);
+            operation.moves_forward(Stage::Summarizing, 0, 1);
         }
         let pins = LeftPin::between(self.state.path(), &route.there);
         let order = BranchOrder { route, params, old_leaf, pins, view: self.state.view(), hooks, summarizes };
