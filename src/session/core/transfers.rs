@@ -164,6 +164,8 @@ impl Core {
             self.emit(About { entry: None, operation: id.clone() }, event);
         }
         if let Some(to) = self.state.model(self.state.path()).filter(|to| model.as_ref() != Some(to)) {
+            // The change of the model stands on the branch that was left.
+            self.upkeep.switched = None;
             let changed = Event::ModelChanged { from: model, to, reason: ModelChange::Restore };
             self.emit(About { entry: None, operation: id.clone() }, changed);
         }
