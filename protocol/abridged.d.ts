@@ -1456,11 +1456,11 @@ export interface NavigateParams {
   targetEntryId: EntryId;
   /** Summarize the branch that is left. Default: the setting `branchSummary.enabled`. */
   summarize?: boolean | null;
-  /** Topics that the summary keeps above all. */
+  /** Topics that the summary keeps above all. At most 65536 bytes. */
   instructions?: string | null;
   /** The instructions take the place of the prompt. Default: false. */
   replaceInstructions?: boolean | null;
-  /** Label of the entry with the summary; without a summary, of the target. */
+  /** Label of the entry with the summary; without a summary, of the target. At most 1024 bytes. */
   label?: string | null;
   /** Answer when the session has moved. */
   wait?: boolean | null;
@@ -1612,7 +1612,7 @@ export interface LabelParams {
   sessionId: SessionId;
   /** Entry to label. */
   targetEntryId: EntryId;
-  /** Label; null removes it. */
+  /** Label, of at most 1024 bytes; null removes it. */
   label?: string | null;
 }
 

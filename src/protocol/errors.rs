@@ -44,7 +44,7 @@ pub enum Failure {
     #[error("cancelled")]
     Cancelled,
     /// The session's leaf is not the expected one.
-    #[error("the session has changed since; its leaf is {}", .leaf.as_ref().map_or("none", |leaf| leaf.as_str()))]
+    #[error("the session has changed since; its leaf is {}; read the new entries with session/entries, then send the request again", .leaf.as_ref().map_or("none", |leaf| leaf.as_str()))]
     ContentModified { leaf: Option<EntryId> },
     /// Too many requests are in flight.
     #[error("too many requests at once; send it again in {retry_after_ms} ms")]
@@ -53,7 +53,7 @@ pub enum Failure {
     #[error("{what}")]
     NotFound { kind: &'static str, what: String },
     /// Another operation runs.
-    #[error("a {kind} is running ({operation_id}); wait for its end event, or stop it with session/cancel")]
+    #[error("a {kind} is running ({operation_id}); wait for {}, or stop it with session/cancel", told_by(.kind))]
     Busy { operation_id: OperationId, kind: &'static str },
     /// Another process owns the session.
     #[error("{what}")]
@@ -126,6 +126,14 @@ impl Nothing {
     }
 }
 
+/// The event that tells the end of an operation of this kind.
+fn told_by(kind: &str) -> &'static str {
+    match kind {
+        "navigation" | "reference" => "the event settled",
+        _ => "its end event",
+    }
+}
+
 /// The sentence on a context that is larger than its window. Empty for one that is not.
 fn does_not_fit(floor: &Floor) -> String {
     match floor.size() > floor.window {
@@ -138,6 +146,19 @@ impl Failure {
     /// Invalid params at `path`.
     pub fn params(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self::InvalidParams { path: path.into(), what: what.into() }
+    }
+
+    /// Refuses a text at `path` that is too long.
+    ///
+    /// # Errors
+    /// When it has more than `most` bytes.
+    pub fn if_longer(path: &str, text: Option<&str>, most: usize) -> Result<(), Self> {
+        match text.map_or(0, str::len) {
+            length if length > most => {
+                Err(Self::params(path, format!("it has {length} bytes, and the most is {most}; shorten it")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Invalid settings in the params of a client.
@@ -163,9 +184,15 @@ impl Failure {
     /// The session has no such entry.
     #[must_use]
     pub fn no_entry(id: &EntryId) -> Self {
+        /// The most characters of an id in an error.
+        const MOST: usize = 64;
+        let mut named: String = id.as_str().chars().take(MOST).collect();
+        if named.len() < id.as_str().len() {
+            named.push('…');
+        }
         Self::NotFound {
             kind: "entry",
-            what: format!("there is no entry {id} in this session; session/entries lists them"),
+            what: format!("there is no entry {named} in this session; session/entries lists them"),
         }
     }
 

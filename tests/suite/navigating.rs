@@ -239,3 +239,24 @@ fn a_read_only_session_stays_and_an_ephemeral_one_moves() {
     assert_eq!((&answer["newLeafId"], leaf_of(&mut daemon, &ephemeral)), (&ids[1], ids[1].clone()));
     assert_eq!(daemon.context(&ephemeral)["messages"].as_array().map(Vec::len), Some(2));
 }
+
+#[test]
+fn texts_of_a_request_have_limits_and_an_error_shows_the_beginning_of_a_long_id() {
+    let mut daemon = Daemon::start();
+    let (session, [a, ..]) = picture(&mut daemon);
+    let texts = [("label", 1_024), ("instructions", 64 * 1_024)];
+    for (field, most) in texts {
+        let error = navigate(&mut daemon, &session, &a, json!({field: "x".repeat(most + 1)})).expect_err("too long");
+        assert_eq!((&error["data"]["code"], &error["data"]["path"]), (&json!("invalid_params"), &json!(field)));
+        assert!(error["message"].as_str().is_some_and(|text| text.contains(&most.to_string())), "{error:#}");
+    }
+    let label = |label: String| json!({"sessionId": session, "targetEntryId": a, "label": label});
+    let error = daemon.err("session/label", label("x".repeat(1_025)));
+    assert_eq!((&error["data"]["code"], &error["data"]["path"]), (&json!("invalid_params"), &json!("label")));
+    daemon.ok("session/label", label("x".repeat(1_024)));
+    let error = navigate(&mut daemon, &session, &json!("y".repeat(100_000)), json!({})).expect_err("unknown");
+    assert_eq!(error["data"]["code"], "not_found");
+    let message = error["message"].as_str().expect("a text");
+    assert!(message.contains("yyyy…") && message.len() < 200, "{message}");
+    moved(&mut daemon, &session, &a, json!({"label": "x".repeat(1_024), "instructions": "x".repeat(64 * 1_024)}));
+}

@@ -62,6 +62,9 @@ pub struct ConfigureAnswer {
     pub next: super::Next,
 }
 
+/// The longest label of an entry, in bytes. A list shows it in one line.
+pub const LONGEST_LABEL: usize = 1_024;
+
 /// Params of `session/label`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -70,7 +73,7 @@ pub struct LabelParams {
     pub session_id: SessionId,
     /// Entry to label.
     pub target_entry_id: EntryId,
-    /// Label; null removes it.
+    /// Label, of at most 1024 bytes; null removes it.
     #[serde(default)]
     pub label: Option<String>,
 }

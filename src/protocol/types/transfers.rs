@@ -21,13 +21,13 @@ pub struct NavigateParams {
     /// Summarize the branch that is left. Default: the setting `branchSummary.enabled`.
     #[serde(default)]
     pub summarize: Option<bool>,
-    /// Topics that the summary keeps above all.
+    /// Topics that the summary keeps above all. At most 65536 bytes.
     #[serde(default)]
     pub instructions: Option<String>,
     /// The instructions take the place of the prompt. Default: false.
     #[serde(default)]
     pub replace_instructions: Option<bool>,
-    /// Label of the entry with the summary; without a summary, of the target.
+    /// Label of the entry with the summary; without a summary, of the target. At most 1024 bytes.
     #[serde(default)]
     pub label: Option<String>,
     /// Answer when the session has moved.

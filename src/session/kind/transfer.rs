@@ -247,7 +247,12 @@ impl Transfer {
                     operation_id: id.clone(),
                     outcome: end.outcome(),
                     old_leaf_id: moved.map_or_else(|| old_leaf.clone(), |moved| moved.left.clone()),
-                    new_leaf_id: moved.map_or_else(|| old_leaf.clone(), |moved| moved.leaf.clone()),
+                    new_leaf_id: match (moved, end.failure()) {
+                        (Some(moved), _) => moved.leaf.clone(),
+                        // Messages have come meanwhile.
+                        (None, Some(Failure::ContentModified { leaf })) => leaf.clone(),
+                        (None, _) => old_leaf.clone(),
+                    },
                     editor_text: moved.and_then(|moved| moved.editor_text.clone()),
                     summary_entry_id: moved.and_then(|moved| moved.summary.clone()),
                     error: end.failure().map(Failure::data),

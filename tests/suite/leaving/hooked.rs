@@ -201,3 +201,19 @@ fn a_cancel_withdraws_the_question_and_everything_else_is_answered_meanwhile() {
     assert_eq!(daemon.count("hook_end"), 1);
     assert_eq!(leaf(&mut daemon, &session), d);
 }
+
+#[test]
+fn a_move_without_a_summary_has_no_status_of_a_summary_and_tells_how_to_wait_for_it() {
+    let mut daemon = daemon("{}");
+    let (session, [a, _, _, _, _, f]) = picture(&mut daemon);
+    registered(&mut daemon, json!({}));
+    let id = begin(&mut daemon, &session, &f, json!({"summarize": false}));
+    let request = asked(&mut daemon);
+    let status = daemon.ok("session/status", of(&session))["session"]["status"]["type"].clone();
+    assert_eq!(status, "running");
+    let busy = daemon.err("session/navigate", json!({"sessionId": session, "targetEntryId": a}));
+    assert_eq!(busy["data"]["kind"], "navigation");
+    assert!(busy["message"].as_str().is_some_and(|text| text.contains("wait for the event settled")), "{busy:#}");
+    daemon.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": null}));
+    daemon.answer(id).expect("an answer");
+}

@@ -116,9 +116,12 @@ fn messages_that_come_while_the_model_writes_stop_the_move() {
     let answer = held.daemon.answer(held.request).expect("an answer");
     assert_eq!(answer["outcome"], "failed", "{answer:#}");
     assert_eq!(answer["error"]["code"], "content_modified");
-    assert_eq!((&answer["newLeafId"], &answer["summaryEntryId"]), (&held.ids[3], &Value::Null));
+    assert_eq!((&answer["newLeafId"], &answer["summaryEntryId"]), (&newer, &Value::Null));
     held.daemon.until("settled");
     assert_eq!(held.outcomes(), [json!("failed")]);
+    let events = held.daemon.events_since(0);
+    let told = event(&events, "branch_summary_end")["errorMessage"].as_str().expect("a text");
+    assert!(told.contains("then send the request again"), "{told}");
     assert_eq!(leaf(&mut held.daemon, &session), newer);
     assert!(lines(&mut held.daemon, &session, "branch_summary").is_empty());
     assert_eq!(lines(&mut held.daemon, &session, "usage").len(), 1, "the request has its cost all the same");

@@ -5,7 +5,7 @@ use crate::{
     protocol::{
         SessionLabel,
         errors::Failure,
-        types::{EntryIdAnswer, LabelParams},
+        types::{EntryIdAnswer, LONGEST_LABEL, LabelParams},
     },
     session::{
         core::{
@@ -19,6 +19,7 @@ use serde_json::json;
 
 impl EditMethod for SessionLabel {
     fn stage(state: &State, params: &LabelParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
+        Failure::if_longer("label", params.label.as_deref(), LONGEST_LABEL)?;
         known(state, &params.target_entry_id)?;
         let mut staged = Staged::default();
         let label = params.label.as_deref().map(str::trim).filter(|label| !label.is_empty());

@@ -4,11 +4,12 @@ use super::{Delivery, line};
 use crate::{
     ids::EntryId,
     log::history::{points::NoPoint, route::Route},
+    prompts,
     protocol::{
         SessionNavigate,
         errors::Failure,
         events::{Event, Stage},
-        types::{HookEvent, NavigateParams},
+        types::{HookEvent, LONGEST_LABEL, NavigateParams},
     },
     session::{
         core::{
@@ -57,6 +58,11 @@ impl Core {
     }
 
     pub(super) fn navigate(&mut self, params: NavigateParams, ticket: Ticket) {
+        let label = Failure::if_longer("label", params.label.as_deref(), LONGEST_LABEL);
+        let instructions = || Failure::if_longer("instructions", params.instructions.as_deref(), prompts::LONGEST);
+        if let Err(failure) = label.and_then(|()| instructions()) {
+            return ticket.fail(&failure);
+        }
         let Some(library) = self.state.history().library() else {
             return self.await_index(SessionNavigate::command(params), ticket);
         };

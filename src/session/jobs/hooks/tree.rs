@@ -11,7 +11,7 @@ use crate::{
         requests::{
             BeforeTreeAnswer, BeforeTreeParams, ClientRequest as _, HookBeforeTree, MessageRange, SuppliedBranchSummary,
         },
-        types::HookEvent,
+        types::{HookEvent, LONGEST_LABEL},
     },
 };
 use serde_json::json;
@@ -112,8 +112,6 @@ pub fn checked(questions: Questions<'_>, refused: Option<&str>) {
 
 /// Checks the sizes of an answer.
 fn within_limits(answer: BeforeTreeAnswer) -> Result<BeforeTreeAnswer, Unusable> {
-    /// The longest label, in bytes. A list shows it in one line.
-    const LONGEST_LABEL: usize = 1_024;
     /// The most data of a summary, in bytes of JSON: as much as a compaction may carry.
     const MOST_DETAILS: usize = 1 << 20;
     let wrong = |what: String| Err(Unusable::Wrong(what));
