@@ -105,6 +105,15 @@ fn fresh_beside(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
 }
 
+/// Whether this is the name of a file that is not complete yet, and that becomes one with this ending.
+#[must_use]
+pub fn is_fresh_name(name: &str, ending: &str) -> bool {
+    let inner = name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp"));
+    inner.and_then(|inner| inner.rsplit_once('.')).is_some_and(|(name, id)| {
+        name.ends_with(ending) && id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
 /// Makes a file of the first of these names that is free.
 ///
 /// # Errors

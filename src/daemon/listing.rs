@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{
     collections::{HashMap, HashSet},
-    fs,
+    fs::{self, DirEntry},
     io::{self, Read},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
@@ -44,6 +44,9 @@ const LARGEST_CACHE: u64 = 64 << 20;
 /// Number of changed files after which the cache file is written.
 const WORTH_WRITING: usize = 50;
 
+/// The age from which a file that is not complete has no process that goes on with it.
+const UNFINISHED: Duration = Duration::from_hours(24);
+
 /// The sessions of a folder.
 pub struct Catalog {
     sessions: PathBuf,
@@ -52,7 +55,7 @@ pub struct Catalog {
     known: Mutex<Option<Known>>,
 }
 
-/// The right to write the cache file.
+/// The right to write the cache file, and to remove files that were never finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     /// The file is read, and written after many changes.
@@ -121,7 +124,11 @@ impl Catalog {
     /// The answer to `session/list`, without the status of open sessions.
     #[must_use]
     pub fn list(&self, params: &ListParams) -> ListAnswer {
-        let files = files_below(&self.sessions);
+        let files = files_below(&self.sessions, |unfinished| {
+            if self.keeps == Keeps::Written {
+                remove_unfinished(unfinished, SystemTime::now());
+            }
+        });
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.get_or_insert_with(|| read_cache(&self.cache));
         let read = self.update(known, &files);
@@ -214,13 +221,17 @@ struct Listed {
     size: u64,
 }
 
-fn files_below(sessions: &Path) -> Vec<Listed> {
+/// The session files below a folder. `unfinished` is given each file that was not complete when it was made.
+fn files_below(sessions: &Path, unfinished: impl Fn(&DirEntry)) -> Vec<Listed> {
     let mut files = Vec::new();
     for folder in fs::read_dir(sessions).into_iter().flatten().flatten() {
         let folder_name = folder.file_name();
         for file in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
             let file_name = file.file_name();
             if !file_name.to_string_lossy().ends_with(".jsonl") {
+                if regular::is_fresh_name(&file_name.to_string_lossy(), ".jsonl") {
+                    unfinished(&file);
+                }
                 continue;
             }
             let Ok(metadata) = file.metadata() else { continue };
@@ -234,10 +245,22 @@ fn files_below(sessions: &Path) -> Vec<Listed> {
     files
 }
 
+/// Removes a file that was being made when its process died. A file that is being made now is much younger.
+fn remove_unfinished(file: &DirEntry, now: SystemTime) {
+    let Ok(metadata) = file.metadata() else { return };
+    let age = metadata.modified().ok().and_then(|modified| now.duration_since(modified).ok());
+    if metadata.is_file()
+        && age.is_some_and(|age| age > UNFINISHED)
+        && let Err(error) = fs::remove_file(file.path())
+    {
+        tracing::debug!(%error, "a file that was not finished could not be removed");
+    }
+}
+
 /// The names of all session files below a folder.
 #[must_use]
 pub fn names_below(sessions: &Path) -> HashSet<PathBuf> {
-    files_below(sessions).into_iter().map(|file| sessions.join(file.name)).collect()
+    files_below(sessions, |_| {}).into_iter().map(|file| sessions.join(file.name)).collect()
 }
 
 fn nanoseconds(time: SystemTime) -> Option<u64> {
@@ -321,4 +344,38 @@ fn named(line: &Value) -> Option<String> {
         _ => return None,
     };
     name.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn files_that_were_never_finished_are_removed_after_a_day() {
+        let home = tempfile::tempdir().expect("a folder");
+        let folder = home.path().join("--project--");
+        fs::create_dir(&folder).expect("a folder");
+        let hex = "0123456789abcdef0123456789abcdef";
+        let old = SystemTime::now() - UNFINISHED - Duration::from_secs(1);
+        let made = |name: String, modified: SystemTime| {
+            let path = folder.join(name);
+            File::create(&path).and_then(|file| file.set_modified(modified)).expect("a file");
+            path
+        };
+        let left_over = made(format!(".a.jsonl.{hex}.tmp"), old);
+        let others = [
+            made(format!(".b.jsonl.{hex}.tmp"), SystemTime::now()),
+            made(".c.jsonl.tmp".to_owned(), old),
+            made(format!("d.jsonl.{hex}.tmp"), old),
+            made(format!(".e.txt.{hex}.tmp"), old),
+            made("f.jsonl".to_owned(), old),
+        ];
+        let listed = |catalog: Catalog| catalog.list(&ListParams::default()).sessions.len();
+        assert_eq!(listed(Catalog::reading(home.path().to_owned(), home.path().join("cache"))), 0);
+        assert!(left_over.exists(), "a command that reads removes nothing");
+        assert_eq!(listed(Catalog::new(home.path().to_owned(), home.path().join("cache"))), 0);
+        assert!(!left_over.exists());
+        assert!(others.iter().all(|path| path.exists()));
+    }
 }
