@@ -5,7 +5,7 @@ mod forest;
 mod row;
 
 use super::{
-    cells::{fitted, plain, told_apart},
+    cells::{fitted, plain, told_apart, width},
     compact::grouped,
     paint::Paint,
     watch::columns,
@@ -151,8 +151,10 @@ fn draw(file: &SessionFile, path: &Path, fold: Fold, out: &mut impl Write) -> Re
     let paint = &Paint::for_stdout();
     let style = Style { columns: columns(COLUMNS), id: id_length(&tree, fold), paint };
     writeln!(out, "{}", paint.dim(&fitted(&plain(&path.display().to_string()), style.columns)))?;
-    let head = fitted(&head(file, &tree), style.columns);
-    writeln!(out, "{}\n", paint.bold(&head))?;
+    for head in head(file, &tree, style.columns) {
+        writeln!(out, "{}", paint.bold(&fitted(&head, style.columns)))?;
+    }
+    writeln!(out)?;
     let labels = file.labels();
     tree.forest.draw(fold, |row| {
         let line = match row.item {
@@ -198,8 +200,8 @@ fn drawn<'a>(
     Drawn { entry, label, state, is_undone: tree.is_undone(number) }
 }
 
-/// Title, numbers and faults of a session.
-fn head(file: &SessionFile, tree: &Tree) -> String {
+/// Title, numbers and faults of a session. The faults have a line of their own where one is too short for all.
+fn head(file: &SessionFile, tree: &Tree, columns: usize) -> Vec<String> {
     let counted = |count: usize, one: &str, many: &str| match count {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -209,7 +211,12 @@ fn head(file: &SessionFile, tree: &Tree) -> String {
         Some(file.title().map_or_else(|| file.found.header.id.to_string(), str::to_owned)),
         counted(tree.forest.len(), "entry", "entries").or_else(|| Some("no entries yet".to_owned())),
         counted(tree.forest.tips(), "branch", "branches").filter(|_| tree.forest.tips() > 1),
-        counted(file.repairs.len(), "fault in the file (see --json)", "faults in the file (see --json)"),
     ];
-    plain(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "))
+    let head = plain(&parts.into_iter().flatten().collect::<Vec<_>>().join(" · "));
+    let Some(faults) = counted(file.repairs.len(), "fault in the file (see --json)", "faults in the file (see --json)")
+    else {
+        return vec![head];
+    };
+    let all = format!("{head} · {faults}");
+    if width(&all) <= columns { vec![all] } else { vec![head, faults] }
 }

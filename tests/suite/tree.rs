@@ -93,6 +93,33 @@ fn branches_compactions_labels_and_the_leaf_are_drawn() {
     assert_eq!(lines[1..], expected);
 }
 
+/// A navigation writes its label behind the leaf that it leaves.
+#[test]
+fn the_label_of_a_navigation_is_no_branch_of_its_own() {
+    let mut daemon = Daemon::start();
+    let path = session_of(&daemon.home, "labelled", &[user("One"), assistant("Two"), user("Three"), assistant("Four")]);
+    let session = daemon.load(&path);
+    let lines = || -> Vec<Value> {
+        let file = fs::read_to_string(&path).expect("a file");
+        file.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let ids: Vec<Value> = lines().iter().skip(1).map(|entry| entry["id"].clone()).collect();
+    let navigate = |daemon: &mut Daemon, target: &Value, label: &Value| {
+        daemon.ok(
+            "session/navigate",
+            json!({"sessionId": session, "targetEntryId": target, "label": label, "wait": true}),
+        );
+    };
+    navigate(&mut daemon, &ids[1], &json!("the start"));
+    navigate(&mut daemon, &ids[3], &Value::Null);
+    let drawn = |home: &Home| rows(home, &path, &["--all"]).concat();
+    assert!(drawn(&daemon.home).contains("[the start] Two") && !drawn(&daemon.home).contains("label"));
+    daemon.append(&session, &[user("Five")]);
+    let rows = rows(&daemon.home, &path, &["--all"]);
+    assert!(rows.len() == 5 && !rows.concat().contains('├'), "{rows:#?}");
+    assert!(lines().iter().any(|entry| entry["type"] == "label"), "the file has it all the same");
+}
+
 /// The daemon's own undo, reset and labels.
 #[test]
 fn an_undone_compaction_is_marked() {
@@ -213,6 +240,12 @@ fn damaged_old_and_foreign_files_are_drawn_as_far_as_they_go() {
     let drawn = picture(&home, &path, &[]);
     assert_eq!(drawn[1], "d · 3 entries · 3 faults in the file (see --json)", "{drawn:#?}");
     assert_eq!(drawn[3..6], ["● a user       One", "● c user       Three", "◉ d user       Four"], "{drawn:#?}");
+    let named = text.replacen("\"id\":\"d\"", &format!("\"id\":\"{}\"", "d".repeat(48)), 1);
+    let long = home.path("long.jsonl");
+    fs::write(&long, named).expect("a file");
+    let head = &picture(&home, &long, &[])[1..4];
+    assert!(head[0].ends_with("d · 3 entries") && head[2].is_empty(), "{head:#?}");
+    assert_eq!(head[1], "3 faults in the file (see --json)");
     let kinds: Vec<Value> = document(&home, path.to_str().expect("a path"))["repairs"]
         .as_array()
         .expect("repairs")

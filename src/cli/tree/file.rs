@@ -119,19 +119,48 @@ impl SessionFile {
         Ok(None)
     }
 
+    /// The lines of labels that stand beside a conversation and that nothing follows: they are no branches of it. A navigation
+    /// writes its label behind the leaf that it leaves, and the conversation may go on from there.
+    fn lone_labels(&self) -> Result<HashSet<usize>, StoreError> {
+        let mut kinds = Vec::new();
+        self.each_entry(|place, entry| {
+            kinds.push((place, entry.is_marker(), matches!(entry.body, Body::Label { .. })));
+            Ok::<(), StoreError>(())
+        })?;
+        let leaf = self.index.leaf();
+        let mut followed = HashSet::new();
+        for (place, is_marker, is_label) in kinds.iter().rev() {
+            let is_said = leaf == Some(*place) || !is_marker && !is_label;
+            if is_said || followed.contains(&place.number()) {
+                followed.extend(self.index.parent(*place).map(Place::number));
+            }
+        }
+        let says_nothing = |place: &Place| {
+            let (_, is_marker, is_label) = kinds[place.number()];
+            (is_marker || is_label) && !followed.contains(&place.number()) && leaf != Some(*place)
+        };
+        let is_lone = |place: &Place| {
+            let mut above = std::iter::successors(self.index.parent(*place), |place| self.index.parent(*place));
+            above.find(|place| !says_nothing(place)).is_some_and(|before| followed.contains(&before.number()))
+        };
+        let labels = kinds.iter().filter(|(_, _, is_label)| *is_label).map(|(place, ..)| *place);
+        Ok(labels.filter(|place| says_nothing(place) && is_lone(place)).map(Place::number).collect())
+    }
+
     /// The tree as a person sees it.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub(super) fn tree(&self) -> Result<Tree, StoreError> {
         let labels = self.labels();
+        let lone = self.lone_labels()?;
         let (mut nodes, mut entries) = (Vec::new(), Vec::new());
         // The number of each entry, or of the nearest one before a marker.
         let mut numbers: Vec<Option<u32>> = Vec::new();
         let mut undoings = Vec::new();
         self.each_entry(|place, entry| {
             let parent = self.index.parent(place).and_then(|parent| numbers[parent.number()]);
-            if entry.is_marker() {
+            if entry.is_marker() || lone.contains(&place.number()) {
                 undoings.extend(undone_by(&entry).map(|undone| (place, undone)));
                 numbers.push(parent);
                 return Ok::<(), StoreError>(());
