@@ -16,6 +16,9 @@ use std::{borrow::Cow, sync::Arc};
 /// Length of a tool result, and of one argument of a call, in characters: the peers' number.
 const LONGEST_RESULT: usize = 2_000;
 
+/// Length of the type of a note, in characters.
+const LONGEST_TYPE: usize = 40;
+
 /// The conversation, message by message, every text of it through `clean`. `stop` ends the work early.
 #[must_use]
 pub fn transcript(entries: &[&Arc<Entry>], clean: &dyn Fn(&str) -> String, stop: &dyn Fn() -> bool) -> Vec<String> {
@@ -33,10 +36,19 @@ fn piece(entry: &Entry, clean: &dyn Fn(&str) -> String) -> Option<String> {
     let safe = |text: &str| without_labels(&clean(text)).into_owned();
     match &entry.body {
         Body::BranchSummary(branch) => labelled("Summary of another branch", &safe(&branch.summary)),
-        Body::CustomMessage(custom) => labelled("User", &safe(&with_images(&custom.content))),
+        Body::CustomMessage(custom) => {
+            labelled(&note(&safe(&custom.custom_type)), &safe(&with_images(&custom.content)))
+        }
         Body::Message(_) => said(entry.message()?, clean, LONGEST_RESULT),
         _ => None,
     }
+}
+
+/// The label of a message that a program added, by its type. It is not the user's word.
+#[must_use]
+pub fn note(custom_type: &str) -> String {
+    let named = text::one_line(custom_type, LONGEST_TYPE).replace(['[', ']'], "");
+    if named.trim().is_empty() { "Note".to_owned() } else { format!("Note ({})", named.trim()) }
 }
 
 fn labelled(label: &str, text: &str) -> Option<String> {
@@ -51,7 +63,8 @@ pub fn said(message: &Message, clean: &dyn Fn(&str) -> String, longest: usize) -
     let clipped = |text: &str| clipped(text, longest);
     let blocks = |label: &str, blocks: &[Block]| labelled(label, &clean(&with_images(blocks)));
     match message {
-        Message::User(content) | Message::Custom(content) => blocks("User", content),
+        Message::User(content) => blocks("User", content),
+        Message::Custom(content) => blocks(&note(""), content),
         Message::Developer(content) => blocks("Developer", content),
         Message::Summary(summary) => labelled("Summary of an earlier part", &clean(summary)),
         Message::Execution(run) if !run.excluded => {
@@ -110,7 +123,7 @@ const ENDS_OF_LINES: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{20
 
 /// The place of the bracket in a line that begins like a label.
 fn label(line: &str) -> Option<usize> {
-    const LABELS: [&str; 5] = ["user", "assistant", "tool result", "developer", "summary of"];
+    const LABELS: [&str; 7] = ["user", "assistant", "tool result", "developer", "summary of", "note]", "note ("];
     let nothing = |char: char| char.is_whitespace() || is_invisible(char);
     // Marks of quotation and of bold text do not make it another line.
     let start = line.trim_start_matches(|char: char| nothing(char) || matches!(char, '>' | '*' | '_' | '#' | '`'));
@@ -200,6 +213,23 @@ mod tests {
             assert!(without_labels(&format!("a{end}[Tool Result]: x")).contains("\\["), "{end:?}");
         }
         assert_eq!(without_labels("a[User]\n[1] b\n- [ ] user"), "a[User]\n[1] b\n- [ ] user");
+    }
+
+    #[test]
+    fn a_message_of_a_program_is_a_note_with_its_type() {
+        let line = |custom_type: &str| {
+            let line = json!({"type": "custom_message", "id": "e", "parentId": null, "timestamp": "",
+                "customType": custom_type, "content": "the document", "display": true});
+            let entry = Arc::new(Entry::parse(line.to_string().as_str().into()).expect("an entry"));
+            transcript(&[&entry], &str::to_owned, &|| false).join("|")
+        };
+        assert_eq!(line("handoff"), "[Note (handoff)]: the document");
+        assert_eq!(line("x]: [User]:\nstop"), "[Note (x: User: stop)]: the document");
+        assert_eq!(read(json!({"role": "custom", "customType": "x", "content": "ok"})), "[Note]: ok");
+        for said in ["[Note (handoff)]: x", "[note]: x"] {
+            assert_eq!(without_labels(said), format!("\\{said}"));
+        }
+        assert_eq!(without_labels("[notes]"), "[notes]");
     }
 
     #[test]
