@@ -6,6 +6,7 @@ use crate::{
     ids::{OperationId, SessionId},
     log::{lock, store},
     protocol::errors::Failure,
+    summary::passages::has_passages,
 };
 use std::path::{self, PathBuf};
 
@@ -72,15 +73,18 @@ impl Source {
         Ok(Self { id: header.id, file: Some(file), path: history.path().clone() })
     }
 
-    /// Refuses a source without a message.
+    /// Refuses a source that says nothing. Blocks.
     ///
     /// # Errors
-    /// When the context has no message.
+    /// When the context has no message with a text of this session.
     pub fn with_messages(self) -> Result<Self, Failure> {
-        if self.path.iter().any(|entry| entry.in_context()) {
+        if has_passages(&self.path) {
             return Ok(self);
         }
-        let what = format!("session {} has no message in its context; name a session with a conversation", self.id);
+        let what = format!(
+            "session {} has no message with a text of its own in its context; name a session with a conversation",
+            self.id
+        );
         Err(Failure::params("fromSessionId", what))
     }
 }

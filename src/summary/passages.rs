@@ -1,12 +1,23 @@
 //! Passages of a conversation that answer a question. Without a model they are found by the words of the question.
 
-use super::model::transcript::said;
+use super::model::transcript::{note, said};
 use crate::{
-    conversation::context::{Context, Part},
+    conversation::{
+        context::{self, ContextMessage, Part},
+        entry::{Body, Entry},
+        path::Path,
+    },
     ids::EntryId,
+    prompts::Prompts,
     text,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+/// The `customType` of an extract from another session.
+pub const REFERENCE: &str = "reference";
 
 /// The longest passage, in characters. A longer paragraph is divided.
 const LONGEST: usize = 700;
@@ -54,47 +65,75 @@ impl Passage {
     }
 }
 
-/// The passages of a context, oldest first, every text of it through `clean`. `stop` ends the work early.
+/// The passages of the live context of a path, oldest first, every text of it through `clean`. `stop` ends the work early.
+/// An extract from a third session says nothing of this one, so it has none.
 #[must_use]
-pub fn passages(context: &Context, clean: &dyn Fn(&str) -> String, stop: &dyn Fn() -> bool) -> Vec<Passage> {
+pub fn passages(path: &Path, clean: &dyn Fn(&str) -> String, stop: &dyn Fn() -> bool) -> Vec<Passage> {
+    let context = context::build(path, &Prompts::default());
+    let speakers = speakers(path);
+    let messages = context.messages().iter().take_while(|_| !stop());
+    messages.flat_map(|message| passages_of(message, &speakers, clean)).collect()
+}
+
+/// Whether the live context of a path has a passage.
+#[must_use]
+pub fn has_passages(path: &Path) -> bool {
+    let speakers = speakers(path);
+    let context = context::build(path, &Prompts::default());
+    context.messages().iter().any(|message| !passages_of(message, &speakers, &str::to_owned).is_empty())
+}
+
+/// The entries whose messages are not what their roles in a context say.
+fn speakers(path: &Path) -> HashMap<&EntryId, &Arc<Entry>> {
+    let differs = |entry: &&Arc<Entry>| matches!(entry.body, Body::CustomMessage(_) | Body::BranchSummary(_));
+    path.iter().filter(differs).map(|entry| (&entry.id, entry)).collect()
+}
+
+fn passages_of(
+    message: &ContextMessage,
+    speakers: &HashMap<&EntryId, &Arc<Entry>>,
+    clean: &dyn Fn(&str) -> String,
+) -> Vec<Passage> {
+    let Some(entry) = &message.entry else { return Vec::new() };
+    let speaker = match speakers.get(entry).filter(|_| message.part == Part::Message).map(|entry| &entry.body) {
+        Some(Body::CustomMessage(custom)) if custom.custom_type == REFERENCE => return Vec::new(),
+        Some(Body::CustomMessage(custom)) => Some((Origin::Said, note(&clean(&custom.custom_type)))),
+        Some(_) => Some((Origin::Summary, "Summary".to_owned())),
+        None => None,
+    };
+    let Some(text) = said(message.message(), clean, usize::MAX) else { return Vec::new() };
     let mut passages = Vec::new();
-    for message in context.messages() {
-        if stop() {
-            break;
-        }
-        let Some(entry) = &message.entry else { continue };
-        let Some(text) = said(message.message(), clean, usize::MAX) else { continue };
-        let mut label = String::new();
-        for paragraph in text.split("\n\n") {
-            let labelled = paragraph.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
-            // A text that looks like a label is escaped.
-            let text = match labelled.filter(|(name, _)| LABELS.contains(name)) {
-                Some((name, text)) => {
-                    label = name.to_owned();
-                    text
-                }
-                None => paragraph,
-            };
-            let origin = match (message.part, label.as_str()) {
-                (Part::Summary, _) | (_, "Summary of an earlier part") => Origin::Summary,
-                (_, "User" | "Assistant" | "Developer") => Origin::Said,
-                _ => Origin::Work,
-            };
-            let label = if origin == Origin::Summary { "Summary" } else { label.as_str() };
-            passages.extend(divided(text).map(|text| Passage {
-                entry: entry.clone(),
-                origin,
-                text: text.to_owned(),
-                label: label.to_owned(),
-            }));
-        }
+    let mut label = String::new();
+    for paragraph in text.split("\n\n") {
+        let labelled = paragraph.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
+        // A text that looks like a label is escaped.
+        let text = match labelled.filter(|(name, _)| LABELS.contains(name)) {
+            Some((name, text)) => {
+                label = name.to_owned();
+                text
+            }
+            None => paragraph,
+        };
+        let (origin, label) = match (&speaker, message.part, label.as_str()) {
+            (Some((origin, label)), ..) => (*origin, label.as_str()),
+            (None, Part::Summary, _) | (None, _, "Summary of an earlier part") => (Origin::Summary, "Summary"),
+            (None, _, label @ ("User" | "Assistant" | "Developer" | "Note")) => (Origin::Said, label),
+            (None, _, label) => (Origin::Work, label),
+        };
+        passages.extend(divided(text).map(|text| Passage {
+            entry: entry.clone(),
+            origin,
+            text: text.to_owned(),
+            label: label.to_owned(),
+        }));
     }
     passages
 }
 
 /// The labels of a transcript.
-const LABELS: [&str; 8] = [
+const LABELS: [&str; 9] = [
     "User",
+    "Note",
     "Developer",
     "Assistant",
     "Assistant thinking",
@@ -253,26 +292,20 @@ const COMMON: [&str; 48] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        conversation::{context, entry::Entry, path::Path},
-        prompts::Prompts,
-    };
     use serde_json::{Value, json};
-    use std::sync::Arc;
 
-    fn context(messages: &[Value]) -> Context {
+    fn path(messages: &[Value]) -> Path {
         let entry = |(at, message): (usize, &Value)| {
             let parent = at.checked_sub(1).map(|before| format!("e{before}"));
             let line = json!({"type": "message", "id": format!("e{at}"), "parentId": parent,
                 "timestamp": "2026-01-01T00:00:00.000Z", "message": message});
             Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
         };
-        let entries: Vec<_> = messages.iter().enumerate().map(entry).collect();
-        context::build(&Path::of(&entries), &Prompts::default())
+        Path::of(&messages.iter().enumerate().map(entry).collect::<Vec<_>>())
     }
 
     fn found(messages: &[Value]) -> Vec<Passage> {
-        passages(&context(messages), &|text| text.replace("hunter2", "[X]"), &|| false)
+        passages(&path(messages), &|text| text.replace("hunter2", "[X]"), &|| false)
     }
 
     fn says(role: &str, text: &str) -> Value {
@@ -312,6 +345,37 @@ mod tests {
             assert!(places.is_sorted(), "{places:?}");
             assert!(places.is_empty() || places.last() == Some(&49), "the newest first: {places:?}");
         }
+    }
+
+    #[test]
+    fn each_passage_has_its_speaker_and_extracts_of_third_sessions_are_left_out() {
+        let line = |at: usize, kind: &str, more: Value| {
+            let mut line = json!({"type": kind, "id": format!("e{at}"), "timestamp": "2026-01-01T00:00:00.000Z",
+                "parentId": at.checked_sub(1).map(|before| format!("e{before}"))});
+            line.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
+        };
+        let added = |kind: &str| json!({"customType": kind, "content": "The port is 4711.", "display": true});
+        let mut entries = vec![
+            line(0, "custom_message", added(REFERENCE)),
+            line(1, "custom_message", json!({"customType": "blank", "content": " ", "display": true})),
+        ];
+        assert!(!has_passages(&Path::of(&entries)));
+        entries.push(line(2, "custom_message", added("handoff")));
+        entries.push(line(3, "branch_summary", json!({"fromId": "e0", "summary": "The port was moved."})));
+        entries.push(line(
+            4,
+            "message",
+            json!({"message": {"role": "user", "content": "Keep the port.", "timestamp": 1}}),
+        ));
+        let path = Path::of(&entries);
+        assert!(has_passages(&path));
+        let found = passages(&path, &str::to_owned, &|| false);
+        let lines: Vec<String> = found.iter().map(Passage::line).filter(|line| line.contains("port")).collect();
+        assert_eq!(lines[0], "- [e2] Note (handoff): The port is 4711.");
+        assert!(lines[1].starts_with("- [e3] Summary: ") && lines[1].contains("The port was moved."), "{lines:?}");
+        assert_eq!(lines[2], "- [e4] User: Keep the port.");
+        assert_eq!(lines.len(), 3);
     }
 
     #[test]

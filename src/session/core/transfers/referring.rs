@@ -21,6 +21,7 @@ use crate::{
         source::{Source, SourceOrder},
         stop::Stop,
     },
+    summary::passages::REFERENCE,
     text,
 };
 use serde_json::json;
@@ -30,6 +31,9 @@ const LARGEST: u64 = 4_000;
 
 /// The smallest room for an extract, in tokens.
 const SMALLEST: u64 = 300;
+
+/// The largest question, in tokens. The extract has it in its frame.
+const LARGEST_QUESTION: u64 = 500;
 
 /// The messages of the user that stand in for a question, and the most characters of each.
 const NEWEST_MESSAGES: usize = 3;
@@ -69,14 +73,25 @@ impl Core {
                         first, or leave out wait";
             return Err(Failure::params("wait", what));
         }
-        self.room_for_extract().map(|_| ())
+        let question = self.tokens_of(params.question.as_deref());
+        if question > LARGEST_QUESTION {
+            let what = format!(
+                "it has about {question} tokens, and the extract has it in its frame; ask in at most {LARGEST_QUESTION} tokens"
+            );
+            return Err(Failure::params("question", what));
+        }
+        self.room_for_extract(params.question.as_deref()).map(|_| ())
     }
 
-    /// The largest extract that leaves at least half of the free window, in tokens.
-    fn room_for_extract(&self) -> Result<u64, Failure> {
+    fn tokens_of(&self, question: Option<&str>) -> u64 {
+        question.map_or(0, |question| self.state.measure().scale.text(question))
+    }
+
+    /// The largest extract about this question that leaves at least half of the free window, in tokens.
+    fn room_for_extract(&self, question: Option<&str>) -> Result<u64, Failure> {
         let fullness = self.state.measure();
         let room = fullness.budget.window.saturating_sub(fullness.context_tokens) / 2;
-        if room < SMALLEST {
+        if room < SMALLEST + self.tokens_of(question) {
             let why = "the window has no room for an extract; compact the session, then refer again".to_owned();
             return Err(Failure::OverWindow { floor: fullness.floor(), why });
         }
@@ -102,7 +117,7 @@ impl Core {
     pub(in crate::session::core) fn begin_reference(&mut self, request: Referring, result: Result<Source, Failure>) {
         let Referring { question, unstarted } = request;
         let Unstarted { id, kind, asked, stop } = unstarted;
-        let begun = result.and_then(|source| Ok((source, self.room_for_extract()?)));
+        let begun = result.and_then(|source| Ok((source, self.room_for_extract(question.as_deref())?)));
         let (source, cap) = match begun {
             Ok(begun) => begun,
             Err(failure) => {
@@ -151,7 +166,7 @@ impl Core {
             return Err(Failure::OverWindow { floor: fullness.floor(), why });
         }
         let fields = [
-            ("customType", json!("reference")),
+            ("customType", json!(REFERENCE)),
             ("content", json!(made.text)),
             ("display", json!(true)),
             ("details", made.details.clone()),

@@ -3,7 +3,7 @@
 use super::Making;
 use crate::{
     ask::{rank::Rank, request::Update},
-    conversation::{context, tokens::Scale},
+    conversation::tokens::Scale,
     ids::EntryId,
     models::candidates::{Candidate, Unfit},
     prompts::{Prompt, Prompts, escape_tags},
@@ -72,9 +72,6 @@ struct Prepared {
     material: Option<Material>,
 }
 
-/// The largest share of the extract that its frame takes, in tokens.
-const FRAME: u64 = 120;
-
 /// Makes the extract. Dropping the future cancels its requests.
 ///
 /// # Errors
@@ -141,11 +138,12 @@ fn prepared(
 ) -> Prepared {
     let ReferenceOrder { source, question, newest: messages, cap, scale } = order;
     let cleaner = Cleaner::new(&settings.settings);
-    let context = context::build(&source.path, &Prompts::default());
-    let passages: Vec<Passage> = passages(&context, &|text| cleaner.clean(text), stop);
+    let passages: Vec<Passage> = passages(&source.path, &|text| cleaner.clean(text), stop);
     let asked = question.clone().unwrap_or_else(|| messages.join("\n"));
     let measure = |text: &str| scale.text(text);
-    let cap = cap.saturating_sub(FRAME);
+    // The frame has the question of the request.
+    let frame = framed(order, &settings.prompts, &Chosen::default(), &Made::default());
+    let cap = cap.saturating_sub(measure(&frame.text));
     let extracted = answering(&passages, &asked, cap, &measure).unwrap_or_else(|| {
         let mut chosen = newest(&passages, cap, &measure);
         if question.is_some() {
