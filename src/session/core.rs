@@ -284,6 +284,7 @@ enum Unit {
     WriteCosts,
     Recover,
     Switch,
+    Extract,
     Delayed,
     Ahead,
     CatchUp,
@@ -371,6 +372,7 @@ impl Core {
                     self.idle_gives_way();
                     let delayed = self.take_delayed(None);
                     self.end_unstarted(delayed);
+                    self.end_waiting();
                 }
             }
             Input::Stop => {
@@ -494,11 +496,11 @@ impl Core {
         }
         match self.work {
             Work::Planned(..) | Work::Referring(_, Some(_)) => return Some(Unit::Begin),
-            Work::Drafted(..) => return Some(Unit::Commit),
-            Work::Transfer(_, TransferPhase::Made(ref task, _)) if self.may_deliver(task) => return Some(Unit::Commit),
+            Work::Drafted(..) | Work::Transfer(_, TransferPhase::Made(..)) => return Some(Unit::Commit),
             Work::None if !self.all_noted() => return Some(Unit::WriteCosts),
             Work::None if self.has_reported() && self.may_decide() => return Some(Unit::Recover),
             Work::None if self.has_switched() && self.may_decide() => return Some(Unit::Switch),
+            Work::None if self.extract_is_due() => return Some(Unit::Extract),
             Work::None if self.may_begin_delayed() => return Some(Unit::Delayed),
             _ if matches!(self.ending, Ending::Now(_)) => return None,
             Work::None if self.upkeep.ahead.is_new() => return Some(Unit::Ahead),
@@ -528,6 +530,7 @@ impl Core {
             }
             Some(Unit::Recover) => self.decide_reported(),
             Some(Unit::Switch) => self.decide_switch(),
+            Some(Unit::Extract) => self.deliver_waiting(),
             Some(Unit::Delayed) => {
                 let due = self.due_after_turn();
                 self.start_due(due);

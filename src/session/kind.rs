@@ -296,6 +296,13 @@ impl Kind for OperationKind {
         })
     }
 
+    fn untold(&self, end: &End<Product>) -> Option<(String, String)> {
+        match self {
+            Self::Transfer(transfer) => transfer.untold(end),
+            _ => None,
+        }
+    }
+
     fn last(&self, end: &End<Product>) -> Option<Event> {
         match self {
             Self::Transfer(transfer) => transfer.last(end),

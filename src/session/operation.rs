@@ -252,6 +252,18 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
         self.operations.lock().operations.commits_no_more(self.key);
     }
 
+    /// It waits for the client, and the session goes on as without it.
+    pub fn waits(&self) {
+        let steps = self.operations.lock().operations.waits(self.key);
+        self.operations.perform(steps);
+    }
+
+    /// It goes on behind its wait. `introduced`: the client knows its id.
+    pub fn goes_on(&self, introduced: bool) {
+        let steps = self.operations.lock().operations.goes_on(self.key, introduced);
+        self.operations.perform(steps);
+    }
+
     /// Sends an event of this operation, unless it has ended.
     pub fn emit(&self, event: Event) {
         if self.is_open() || planted(Fault::LateResult) {

@@ -7,8 +7,10 @@
 mod end;
 #[cfg(test)]
 mod model;
+mod waiting;
 
 pub use end::{End, Ended, hook_end, retry_end};
+use end::{untold, warning};
 
 use super::{
     fault::{Fault, planted},
@@ -46,6 +48,10 @@ pub trait Kind: Clone {
     fn start(&self, before: &Usage) -> Option<Event>;
     /// The end event, if the kind has one.
     fn end(&self, ended: &Ended<'_, Self::Product>) -> Option<Event>;
+    /// The title and the detail of the notice about an end that no end event tells.
+    fn untold(&self, _: &End<Self::Product>) -> Option<(String, String)> {
+        None
+    }
     /// The event behind everything else that an end sends, if the kind has one.
     fn last(&self, _: &End<Self::Product>) -> Option<Event> {
         None
@@ -148,6 +154,8 @@ enum Phase {
     Committing,
     /// It was cancelled while an operation inside of it committed, and ends right after that one.
     Stopping,
+    /// It waits for the client. The session goes on as without it.
+    Waiting,
 }
 
 /// An open operation.
@@ -430,7 +438,9 @@ impl<K: Kind, W> Operations<K, W> {
     /// The operation because of which one of this kind is refused: the innermost that does not give way to it, or cannot
     /// because it is being written.
     pub fn blocking(&self, wanted: &K) -> Option<(&OperationId, &'static str)> {
-        let stays = |open: &&Open<K, W>| !open.kind.gives_way_to(wanted) || self.is_committing(open.key);
+        let stays = |open: &&Open<K, W>| {
+            open.phase != Phase::Waiting && !open.kind.gives_way_to(wanted) || self.is_committing(open.key)
+        };
         let blocking = self.open.iter().rev().find(stays);
         blocking.map(|open| (&open.id, self.whole(open).kind.name()))
     }
@@ -487,7 +497,9 @@ impl<K: Kind, W> Operations<K, W> {
 
     /// The status that an operation gives the session; `None` in the background.
     fn status_kind(&self, open: &Open<K, W>) -> Option<StatusKind> {
-        if self.lineage(open).any(|open| open.kind.standing() == Standing::Background) {
+        let in_background =
+            |open: &Open<K, W>| open.phase == Phase::Waiting || open.kind.standing() == Standing::Background;
+        if self.lineage(open).any(in_background) {
             return None;
         }
         match self.whole(open).kind.standing() {
@@ -577,6 +589,7 @@ impl<K: Kind, W> Operations<K, W> {
         let closed = self.take_out(ending);
         let Some(last) = closed.last() else { return Vec::new() };
         let aborted = matches!(last.end, End::Cancelled);
+        let untold = untold(&closed);
         let status = self.status();
         let mut steps = vec![Step::Publish(status.clone())];
         let (last, answers) = ends(closed, usage, now, &mut steps);
@@ -587,13 +600,10 @@ impl<K: Kind, W> Operations<K, W> {
             self.sent = status.clone();
             steps.push(Step::Emit(None, Event::StatusChanged { status }));
         }
-        for (title, detail) in notices {
-            let event = Event::Notice { severity: Severity::Warning, title, detail: Some(detail) };
-            steps.push(Step::Emit(of.clone(), event));
+        for (of, (title, detail)) in untold.into_iter().chain(notices.into_iter().map(|notice| (of.clone(), notice))) {
+            steps.push(Step::Emit(of, warning(title, detail)));
         }
-        if was_busy && self.busy().is_none() && self.follows == Follows::Work {
-            self.owed = Some(aborted);
-        } else if was_busy && self.busy().is_none() {
+        if self.settles(was_busy, aborted) {
             steps.push(Step::Emit(None, Event::Settled { aborted }));
             if planted(Fault::SettledTwice) {
                 steps.push(Step::Emit(None, Event::Settled { aborted }));
@@ -682,7 +692,8 @@ pub fn interrupted<K: Kind>(left_behind: Vec<Unfinished>, usage: &Usage) -> Vec<
                 let what = "the process that ran it ended before it did; what it had written is there, and nothing \
                             else was changed";
                 let end = End::Failed(Failure::Internal(what.to_owned()));
-                kind.end(&Ended { end: &end, usage, duration: Duration::ZERO })?
+                let event = kind.end(&Ended { end: &end, usage, duration: Duration::ZERO });
+                event.or_else(|| kind.untold(&end).map(|(title, detail)| warning(title, detail)))?
             }
             None => {
                 let kind: String = kind.chars().take(LONGEST_KIND).collect();

@@ -67,6 +67,7 @@ mod reading_order;
 mod recorded;
 mod recovering;
 mod redaction;
+mod referred;
 mod referring;
 mod registration;
 mod remote;

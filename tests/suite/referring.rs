@@ -229,7 +229,7 @@ fn an_extract_that_waits_is_cancelled_and_leaves_nothing() {
     daemon.ok("session/reference", params);
     let cancelled = daemon.ok("session/cancel", of(&session))["cancelled"].clone();
     assert_eq!(cancelled[0]["kind"], "reference", "{cancelled:#}");
-    daemon.until("settled");
+    daemon.until("notice");
     assert_eq!(fs::read(&file).expect("a file"), before);
     assert_eq!(daemon.ok("session/status", of(&session))["operations"], json!([]));
 }

@@ -1,6 +1,11 @@
 //! Maintenance that is due and has not started.
 
-use super::{automatic::speculating::Ahead, edit::Staged, transfers::Relays, work::Request};
+use super::{
+    automatic::speculating::Ahead,
+    edit::Staged,
+    transfers::{Relays, Waiting},
+    work::Request,
+};
 use crate::{
     compaction::{decide::Rest, prune::pays::Considered, recovery::Remedy},
     conversation::attempts::Attempted,
@@ -8,7 +13,7 @@ use crate::{
     protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
     session::{effects::Ticket, hooks::Hooks, operations::Asked, stop::Stop},
 };
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 /// The facts about maintenance that no entry stores.
 #[derive(Default)]
@@ -25,6 +30,8 @@ pub(super) struct Upkeep {
     pub told_of_handoff: bool,
     /// Handoffs by maintenance.
     pub relays: Relays,
+    /// Extracts that wait for the results of open calls, the oldest first.
+    pub extracts: VecDeque<Waiting>,
     /// The hooks that the client answers.
     pub hooks: Arc<Hooks>,
     /// The compaction whose summary goes into a new session.

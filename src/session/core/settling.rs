@@ -22,7 +22,13 @@ impl Core {
             matches!(self.log, LogState::Writing(_, Write::Recovery { .. } | Write::Removal(_) | Write::Relief(..)));
         let goes_on = matches!(self.ending, Ending::No);
         let turn_is_over = || self.upkeep.after_turn.is_some() && self.turn_is_over();
-        let decides = || self.has_reported() || self.has_switched() || turn_is_over() || self.held_needs_more();
+        let decides = || {
+            self.has_reported()
+                || self.has_switched()
+                || turn_is_over()
+                || self.held_needs_more()
+                || self.extract_is_due()
+        };
         match writes || !self.cancelled.is_empty() || goes_on && decides() {
             true => Follows::Work,
             false => Follows::Nothing,

@@ -5,8 +5,10 @@ mod handing_off;
 mod navigating;
 mod referring;
 mod relaying;
+mod waiting;
 
 pub(super) use relaying::Relays;
+pub(super) use waiting::Waiting;
 
 use super::{
     Core, Write,
@@ -109,15 +111,13 @@ impl Core {
         }
     }
 
-    /// Whether the entries of a transfer may be written now. An extract waits for the results of open calls.
-    pub(super) fn may_deliver(&self, task: &Task) -> bool {
-        task.may_part_a_batch() || !self.state.path().batch().is_open()
-    }
-
     /// Delivers a text. The log is here.
     pub(super) fn deliver(&mut self, operation: Operation, task: Task, text: Option<TransferText>) {
         if operation.stop.requested() && !planted(Fault::LateResult) {
             return self.finish(operation, End::Cancelled);
+        }
+        if !self.may_deliver(&task) {
+            return self.set_aside(operation, task, text);
         }
         let delivery = match task {
             Task::Navigation(navigating) => self.staged_navigation(navigating, text),

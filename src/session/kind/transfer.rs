@@ -176,6 +176,17 @@ impl Transfer {
         }
     }
 
+    /// The notice about an end that no event tells: an extract that is not written. An extract is told by its entry.
+    pub(super) fn untold(&self, end: &End<Product>) -> Option<(String, String)> {
+        let Self::Reference(_) = self else { return None };
+        let detail = match end {
+            End::Cancelled => "The reference was cancelled, and the session is as it was.".to_owned(),
+            End::Failed(failure) => format!("{failure}."),
+            End::Completed(_) | End::Skipped(_) => return None,
+        };
+        Some((self.title_of_failure().to_owned(), detail))
+    }
+
     /// The event behind everything else of it.
     pub(super) fn last(&self, end: &End<Product>) -> Option<Event> {
         match self {
@@ -219,8 +230,8 @@ impl Transfer {
     #[must_use]
     pub fn notices(&self, end: &End<Product>) -> Vec<(String, String)> {
         match end {
-            // Without an end event the client would not learn of it.
-            End::Failed(failure) if !self.has_events() => {
+            // Without an end event the client would not learn of it. The end of a reference tells it by itself.
+            End::Failed(failure) if !self.has_events() && !matches!(self, Self::Reference(_)) => {
                 vec![(self.title_of_failure().to_owned(), format!("{failure}."))]
             }
             end => {

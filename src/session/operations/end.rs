@@ -1,9 +1,13 @@
 //! The ends of operations, and of retries and hooks inside of them.
 
-use crate::protocol::{
-    errors::{Failure, Nothing},
-    events::{Event, HookOutcome, RetrySource},
-    types::{HookEvent, Outcome, Usage},
+use super::{Closed, Kind};
+use crate::{
+    ids::OperationId,
+    protocol::{
+        errors::{Failure, Nothing},
+        events::{Event, HookOutcome, RetrySource, Severity},
+        types::{HookEvent, Outcome, Usage},
+    },
 };
 use std::time::Duration;
 
@@ -78,4 +82,15 @@ pub fn hook_end(hook: HookEvent, outcome: HookOutcome, took: Duration, why: Opti
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         error_message: why,
     }
+}
+
+/// The notices about ends that neither an event nor an answer tells, with the ids of the operations.
+pub(super) fn untold<K: Kind, W>(closed: &[Closed<K, W>]) -> Vec<(Option<OperationId>, (String, String))> {
+    let unanswered = closed.iter().filter(|closed| closed.open.waiting.is_empty());
+    unanswered.filter_map(|Closed { open, end }| Some((Some(open.id.clone()), open.kind.untold(end)?))).collect()
+}
+
+/// A notice of this title and detail.
+pub(super) fn warning(title: String, detail: String) -> Event {
+    Event::Notice { severity: Severity::Warning, title, detail: Some(detail) }
 }

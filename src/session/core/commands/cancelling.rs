@@ -67,6 +67,7 @@ impl Core {
         if !cancelling.ends_nothing() {
             self.settle();
             self.operations.end_cancelled(cancelling, &self.sent_usage);
+            self.forget_cancelled_extracts();
             if let Some(operation) = self.work.operation()
                 && !operation.is_open()
                 && !planted(Fault::LateResult)
@@ -176,6 +177,9 @@ impl Core {
         self.end_round_without_request();
         let delayed = self.take_delayed_without_request();
         self.end_unstarted(delayed);
+        if let Some(id) = self.extract_without_request() {
+            self.stop_running(Some(&id));
+        }
         if self.work.request_cancelled() {
             let id = self.work.id().cloned();
             self.stop_running(id.as_ref());

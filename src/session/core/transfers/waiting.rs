@@ -1,0 +1,181 @@
+//! Extracts that wait. None stands between a call and its result, and a tool may run for hours: an extract waits beside the
+//! work, so contexts are answered and other operations start meanwhile.
+
+use crate::{
+    ids::OperationId,
+    session::{
+        core::{Core, Ending, work::Task},
+        jobs::transfer::TransferText,
+        operation::Operation,
+        operations::End,
+    },
+};
+
+/// A finished extract that waits for the results of open calls.
+pub(in crate::session::core) struct Waiting {
+    operation: Operation,
+    task: Task,
+    text: Option<TransferText>,
+}
+
+impl Core {
+    /// Whether the entries of a transfer may be written now. An extract waits for the results of open calls.
+    pub(super) fn may_deliver(&self, task: &Task) -> bool {
+        task.may_part_a_batch() || !self.state.path().batch().is_open()
+    }
+
+    /// Sets a transfer aside until the open calls have their results. A session that ends gets no more of them.
+    pub(super) fn set_aside(&mut self, operation: Operation, task: Task, text: Option<TransferText>) {
+        if !matches!(self.ending, Ending::No) {
+            return self.finish(operation, End::Cancelled);
+        }
+        self.settle();
+        operation.waits();
+        self.upkeep.extracts.push_back(Waiting { operation, task, text });
+        self.answer_held();
+    }
+
+    /// Whether an extract that waited may be written now. A failed answer at the leaf is decided about first. The path of a
+    /// session that sleeps is not here.
+    pub(in crate::session::core) fn extract_is_due(&self) -> bool {
+        !self.upkeep.extracts.is_empty()
+            && !self.state.history().is_asleep()
+            && !self.state.path().batch().is_open()
+            && !self.has_reported()
+    }
+
+    /// Delivers the extract that has waited longest. The log is here, and nothing else runs.
+    pub(in crate::session::core) fn deliver_waiting(&mut self) {
+        if let Some(Waiting { operation, task, text }) = self.upkeep.extracts.pop_front() {
+            self.idle_gives_way();
+            operation.goes_on(task.is_introduced());
+            self.deliver(operation, task, text);
+        }
+    }
+
+    /// Forgets the extracts whose operations a cancel has ended.
+    pub(in crate::session::core) fn forget_cancelled_extracts(&mut self) {
+        self.upkeep.extracts.retain(|waiting| waiting.operation.is_open());
+    }
+
+    /// Ends the extracts that wait: no results come any more.
+    pub(in crate::session::core) fn end_waiting(&mut self) {
+        let waiting: Vec<OperationId> = self.upkeep.extracts.iter().map(|it| it.operation.id.clone()).collect();
+        waiting.iter().for_each(|id| self.stop_running(Some(id)));
+    }
+
+    /// The operation of an extract whose request the client has cancelled.
+    pub(in crate::session::core) fn extract_without_request(&self) -> Option<OperationId> {
+        let cancelled = |waiting: &&Waiting| waiting.operation.request_cancelled();
+        self.upkeep.extracts.iter().find(cancelled).map(|waiting| waiting.operation.id.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        conversation::path::Path,
+        ids::SessionId,
+        protocol::{SessionReference, events::Event},
+        session::{
+            core::{
+                Input, Over,
+                command::CommandMethod as _,
+                held::{Held, answer, events, job, line, log_work, message, written},
+            },
+            effects::Effect,
+            jobs::{Job, transfer::ReferenceText},
+            source::Source,
+        },
+    };
+    use serde_json::{Value, json};
+
+    fn calls() -> Value {
+        let call = json!([{"type": "toolCall", "id": "c", "name": "read", "arguments": {}}]);
+        json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1})
+    }
+
+    fn append(held: &mut Held, number: u64, said: &Value) -> Vec<Effect> {
+        held.append_with(number, json!({ "messages": [said] }));
+        let work = log_work(held.turn()).expect("a write");
+        held.back(work)
+    }
+
+    fn result() -> Value {
+        json!({"role": "toolResult", "toolCallId": "c", "toolName": "read", "content": [], "isError": false, "timestamp": 1})
+    }
+
+    /// A reference with number 1 that waits for an open call.
+    fn waiting(wait: bool) -> (Held, Vec<Effect>) {
+        let mut held = Held::of(&[message("e0", None), line("e1", Some("e0"), "label", json!({}))], u64::MAX);
+        let params = json!({"sessionId": "held", "fromSessionId": "other", "question": "Which port?", "wait": wait});
+        held.send(1, SessionReference::command(serde_json::from_value(params).expect("params")));
+        let Job::Source(order) = job(held.turn()) else { unreachable!("the source is looked for first") };
+        let source = Source { id: SessionId::from("other"), file: None, path: Path::of(&[]) };
+        held.feed(Input::Sourced(order.id.clone(), Ok(source)));
+        append(&mut held, 2, &calls());
+        let text = ReferenceText { text: "port 4711".to_owned(), details: json!({}), lack: None };
+        held.feed(Input::Transferred(order.id, Ok(TransferText::Reference(text))));
+        let effects = held.turn();
+        assert!(!held.core.is_due(), "it waits");
+        (held, effects)
+    }
+
+    fn count(effects: &[Effect], kind: &str) -> usize {
+        events(effects).filter(|event| event.kind() == kind).count()
+    }
+
+    #[test]
+    fn a_session_is_idle_while_an_extract_waits_and_busy_while_it_is_written() {
+        let (mut held, effects) = waiting(false);
+        assert_eq!((count(&effects, "status_changed"), count(&effects, "settled")), (1, 1));
+        assert!(held.core.operations.idle().is_ok());
+        let effects = append(&mut held, 3, &result());
+        assert_eq!(count(&effects, "settled"), 0);
+        let effects = held.turn();
+        assert_eq!(count(&effects, "status_changed"), 1);
+        assert!(held.core.operations.idle().is_err());
+        let work = log_work(effects).expect("a write");
+        assert_eq!(written(Some(&work)), ["custom_message"]);
+        let effects = held.back(work);
+        assert_eq!((count(&effects, "status_changed"), count(&effects, "settled")), (1, 1));
+    }
+
+    #[test]
+    fn a_status_does_not_name_a_reference_whose_request_waits() {
+        let (mut held, _) = waiting(true);
+        append(&mut held, 3, &result());
+        let named = events(&held.turn()).any(|event| match event {
+            Event::StatusChanged { status } => status.operation_id.is_some(),
+            _ => false,
+        });
+        assert!(!named);
+    }
+
+    #[test]
+    fn a_cancel_by_the_operation_or_by_its_request_ends_an_extract_that_waits() {
+        let (mut held, _) = waiting(false);
+        let effects = held.cancel(3);
+        assert_eq!(answer(&effects, 3).expect("an answer")["cancelled"][0]["kind"], "reference");
+        assert_eq!(count(&effects, "notice"), 1, "its end is told");
+        let (mut with_request, _) = waiting(true);
+        let effects = with_request.feed(Input::RequestCancelled(1));
+        assert_eq!(answer(&effects, 1).expect("an answer")["outcome"], "cancelled");
+        assert_eq!(count(&effects, "notice"), 0, "the answer tells it");
+        for mut held in [held, with_request] {
+            append(&mut held, 4, &result());
+            assert!(log_work(held.turn()).is_none(), "nothing of it is written");
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_session_ends_an_extract_that_waits() {
+        for input in [Input::Finish, Input::Stop] {
+            let (mut held, _) = waiting(true);
+            let effects = held.feed(input);
+            assert_eq!(answer(&effects, 1).expect("an answer")["outcome"], "cancelled");
+            assert_ne!(held.core.over(), Over::No);
+        }
+    }
+}
