@@ -2,10 +2,7 @@
 
 use super::Unstarted;
 use crate::{
-    conversation::path::Path,
-    ids::{EntryId, ModelRef},
-    log::history::route::Route,
-    session::jobs::transfer::TransferText,
+    conversation::path::Path, ids::ModelRef, log::history::route::Route, session::jobs::transfer::TransferText,
 };
 
 /// The phase of a transfer.
