@@ -285,6 +285,7 @@ enum Unit {
     Recover,
     Switch,
     Extract,
+    BehindTransfer,
     Delayed,
     Ahead,
     CatchUp,
@@ -501,6 +502,7 @@ impl Core {
             Work::None if self.has_reported() && self.may_decide() => return Some(Unit::Recover),
             Work::None if self.has_switched() && self.may_decide() => return Some(Unit::Switch),
             Work::None if self.extract_is_due() => return Some(Unit::Extract),
+            Work::None if self.is_behind_transfer() && self.may_decide() => return Some(Unit::BehindTransfer),
             Work::None if self.may_begin_delayed() => return Some(Unit::Delayed),
             _ if matches!(self.ending, Ending::Now(_)) => return None,
             Work::None if self.upkeep.ahead.is_new() => return Some(Unit::Ahead),
@@ -531,6 +533,7 @@ impl Core {
             Some(Unit::Recover) => self.decide_reported(),
             Some(Unit::Switch) => self.decide_switch(),
             Some(Unit::Extract) => self.deliver_waiting(),
+            Some(Unit::BehindTransfer) => self.decide_behind_transfer(),
             Some(Unit::Delayed) => {
                 let due = self.due_after_turn();
                 self.start_due(due);

@@ -1,5 +1,6 @@
 //! `session/handoff`: a new session that goes on from a document.
 
+mod behind;
 mod edges;
 
 use crate::{

@@ -185,6 +185,12 @@ impl Core {
             }
             (Some(Due::Delayed(request)), _) => (request.id.clone(), request.kind.cause(), false),
             (Some(Due::Compaction(due)), _) => (due.id.clone(), OperationKind::Compaction(due.reason).cause(), false),
+            // Such an operation makes nothing smaller. Maintenance that is due starts behind it.
+            (_, Some(operation))
+                if matches!(operation.kind, OperationKind::Transfer(_)) && self.relay_around().is_none() =>
+            {
+                return Next::None;
+            }
             (_, Some(operation)) => {
                 let repeats = operation.kind.repeats_the_turn() || self.repeats_behind_maintenance();
                 (operation.id.clone(), operation.kind.cause(), repeats)

@@ -22,6 +22,8 @@ pub(super) struct Upkeep {
     pub rest: Option<Rest>,
     /// A change of the model that is not decided about.
     pub switched: Option<Switched>,
+    /// Whether maintenance was due at the end of a transfer, and is not decided about.
+    pub behind_transfer: bool,
     /// A compaction that a client asked for after the turn.
     pub after_turn: Option<Request>,
     /// The summary that is made ahead.

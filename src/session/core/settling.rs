@@ -25,6 +25,7 @@ impl Core {
         let decides = || {
             self.has_reported()
                 || self.has_switched()
+                || self.is_behind_transfer()
                 || turn_is_over()
                 || self.held_needs_more()
                 || self.extract_is_due()

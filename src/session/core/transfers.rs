@@ -1,6 +1,7 @@
 //! Transfers: operations that carry knowledge to another place. Each makes a text beside the session, if it needs one, and
 //! delivers it in one write.
 
+mod behind;
 mod handing_off;
 mod navigating;
 mod referring;

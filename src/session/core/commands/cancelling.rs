@@ -8,7 +8,7 @@ use crate::{
             Core, LogState,
             command::Command,
             commands::compacting::BY_CLIENT,
-            work::{Unstarted, Work},
+            work::{TransferPhase, Unstarted, Work},
         },
         effects::{Ticket, TicketNumber},
         fault::{Fault, planted},
@@ -65,6 +65,11 @@ impl Core {
     /// dropped, are answered.
     pub(in crate::session::core) fn end_cancelled(&mut self, cancelling: Cancelling) {
         if !cancelling.ends_nothing() {
+            // A transfer whose write is under way completes.
+            if let Work::Transfer(operation, TransferPhase::Making(_) | TransferPhase::Made(..)) = &self.work {
+                let kind = operation.kind.clone();
+                self.transfer_ends(&kind, &End::Cancelled);
+            }
             self.settle();
             self.operations.end_cancelled(cancelling, &self.sent_usage);
             self.forget_cancelled_extracts();

@@ -431,6 +431,7 @@ impl Core {
     pub(in crate::session::core) fn finish(&mut self, operation: Operation, end: End<Product>) {
         let notices = self.notices_behind(&operation.kind, &end);
         self.rests_after(&operation.kind, &end);
+        self.transfer_ends(&operation.kind, &end);
         if matches!(end, End::Completed(_)) {
             self.decide_held_anew();
         }

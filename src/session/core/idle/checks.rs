@@ -88,6 +88,7 @@ impl Core {
             && !self.changes.pending
             && !self.has_reported()
             && !self.has_switched()
+            && !self.is_behind_transfer()
             && self.upkeep.after_turn.is_none()
             && !self.upkeep.ahead.runs()
     }

@@ -1,0 +1,33 @@
+//! Maintenance behind a transfer. Entries that came while it ran may have crossed the threshold, and so may the context at
+//! another leaf. No answer named maintenance then, because none could start.
+
+use crate::session::{
+    core::Core,
+    kind::{OperationKind, Product},
+    operations::End,
+};
+
+impl Core {
+    /// A transfer ends. Behind one that left the conversation to a new session nothing is done here.
+    pub(in crate::session::core) fn transfer_ends(&mut self, kind: &OperationKind, end: &End<Product>) {
+        let is_left = end.product().is_some_and(|product| product.new_session().is_some());
+        if matches!(kind, OperationKind::Transfer(_)) && self.relay_around().is_none() && !is_left {
+            self.upkeep.behind_transfer = self.decision().is_due();
+        }
+    }
+
+    /// Whether maintenance behind a transfer waits for a decision.
+    pub(in crate::session::core) fn is_behind_transfer(&self) -> bool {
+        self.upkeep.behind_transfer
+    }
+
+    /// Starts the maintenance behind a transfer, if it is still due.
+    pub(in crate::session::core) fn decide_behind_transfer(&mut self) {
+        self.upkeep.behind_transfer = false;
+        if self.maintenance_is_due() {
+            self.maintain();
+        } else {
+            self.answer_held();
+        }
+    }
+}
