@@ -45,7 +45,7 @@ const LARGEST_CACHE: u64 = 64 << 20;
 const WORTH_WRITING: usize = 50;
 
 /// The age from which a file that is not complete has no process that goes on with it.
-const UNFINISHED: Duration = Duration::from_hours(24);
+const UNFINISHED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The sessions of a folder.
 pub struct Catalog {
