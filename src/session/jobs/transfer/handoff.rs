@@ -178,7 +178,7 @@ pub(super) async fn document(order: HandoffOrder, around: Around<'_>) -> Result<
     }
     let why = last.map(|last| last.to_string());
     let (settings, stop) = (around.making.settings.clone(), around.making.stop.clone());
-    let limited = order.now(&around.making.access);
+    let limited = order.now(around.making.access);
     let extracted = move || Ok(extracted(&order, &limited, &settings.settings, &|| stop.requested()));
     let extracted = around.making.stop.unless_requested(blocking(around.pool, extracted)).await;
     let document = extracted.unwrap_or(Err(Failure::Cancelled))?;
@@ -383,7 +383,7 @@ impl Writing<'_> {
 
     /// The largest document now: a refusal may have told a smaller window of the session's model meanwhile.
     fn room(&self) -> u64 {
-        self.order.now(&self.around.making.access).room
+        self.order.now(self.around.making.access).room
     }
 
     /// The thinking and the largest answer, in tokens. The size of the request is partly estimated, so some of the window
