@@ -101,6 +101,12 @@ impl Product {
             Self::Compaction(_) | Self::Recovered | Self::Maintained | Self::Transferred(_) => None,
         }
     }
+
+    /// Whether the session goes on at another entry.
+    #[must_use]
+    pub fn is_move(&self) -> bool {
+        matches!(self, Self::Transferred(Transferred::Moved(_)))
+    }
 }
 
 impl OperationKind {

@@ -56,8 +56,8 @@ pub struct Due {
     undecided: u32,
     /// The model was changed, and no compaction was named for it. One may start by itself behind the work that runs.
     switched: bool,
-    /// A navigation has ended. A compaction may start by itself in one of so many turns in which nothing runs.
-    moved: u32,
+    /// A navigation has not moved. A compaction may start by itself in one of so many turns in which nothing runs.
+    stayed: u32,
 }
 
 impl Due {
@@ -147,7 +147,7 @@ impl Due {
     pub fn turn_begins(&mut self) {
         self.reported = self.reported.saturating_sub(1);
         self.undecided = self.undecided.saturating_sub(1);
-        self.moved = self.moved.saturating_sub(1);
+        self.stayed = self.stayed.saturating_sub(1);
     }
 
     /// Whether a failed answer or a change of the model may wait for a decision.
@@ -155,9 +155,9 @@ impl Due {
         self.reported > 0 || self.undecided > 0
     }
 
-    /// A navigation has ended. Maintenance that is due behind it starts in one of the next turns.
-    pub fn moved(&mut self) {
-        (self.moved, self.undecided) = (TURNS, TURNS);
+    /// A navigation has not moved. Maintenance that became due while it ran starts in one of the next turns.
+    pub fn stayed(&mut self) {
+        (self.stayed, self.undecided) = (TURNS, TURNS);
     }
 
     /// Pruning or a larger model made room.
@@ -173,7 +173,7 @@ impl Due {
         let by_itself = match cause {
             None => false,
             Some(Cause::Switch) => std::mem::take(&mut self.switched),
-            Some(Cause::Size) => self.relieved || waits || self.moved > 0,
+            Some(Cause::Size) => self.relieved || waits || self.stayed > 0,
             Some(Cause::Answer) => self.reported > 0,
         };
         if cause == Some(Cause::Answer) && !introduced {

@@ -659,7 +659,9 @@ impl Operations {
         let ended = Ended { id, is_part: open.is_part };
         let written = open.given.as_ref().and_then(|entry| file.newest(entry));
         if what == What::Branch {
-            self.due.moved();
+            if outcome != Outcome::Completed {
+                self.due.stayed();
+            }
             return open.ends_branch(outcome, written.is_some()).map(|()| ended);
         }
         let Event::CompactionEnd { result, usage, new_session_id, .. } = event else { return Ok(ended) };

@@ -1,5 +1,5 @@
-//! Maintenance behind a transfer. Entries that came while it ran may have crossed the threshold, and so may the context at
-//! another leaf. No answer named maintenance then, because none could start.
+//! Maintenance behind a transfer. Entries that came while it ran may have crossed the threshold. No answer named maintenance
+//! then, because none could start.
 
 use crate::session::{
     core::Core,
@@ -8,9 +8,10 @@ use crate::session::{
 };
 
 impl Core {
-    /// A transfer ends. Behind one that left the conversation to a new session nothing is done here.
+    /// A transfer ends. Behind one that left the conversation to a new session nothing is done here, and nothing behind a move:
+    /// a client that looks at another branch must find it as it was.
     pub(in crate::session::core) fn transfer_ends(&mut self, kind: &OperationKind, end: &End<Product>) {
-        let is_left = end.product().is_some_and(|product| product.new_session().is_some());
+        let is_left = end.product().is_some_and(|product| product.new_session().is_some() || product.is_move());
         if matches!(kind, OperationKind::Transfer(_)) && self.relay_around().is_none() && !is_left {
             self.upkeep.behind_transfer = self.decision().is_due();
         }

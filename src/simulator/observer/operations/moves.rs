@@ -143,7 +143,7 @@ impl Operations {
         let ends = self.open.pop_if(|open| open.what == What::Move && (!moves || Some(&open.id) != id.as_ref()));
         let ended = ends.map(|open| {
             // Its answer says whether it has moved.
-            self.due.moved();
+            self.due.stayed();
             self.ended.insert(open.id.clone(), Outcome::Completed);
             Ended { id: open.id, is_part: false }
         });
