@@ -75,7 +75,7 @@ impl Owned {
         let file = regular::open_to_append(path)
             .map_err(StoreError::io(path, "cannot be written; to look at it, load it with readOnly: true"))?;
         let file = Arc::new(file);
-        // Nobody can replace it any more.
+        // The lock is held: from here on the path and the open file are the same file.
         let found = header::peek(path)?;
         let source = Source::of(path.to_owned(), Bytes::File(file.clone()), &found);
         Ok(Self { source, found, medium: SessionFile::new(path.to_owned(), file, lock), left_behind })
