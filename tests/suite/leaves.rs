@@ -1,8 +1,8 @@
 //! The context of an entry that is not the leaf.
 
 use crate::support::*;
-use serde_json::json;
-use std::time::{Duration, Instant};
+use serde_json::{Value, json};
+use std::time::Duration;
 
 #[test]
 fn the_size_of_a_long_context_elsewhere_is_estimated_unless_it_has_to_fit() {
@@ -11,7 +11,7 @@ fn the_size_of_a_long_context_elsewhere_is_estimated_unless_it_has_to_fit() {
     let first = daemon.append(&session, &[user("One."), assistant("Two.")])["entryIds"].clone();
     let long = daemon.append(&session, &[user(&text_of(60_000, "long")), assistant("Read.")])["entryIds"].clone();
     daemon.append(&session, &[user("Three.")]);
-    let estimator = |daemon: &mut Daemon, more: serde_json::Value| {
+    let estimator = |daemon: &mut Daemon, more: Value| {
         let mut params = json!({"sessionId": session});
         params.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
         let usage = daemon.ok("session/context", params)["usage"].clone();
@@ -19,11 +19,10 @@ fn the_size_of_a_long_context_elsewhere_is_estimated_unless_it_has_to_fit() {
         usage["estimator"].as_str().expect("an estimator").to_owned()
     };
     // The tables of the tokenizer are loaded, and every entry is counted.
-    let end = Instant::now() + Duration::from_secs(60);
-    while estimator(&mut daemon, json!({})) != "o200k_base" {
-        assert!(Instant::now() < end, "nothing is counted");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let counted = |frame: &Value| frame["params"]["event"]["usage"]["estimator"] == "o200k_base";
+    let is_counted =
+        daemon.events.iter().any(counted) || daemon.next_within(Duration::from_secs(60), counted).is_some();
+    assert!(is_counted, "nothing is counted");
     assert_eq!(estimator(&mut daemon, json!({"leafEntryId": first[1]})), "o200k_base");
     assert_eq!(estimator(&mut daemon, json!({"leafEntryId": long[1]})), "chars");
     assert_eq!(estimator(&mut daemon, json!({"leafEntryId": long[1], "wait": true})), "o200k_base");
