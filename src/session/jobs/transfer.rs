@@ -13,9 +13,10 @@ use crate::{
     conversation::spending::Trigger,
     ids::{EntryId, ModelRef, OperationId},
     log::{history::route::Route, sealed::Blocking},
+    models::candidates::{Candidate, Unfit},
     protocol::{errors::Failure, types::NavigateParams},
     session::{hooks::Hooks, state::View, stop::Stop},
-    settings::Sourced,
+    settings::{Settings, Sourced},
     summary::{branch::LeftPin, made::Made},
 };
 use serde::{Deserialize, Serialize};
@@ -177,4 +178,14 @@ struct Making<'a> {
     model: Option<&'a ModelRef>,
     access: &'a Arc<ModelAccess>,
     stop: &'a Stop,
+}
+
+/// The window of the first model that can be asked, in tokens. The others divide the material where theirs are smaller.
+fn window_of(candidates: &[Result<Candidate, Unfit>]) -> Option<u64> {
+    candidates.iter().find_map(|candidate| candidate.as_ref().ok()).map(|candidate| candidate.window)
+}
+
+/// The room for the material in a window, in tokens: without the reserve for the answer, and at least half of the window.
+fn room_in(window: u64, settings: &Settings) -> u64 {
+    window - settings.branch_summary.reserve_tokens.min(window / 2)
 }

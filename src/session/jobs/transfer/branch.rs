@@ -1,7 +1,7 @@
 //! The summary of a branch that is left. The client's hook comes first, then the models, and the extracted summary stays
 //! where none of them writes one.
 
-use super::{BranchOrder, BranchSummaryText, BranchText, Making};
+use super::{BranchOrder, BranchSummaryText, BranchText, Making, room_in, window_of};
 use crate::{
     ask::rank::Rank,
     conversation::{entry::Entry, tokens::Scale},
@@ -139,14 +139,13 @@ async fn ready(making: &Making<'_>, order: &Arc<BranchOrder>, pool: &dyn Pool) -
         let frame = scale.text(sourced.prompts.get(Prompt::BranchSummaryContext));
         let room = budget.usable().saturating_sub(fullness.context_tokens).saturating_sub(frame);
         let candidates = summarizers(&sourced, model.as_ref(), &access);
-        // The first one that can be asked. The others divide the conversation where their windows are smaller.
-        let window = candidates.iter().find_map(|it| it.as_ref().ok()).map_or(budget.window, |it| it.window);
+        let window = window_of(&candidates).unwrap_or(budget.window);
         let cleaner = Cleaner::new(settings);
         let prepared = Prepared::of(
             &order.route.left,
             &Demand {
                 pins: &order.pins,
-                budget: window - reserve(settings).min(window / 2),
+                budget: room_in(window, settings),
                 scale,
                 tools: &settings.tools.files,
                 clean: &|text| cleaner.clean(text),
@@ -157,10 +156,6 @@ async fn ready(making: &Making<'_>, order: &Arc<BranchOrder>, pool: &dyn Pool) -
         Ok(frame.map(|frame| Ready { prepared, frame, candidates, scale }))
     };
     blocking(pool, work).await
-}
-
-fn reserve(settings: &Settings) -> u64 {
-    settings.branch_summary.reserve_tokens
 }
 
 /// Checks the summary of a hook.
@@ -231,7 +226,7 @@ async fn written(
         origin: making.origin.clone(),
         brief: brief(instructions, &material, making.settings),
         material,
-        reserve: reserve(&making.settings.settings),
+        reserve: making.settings.settings.branch_summary.reserve_tokens,
         candidates: ready.candidates.clone(),
         native: None,
         settings: making.settings.clone(),

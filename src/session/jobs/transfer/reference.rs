@@ -1,6 +1,6 @@
 //! The extract of a reference: by a model about the question, else the passages that have its words.
 
-use super::Making;
+use super::{Making, room_in, window_of};
 use crate::{
     ask::{rank::Rank, request::Update},
     conversation::tokens::Scale,
@@ -101,7 +101,7 @@ pub(super) async fn reference(
             subject: Subject::Reference,
         },
         material,
-        reserve: reserve(making.settings),
+        reserve: making.settings.settings.branch_summary.reserve_tokens,
         candidates,
         native: None,
         settings: making.settings.clone(),
@@ -124,10 +124,6 @@ pub(super) async fn reference(
         None => extracted,
     };
     Ok(framed(&order, prompts, &chosen, &made))
-}
-
-fn reserve(settings: &Sourced) -> u64 {
-    settings.settings.branch_summary.reserve_tokens
 }
 
 fn prepared(
@@ -155,10 +151,8 @@ fn prepared(
         "" => "What does this session know that helps another one to go on?".to_owned(),
         asked => cleaned(asked, settings),
     };
-    // The first one that can be asked. The others read the same passages, in parts where their windows are smaller.
-    let window = candidates.iter().find_map(|it| it.as_ref().ok()).map(|candidate| candidate.window);
-    let material = window.filter(|_| cap >= LEAST_SUMMARY).map(|window| {
-        let room = window - reserve(settings).min(window / 2);
+    let material = window_of(&candidates).filter(|_| cap >= LEAST_SUMMARY).map(|window| {
+        let room = room_in(window, &settings.settings);
         // A fifth stays free for the prompt, and for another tokenizer.
         let lines = readable(&passages, &asked, room / 5 * 4, &measure);
         let words: Vec<&str> = question.iter().chain(messages).map(String::as_str).collect();
