@@ -239,8 +239,8 @@ impl Core {
         }
         self.idle_gives_way();
         let DueCompaction { id, reason, asked, former } = due;
-        if self.relays(reason) {
-            return self.relay(id, reason, asked);
+        if let Some(covered) = self.part_to_relay(reason) {
+            return self.relay(id, reason, asked, covered);
         }
         let kind = OperationKind::Compaction(reason);
         let Some(asked) = self.splice(kind.clone(), &id, asked) else { return };

@@ -22,7 +22,7 @@ use crate::{
     models::candidates::Candidate,
     protocol::{
         errors::Failure,
-        events::Event,
+        events::{Event, Reason},
         types::{Initiator, Usage},
     },
     session::{
@@ -421,9 +421,7 @@ impl Core {
     /// The id of a compaction that is due at the threshold: that of the summary with which it begins.
     pub(in crate::session::core) fn compaction_id(&mut self) -> OperationId {
         match &self.upkeep.ahead.making {
-            Some(making) if self.serves(making) && !self.relays(crate::protocol::events::Reason::Threshold) => {
-                making.id.clone()
-            }
+            Some(making) if self.serves(making) && self.part_to_relay(Reason::Threshold).is_none() => making.id.clone(),
             _ => self.stamps.operation(),
         }
     }

@@ -4,6 +4,7 @@ use crate::{
     conversation::{
         entry::{CarriedTodos, Entry},
         message::outline::Role,
+        path::Path,
     },
     protocol::{
         SessionHandoff,
@@ -106,8 +107,7 @@ impl Core {
             }
         }
         let path = self.state.path();
-        let messages = path[path.first_kept()..].iter().filter(|entry| entry.is_conversation()).count();
-        if messages < 2 && path.compaction().is_none() {
+        if messages_of(path) < 2 && path.compaction().is_none() {
             return Err(Failure::NothingToCompact(Nothing::NoConversation));
         }
         if params.save == Some(true) && Keeping::like(&self.state) == Keeping::Memory {
@@ -219,6 +219,11 @@ impl Core {
         }
         Ok(if first.is_some() { newer.to_vec() } else { Vec::new() })
     }
+}
+
+/// The number of messages in the context of a path.
+pub(super) fn messages_of(path: &Path) -> usize {
+    path[path.first_kept()..].iter().filter(|entry| entry.is_conversation()).count()
 }
 
 /// The `details` of the message with the document, beside the document itself.

@@ -1,6 +1,7 @@
 //! The strategy `handoff`: maintenance at the threshold hands the conversation off to a new session, once the host has asked
 //! for a handoff by itself. Where no model writes a document, the maintenance summarizes in place.
 
+use super::handing_off::messages_of;
 use crate::{
     compaction::request::Cause,
     conversation::{entry::Body, message::outline::Role, path::Path},
@@ -38,13 +39,13 @@ pub(in crate::session::core) struct Relays {
 }
 
 impl Core {
-    /// Whether maintenance hands the conversation off: the turn has settled, and the host deals with new sessions.
-    pub(in crate::session::core) fn relays(&self, reason: Reason) -> bool {
-        reason == Reason::Threshold
+    /// The part of the path that maintenance hands off, where the turn has settled and the host deals with new sessions.
+    pub(in crate::session::core) fn part_to_relay(&self, reason: Reason) -> Option<Path> {
+        let hands_off = reason == Reason::Threshold
             && self.state.measure().compaction.strategy == Strategy::Handoff
             && !self.upkeep.relays.replaced
-            && self.asks_for_handoffs()
-            && self.settled_part().is_some()
+            && self.asks_for_handoffs();
+        if hands_off { self.settled_part() } else { None }
     }
 
     /// Whether the host has asked for a handoff, of this session or of the one that it comes from.
@@ -60,13 +61,17 @@ impl Core {
         let last = path.iter().rposition(|entry| entry.in_context() && !entry.is_from(Role::User))?;
         let settled = !path.batch().is_open() && path[last].is_from(Role::Assistant);
         let covered = path.up_to(&path[last].id).filter(|_| settled)?;
-        let messages = covered[covered.first_kept()..].iter().filter(|entry| entry.is_conversation()).count();
-        (messages >= 2).then_some(covered)
+        (messages_of(&covered) >= 2).then_some(covered)
     }
 
     /// Starts maintenance that hands the conversation off.
-    pub(in crate::session::core) fn relay(&mut self, id: OperationId, reason: Reason, asked: Asked<Ticket>) {
-        let Some(covered) = self.settled_part() else { return };
+    pub(in crate::session::core) fn relay(
+        &mut self,
+        id: OperationId,
+        reason: Reason,
+        asked: Asked<Ticket>,
+        covered: Path,
+    ) {
         self.throw_away();
         // The end of the handoff stops its work, and the maintenance may go on.
         let (stop, usage) = (Stop::default(), self.state.usage());
