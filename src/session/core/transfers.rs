@@ -19,7 +19,10 @@ use super::{
     work::{Task, TransferPhase, Work},
 };
 use crate::{
-    conversation::entry::{self, Entry},
+    conversation::{
+        entry::{Entry, Stamp},
+        mirroring,
+    },
     ids::{EntryId, OperationId},
     protocol::{
         errors::Failure,
@@ -28,7 +31,7 @@ use crate::{
     session::{
         effects::Ticket,
         fault::{Fault, planted},
-        jobs::transfer::TransferText,
+        jobs::{defect, transfer::TransferText},
         kind::{Handoff, OperationKind, Product, Transfer, Transferred},
         operation::Operation,
         operations::{Asked, End, Place},
@@ -201,14 +204,11 @@ fn tell_extracted(operation: &mut Operation, text: &TransferText) {
 }
 
 /// An entry of these fields.
-fn line(
+fn entry_of(
     kind: &str,
-    stamp: &entry::Stamp,
+    stamp: &Stamp,
     parent: Option<&EntryId>,
     fields: &[(&str, Value)],
 ) -> Result<Arc<Entry>, Failure> {
-    let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
-    let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();
-    let line = entry::line(kind, stamp, parent, &fields);
-    Entry::parse(line.into()).map(Arc::new).map_err(|error| Failure::Internal(error.to_string()))
+    mirroring::entry_of(kind, stamp, parent, fields).ok_or_else(defect)
 }

@@ -1,6 +1,6 @@
 //! `session/navigate`: the session goes on at another entry of its tree.
 
-use super::{Delivery, line};
+use super::{Delivery, entry_of};
 use crate::{
     ids::EntryId,
     log::history::{points::NoPoint, route::Route},
@@ -153,7 +153,7 @@ impl Core {
             // The last line is the leaf, so the label stands before it, on the branch that is left.
             let target = summary_id.as_ref().unwrap_or(&route.target.id);
             let fields = [("targetId", json!(target)), ("label", json!(label))];
-            entries.push(line("label", &self.stamps.stamp(), before.as_ref(), &fields)?);
+            entries.push(entry_of("label", &self.stamps.stamp(), before.as_ref(), &fields)?);
         }
         if let Some(summary) = summary {
             let from = old_leaf.as_ref().map_or("root", EntryId::as_str);
@@ -172,16 +172,16 @@ impl Core {
                 fields.extend([("fromHook", json!(true)), ("fromExtension", json!(true))]);
             }
             let parent = if planted(Fault::SummaryOnBranch) { before.as_ref() } else { route.parent.as_ref() };
-            entries.push(line("branch_summary", &stamp, parent, &fields)?);
+            entries.push(entry_of("branch_summary", &stamp, parent, &fields)?);
         } else if moves {
             let data = json!({"targetEntryId": route.target.id, "oldLeafId": old_leaf});
             let fields = [("customType", json!("abridged.leaf")), ("data", data)];
             let parent = if planted(Fault::StateForgotten) { route.leaf.as_ref() } else { route.parent.as_ref() };
-            entries.push(line("custom", &stamp, parent, &fields)?);
+            entries.push(entry_of("custom", &stamp, parent, &fields)?);
         } else if label.is_some() {
             // The label is no leaf.
             let fields = [("customType", json!("abridged.leaf")), ("data", json!({"targetEntryId": route.target.id}))];
-            entries.push(line("custom", &stamp, before.as_ref(), &fields)?);
+            entries.push(entry_of("custom", &stamp, before.as_ref(), &fields)?);
         }
         let leaf = summary_id.clone().or_else(|| route.leaf.clone());
         let event = (!entries.is_empty()).then(|| Event::TreeChanged {

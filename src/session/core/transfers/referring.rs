@@ -1,6 +1,6 @@
 //! `session/reference`: an extract from another session enters this one.
 
-use super::{Delivery, line};
+use super::{Delivery, entry_of};
 use crate::{
     conversation::message::{Message, outline::Role},
     ids::OperationId,
@@ -173,7 +173,7 @@ impl Core {
         ];
         let costs = self.take_costs();
         let parent = costs.entries.last().or_else(|| self.state.path().last()).map(|leaf| leaf.id.clone());
-        let entry = match line("custom_message", &self.stamps.stamp(), parent.as_ref(), &fields) {
+        let entry = match entry_of("custom_message", &self.stamps.stamp(), parent.as_ref(), &fields) {
             Ok(entry) => entry,
             Err(failure) => {
                 self.costs.put_back(costs);
