@@ -336,12 +336,12 @@ impl Fullness {
     #[must_use]
     pub fn facts(&self, path: &Path, rest: Option<Rest>) -> Facts {
         // Below the threshold nothing else decides, and the path is not searched.
-        let over = self.context_tokens > self.budget.threshold || self.image_bytes > images::BUDGET;
+        let over = self.evident_tokens > self.budget.threshold || self.image_bytes > images::BUDGET;
         let turn = if over { Turn::at_leaf(path) } else { Turn::Whole };
         // Open calls decide before them, and a long batch has many results to search.
         let maintenances = if over && turn != Turn::CallsOpen { Attempts::of(path).all() } else { 0 };
         Facts {
-            context_tokens: self.context_tokens,
+            context_tokens: self.evident_tokens,
             budget: self.with_reported_overhead(),
             automatic: self.compaction.switch().into(),
             undone: over && path.has_undo(),
@@ -574,6 +574,7 @@ mod tests {
         let facts = |context_tokens, image_bytes| {
             let fullness = Fullness {
                 context_tokens,
+                evident_tokens: context_tokens,
                 source: crate::compaction::gauge::Source::Estimate,
                 messages: context_tokens,
                 summary_tokens: 0,

@@ -31,6 +31,8 @@ pub struct Gauge<'a> {
 pub struct Fullness {
     /// Size of the context, in tokens.
     pub context_tokens: u64,
+    /// The size that starts maintenance, in tokens. It is smaller where a report counts that no other one confirms yet.
+    pub evident_tokens: u64,
     /// Source of that size.
     pub source: Source,
     /// Estimated size of its messages, in tokens.
@@ -84,25 +86,29 @@ impl Gauge<'_> {
             false => overhead(&fit, size(announced_system), size(announced_tools)),
         };
         let budget = Budget::of(window.tokens, &compaction, system, tools).with_pins(size(meter.pins()));
-        let Since { anchor, messages, announced } = meter.since();
-        let grown = |tokens: u64| match announced {
-            0.. => tokens + size(announced.unsigned_abs()),
-            _ => tokens.saturating_sub(size(announced.unsigned_abs())),
-        };
-        let (context_tokens, source) = match anchor {
-            Anchor::Report(reported) => (grown(reported) + size(messages), Source::Report),
-            Anchor::Compaction { tokens, overhead, same_estimator } => {
-                let now = match same_estimator {
-                    true => system + tools,
-                    false if self.instructions.are_the_same_as(meter.instructions()) => grown(overhead),
-                    false => without_noise(grown(overhead), system + tools),
-                };
-                (tokens.saturating_sub(overhead) + now + size(messages), Source::Estimate)
+        let sized = |Since { anchor, messages, announced }: Since| {
+            let grown = |tokens: u64| match announced {
+                0.. => tokens + size(announced.unsigned_abs()),
+                _ => tokens.saturating_sub(size(announced.unsigned_abs())),
+            };
+            match anchor {
+                Anchor::Report(reported) => (grown(reported) + size(messages), Source::Report),
+                Anchor::Compaction { tokens, overhead, same_estimator } => {
+                    let now = match same_estimator {
+                        true => system + tools,
+                        false if self.instructions.are_the_same_as(meter.instructions()) => grown(overhead),
+                        false => without_noise(grown(overhead), system + tools),
+                    };
+                    (tokens.saturating_sub(overhead) + now + size(messages), Source::Estimate)
+                }
+                Anchor::None => (system + tools + size(meter.sent()), Source::Estimate),
             }
-            Anchor::None => (system + tools + size(meter.sent()), Source::Estimate),
         };
+        let (context_tokens, source) = sized(meter.since());
+        let evident_tokens = sized(meter.confirmed()).0.min(context_tokens);
         Fullness {
             context_tokens,
+            evident_tokens,
             source,
             messages: size(meter.sent()),
             summary_tokens: size(meter.summary()),
@@ -217,6 +223,7 @@ mod tests {
             let compaction = CompactionSettings::default();
             Fullness {
                 context_tokens: 60_000,
+                evident_tokens: 60_000,
                 source: Source::Estimate,
                 messages: 60_000 - overhead,
                 summary_tokens: 0,
@@ -243,6 +250,7 @@ mod tests {
         let compaction = CompactionSettings::default();
         let fullness = |context_tokens: u64, messages: u64, source: Source| Fullness {
             context_tokens,
+            evident_tokens: context_tokens,
             source,
             messages,
             summary_tokens: 0,

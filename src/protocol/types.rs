@@ -478,6 +478,10 @@ pub struct AppendParams {
     /// Expected leaf. The request fails if another message or compaction follows this entry.
     #[serde(default)]
     pub expected_leaf_id: Option<EntryId>,
+    /// `contextId` of the context that the answer was made for. Default: the last context in a provider's format or with
+    /// `wait`, else the path before the answer. A report of a context that was rewritten since counts for nothing.
+    #[serde(default)]
+    pub context_id: Option<String>,
 }
 
 /// Result of `session/append`.

@@ -315,10 +315,10 @@ impl World {
     }
 
     fn follow(&mut self) {
-        let prompts = &self.settings.prompts;
+        let sourced = &self.settings;
         match &mut self.meter {
-            Some(meter) => meter.follow(&self.path, prompts, Estimator::Tiktoken),
-            None => self.meter = Some(Meter::of(&self.path, prompts, Estimator::Tiktoken)),
+            Some(meter) => meter.follow(&self.path, sourced, Estimator::Tiktoken),
+            None => self.meter = Some(Meter::of(&self.path, sourced, Estimator::Tiktoken)),
         }
         assert_eq!(self.usage(), Usage::from(&self.measure(&self.path, Estimator::Tiktoken)));
         assert_eq!(self.usage(), Usage::from(&self.measure(&Path::of(&self.entries), Estimator::Tiktoken)));
@@ -360,7 +360,7 @@ impl World {
     }
 
     fn measure(&self, path: &Path, estimator: Estimator) -> Fullness {
-        self.gauge().measure(&Meter::of(path, &self.settings.prompts, estimator))
+        self.gauge().measure(&Meter::of(path, &self.settings, estimator))
     }
 
     fn usage(&self) -> Usage {

@@ -30,6 +30,8 @@ pub(super) struct Upkeep {
     pub ahead: Ahead,
     /// Whether the client was told that the strategy `handoff` summarizes in place.
     pub told_of_handoff: bool,
+    /// Whether the client was told of reports that are not believed.
+    pub told_of_doubt: bool,
     /// Handoffs by maintenance.
     pub relays: Relays,
     /// Extracts that wait for the results of open calls, the oldest first.

@@ -298,6 +298,8 @@ impl Core {
     /// Answers appends that are on disk, announces their entries, and starts the maintenance that is due.
     pub(super) fn answer_appends(&mut self, appends: Vec<Append>) {
         self.has_changed();
+        let remark = self.heed_report(&appends);
+        let model = appends.first().and_then(|append| append.model.clone());
         let due = self.due_after(&appends);
         let newest = appends.last().and_then(|append| append.staged.entries.last().cloned());
         let usage = self.state.usage();
@@ -320,8 +322,12 @@ impl Core {
         if !planted(Fault::UsageNotSent) {
             self.send_usage(usage.clone());
         }
+        self.tell_of_model(model);
         if let Some(newest) = newest {
             self.tell_of(&newest);
+        }
+        if let Some((title, detail)) = remark {
+            self.warn(title, detail);
         }
         match due {
             None => self.look_ahead(&usage),

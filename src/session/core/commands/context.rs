@@ -16,6 +16,7 @@ use crate::{
         core::{
             Core, Ending, HeldContext, WaitsFor,
             command::{Command, SessionMethod},
+            contexts::Identity,
             queue,
         },
         effects::{Answer, Ticket},
@@ -54,7 +55,7 @@ fn must_fit(params: &ContextParams) -> bool {
 
 /// The parts of a context that is larger than its window, where somebody said how large that is.
 pub(in crate::session::core) fn too_large(fullness: &Fullness) -> Option<Floor> {
-    let over = fullness.context_tokens > fullness.budget.window && fullness.window_source != SaidBy::Default;
+    let over = fullness.evident_tokens > fullness.budget.window && fullness.window_source != SaidBy::Default;
     over.then(|| fullness.floor())
 }
 
@@ -129,7 +130,7 @@ impl Core {
         let is_here = params.leaf_entry_id.as_ref().is_none_or(|leaf| self.state.visible_leaf().as_ref() == Some(leaf));
         let here = is_here.then(|| self.state.path().clone());
         if params.leaf_entry_id.is_none() {
-            self.gives_context();
+            self.gives_context(must_fit(&params));
         }
         let api = params.format.and_then(MessageFormat::api);
         // No maintenance makes the context of another leaf smaller.
@@ -193,6 +194,7 @@ struct Context {
     system: Option<Value>,
     usage: Usage,
     model: Option<ModelRef>,
+    id: Identity,
     max_output: Option<u64>,
 }
 
@@ -203,7 +205,8 @@ impl Context {
         let system = view.instructions().message().cloned();
         let model = view.model(path);
         let max_output = view.max_output(&usage, model.as_ref());
-        Self { context, system, usage, model, max_output }
+        let id = Identity::of(path, model.clone());
+        Self { context, system, usage, model, id, max_output }
     }
 
     /// The JSON of a `ContextAnswer`. The messages are JSON already and may have a hundred megabytes, so they are not
@@ -227,6 +230,7 @@ impl Context {
         let entries: Vec<_> = system.chain(messages.iter().map(context::ContextMessage::entry_shown)).collect();
         let rest = serde_json::json!({
             "entryIds": entries,
+            "contextId": self.id.to_string(),
             "usage": self.usage,
             "compactionEntryId": self.context.compaction(),
             "model": self.model,

@@ -51,6 +51,10 @@ impl Core {
         if self.state.path().has_undo() {
             off.push("automatic compaction (an undone compaction)".to_owned());
         }
+        let why = match self.why_estimated() {
+            Some(estimated) => format!("{why} {estimated}"),
+            None => why,
+        };
         let why = match self.why_extracted() {
             Some(extracted) => format!("{why} {extracted}"),
             None => why,

@@ -38,7 +38,7 @@ impl Core {
         Some(match () {
             () if !self.nothing_waits() => IdleSkipped::Busy,
             () if fullness.compaction.switch() != Switch::On || self.writable().is_err() => IdleSkipped::Disabled,
-            () if self.is_below_idle_threshold(fullness.context_tokens) => IdleSkipped::BelowThreshold,
+            () if self.is_below_idle_threshold(fullness.evident_tokens) => IdleSkipped::BelowThreshold,
             () => return self.objection_at_leaf(),
         })
     }
