@@ -33,6 +33,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, ModelChange, Reason, RecoveryReason},
+        notices::Warning,
         types::{Cancelled, Initiator},
     },
     session::{
@@ -289,7 +290,7 @@ impl Core {
     }
 
     /// Ends the recovery around a compaction that has ended. The end of the compaction comes first, and `notices` behind both.
-    pub(super) fn finish_inside(&mut self, compaction: Operation, end: End<Product>, notices: Vec<(String, String)>) {
+    pub(super) fn finish_inside(&mut self, compaction: Operation, end: End<Product>, notices: Vec<Warning>) {
         let end = match end {
             // The plan has a smaller window than the model: the rejected size bounds it.
             End::Failed(Failure::ContextOverflow(floor)) => {
@@ -311,7 +312,7 @@ impl Core {
     }
 
     /// Ends a recovery.
-    fn end_recovery(&mut self, recovery: Operation, end: End<Product>, notices: Vec<(String, String)>) {
+    fn end_recovery(&mut self, recovery: Operation, end: End<Product>, notices: Vec<Warning>) {
         let why = match &end {
             End::Completed(_) | End::Cancelled => None,
             End::Failed(failure) => Some(failure.to_string()),

@@ -8,6 +8,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Reason,
+        notices::Warning,
         types::{CompactParams, IdleSkipped, Initiator, RunIdleAnswer, Usage},
     },
     session::{
@@ -339,7 +340,7 @@ impl Core {
         &mut self,
         compaction: Operation,
         end: End<Product>,
-        notices: Vec<(String, String)>,
+        notices: Vec<Warning>,
     ) {
         let maintenance = &mut self.idle.maintenance;
         let around = match &end {

@@ -10,6 +10,7 @@ use crate::{
         message::{Block, Message, StopReason, outline::Role},
     },
     models::{self, SaidBy},
+    protocol::notices::NoticeCode,
     provider::overflow::{self, Meaning, Overflow},
     session::{
         core::{Append, Core, commands::append},
@@ -94,6 +95,7 @@ impl Core {
         let usage = answer.outline().and_then(|outline| outline.measured());
         if let Some((reported, sent)) = usage.and_then(|usage| self.cut_prompt(answer, usage.prompt_tokens())) {
             self.warn(
+                NoticeCode::PromptCut,
                 "The provider seems to have cut the prompt",
                 format!(
                     "It reported {reported} tokens of about {sent}, so the answer leaves the context. If the report lacks a part, \
@@ -104,10 +106,10 @@ impl Core {
         let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
         if cut_off && self.judge(answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
             self.warn(
+                NoticeCode::AnswerCutOff,
                 "The answer is cut off",
                 "The model reached its output limit. The text that came is kept. To get the rest, ask the model to go on, \
-                 or raise maxOutputTokens."
-                    .to_owned(),
+                 or raise maxOutputTokens.",
             );
         }
     }
