@@ -277,6 +277,12 @@ impl Core {
         self.emit(About::default(), Warning::new(code, title, detail).into());
     }
 
+    /// Sends an information.
+    pub(super) fn inform(&self, code: NoticeCode, title: &str, detail: String) {
+        let event = Event::Notice { severity: Severity::Info, code, title: title.to_owned(), detail: Some(detail) };
+        self.emit(About::default(), event);
+    }
+
     /// Sends the ends of operations whose process died before it ended them.
     pub(super) fn end_interrupted(&mut self, left_behind: Vec<Unfinished>) {
         if left_behind.is_empty() || planted(Fault::LostEndOfCrash) {

@@ -263,7 +263,7 @@ impl Core {
     /// and no maintenance makes the context smaller.
     fn with_room(&self) -> End<Product> {
         let decision = self.decision();
-        match too_large(&self.state.measure()) {
+        match too_large(&self.state.measure(), self.state.path()) {
             Some(floor) if !decision.is_due() && !planted(Fault::RoomAssumed) => {
                 End::Failed(Failure::OverWindow { floor, why: decision.to_string() })
             }
@@ -372,7 +372,7 @@ impl Core {
                 attempts + 1
             ),
         };
-        Failure::OverWindow { floor: self.state.measure().floor(), why }
+        Failure::OverWindow { floor: self.state.measure().floor(self.state.path()), why }
     }
 
     fn limits(&self) -> Limits {

@@ -163,7 +163,7 @@ fn usage() -> Usage {
         threshold_tokens: None,
         reserve_tokens: 0,
         source: UsageSource::Estimate,
-        auto_compaction: true,
+        auto_compaction: crate::compaction::resting::AutoCompaction::Set(true),
         window_source: "default".to_owned(),
         breakdown: Breakdown::default(),
         estimator: "chars".to_owned(),

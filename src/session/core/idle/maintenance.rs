@@ -319,7 +319,7 @@ impl Core {
                 return self.leave_turn();
             }
         };
-        let usage = Usage::from(&made.planned.fullness);
+        let usage = Usage::of(&made.planned.fullness, self.state.path());
         let opening = self.opening(kind, Place::Top(id), asked, usage.clone(), stop.clone());
         let round = self.start_operation(opening);
         let place = round.part(self.stamps.operation());
