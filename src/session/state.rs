@@ -526,7 +526,7 @@ impl State {
     /// Fullness of the context as the protocol has it.
     #[must_use]
     pub fn usage(&self) -> Usage {
-        Usage::from(&self.measure())
+        Usage::of(&self.measure(), self.path())
     }
 
     /// Whether the context is the one that it was when `expected` was the leaf.

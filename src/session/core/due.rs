@@ -40,6 +40,8 @@ pub(super) struct Upkeep {
     pub hooks: Arc<Hooks>,
     /// The compaction whose summary goes into a new session.
     pub moves: Option<OperationId>,
+    /// The undo after which automatic compaction acts again, as the client was told.
+    pub resumed: Option<EntryId>,
     /// The last decision about a pruning.
     pub pruning: Option<Considered>,
 }

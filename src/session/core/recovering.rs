@@ -34,6 +34,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, ModelChange, Reason, RecoveryReason},
+        notices::Warning,
         types::{Cancelled, Initiator},
     },
     session::{
@@ -250,7 +251,7 @@ impl Core {
     /// and no maintenance makes the context smaller.
     fn with_room(&self) -> End<Product> {
         let decision = self.decision();
-        match too_large(&self.state.measure()) {
+        match too_large(&self.state.measure(), self.state.path()) {
             Some(floor) if !decision.is_due() && !planted(Fault::RoomAssumed) => {
                 End::Failed(Failure::OverWindow { floor, why: decision.to_string() })
             }
@@ -277,7 +278,7 @@ impl Core {
     }
 
     /// Ends the recovery around a compaction that has ended. The end of the compaction comes first, and `notices` behind both.
-    pub(super) fn finish_inside(&mut self, compaction: Operation, end: End<Product>, notices: Vec<(String, String)>) {
+    pub(super) fn finish_inside(&mut self, compaction: Operation, end: End<Product>, notices: Vec<Warning>) {
         let end = match end {
             // The plan has a smaller window than the model: the rejected size bounds it.
             End::Failed(Failure::ContextOverflow(floor)) => {
@@ -299,7 +300,7 @@ impl Core {
     }
 
     /// Ends a recovery.
-    fn end_recovery(&mut self, recovery: Operation, end: End<Product>, notices: Vec<(String, String)>) {
+    fn end_recovery(&mut self, recovery: Operation, end: End<Product>, notices: Vec<Warning>) {
         let why = match &end {
             End::Completed(_) | End::Cancelled => None,
             End::Failed(failure) => Some(failure.to_string()),
@@ -359,7 +360,7 @@ impl Core {
                 attempts + 1
             ),
         };
-        Failure::OverWindow { floor: self.state.measure().floor(), why }
+        Failure::OverWindow { floor: self.state.measure().floor(self.state.path()), why }
     }
 
     fn limits(&self) -> Limits {

@@ -5,7 +5,10 @@ use super::{Append, Core};
 use crate::{
     conversation::{evidence::Verdict, tokens::Estimator},
     models::ModelRef,
-    protocol::events::{Event, ModelChange},
+    protocol::{
+        events::{Event, ModelChange},
+        notices::NoticeCode,
+    },
     provider::http,
     wire::outbox::About,
 };
@@ -16,8 +19,8 @@ const TOLD_AFTER: u32 = 3;
 /// Provider whose servers cut prompts without an error, at any address.
 const CUTS_PROMPTS: &str = "ollama";
 
-/// A remark about a report: title and detail of a notice.
-pub(super) type Remark = (&'static str, String);
+/// A remark about a report: code, title and detail of a notice.
+pub(super) type Remark = (NoticeCode, &'static str, String);
 
 impl Core {
     /// Acts on the report of the answer that ends these appends. Returns the remark that the client is sent after their entries.
@@ -42,7 +45,7 @@ impl Core {
                  --ctx-size of llama.cpp); if the reports lack a part, report it, or set tokens.learnWindow to false.",
                 standing.expected
             );
-            return Some(("The server cuts prompts", detail));
+            return Some((NoticeCode::PromptCut, "The server cuts prompts", detail));
         }
         let doubt = standing.doubt.filter(|_| standing.doubted >= TOLD_AFTER && !self.upkeep.told_of_doubt)?;
         self.upkeep.told_of_doubt = true;
@@ -53,7 +56,7 @@ impl Core {
             standing.expected,
             doubt.question()
         );
-        Some(("The reported usage is not believed", detail))
+        Some((NoticeCode::UsageNotBelieved, "The reported usage is not believed", detail))
     }
 
     /// Whether the server of a model is one that may cut prompts without an error: on this machine, or Ollama.

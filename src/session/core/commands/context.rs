@@ -6,7 +6,7 @@ use crate::{
     compaction::{gauge::Fullness, ladder::Floor},
     conversation::{context, path::Path},
     log::{blobs::Reading, sealed::Blocking},
-    models::{ModelRef, SaidBy},
+    models::ModelRef,
     protocol::{
         SessionContext,
         errors::Failure,
@@ -54,15 +54,14 @@ fn must_fit(params: &ContextParams) -> bool {
 }
 
 /// The parts of a context that is larger than its window, where somebody said how large that is.
-pub(in crate::session::core) fn too_large(fullness: &Fullness) -> Option<Floor> {
-    let over = fullness.evident_tokens > fullness.budget.window && fullness.window_source != SaidBy::Default;
-    over.then(|| fullness.floor())
+pub(in crate::session::core) fn too_large(fullness: &Fullness, path: &Path) -> Option<Floor> {
+    fullness.is_over_its_window().then(|| fullness.floor(path))
 }
 
 /// Refuses a context that is larger than its window.
 fn within_window(view: &View, path: &Path) -> Result<(), Failure> {
     let why = || "The session compacts itself at its leaf alone; ask for the context of the leaf.".to_owned();
-    too_large(&view.measure(path)).map_or(Ok(()), |floor| Err(Failure::OverWindow { floor, why: why() }))
+    too_large(&view.measure(path), path).map_or(Ok(()), |floor| Err(Failure::OverWindow { floor, why: why() }))
 }
 
 impl Core {
@@ -99,9 +98,9 @@ impl Core {
             return Way::Answer;
         }
         if self.failed_recovery().is_some() {
-            return Way::TooLarge(self.state.measure().floor());
+            return Way::TooLarge(self.state.measure().floor(self.state.path()));
         }
-        match too_large(&self.state.measure()) {
+        match too_large(&self.state.measure(), self.state.path()) {
             None => Way::Answer,
             Some(_) if runs => Way::Hold(WaitsFor::Compaction),
             Some(_) if self.counting.runs() && matches!(self.ending, Ending::No) => Way::Hold(WaitsFor::Decision),
@@ -120,7 +119,7 @@ impl Core {
         let decides = |context: &HeldContext| context.waits_for == WaitsFor::Decision && must_fit(&context.params);
         self.held.iter().any(decides)
             && self.failed_recovery().is_none()
-            && too_large(&self.state.measure()).is_some()
+            && too_large(&self.state.measure(), self.state.path()).is_some()
             && (self.counting.runs() || self.decision().is_due())
     }
 
@@ -201,7 +200,7 @@ struct Context {
 impl Context {
     fn new(view: &View, path: &Path) -> Self {
         let context = context::build(path, view.prompts());
-        let usage = Usage::from(&view.measure(path));
+        let usage = Usage::of(&view.measure(path), path);
         let system = view.instructions().message().cloned();
         let model = view.model(path);
         let max_output = view.max_output(&usage, model.as_ref());

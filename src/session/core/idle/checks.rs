@@ -51,7 +51,7 @@ impl Core {
             () if awaits_answer(path) && !awaits_result(path) && !planted(Fault::IdleMessageIgnored) => {
                 IdleSkipped::UnansweredMessage
             }
-            () if path.has_undo() => IdleSkipped::Undone,
+            () if self.state.measure().rests(path) => IdleSkipped::Undone,
             () if self.rests() => IdleSkipped::Resting,
             () if self.is_exhausted() || Matter::on(path) == Matter::None => IdleSkipped::NothingToCompact,
             () => return None,

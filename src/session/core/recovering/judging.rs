@@ -8,6 +8,7 @@ use crate::{
         message::{Block, Message, StopReason, outline::Role},
     },
     models::{self, SaidBy},
+    protocol::notices::NoticeCode,
     provider::overflow::{self, Meaning, Overflow},
     session::{
         core::{Append, Core, commands::append, contexts::Identity},
@@ -88,10 +89,10 @@ impl Core {
         let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
         if cut_off && self.judge(answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
             self.warn(
+                NoticeCode::AnswerCutOff,
                 "The answer is cut off",
-                "The model reached its output limit, or the end of its window. The text that came is kept. To get the rest, ask the model to go on, \
-                 or raise maxOutputTokens."
-                    .to_owned(),
+                "The model reached its output limit, or the end of its window. The text that came is kept. To get the rest, ask \
+                 the model to go on, or raise maxOutputTokens.",
             );
         }
     }

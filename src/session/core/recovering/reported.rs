@@ -9,6 +9,7 @@ use crate::{
         core::{Core, Ending, Write, due::DueRecovery, edit::Staged},
         operations::Asked,
     },
+    settings::Switch,
 };
 use std::sync::Arc;
 
@@ -43,7 +44,8 @@ impl Core {
     pub(in crate::session::core) fn repeats_behind_maintenance(&self) -> bool {
         let leaf = self.state.path().visible_leaf();
         let at_leaf = self.recoveries.reported.last().filter(|it| Some(&it.judged.answer.id) == leaf);
-        at_leaf.is_some_and(|it| it.trouble == Trouble::CutOff || self.state.measure().auto())
+        at_leaf
+            .is_some_and(|it| it.trouble == Trouble::CutOff || self.state.measure().compaction.switch() == Switch::On)
     }
 
     /// Forgets the failed answers that wait for a decision. The contexts that wait for it are answered.
@@ -100,7 +102,6 @@ mod tests {
         protocol::{
             errors::Failure,
             events::{Event, RecoveryReason},
-            types::Outcome,
         },
         session::{
             core::{
