@@ -21,6 +21,7 @@ mod contributing;
 mod damage;
 mod dialects;
 mod editing;
+mod edits;
 mod english;
 mod envelope;
 mod examples;
