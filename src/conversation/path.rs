@@ -655,7 +655,7 @@ mod tests {
     #[test]
     fn pins_from_before_a_cleared_point_do_not_come_back() {
         let boundary = |parent: &str| json!({"type": "reset_boundary", "id": "r", "parentId": parent});
-        let carried = json!({"abridged": {"pins": [{"entryId": "old", "text": "kept"}]}});
+        let carried = json!({"abridged": {"entryId": "c", "pins": [{"entryId": "old", "text": "kept"}]}});
         let mut compacted = compaction("c", "a", "c");
         compacted["preserveData"] = carried.clone();
         let pinned = |lines: &[Value]| Path::of(&entries(lines)).pins().len();

@@ -12,7 +12,7 @@
 
 use crate::{
     conversation::{
-        entry::{Body, Entry, Stamp, Stamps},
+        entry::{Body, Entry, Preserved, Stamp, Stamps},
         mirroring::{entry_of, mirrors},
         path::Path,
     },
@@ -122,7 +122,8 @@ impl Undoing {
             // oh-my-pi shows what its provider's history replays, and from the message behind this entry on.
             fields.insert("providerReplayThroughEntryId".into(), json!(place));
         }
-        preserved.insert("abridged".into(), json!({ "undone": self.undone.id }));
+        let ours = Preserved { undone: Some(self.undone.id.clone()), ..Preserved::default() };
+        preserved.insert("abridged".into(), ours.of_entry(&stamp.id));
         fields.insert("preserveData".into(), preserved.into());
         Entry::parse(line.to_string().into()).ok().map(Arc::new)
     }
@@ -177,7 +178,7 @@ mod tests {
     fn a_seed_repeats_every_line_of_an_undo() {
         let later = [message("u2", "user", "b"), compaction("second"), message("u3", "user", "c")];
         let first = json!({"type": "compaction", "id": "first", "summary": "s", "firstKeptEntryId": "u1",
-            "preserveData": {"abridged": {"edits": [{"targetId": "u1", "replacement": {"content": "short"}}]}}});
+            "preserveData": {"abridged": {"entryId": "first", "edits": [{"targetId": "u1", "replacement": {"content": "short"}}]}}});
         let whole = path(&[&[message("u1", "user", "a"), first][..], &later].concat());
         let lines = |seed: u64| -> Vec<String> {
             let mut stamps = Stamps::seeded(seed, jiff::Timestamp::UNIX_EPOCH);

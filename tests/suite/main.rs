@@ -41,6 +41,7 @@ mod hooks;
 mod hosts;
 mod idle;
 mod imports;
+mod inherited;
 mod injection;
 mod json_schema;
 mod kills;

@@ -212,7 +212,7 @@ mod tests {
         let pin = |kind: &str| json!({"type": "custom", "id": kind, "customType": kind, "data": {"entryId": "r"}});
         add(json!({"type": "message", "id": "r", "message": {"role": "user", "content": "Whole."}}));
         let (lines, texts) = add(
-            json!({"type": "compaction", "id": "c", "summary": "s", "firstKeptEntryId": "r", "preserveData": {"abridged": {"edits": edits}}}),
+            json!({"type": "compaction", "id": "c", "summary": "s", "firstKeptEntryId": "r", "preserveData": {"abridged": {"entryId": "c", "edits": edits}}}),
         );
         assert_eq!((lines.len(), &lines[0]["abridged"]), (1, &json!({"compactionEntryId": "c"})));
         assert!(texts.contains("[left out]"), "{texts}");

@@ -3,7 +3,7 @@
 use super::{
     Preserved,
     native::NativeHistory,
-    preserved::{PreserveData, object_or_nothing},
+    preserved::{PreserveData, Stored, object_or_nothing},
 };
 use crate::ids::EntryId;
 use serde::Deserialize;
@@ -39,9 +39,12 @@ pub struct Compaction {
     /// Size of the context after it, in tokens; another program may have written anything there.
     #[serde(default)]
     tokens_after: Option<Value>,
-    /// Data that programs keep for themselves; ours is under `abridged`.
-    #[serde(default, deserialize_with = "object_or_nothing")]
-    preserve_data: Option<PreserveData>,
+    /// Data that programs keep for themselves, as the line has them; ours is under `abridged`.
+    #[serde(default, rename = "preserveData", deserialize_with = "object_or_nothing")]
+    stored: Stored,
+    /// The same, as far as they are this entry's.
+    #[serde(skip)]
+    data: PreserveData,
     /// oh-my-pi: made by an extension.
     #[serde(default)]
     from_extension: Option<bool>,
@@ -51,6 +54,13 @@ pub struct Compaction {
 }
 
 impl Compaction {
+    /// The compaction in the line of the entry with this id; `None` where the fields are not those of one.
+    pub(super) fn read(line: &str, id: &EntryId) -> Option<Self> {
+        let mut compaction: Self = serde_json::from_str(line).ok()?;
+        compaction.data = std::mem::take(&mut compaction.stored).of_entry(id);
+        Some(compaction)
+    }
+
     /// Made by somebody's hook or extension: its `details` are theirs.
     #[must_use]
     pub fn from_hook(&self) -> bool {
@@ -68,12 +78,12 @@ impl Compaction {
     /// Data that a compaction of ours carries; none for another program's.
     #[must_use]
     pub fn preserved(&self) -> Option<&Preserved> {
-        self.preserve_data.as_ref()?.ours()
+        self.data.ours()
     }
 
     /// The history that a provider made by its own compaction, if it is valid.
     #[must_use]
     pub fn native(&self) -> Option<&Arc<NativeHistory>> {
-        self.preserve_data.as_ref()?.native()
+        self.data.native()
     }
 }

@@ -108,8 +108,8 @@ mod tests {
             json!({"type": "context_edit", "id": "a", "targetId": "x", "replacement": null, "abridged": {}}),
             json!({"type": "context_edit", "id": "a", "targetId": "x", "replacement": null, "abridged": {"compactionEntryId": "c"}}),
             json!({"type": "custom_message", "id": "a", "customType": CARRIED, "content": "y", "details": {"entryId": "z"}}),
-            json!({"type": "compaction", "id": "a", "summary": "s", "preserveData": {"abridged": {"undone": "c"}}}),
-            json!({"type": "compaction", "id": "a", "summary": "s", "preserveData": {"abridged": {"reset": "r"}}}),
+            json!({"type": "compaction", "id": "a", "summary": "s", "preserveData": {"abridged": {"entryId": "a", "undone": "c"}}}),
+            json!({"type": "compaction", "id": "a", "summary": "s", "preserveData": {"abridged": {"entryId": "a", "reset": "r"}}}),
         ];
         for line in marked {
             let entry = Entry::parse(line.to_string().into()).expect("an entry");
