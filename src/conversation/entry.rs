@@ -1,6 +1,7 @@
 //! The lines of a session file, read into typed values. The line itself is kept: it is what `session/entry` answers,
 //! what a fork copies, and what a context sends.
 
+mod archive;
 mod compaction;
 mod cost;
 mod escapes;

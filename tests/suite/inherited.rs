@@ -57,7 +57,8 @@ fn compacted_by_oh_my_pi(daemon: &mut Daemon, session: &str, kept_from: &str, na
     let compaction = json!({"type": "compaction", "summary": "By oh-my-pi.", "firstKeptEntryId": kept["id"],
         "tokensBefore": 900, "preserveData": data, "details": {"readFiles": [], "modifiedFiles": []}});
     let said = |message: Value| json!({"type": "message", "message": message});
-    for (at, mut line) in [compaction, said(user("Go on there.")), said(assistant("Gone on."))].into_iter().enumerate() {
+    for (at, mut line) in [compaction, said(user("Go on there.")), said(assistant("Gone on."))].into_iter().enumerate()
+    {
         line["id"] = json!(format!("0badcaf{at}"));
         line["parentId"] = std::mem::replace(&mut parent, line["id"].clone());
         line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
@@ -72,7 +73,8 @@ fn as_there(daemon: &mut Daemon, session: &str) -> String {
     let context = daemon.context(session);
     let path = path_of(daemon, session);
     let sent = Session::parse(&fs::read_to_string(path).expect("a file")).context();
-    let frame = |it: &&crate::pi_reader::Sent| it.entry["type"] == "compaction" || it.entry["customType"] == "abridged.carried";
+    let frame =
+        |it: &&crate::pi_reader::Sent| it.entry["type"] == "compaction" || it.entry["customType"] == "abridged.carried";
     let theirs: Vec<Value> = sent.iter().filter(|it| !frame(it)).flat_map(|it| plain(&it.message)).collect();
     let messages = context["messages"].as_array().expect("messages");
     let own = messages.iter().zip(context["entryIds"].as_array().expect("ids")).filter(|(_, id)| id.is_string());

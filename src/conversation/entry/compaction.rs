@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
-    /// The text that stands for what was summarized.
+    /// The text that stands for what was summarized, with the text of an archive behind it.
     #[serde(default)]
     pub summary: String,
     /// Two sentences for a person.
@@ -58,6 +58,9 @@ impl Compaction {
     pub(super) fn read(line: &str, id: &EntryId) -> Option<Self> {
         let mut compaction: Self = serde_json::from_str(line).ok()?;
         compaction.data = std::mem::take(&mut compaction.stored).of_entry(id);
+        if let Some(archive) = compaction.data.archive() {
+            compaction.summary = format!("{}\n\n{}", compaction.summary.trim_end(), archive.text);
+        }
         Some(compaction)
     }
 
@@ -79,6 +82,18 @@ impl Compaction {
     #[must_use]
     pub fn preserved(&self) -> Option<&Preserved> {
         self.data.ours()
+    }
+
+    /// The text of the archive that the summary ends with.
+    #[must_use]
+    pub fn archive(&self) -> Option<&str> {
+        self.data.archive().map(|archive| archive.text.as_str())
+    }
+
+    /// Pictures that belong to the summary, as blocks of a message.
+    #[must_use]
+    pub fn frames(&self) -> &[Value] {
+        self.data.archive().map(|archive| archive.frames.as_slice()).unwrap_or_default()
     }
 
     /// The history that a provider made by its own compaction, if it is valid.

@@ -1,6 +1,6 @@
 //! The state that a compaction carries, so that a reader needs no entry before the first kept one.
 
-use super::{CarriedTodos, ContextEdit, Entry, native::NativeHistory};
+use super::{CarriedTodos, ContextEdit, Entry, archive::Archive, native::NativeHistory};
 use crate::{
     conversation::{spending::Spending, tokens::calibration::Calibration},
     ids::{EntryId, ModelRef},
@@ -135,6 +135,7 @@ pub struct CarriedMessage {
 pub(super) struct PreserveData {
     abridged: Option<Arc<Preserved>>,
     native: Option<Arc<NativeHistory>>,
+    archive: Option<Archive>,
 }
 
 /// The parts of `preserveData` that are read, as a line has them. The other parts of other programs are not read.
@@ -145,13 +146,15 @@ pub(super) struct Stored {
     abridged: Value,
     #[serde(default)]
     openai_remote_compaction: Value,
+    #[serde(default)]
+    snapcompact: Value,
 }
 
 impl Stored {
     /// The data of the entry with this id. oh-my-pi copies `preserveData` into its own compactions: a part of this program
     /// that names another entry is such a copy.
     pub(super) fn of_entry(self, id: &EntryId) -> PreserveData {
-        let Self { abridged, openai_remote_compaction: native } = self;
+        let Self { abridged, openai_remote_compaction: native, snapcompact } = self;
         let is_own = match &abridged["entryId"] {
             Value::String(owner) => owner == id.as_str(),
             // Lines of versions that wrote no name. Another program's entry never has an id of this form.
@@ -165,7 +168,13 @@ impl Stored {
         // A history beside data of this program, without a count, is a hook's or was inherited, and is stale.
         let is_stale = abridged.is_some() && ours.is_none();
         let native = Some(native).filter(|native| !native.is_null() && !is_stale);
-        PreserveData { native: native.and_then(|native| NativeHistory::read(native, ours)).map(Arc::new), abridged }
+        // The summaries of this program stand for an archive before them.
+        let archive = Archive::read(&snapcompact).filter(|_| abridged.is_none());
+        PreserveData {
+            native: native.and_then(|native| NativeHistory::read(native, ours)).map(Arc::new),
+            abridged,
+            archive,
+        }
     }
 }
 
@@ -185,9 +194,9 @@ pub(super) fn object_or_nothing<'de, D: Deserializer<'de>>(reader: D) -> Result<
     Ok(Stored::deserialize(value).unwrap_or_default())
 }
 
-/// Keys of `preserveData` that no later compaction carries on: ours, and the state that providers made of a conversation
-/// for the compaction that has it.
-const NOT_CARRIED: &[&str] = &["abridged", "openaiRemoteCompaction", "anthropicCompaction"];
+/// Keys of `preserveData` that no later compaction carries on: ours, the state that providers made of a conversation for
+/// the compaction that has it, and oh-my-pi's archive, which belongs to the summary beside it.
+const NOT_CARRIED: &[&str] = &["abridged", "openaiRemoteCompaction", "anthropicCompaction", "snapcompact"];
 
 /// The data that a compaction carries for other programs, and that the next one carries on.
 #[must_use]
@@ -210,6 +219,10 @@ impl PreserveData {
 
     pub(super) fn native(&self) -> Option<&Arc<NativeHistory>> {
         self.native.as_ref()
+    }
+
+    pub(super) fn archive(&self) -> Option<&Archive> {
+        self.archive.as_ref()
     }
 }
 
@@ -268,7 +281,8 @@ mod tests {
         let said = json!({"role": "user", "content": "the kept request"});
         let history = json!({"provider": "openai", "replacementHistory": [item, said]});
         let data = json!({"abridged": {"entryId": "c", "nativeItems": 1}, "openaiRemoteCompaction": history});
-        let items = |id: &str| entry("compaction", id, &data).compaction().and_then(|it| Some(it.native()?.items().len()));
+        let items =
+            |id: &str| entry("compaction", id, &data).compaction().and_then(|it| Some(it.native()?.items().len()));
         assert_eq!((items("c"), items("theirs")), (Some(1), Some(2)));
     }
 }

@@ -58,9 +58,8 @@ impl EditMethod for SessionReset {
             ("details", json!({ "readFiles": [], "modifiedFiles": [] })),
         ];
         let repeated = Preserved { reset: Some(reset.clone()), ..Preserved::default() };
-        staged.add_with(state, stamps, "compaction", |id| {
-            fields(told, repeated.of_entry(id), system_message.as_ref())
-        })?;
+        staged
+            .add_with(state, stamps, "compaction", |id| fields(told, repeated.of_entry(id), system_message.as_ref()))?;
         staged.add_mirrors(state, stamps);
         staged.about.push(reset);
         Ok(staged)
