@@ -9,6 +9,7 @@ pub mod instructions;
 pub mod message;
 pub mod mirroring;
 pub mod path;
+pub mod restating;
 pub mod spending;
 pub mod tokens;
 pub mod undo;

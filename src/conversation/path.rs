@@ -34,6 +34,8 @@ pub struct Path {
     foundation: OnceLock<Option<Foundation>>,
     /// Derived too; kept up to date while the path only grows.
     marks: OnceLock<Marks>,
+    /// Whether other programs lacked lines when somebody asked first.
+    lacks_lines: OnceLock<bool>,
     /// There is more of it before the first entry, in the file.
     cut: bool,
     /// Size of the entries' lines.
@@ -154,6 +156,12 @@ impl Path {
         self.revision = Revision::default();
         self.foundation = OnceLock::new();
         self.marks = OnceLock::new();
+        self.lacks_lines = OnceLock::new();
+    }
+
+    /// Whether other programs lacked lines for it, which `look` finds out once for each rewrite.
+    pub(super) fn lacks_lines(&self, look: impl FnOnce() -> bool) -> bool {
+        *self.lacks_lines.get_or_init(look)
     }
 
     fn marks(&self) -> &Marks {

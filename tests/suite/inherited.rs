@@ -11,7 +11,7 @@ use std::{fs, path::PathBuf};
 /// A compaction that names the state of its own entry, and one of a version before that.
 const NAMED: [bool; 2] = [true, false];
 
-fn daemon() -> Daemon {
+pub fn daemon() -> Daemon {
     let home = Home::new();
     home.settings(r#"{"tokens": {"estimator": "chars"}, "compaction": {"enabled": false}}"#);
     Daemon::at(home)
@@ -21,16 +21,16 @@ fn of(session: &str) -> Value {
     json!({"sessionId": session})
 }
 
-fn path_of(daemon: &mut Daemon, session: &str) -> PathBuf {
+pub fn path_of(daemon: &mut Daemon, session: &str) -> PathBuf {
     daemon.ok("session/status", of(session))["session"]["path"].as_str().expect("a path").into()
 }
 
-fn compact(daemon: &mut Daemon, session: &str, keep: u64) {
+pub fn compact(daemon: &mut Daemon, session: &str, keep: u64) {
     let params = json!({"sessionId": session, "method": "extractive", "keepRecentTokens": keep, "wait": true});
     assert_eq!(daemon.ok("session/compact", params)["outcome"], "completed");
 }
 
-fn lines(path: &PathBuf) -> Vec<Value> {
+pub fn lines(path: &PathBuf) -> Vec<Value> {
     let text = fs::read_to_string(path).expect("a file");
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
@@ -69,7 +69,7 @@ fn compacted_by_oh_my_pi(daemon: &mut Daemon, session: &str, kept_from: &str, na
 }
 
 /// The context has the messages that oh-my-pi has, and the text of all of it.
-fn as_there(daemon: &mut Daemon, session: &str) -> String {
+pub fn as_there(daemon: &mut Daemon, session: &str) -> String {
     let context = daemon.context(session);
     let path = path_of(daemon, session);
     let sent = Session::parse(&fs::read_to_string(path).expect("a file")).context();

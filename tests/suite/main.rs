@@ -49,6 +49,7 @@ mod leaves;
 mod leaving;
 mod lives;
 mod logs;
+mod made_good;
 mod mended;
 mod mutations;
 mod mutator;

@@ -29,7 +29,7 @@ pub struct Compaction {
     pub keep_last_messages: Option<u64>,
     /// Size of the context before, in tokens.
     #[serde(default)]
-    pub tokens_before: f64,
+    tokens_before: Option<f64>,
     /// File lists of ours; anything of a hook's.
     #[serde(default)]
     pub details: Option<Value>,
@@ -68,6 +68,18 @@ impl Compaction {
     #[must_use]
     pub fn from_hook(&self) -> bool {
         self.from_hook == Some(true) || self.from_extension == Some(true)
+    }
+
+    /// The size of the context before it, in tokens; zero where the line does not say it.
+    #[must_use]
+    pub fn tokens_before(&self) -> f64 {
+        self.tokens_before.unwrap_or_default()
+    }
+
+    /// Whether it has the fields that pi and oh-my-pi read. pi's terminal ends at one without the size before it.
+    #[must_use]
+    pub fn is_read_by_others(&self) -> bool {
+        self.tokens_before.is_some() && (self.first_kept_entry_id.is_some() || self.keep_last_messages.is_none())
     }
 
     /// The size of the context right after it and the overhead in that, where we measured both.

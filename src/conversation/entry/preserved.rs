@@ -42,7 +42,8 @@ pub struct Preserved {
     /// The number of compactions on the path, including this one.
     #[serde(skip_serializing_if = "is_zero")]
     pub compactions: u64,
-    /// The compaction that this line undoes for other programs. This program does not read such a line as a compaction.
+    /// The compaction whose place this line takes for other programs: one that was undone, or one in a form that they do not
+    /// read. This program does not read such a line as a compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undone: Option<EntryId>,
     /// Whether the session begins with this compaction. What it summarizes is in the parent session.

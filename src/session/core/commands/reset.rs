@@ -1,7 +1,10 @@
 //! `session/reset`: a context without the messages before it. Pins and the values of the session stay.
 
 use crate::{
-    conversation::entry::{Preserved, Stamps},
+    conversation::{
+        entry::{Preserved, Stamps},
+        restating::CLEARED,
+    },
     protocol::{
         SessionReset,
         errors::Failure,
@@ -16,9 +19,6 @@ use crate::{
     },
 };
 use serde_json::{Value, json};
-
-/// The summary of the compaction line that other programs read behind a reset.
-const CLEARED: &str = "The conversation before this point was cleared. None of it is part of this context.";
 
 impl EditMethod for SessionReset {
     fn stage(state: &State, _: &SessionParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
