@@ -35,10 +35,7 @@ pub struct Preserved {
     pub pins: Vec<CarriedPin>,
     /// The model that was chosen or that answered last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<ModelRef>,
-    /// Whether that model was chosen, and not only an answer named it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub model_is_chosen: bool,
+    pub model: Option<CarriedModel>,
     /// The thinking level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
@@ -94,6 +91,17 @@ pub struct Attempts {
     pub compactions: u32,
     /// Moves to a larger model.
     pub promotions: u32,
+}
+
+/// The model of a path in a compaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedModel {
+    /// The model.
+    #[serde(flatten)]
+    pub model: ModelRef,
+    /// Whether it was chosen, and not only an answer named it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
 }
 
 /// The calibration of one model in a compaction.

@@ -12,9 +12,9 @@ use self::{judging::Judged, reported::Reported};
 use super::{
     Append, Core, LogState, Write,
     commands::context::too_large,
-    contexts::{Contexts, Identity},
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
+    reports::contexts::{Contexts, Identity},
     work::Work,
 };
 use crate::{

@@ -16,8 +16,8 @@ use crate::{
         core::{
             Core, Ending, HeldContext, WaitsFor,
             command::{Command, SessionMethod},
-            contexts::Identity,
             queue,
+            reports::contexts::Identity,
         },
         effects::{Answer, Ticket},
         fault::{Fault, planted},

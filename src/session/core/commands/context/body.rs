@@ -7,7 +7,7 @@ use crate::{
     protocol::errors::Failure,
     provider::{Api, Delivery, codec},
     session::{
-        core::contexts::Identity,
+        core::reports::contexts::Identity,
         effects::Answer,
         state::{View, request::LiveRequest},
     },
