@@ -202,7 +202,7 @@ impl Context {
         let usage = Usage::from(&view.measure(path));
         let system = view.instructions().message().cloned();
         let model = view.model(path);
-        let max_output = view.max_output(&usage, model.as_ref());
+        let max_output = view.max_output(path, &usage, model.as_ref()).tokens;
         Self { context, system, usage, model, max_output }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, bl
     drop(request);
     let text = body.to_string();
     drop(body);
-    let most = view.max_output(&usage, Some(&model));
+    let most = view.max_output(path, &usage, Some(&model)).tokens;
     let rest = json!({ "usage": usage, "compactionEntryId": compaction, "model": model, "maxOutputTokens": most });
     let rest = rest.to_string();
     Answer::Pieces(vec![
