@@ -4,8 +4,8 @@
 use crate::{
     hosts::wire::{self, Connection},
     provider::{Asked, Format, Provider, Step, Trouble},
-    summarizing::merge,
-    support::{Daemon, Home, assistant, at_once, failed, model, names, text_of, user},
+    summarizing::{compact, good_model, merge, settings},
+    support::{Daemon, Home, assistant, at_once, failed, model, names, text_of, turns, user},
 };
 use serde_json::{Value, json};
 
@@ -208,5 +208,33 @@ fn a_host_is_answered_by_a_provider_that_adds_the_answer_to_the_input() {
         let (first, second) = (asked[0].max_output().expect("a number"), asked[1].max_output().expect("a number"));
         assert!(second < first && second >= 1_024, "{second} of {first}");
         assert!(!daemon.kinds().iter().any(|kind| kind.starts_with("compaction") || kind.starts_with("recovery")));
+    });
+}
+
+#[test]
+fn a_summarizer_that_refuses_the_room_of_its_answer_is_asked_again_with_less() {
+    at_once([Format::Anthropic, Format::OpenAiChat], |format| {
+        let provider = Provider::start(format);
+        provider.otherwise(good_model);
+        let (mut daemon, session, _) = crate::summarizing::session(&settings(&provider, format, json!({})), &turns(20));
+        // The request fits, and its answer of 13,107 tokens does not.
+        provider.window(15_000);
+        let answer = compact(&mut daemon, &session, json!({}));
+        assert_eq!(
+            (&answer["outcome"], &answer["result"]["method"]),
+            (&json!("completed"), &json!("llm")),
+            "{answer:#}"
+        );
+        assert_eq!(answer["result"]["rejected"], json!([]), "no candidate failed");
+        let asked = provider.asked();
+        let refused: Vec<&Asked> = asked.iter().filter(|it| it.refused.is_some()).collect();
+        let [refused] = refused[..] else { panic!("{format:?}: {} requests were refused", refused.len()) };
+        assert_eq!(refused.refused, Some(Trouble::Overflow));
+        let same: Vec<&Asked> = asked.iter().filter(|it| it.text() == refused.text()).collect();
+        let [first, second] = same[..] else {
+            panic!("{format:?}: the same conversation once more, not a shorter one")
+        };
+        let (first, second) = (first.max_output().expect("a number"), second.max_output().expect("a number"));
+        assert!(second < first && second >= 1_024, "{second} of {first}");
     });
 }
