@@ -169,6 +169,41 @@ fn two_refusals_in_one_append_are_history_and_the_last_one() {
     assert_eq!(next["reason"], "overflow", "the same context was refused before");
 }
 
+#[test]
+fn an_odd_text_has_a_sane_meaning_and_teaches_no_window() {
+    let long = "请求过长。".repeat((1 << 20) / 15);
+    let chat = |limit: &str, input: u64, output: u64| {
+        format!(
+            "This model's maximum context length is {limit} tokens. However, you requested 100 tokens ({input} in the \
+             messages, {output} in the completion)."
+        )
+    };
+    let (fits, limits) = (refusal(INPUT, WINDOW), [chat("65536", 60_000, 8_000), chat("49152", 60_000, 8_000)]);
+    for (text, expected) in [
+        (format!("{fits}{long}"), "retry"),
+        (format!("{}{fits}", "-".repeat(1 << 20)), "retry"),
+        (long, "none"),
+        ("请求失败：该请求的输入超出了模型最大输入长度".to_owned(), "maintenance"),
+        (chat("0", INPUT, 8_192), "maintenance"),
+        (chat("65536", 0, 0), "maintenance"),
+        (chat("8192", 5_000, 8_000), "maintenance"),
+        (chat("30000", u64::MAX, u64::MAX), "maintenance"),
+        (limits.concat(), "maintenance"),
+        (format!("{fits} Rate limit exceeded."), "none"),
+    ] {
+        let mut daemon = Daemon::start();
+        let session = session(&mut daemon, WINDOW);
+        let answer = daemon.append(&session, &[failed(&text)]);
+        let shown: String = text.chars().take(120).collect();
+        assert_eq!(answer["next"]["type"], expected, "{shown}: {}", answer["next"]);
+        let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+        let known = usage["contextWindow"].as_u64();
+        // Numbers that explain no refusal, and sizes that no request has, are not looked at here.
+        let explains = !text.contains("(0 in the") && !text.contains("30000");
+        assert!(!explains || known == Some(WINDOW), "{shown}: {usage}");
+    }
+}
+
 /// A host that sends the bodies it is given, and a provider whose window is smaller than the one that the host states.
 #[test]
 fn a_host_is_answered_by_a_provider_that_adds_the_answer_to_the_input() {
