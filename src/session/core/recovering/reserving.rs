@@ -216,8 +216,10 @@ mod tests {
 
     #[test]
     fn a_refusal_during_maintenance_only_leaves_the_context_behind_it() {
-        for succeeds in [true, false] {
+        for (succeeds, enabled) in [(true, true), (false, true), (false, false)] {
             let mut held = session();
+            let models = json!([{"provider": "p", "id": "m", "contextWindow": WINDOW}]);
+            set(&mut held, json!({"defaultModel": "p/m", "models": models, "compaction": {"enabled": enabled}}));
             let refusal = text(WINDOW, size(&held), WINDOW);
             let order = held.begin_draft(1);
             let effects = append(&mut held, 2, json!([failure(&refusal)]));
