@@ -246,6 +246,18 @@ fn a_host_is_answered_by_a_provider_that_adds_the_answer_to_the_input() {
     });
 }
 
+/// The provider refused one request, and got the same once more with a smaller answer.
+fn asked_once_more_with_less(provider: &Provider) {
+    let asked = provider.asked();
+    let refused: Vec<&Asked> = asked.iter().filter(|it| it.refused.is_some()).collect();
+    let [refused] = refused[..] else { panic!("{} requests were refused", refused.len()) };
+    assert_eq!(refused.refused, Some(Trouble::Overflow));
+    let same: Vec<&Asked> = asked.iter().filter(|it| it.text() == refused.text()).collect();
+    let [first, second] = same[..] else { panic!("the same conversation once more, not a shorter one") };
+    let (first, second) = (first.max_output().expect("a number"), second.max_output().expect("a number"));
+    assert!(second < first && second >= 1_024, "{second} of {first}");
+}
+
 #[test]
 fn a_summarizer_that_refuses_the_room_of_its_answer_is_asked_again_with_less() {
     at_once([Format::Anthropic, Format::OpenAiChat], |format| {
@@ -261,15 +273,21 @@ fn a_summarizer_that_refuses_the_room_of_its_answer_is_asked_again_with_less() {
             "{answer:#}"
         );
         assert_eq!(answer["result"]["rejected"], json!([]), "no candidate failed");
-        let asked = provider.asked();
-        let refused: Vec<&Asked> = asked.iter().filter(|it| it.refused.is_some()).collect();
-        let [refused] = refused[..] else { panic!("{format:?}: {} requests were refused", refused.len()) };
-        assert_eq!(refused.refused, Some(Trouble::Overflow));
-        let same: Vec<&Asked> = asked.iter().filter(|it| it.text() == refused.text()).collect();
-        let [first, second] = same[..] else {
-            panic!("{format:?}: the same conversation once more, not a shorter one")
-        };
-        let (first, second) = (first.max_output().expect("a number"), second.max_output().expect("a number"));
-        assert!(second < first && second >= 1_024, "{second} of {first}");
+        asked_once_more_with_less(&provider);
+        let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+        assert_eq!(usage["contextWindow"], 15_000, "the limit that the refusal states: {usage}");
+    });
+}
+
+#[test]
+fn the_document_of_a_handoff_is_asked_for_again_with_less() {
+    at_once([Format::Anthropic, Format::OpenAiChat], |format| {
+        let provider = Provider::start(format);
+        provider.otherwise(good_model);
+        let (mut daemon, session, _) = crate::summarizing::session(&settings(&provider, format, json!({})), &turns(20));
+        provider.window(16_000);
+        let answer = daemon.ok("session/handoff", json!({"sessionId": session, "dryRun": true}));
+        assert!(answer["document"].as_str().is_some_and(|text| text.contains("by the model")), "{answer}");
+        asked_once_more_with_less(&provider);
     });
 }
