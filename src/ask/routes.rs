@@ -166,7 +166,7 @@ impl Routes {
     /// # Errors
     /// When there is no answer. The failure says what to do next.
     pub async fn ask(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
-        let asking = self.with_retries(request, tell);
+        let asking = Box::pin(self.with_retries(request, tell));
         let Some(until) = request.limits.until else { return asking.await };
         within(&*self.clock, until, asking)
             .await
@@ -175,20 +175,25 @@ impl Routes {
 
     async fn with_retries(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
         let Request { retry, candidate, .. } = request;
+        // A request that was refused for the room kept for its answer is sent once more, with less.
+        let (mut lessened, mut limit): (Option<Box<Request>>, _) = (None, None);
         let mut cost = Usage::default();
         let mut retries = 0;
         let mut running: Option<Retry<'_>> = None;
         loop {
-            let (trouble, charge) = match self.once(request, tell).await {
+            let sent = lessened.as_deref().unwrap_or(request);
+            let (mut trouble, charge) = match self.once(sent, tell).await {
                 Ok((answer, charge)) => {
                     if let Some(retry) = running {
                         retry.ends(RetryOutcome::Answered);
                     }
                     tell(charge.spent(request));
-                    return Ok(Answered { cost: sum(cost, charge.usage), answer });
+                    return Ok(Answered { cost: sum(cost, charge.usage), answer, limit });
                 }
                 Err(failed) => failed,
             };
+            let less = if lessened.is_none() { request.with_less_output(&trouble) } else { None };
+            request.doubt(&mut trouble);
             let failed = Failed::new(candidate, &trouble);
             if let Some(retry) = running.take() {
                 retry.ends(RetryOutcome::Failed(failed.clone()));
@@ -196,6 +201,12 @@ impl Routes {
             if charge.usage != Usage::default() {
                 cost = sum(cost, charge.usage);
                 tell(charge.spent(request));
+            }
+            if let Some(less) = less {
+                tracing::info!(model = %candidate.model, most = less.max_tokens, "asked again for a smaller answer");
+                limit = trouble.reservation().map(|refused| refused.limit());
+                lessened = Some(less);
+                continue;
             }
             let Some(delay) = retry.wait(&trouble, retries, self.clock.chance()) else { return Err(failed) };
             retries += 1;

@@ -5,6 +5,7 @@
 
 mod judging;
 mod reported;
+mod reserving;
 #[cfg(test)]
 mod tests;
 
@@ -94,6 +95,7 @@ impl Core {
     pub(super) fn due_after_answer(&mut self, appends: &[Append], asked: Asked<Ticket>) -> Option<Due> {
         let context = appends.last().map(|append| append.context.clone());
         let judged = Judged { context, ..self.judge_last(appends)? };
+        self.learn_reserved(&judged.answer);
         match judged.verdict {
             Verdict::Usable | Verdict::Shortened => None,
             Verdict::OverWindow => {
@@ -106,8 +108,14 @@ impl Core {
             Verdict::Unusable(trouble) if self.may_maintain() => {
                 self.recovery(&judged, trouble, asked).map(Due::Recovery)
             }
-            Verdict::Unusable(trouble) => {
-                self.report(judged, trouble);
+            // Its turn is repeated behind the maintenance that `next` names.
+            Verdict::Reserved(_) if self.maintains() => {
+                self.report(judged);
+                None
+            }
+            Verdict::Reserved(refused) => Some(Due::Repeat(self.repeat(&judged, refused))),
+            Verdict::Unusable(_) => {
+                self.report(judged);
                 None
             }
         }

@@ -433,7 +433,10 @@ impl Writer<'_> {
         loop {
             let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
             let answer = match self.send(summarizer, ask.part, &text, estimate, retry).await {
-                Ok(Answered { answer, .. }) => answer,
+                Ok(Answered { answer, limit, .. }) => {
+                    self.learn(candidate, limit);
+                    answer
+                }
                 Err(failed) => match failed.next {
                     Next::Stop => return Err(NoSummary::Time),
                     Next::Enough => {
@@ -512,10 +515,16 @@ impl Writer<'_> {
             Clue::Served(window) => Some(window).filter(|_| !is_set),
             Clue::None => None,
         };
-        if let Some(window) = lesson.filter(|_| settings.tokens.learn_window) {
+        self.learn(summarizer.candidate, lesson);
+        summarizer.shrink(before, clue, estimate)
+    }
+
+    /// Learns the window of a candidate.
+    fn learn(&self, candidate: &Candidate, window: Option<u64>) {
+        let learns = self.job.settings.settings.tokens.learn_window;
+        if let (Some(model), Some(window)) = (candidate.named(), window.filter(|_| learns)) {
             self.job.access.windows.learn(model, window);
         }
-        summarizer.shrink(before, clue, estimate)
     }
 
     /// Keeps two sentences for a person that came beside a part. Those about whole turns count for more.

@@ -203,7 +203,7 @@ impl Context {
         let usage = Usage::of(&view.measure(path), path);
         let system = view.instructions().message().cloned();
         let model = view.model(path);
-        let max_output = view.max_output(&usage, model.as_ref());
+        let max_output = view.max_output(path, &usage, model.as_ref()).tokens;
         let id = Identity::of(path, model.clone());
         Self { context, system, usage, model, id, max_output }
     }

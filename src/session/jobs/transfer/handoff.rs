@@ -320,7 +320,12 @@ impl Writing<'_> {
                 }
             };
             let answer = match access.routes.ask(&request, &report).await {
-                Ok(Answered { answer, .. }) => answer,
+                Ok(Answered { answer, limit, .. }) => {
+                    if let Some(window) = limit.filter(|_| settings.tokens.learn_window) {
+                        access.windows.learn(&model, window);
+                    }
+                    answer
+                }
                 // Another request, once: some servers know no choice of tools, or only `auto`.
                 Err(failed) if choice == ToolChoice::None && is_about_choice(&failed) => {
                     choice = ToolChoice::Auto;
