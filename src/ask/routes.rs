@@ -10,7 +10,7 @@ use super::{
     spent::Spent,
 };
 use crate::{
-    conversation::message::Usage,
+    conversation::{evidence, message::Usage},
     models::candidates::Way,
     provider::{
         self, Answer, Delta, Encoded, Endpoint, Part, Trouble, TroubleKind, http::Http, openai_responses::compact,
@@ -118,11 +118,18 @@ impl Charge {
         Self { usage: Usage { input, total: input, ..Usage::default() }, is_estimated: input > 0 }
     }
 
-    /// The tokens that a provider reported, or else the estimate where the request may be billed.
+    /// The tokens that a provider reported, or else the estimate where the request may be billed, or where the report cannot be
+    /// its cost.
     fn of(request: &Request, usage: Usage, is_billed: bool) -> Self {
-        match usage == Usage::default() && is_billed {
-            true => Self::estimated(request),
-            false => Self { usage, is_estimated: false },
+        let sent = request.limits.input;
+        let is_reported = usage != Usage::default();
+        match () {
+            () if is_reported && sent > 0 && !evidence::is_credible_cost(&usage, sent) => {
+                let usage = Usage { input: sent, output: usage.output.min(sent), ..Usage::default() };
+                Self { usage: Usage { total: usage.context_tokens(), ..usage }, is_estimated: true }
+            }
+            () if !is_reported && is_billed => Self::estimated(request),
+            () => Self { usage, is_estimated: false },
         }
     }
 

@@ -18,7 +18,7 @@ use crate::text;
 use patterns::{NEGATIVE, NEGATIVES, PAYLOAD, POSITIVE, decided};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
-use sizes::{SMALLEST_WINDOW, Sizes};
+use sizes::Sizes;
 use std::sync::LazyLock;
 
 /// An overflow: a request that a provider refused as too long, with the numbers in its text.
@@ -74,32 +74,12 @@ pub fn meaning(status: Option<u16>, text: &str) -> Meaning {
     if status == Some(503) { Meaning::Throttled } else { Meaning::Other }
 }
 
-/// Whether an answer without an error is an overflow: the reported input, cache included, is over the window, or all but
-/// fills it and left no room for a single token of the answer.
-#[must_use]
-pub fn silent(reported_input: u64, output: u64, stopped_for_length: bool, window: u64) -> bool {
-    let full = reported_input.saturating_mul(100) >= window.saturating_mul(99);
-    window > 0 && (reported_input > window || stopped_for_length && output == 0 && full)
-}
-
-/// The window of a provider that cut the prompt without saying so: what it says it read, if that is far less than the
-/// plain estimate of what was sent. None where all is well, for prompts too small to be estimated, and for a report that
-/// can only leave out what was cached.
-#[must_use]
-pub fn truncated(reported_input: u64, estimated_input: u64) -> Option<u64> {
-    let cut = reported_input.saturating_mul(100) < estimated_input.saturating_mul(60);
-    Some(reported_input).filter(|tokens| estimated_input >= SMALLEST_ESTIMATE && cut && *tokens >= SMALLEST_WINDOW)
-}
-
 /// Whether a size that a text states is not that of a request with this estimate: it is over three times the estimate, or
 /// under a third of it. It teaches no window then.
 #[must_use]
 pub fn is_far_off(stated: u64, estimate: u64) -> bool {
     stated > estimate.saturating_mul(3) || estimate > stated.saturating_mul(3)
 }
-
-/// Below this, headers of messages and schemas of tools weigh more than any estimate knows.
-const SMALLEST_ESTIMATE: u64 = 2_000;
 
 /// The status a library wrote into its message: first, or behind a word for it.
 static STATUS: LazyLock<Regex> = LazyLock::new(|| {

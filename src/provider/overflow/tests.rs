@@ -207,35 +207,3 @@ proptest! {
         prop_assert!(!overflow || decided(&POSITIVE, &plain(&text)).is_some());
     }
 }
-
-#[test]
-fn an_answer_without_an_error_overflows_by_its_numbers() {
-    // Reported input, output, stopped for length, window.
-    assert!(silent(200_001, 500, false, 200_000));
-    assert!(silent(200_001, 0, true, 200_000));
-    assert!(!silent(200_000, 500, false, 200_000));
-    assert!(silent(200_000, 0, true, 200_000));
-    assert!(silent(198_000, 0, true, 200_000));
-    assert!(!silent(197_999, 0, true, 200_000));
-    assert!(!silent(199_000, 1, true, 200_000));
-    assert!(!silent(199_000, 0, false, 200_000));
-    assert!(!silent(0, 0, true, 0));
-    assert!(!silent(u64::MAX, 0, true, 0));
-    assert!(silent(u64::MAX, 0, false, 1_000_000));
-    assert!(!silent(0, 0, true, u64::MAX));
-}
-
-#[test]
-fn a_prompt_that_was_cut_shows_in_what_was_read() {
-    // Reported input, plain estimate.
-    assert_eq!(truncated(4_095, 30_000), Some(4_095));
-    assert_eq!(truncated(2_050, 4_000), Some(2_050));
-    assert_eq!(truncated(5_999, 10_000), Some(5_999));
-    assert_eq!(truncated(6_000, 10_000), None);
-    assert_eq!(truncated(12_000, 10_000), None);
-    assert_eq!(truncated(1_000, 1_999), None);
-    assert_eq!(truncated(1_000, 2_000), Some(1_000));
-    assert_eq!(truncated(0, 30_000), None);
-    assert_eq!(truncated(511, 30_000), None);
-    assert_eq!(truncated(512, u64::MAX), Some(512));
-}

@@ -21,10 +21,10 @@ use crate::{
         request::{Answered, Limits, Origin, Quota, Request, Update},
         retry::Policy,
     },
-    conversation::tokens::Scale,
+    conversation::{evidence, tokens::Scale},
     ids::ModelRef,
     models::candidates::{Candidate, Unfit, Way},
-    provider::{self, Answer, Beside, Cache, Delta, Reasoning, Stop, ToolChoice, Turn, overflow},
+    provider::{self, Answer, Beside, Cache, Delta, Reasoning, Stop, ToolChoice, Turn},
     redact::Stream,
     settings::Sourced,
     summary::{
@@ -467,7 +467,8 @@ impl Writer<'_> {
                     Err(NoSummary::Candidate)
                 };
             }
-            if overflow::silent(reported, usage.output, answer.stop == Stop::Length, window) {
+            let prompt = evidence::own_prompt(reported, summarizer.input(estimate));
+            if evidence::is_silent_overflow(prompt, usage.output, answer.stop == Stop::Length, window) {
                 self.reject_candidate(candidate, format!("the request filled its window of {window} tokens"));
                 return if self.shrinks(summarizer, window, Clue::None, estimate) {
                     Ok(None)

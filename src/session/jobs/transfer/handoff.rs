@@ -14,6 +14,7 @@ use crate::{
     },
     compaction::{gauge::Fullness, native},
     conversation::{
+        evidence,
         message::{Message, outline::Role},
         path::Path,
         spending::Trigger,
@@ -24,7 +25,7 @@ use crate::{
     models::candidates::{self, Candidate, Situation, Unfit, Way},
     prompts::{Prompt, escape_tags},
     protocol::{errors::Failure, types::UsageSource},
-    provider::{self, Api, Effort, Reasoning, ToolChoice, Turn, keys, overflow},
+    provider::{self, Api, Effort, Reasoning, ToolChoice, Turn, keys},
     session::{
         jobs::{
             blocking::{Pool, blocking},
@@ -342,7 +343,7 @@ impl Writing<'_> {
             };
             let reported = answer.usage.input + answer.usage.cache_read + answer.usage.cache_write;
             let (at_provider, plain) = (matches!(candidate.way, Way::Provider(_)), self.order.plain);
-            if at_provider && overflow::truncated(reported, plain).is_some() {
+            if at_provider && evidence::served(reported, plain).is_some() {
                 let why = format!("it was sent about {plain} tokens and read {reported}: its server cuts prompts");
                 return Err(rejected(why));
             }
