@@ -10,7 +10,7 @@ use super::{
     spent::Spent,
 };
 use crate::{
-    conversation::{evidence, message::Usage},
+    conversation::{evidence, message::Usage, spending::Trigger},
     models::candidates::Way,
     provider::{
         self, Answer, Delta, Encoded, Endpoint, Part, Trouble, TroubleKind, http::Http, openai_responses::compact,
@@ -136,7 +136,18 @@ impl Charge {
     /// The cost as a report.
     fn spent(self, request: &Request) -> Update {
         let (purpose, trigger, model) = (request.purpose, request.origin.trigger, request.candidate.model.clone());
-        Update::Spent(Spent { purpose, model, trigger, usage: self.usage, estimated: self.is_estimated })
+        let (usage, estimated, sent) = (self.usage, self.is_estimated, request.limits.input);
+        Update::Spent(Spent { purpose, model, trigger, usage, estimated, sent })
+    }
+
+    /// The tokens that count against an allowance. A summary that may come to nothing counts for no less than was sent, or a
+    /// report that is too small would let it repeat.
+    fn counted(&self, request: &Request) -> u64 {
+        match (self.usage.context_tokens(), request.origin.trigger) {
+            (0, _) => 0,
+            (tokens, Trigger::Speculative) => tokens.max(request.limits.input),
+            (tokens, _) => tokens,
+        }
     }
 }
 
@@ -239,7 +250,7 @@ impl Routes {
             Err(attempt) => Charge::of(request, attempt.usage, is_billed(attempt.trouble.kind)),
         };
         if let Some(claim) = claim {
-            claim.took(charge.usage.context_tokens());
+            claim.took(charge.counted(request));
         }
         match sent {
             Ok(answer) => Ok((answer, charge)),

@@ -582,6 +582,23 @@ fn an_allowance_limits_the_tokens_of_requests_and_their_retries_together() {
 }
 
 #[test]
+fn a_summary_ahead_counts_for_no_less_than_was_sent() {
+    for (trigger, left) in [(Trigger::Threshold, 88), (Trigger::Speculative, 40)] {
+        let allowance = Arc::new(Allowance::new(100));
+        let mut request = at_provider();
+        request.origin.trigger = trigger;
+        request.limits.input = 60;
+        request.limits.tokens = Some((allowance.clone(), 90));
+        let world = World::new([answers("hi")]);
+        world.ask(&request).expect("an answer");
+        assert!(allowance.has(left).is_ok() && allowance.has(left + 1).is_err(), "{trigger:?}");
+        let sent =
+            world.updates().into_iter().find_map(|it| if let Update::Spent(it) = it { Some(it.sent) } else { None });
+        assert_eq!(sent, Some(60));
+    }
+}
+
+#[test]
 fn an_error_of_a_client_is_read_like_its_providers() {
     let next = |unanswered: Unanswered| {
         let mut request = by_client();

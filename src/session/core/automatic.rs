@@ -269,6 +269,7 @@ impl Core {
         self.upkeep.rest = match end {
             End::Completed(_) => {
                 self.idle_succeeds();
+                self.upkeep.ahead.begins_anew();
                 None
             }
             _ if planted(Fault::RestForgotten) => None,
