@@ -52,6 +52,7 @@ mod lives;
 mod logs;
 mod made_good;
 mod mended;
+mod misreports;
 mod mutations;
 mod mutator;
 mod native;
