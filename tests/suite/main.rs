@@ -40,6 +40,7 @@ mod handoff;
 mod hook_answers;
 mod hooks;
 mod hosts;
+mod identified;
 mod idle;
 mod imports;
 mod inherited;
