@@ -1,5 +1,5 @@
 //! Models that may write a summary, in order: the models that are named for it, then the session's own, then the one before
-//! it, then the one with the largest window. Pure: what is set in the environment, and whether the client runs models, is told.
+//! it, then the default one, then the one with the largest window. Pure: what is set in the environment, and whether the client runs models, is told.
 
 use super::{DEFAULT_WINDOW, ModelRef, known, output_limit, reasoning, window};
 use crate::{
@@ -65,8 +65,8 @@ pub struct Situation<'a> {
 enum Named {
     /// The settings: that it cannot be asked is worth a word.
     InSettings,
-    /// Only the session. Its host asks it by itself, and maybe nobody else can.
-    BySession,
+    /// Not for summaries: by the session, or as a default. A host asks it by itself, and maybe nobody else can.
+    InPassing,
 }
 
 /// The candidates, each at most once.
@@ -92,18 +92,23 @@ pub fn candidates(situation: &Situation<'_>) -> Vec<Result<Candidate, Unfit>> {
         }
     }
     if let Some(model) = situation.session.filter(|model| !seen.contains(model)) {
-        found.extend(situation.resolve(model, Named::BySession));
+        found.extend(situation.resolve(model, Named::InPassing));
         seen.push(model.clone());
     }
     if let Some(former) = situation.former.filter(|former| !seen.contains(former))
-        && let Some(Ok(candidate)) = situation.resolve(former, Named::BySession)
+        && let Some(Ok(candidate)) = situation.resolve(former, Named::InPassing)
     {
         found.push(Ok(candidate));
         seen.push(former.clone());
     }
+    // A host may ask its model by itself, and maybe nobody else can.
+    if let Some(default) = settings.model_by_default().filter(|default| !seen.contains(default)) {
+        found.extend(situation.resolve(&default, Named::InPassing));
+        seen.push(default);
+    }
     let configured = settings.models.iter().map(|it| ModelRef { provider: it.provider.clone(), id: it.id.clone() });
     let others = configured.filter(|model| !seen.contains(model));
-    let able = others.filter_map(|model| situation.resolve(&model, Named::BySession)?.ok());
+    let able = others.filter_map(|model| situation.resolve(&model, Named::InPassing)?.ok());
     // Of two that are equal the first one named.
     let largest = able.reduce(|one, other| if other.window > one.window { other } else { one });
     found.extend(largest.map(Ok));
@@ -231,7 +236,7 @@ impl Situation<'_> {
     /// The way to ask a model; `None` where only its host can ask it.
     fn resolve(&self, model: &ModelRef, named: Named) -> Option<Result<Candidate, Unfit>> {
         // Its host asks it; the settings only say how large it is.
-        let by_its_host = named == Named::BySession
+        let by_its_host = named == Named::InPassing
             && !self.client_runs_models
             && matches!(self.way(model, self.settings.model(model)), Ok(None));
         (!by_its_host).then(|| self.candidate(model))
@@ -333,6 +338,21 @@ mod tests {
             .map(|it| it.split([' ', ':']).next().expect("a word").to_owned())
             .collect();
         assert_eq!(names, ["local/b", "nonsense", "local/a", "local/c"]);
+    }
+
+    #[test]
+    fn the_default_stands_in_for_a_session_s_model_that_only_its_host_can_ask() {
+        let settings = json!({"defaultModel": "local/b", "models": [local("a", 9_000), local("b", 1_000)]});
+        let names = |settings: &Value, session| {
+            let found = found(settings.clone(), Some(session), false, &[]);
+            found.iter().map(|it| it.split([' ', ':']).next().expect("a word").to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&settings, "host/own"), ["local/b", "local/a"]);
+        assert_eq!(names(&settings, "local/b"), ["local/b", "local/a"]);
+        assert_eq!(names(&settings, "local/a"), ["local/a", "local/b"]);
+        let mut unknown = settings;
+        unknown["defaultModel"] = json!("far/unknown");
+        assert_eq!(names(&unknown, "host/own"), ["local/a"], "only a host can ask the default");
     }
 
     #[test]

@@ -111,7 +111,7 @@ pub fn catalog(
     in_use: Option<&ModelRef>,
 ) -> Vec<ListedModel> {
     let Sourced { settings, sources, .. } = sourced;
-    let default = settings.default_model.as_deref().and_then(ModelRef::parse);
+    let default = settings.model_by_default();
     // A list is taken from one place as a whole.
     let source = sources.get("models").copied().map_or(KnownBy::Default, KnownBy::from);
     let by = |said_by| match said_by {

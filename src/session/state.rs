@@ -458,12 +458,6 @@ impl State {
         model_in(&self.header)
     }
 
-    /// Model of the session, if this one is chosen.
-    #[must_use]
-    pub fn model_with(&self, chosen: &ModelRef) -> Option<ModelRef> {
-        chosen_or_default(&self.sourced.settings, Some(chosen.clone()))
-    }
-
     /// Model of a path.
     #[must_use]
     pub fn model(&self, path: &Path) -> Option<ModelRef> {
@@ -653,23 +647,13 @@ fn model_of(
     chosen: Option<&ModelRef>,
     in_header: impl FnOnce() -> Option<ModelRef>,
 ) -> Option<ModelRef> {
-    chosen_or_default(settings, chosen.cloned().or_else(|| path.model()).or_else(in_header))
+    settings.model_or_default(chosen.cloned().or_else(|| path.model()).or_else(in_header))
 }
 
 /// The model that a header names.
 fn model_in(header: &Header) -> Option<ModelRef> {
     let text = |key: &str| Some(header.rest.get(key)?.as_str()?.to_owned());
     Some(ModelRef { provider: text("provider")?, id: text("modelId")? })
-}
-
-/// A chosen model if it is configured, else the default.
-#[must_use]
-pub fn chosen_or_default(settings: &Settings, own: Option<ModelRef>) -> Option<ModelRef> {
-    let default = settings.default_model.as_deref().and_then(ModelRef::parse);
-    match own {
-        Some(own) if settings.model(&own).is_some() || default.is_none() => Some(own),
-        _ => default,
-    }
 }
 
 fn gauge<'a>(

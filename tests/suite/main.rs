@@ -51,6 +51,7 @@ mod logs;
 mod mended;
 mod mutations;
 mod mutator;
+mod named_models;
 mod native;
 mod navigating;
 mod others;

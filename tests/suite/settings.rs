@@ -384,8 +384,9 @@ fn models_are_listed_with_what_is_known_of_them_and_no_secret() {
     assert_eq!(of(1), (json!("qwen"), json!({"value": 128_000, "source": "default"})));
     let prices = json!({"input": 0.5, "output": 2.0, "cacheRead": null, "cacheWrite": null, "source": "session"});
     assert_eq!(models[0]["cost"], prices);
-    // A model that is not configured gives way to the default one.
-    assert_eq!(models.as_array().map(Vec::len), Some(2));
+    // The host's own model is listed, too, with the default limits.
+    assert_eq!(of(2), (json!("where"), json!({"value": 128_000, "source": "default"})));
+    assert_eq!(models.as_array().map(Vec::len), Some(3));
 }
 
 #[test]

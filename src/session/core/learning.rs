@@ -69,6 +69,7 @@ mod tests {
                 held::{Held, log_work},
             },
             effects::Effect,
+            state::SessionData,
         },
         settings::{Layers, layers::Source},
     };
@@ -132,7 +133,11 @@ mod tests {
 
     /// The bound that a refusal of a model left.
     fn bound(held: &Held, model: &str) -> Option<u64> {
-        held.core.state().learned.taught(&ModelRef::parse(model).expect("a model")).seen
+        held.core.state().learned.taught(&named(model)).seen
+    }
+
+    fn named(model: &str) -> ModelRef {
+        ModelRef::parse(model).expect("a model")
     }
 
     #[test]
@@ -166,13 +171,14 @@ mod tests {
     #[test]
     fn a_refusal_without_a_limit_leaves_a_window_that_is_known_and_those_of_other_models() {
         let stated = json!({"models": [{"provider": "p", "id": "m", "contextWindow": 100_000}]});
-        let catalog = json!({"defaultModel": "openai/gpt-4o"});
-        for (settings, model) in [(stated, "p/m"), (catalog, "openai/gpt-4o")] {
-            let mut held = session(&settings);
+        for (settings, model) in [(stated, "p/m"), (json!({}), "openai/gpt-4o")] {
+            let mut held = Held::given(SessionData::default(), named(model));
+            set(&mut held, &settings);
             append(&mut held, 1, &[refused(SILENT)]);
             assert_eq!(bound(&held, model), None, "{model}");
         }
-        let mut held = session(&json!({}));
+        let mut held = Held::given(SessionData::default(), named("p/m"));
+        set(&mut held, &json!({}));
         let mut other = refused(SILENT);
         (other["provider"], other["model"]) = ("q".into(), "n".into());
         append(&mut held, 1, &[other]);
@@ -236,7 +242,7 @@ mod tests {
         let bounded = window(&held);
         held.feed(Input::Windows(Learned::of([("q/n".to_owned(), 9_000)].into())));
         assert_eq!(window(&held), bounded);
-        set(&mut held, &json!({"defaultModel": "q/n"}));
+        held.core.state.give(SessionData::default(), Some(named("q/n"))).expect("no settings");
         assert_eq!(window(&held), (9_000, SaidBy::Learned));
     }
 }
