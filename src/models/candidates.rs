@@ -1,7 +1,7 @@
 //! Models that may write a summary, in order: the models that are named for it, then the session's own, then the one before
 //! it, then the default one, then the one with the largest window. Pure: what is set in the environment, and whether the client runs models, is told.
 
-use super::{DEFAULT_WINDOW, ModelRef, known, output_limit, reasoning, window};
+use super::{DEFAULT_WINDOW, ModelRef, known, learned::Learned, output_limit, reasoning, window};
 use crate::{
     provider::{Api, Endpoint, KeySource},
     settings::{CompactionPatch, ModelSettings, Settings},
@@ -56,8 +56,8 @@ pub struct Situation<'a> {
     pub client_runs_models: bool,
     /// Whether an environment variable is set.
     pub is_set: &'a dyn Fn(&str) -> bool,
-    /// The window that a provider's errors revealed.
-    pub learned: &'a dyn Fn(&ModelRef) -> Option<u64>,
+    /// The windows that providers taught.
+    pub learned: &'a Learned,
 }
 
 /// The source of a model's name.
@@ -223,7 +223,7 @@ impl Situation<'_> {
             None if self.client_runs_models => Way::Client,
             None => return Err(unfit(nowhere(model))),
         };
-        let window = window(self.settings, (self.learned)(model), Some(model));
+        let window = window(self.settings, self.learned.taught(self.settings, model), Some(model));
         Ok(Candidate {
             model: model.clone(),
             window: window.tokens,
@@ -308,7 +308,7 @@ mod tests {
             former: None,
             client_runs_models: client,
             is_set: &|name| variables.contains(&name),
-            learned: &|_| None,
+            learned: &Learned::default(),
         };
         let told = candidates(&situation).into_iter().map(|it| match it {
             Ok(Candidate { model, way: Way::Client, .. }) => format!("{model} by the client"),
@@ -370,7 +370,7 @@ mod tests {
                 former: None,
                 client_runs_models: false,
                 is_set: &|_| false,
-                learned: &|_| None,
+                learned: &Learned::default(),
             };
             let found = continuing(&situation, only).into_iter();
             found.map(|it| it.map_or_else(|unfit| unfit.model, |it| it.model.id)).collect::<Vec<_>>()
@@ -404,7 +404,7 @@ mod tests {
                 former: None,
                 client_runs_models: false,
                 is_set: &|name| name == "OPENAI_API_KEY",
-                learned: &|_| None,
+                learned: &Learned::default(),
             });
             candidate.is_some_and(|it| matches!(it.way, Way::Compaction(_)) && it.named() == session.as_ref())
         };
@@ -440,7 +440,7 @@ mod tests {
                 former: Some(&former),
                 client_runs_models: false,
                 is_set: &|_| false,
-                learned: &|_| None,
+                learned: &Learned::default(),
             };
             let mut found = candidates(&situation);
             prefer_former(&mut found, &small, &former, requests);

@@ -62,11 +62,11 @@ pub enum Form {
 }
 
 impl Opened {
-    /// The session with the windows learned from providers and the way in which the client chooses models. A short session uses the tokenizer from the beginning, where
-    /// its tables are loaded.
+    /// The session with the windows learned from providers and the way in which the client chooses models. A short session
+    /// uses the tokenizer from the beginning, where its tables are loaded.
     #[must_use]
     pub fn knowing(mut self, learned: Learned, tokenizer: bool, choice: ModelChoice) -> Self {
-        self.state.learned = learned;
+        self.state.learned = learned.in_session(&self.state.id);
         self.state.set_model_choice(choice);
         self.state.tokenizer_is(tokenizer);
         self.state.settle_estimator(&HashSet::new());

@@ -24,7 +24,10 @@ use crate::{
     },
     ids::{EntryId, SessionId},
     log::{Stats, blobs::Blobs, history::History, repair::Repair},
-    models::{self, ModelRef, learned::Learned},
+    models::{
+        self, ModelRef,
+        learned::{Learned, Taught},
+    },
     prompts::Prompts,
     protocol::{
         errors::Failure,
@@ -40,7 +43,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -57,8 +60,8 @@ pub struct Beginning {
     pub layers: Layers,
     /// Whether the settings of the file apply without limits.
     pub trust: Trust,
-    /// Windows learned from providers, in tokens.
-    pub windows: BTreeMap<String, u64>,
+    /// Windows learned from providers.
+    pub windows: Learned,
     /// Folder of images beside the file.
     pub images: Option<PathBuf>,
     /// Whether the tables of the tokenizer were loaded.
@@ -79,7 +82,8 @@ pub struct View {
     model: Option<ModelRef>,
     model_in_header: Option<ModelRef>,
     thinking_in_header: Option<String>,
-    learned: Learned,
+    /// The windows that were learned when the view was made.
+    pub learned: Learned,
     blobs: Option<Blobs>,
 }
 
@@ -182,6 +186,7 @@ impl State {
         layers: &Layers,
         trust: Trust,
     ) -> Result<Self, Problem> {
+        let learned = Learned::default().in_session(&header.id);
         let stored = stored(history.path(), trust);
         let settings = given.clone().over(stored.clone()).in_force(layers, None)?.settings;
         given.hold_for(|| model_of(&settings, history.path(), model.as_ref(), || model_in(&header)));
@@ -205,7 +210,7 @@ impl State {
             data,
             client: ClientModels { chosen: model, choice: ModelChoice::default() },
             sourced,
-            learned: Learned::default(),
+            learned,
             fetched: None,
             trust,
         })
@@ -262,7 +267,7 @@ impl State {
             model: self.client.chosen.clone(),
             layers: self.layers.clone(),
             trust: self.trust,
-            windows: self.learned.all().clone(),
+            windows: self.learned.clone(),
             images: self.blobs.as_ref().map(|blobs| blobs.folder().to_owned()),
             counts: self.tokenizer != Tokenizer::NotLoaded,
             model_choice: self.client.choice,
@@ -464,12 +469,18 @@ impl State {
         model_of(&self.sourced.settings, path, self.client.chosen.as_ref(), || self.model_in_header())
     }
 
+    /// The windows of a model that were learned.
+    #[must_use]
+    pub fn taught(&self, model: Option<&ModelRef>) -> Taught {
+        model.map(|model| self.learned.taught(&self.sourced.settings, model)).unwrap_or_default()
+    }
+
     /// Model of the session, with its window.
     #[must_use]
     pub fn model_in_force(&self) -> ModelInForce {
         let model = self.model(self.path());
-        let learned = model.as_ref().and_then(|model| self.learned.window(model));
-        let window = models::window(&self.sourced.settings, learned, model.as_ref()).tokens;
+        let taught = Taught { seen: None, ..self.taught(model.as_ref()) };
+        let window = models::window(&self.sourced.settings, taught, model.as_ref()).tokens;
         ModelInForce { model, window }
     }
 
@@ -662,7 +673,7 @@ fn gauge<'a>(
     learned: &Learned,
     model: Option<&'a ModelRef>,
 ) -> Gauge<'a> {
-    let learned = model.map(|model| learned.taught(model)).unwrap_or_default();
+    let learned = model.map(|model| learned.taught(settings, model)).unwrap_or_default();
     Gauge { settings, model, learned, instructions }
 }
 

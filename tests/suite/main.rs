@@ -92,4 +92,5 @@ mod transcripts;
 mod tree;
 mod trees;
 mod watch;
+mod windows;
 mod wire;

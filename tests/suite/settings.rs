@@ -372,7 +372,7 @@ fn models_are_listed_with_what_is_known_of_them_and_no_secret() {
     let models = daemon.ok("models/list", json!({}))["models"].clone();
     let expected = json!([{"provider": "local", "id": "qwen", "api": "openai_chat", "baseUrl": "http://127.0.0.1/v1",
         "apiKeyEnv": "LOCAL_KEY", "contextWindow": {"value": 32_768, "source": "global"}, "maxOutputTokens": null,
-        "cost": null, "promoteTo": "local/long", "default": true}]);
+        "cost": null, "promoteTo": "local/long", "default": true, "learned": []}]);
     assert_eq!(models, expected);
     let cost = json!({"input": 0.5, "output": 2});
     let own = json!({"models": [{"provider": "own", "id": "m", "contextWindow": 9, "cost": cost}]});

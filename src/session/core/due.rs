@@ -3,6 +3,7 @@
 use super::{
     automatic::speculating::Ahead,
     edit::Staged,
+    learning::Limited,
     transfers::{Relays, Waiting},
     work::Request,
 };
@@ -40,6 +41,8 @@ pub(super) struct Upkeep {
     pub moves: Option<OperationId>,
     /// The last decision about a pruning.
     pub pruning: Option<Considered>,
+    /// The learned window below a named one that the client was told of last.
+    pub told_window: Option<Limited>,
 }
 
 /// A change of the model, or of its window.

@@ -1,36 +1,46 @@
-//! Windows that an overflow teaches.
+//! Windows that providers teach: by limits in their refusals, and by sizes that they refuse or cut.
 
 use super::{Core, commands::append};
 use crate::{
-    conversation::entry::Entry,
-    models::{self, ModelRef, SaidBy},
+    conversation::{entry::Entry, message::outline::Outline},
+    models::{
+        self, ModelRef, SaidBy,
+        learned::{Change, Learned, LearnedWindow, Server, WindowOrigin},
+    },
     provider::overflow::{self, Meaning, Overflow},
     session::effects::Effect,
 };
 use std::sync::Arc;
 
+/// A learned window that is in force in the place of a larger one that the host or a setting names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Limited {
+    learned: LearnedWindow,
+    /// In tokens.
+    named: u64,
+}
+
 impl Core {
-    /// Learns the window that the error of a failed answer states. Where it states none and the window is a default, the
-    /// size of the context that was refused bounds it for this session. A report of a longer prompt lifts that bound.
+    /// Learns from answers that were appended. A request that succeeded disproves smaller windows of its model. A refusal
+    /// teaches the window that it states. Where it states none and the window is a default, the size of the context that
+    /// was refused bounds it for this session.
     pub(super) fn learn_from(&mut self, entries: &[Arc<Entry>]) {
-        if !self.state.settings().settings.tokens.learn_window {
-            return;
-        }
-        let session = self.state.model(self.state.path());
         for outline in entries.iter().filter_map(|entry| entry.outline()) {
-            if let (Some(usage), Some(model)) = (outline.measured(), outline.model.as_ref().or(session.as_ref())) {
-                self.state.learned.disprove(model, usage.prompt_tokens());
+            if let (Some(usage), Some(model)) = (outline.measured(), self.model_of(outline)) {
+                self.accepted(&model, usage.prompt_tokens());
             }
         }
         for entry in entries.iter().filter(|entry| entry.outline().is_some_and(|outline| outline.failed)) {
-            let Some(failed) = append::failed_answer(entry) else { continue };
+            let (Some(failed), Some(outline)) = (append::failed_answer(entry), entry.outline()) else { continue };
             let Meaning::Overflow(Overflow { limit, .. }) = overflow::meaning(None, &failed.error) else { continue };
-            let Some(model) = failed.model.or_else(|| self.state.model(self.state.path())) else { continue };
+            let Some(model) = self.model_of(outline) else { continue };
+            if !self.state.settings().settings.tokens.learn_window {
+                continue;
+            }
             match limit {
-                Some(window) if self.state.learned.learn(&model, window) => {
-                    self.effects.push(Effect::Learn(model, window));
-                }
-                Some(_) => {}
+                // The place for a check of the stated sizes against the estimate of the request: one that is far off
+                // teaches no window.
+                Some(window) => self.learn(&model, window, WindowOrigin::Refusal),
                 None => {
                     if let Some(size) = self.refused_size(&model) {
                         self.state.learned.see(&model, size);
@@ -38,6 +48,96 @@ impl Core {
                 }
             }
         }
+    }
+
+    /// The model that an answer belongs to: the one that it names, else the session's.
+    pub(super) fn model_of(&self, answer: &Outline) -> Option<ModelRef> {
+        answer.model.clone().or_else(|| self.state.model(self.state.path()))
+    }
+
+    /// Learns the window of a model, for all sessions. A model that took a larger request has a larger window.
+    pub(super) fn learn(&mut self, model: &ModelRef, window: u64, origin: WindowOrigin) {
+        if self.largest_accepted(model).is_some_and(|accepted| accepted > window) {
+            return;
+        }
+        let server = Server::of(&self.state.settings().settings, model);
+        let row = LearnedWindow::new(server, window, origin, self.stamps.now(), &self.state.id);
+        self.teach(Change::Learned(row));
+    }
+
+    /// A model took a request of so many tokens. Smaller windows of it are forgotten in all sessions.
+    pub(super) fn accepted(&mut self, model: &ModelRef, tokens: u64) {
+        let server = Server::of(&self.state.settings().settings, model);
+        self.teach(Change::Accepted(server, tokens));
+    }
+
+    fn teach(&mut self, change: Change) {
+        if self.state.learned.apply(&change) {
+            self.effects.push(Effect::Teach(change));
+        }
+    }
+
+    /// The largest prompt that a model reported on the path, in tokens.
+    fn largest_accepted(&self, model: &ModelRef) -> Option<u64> {
+        let outlines = self.state.path().iter().filter_map(|entry| entry.outline());
+        let own = outlines.filter(|outline| outline.model.as_ref() == Some(model));
+        own.filter_map(|outline| Some(outline.measured()?.prompt_tokens())).max()
+    }
+
+    /// Takes the windows that all sessions have. Where the session's model took a larger request here, a smaller window that
+    /// another session was told is wrong.
+    pub(super) fn take_windows(&mut self, learned: Learned) {
+        self.state.learned.update(learned);
+        if self.state.history().is_asleep() {
+            return;
+        }
+        let settings = &self.state.settings().settings;
+        if let Some(model) = self.state.model(self.state.path())
+            && self.state.learned.row(settings, &model).is_some()
+            && let Some(accepted) = self.largest_accepted(&model)
+        {
+            self.accepted(&model, accepted);
+        }
+        self.tell_of_window();
+    }
+
+    /// Tells of a learned window that took the place of a larger one which the host or a setting names, once.
+    pub(super) fn tell_of_window(&mut self) {
+        // The path of a sleeping session is empty, and so it may name no model.
+        if self.state.history().is_asleep() {
+            return;
+        }
+        let limited = self.limited();
+        if self.upkeep.told_window == limited {
+            return;
+        }
+        self.upkeep.told_window.clone_from(&limited);
+        let Some(Limited { learned: LearnedWindow { model, context_window, origin, refusals, .. }, named }) = limited
+        else {
+            return;
+        };
+        let evidence = match (origin, refusals) {
+            (WindowOrigin::Refusal, 1) => "a refusal states it".to_owned(),
+            (WindowOrigin::Refusal, times) => format!("{times} refusals state it"),
+            (WindowOrigin::Saturation, _) => "its server reads no more of a prompt, without an error".to_owned(),
+        };
+        // Its code is `window_learned`.
+        self.warn(
+            "A model has a smaller window than it was given",
+            format!(
+                "{model} counts with {context_window} tokens in the place of {named}: {evidence}. Where that is wrong, a \
+                 larger request that succeeds corrects it, and so does models/forget."
+            ),
+        );
+    }
+
+    fn limited(&self) -> Option<Limited> {
+        let settings = &self.state.settings().settings;
+        let model = self.state.model(self.state.path())?;
+        let named = models::named_window(settings, Some(&model))?;
+        let learned = self.state.learned.row(settings, &model)?;
+        let window = models::window(settings, self.state.learned.taught(settings, &model), Some(&model));
+        (window.source == SaidBy::Learned).then(|| Limited { learned: learned.clone(), named })
     }
 
     /// The size of the context that a model has just refused, if its window is not known better: from no source, or from
@@ -48,7 +148,7 @@ impl Core {
         if self.state.model(self.state.path()).as_ref() != Some(model) {
             return None;
         }
-        let window = models::window(&self.state.settings().settings, self.state.learned.taught(model), Some(model));
+        let window = models::window(&self.state.settings().settings, self.state.taught(Some(model)), Some(model));
         let size = self.state.measure().context_tokens;
         let corrects = match window.source {
             SaidBy::Default => size < window.tokens,
@@ -62,11 +162,15 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::{
-        models::{ModelRef, SaidBy, learned::Learned},
+        models::{
+            ModelRef, SaidBy,
+            learned::{Change, Learned},
+        },
+        protocol::{SessionConfigure, events::Event},
         session::{
             core::{
                 Input,
-                held::{Held, log_work},
+                held::{Held, events, log_work},
             },
             effects::Effect,
             state::SessionData,
@@ -101,7 +205,7 @@ mod tests {
         held.append_with(number, json!({ "messages": answers }));
         let work = log_work(held.turn()).expect("a write");
         let learned = |effect: &Effect| match effect {
-            Effect::Learn(model, window) => Some((model.to_string(), *window)),
+            Effect::Teach(Change::Learned(row)) => Some((row.model.to_string(), row.context_window)),
             _ => None,
         };
         held.back(work).iter().filter_map(learned).collect()
@@ -133,7 +237,12 @@ mod tests {
 
     /// The bound that a refusal of a model left.
     fn bound(held: &Held, model: &str) -> Option<u64> {
-        held.core.state().learned.taught(&named(model)).seen
+        held.core.state().taught(Some(&named(model))).seen
+    }
+
+    /// The windows of other sessions: one that was taught once.
+    fn windows(model: &str, window: u64) -> Learned {
+        serde_json::from_value(json!({ model: window })).expect("windows")
     }
 
     fn named(model: &str) -> ModelRef {
@@ -156,6 +265,131 @@ mod tests {
         assert_eq!(learned(json!({}), &[refused("It is raining."), refused(STATES)]), of("p/m"));
         let off = json!({"tokens": {"estimator": "chars", "learnWindow": false}});
         assert_eq!(learned(off, &[refused(STATES)]), []);
+    }
+
+    /// Settings that name a window of `p/m`.
+    fn naming(window: u64) -> Value {
+        json!({"models": [{"provider": "p", "id": "m", "contextWindow": window}]})
+    }
+
+    /// The notices about windows.
+    fn told(held: &mut Held, number: u64, answers: &[Value]) -> Vec<String> {
+        held.append_with(number, json!({ "messages": answers }));
+        let work = log_work(held.turn()).expect("a write");
+        about_windows(&held.back(work))
+    }
+
+    fn about_windows(effects: &[Effect]) -> Vec<String> {
+        let detail = |event: &Event| match event {
+            Event::Notice { detail: Some(detail), .. } if detail.contains("in the place of") => Some(detail.clone()),
+            _ => None,
+        };
+        events(effects).filter_map(detail).collect()
+    }
+
+    #[test]
+    fn a_limit_below_a_named_window_counts_where_it_was_told_and_the_session_says_so_once() {
+        let mut held = session(&naming(100_000));
+        let notices = told(&mut held, 1, &[refused(STATES)]);
+        assert_eq!(window(&held), (8_000, SaidBy::Learned));
+        assert!(
+            notices.len() == 1 && notices[0].contains("8000 tokens in the place of 100000: a refusal"),
+            "{notices:?}"
+        );
+        let learned = held.core.state().learned.clone();
+        assert_eq!(told(&mut held, 2, &[reported(&json!({"provider": "p", "model": "m"}), 500)]), [""; 0]);
+        // Another session goes on with the window that it was given, until a second refusal.
+        let mut other = session(&naming(100_000));
+        let taken = |held: &mut Held, learned: &Learned| {
+            let shared: Learned = learned.all().cloned().collect();
+            about_windows(&held.feed(Input::Windows(shared)))
+        };
+        let mut elsewhere = learned.all().next().expect("a row").clone();
+        elsewhere.session = Some("elsewhere".into());
+        let once: Learned = [elsewhere.clone()].into_iter().collect();
+        assert_eq!((taken(&mut other, &once), window(&other)), (Vec::new(), (100_000, SaidBy::Setting)));
+        elsewhere.refusals = 2;
+        assert_eq!(taken(&mut other, &[elsewhere].into_iter().collect()).len(), 1);
+        assert_eq!(window(&other), (8_000, SaidBy::Learned));
+        // Without a named window one refusal is enough, and says nothing new about a promise.
+        let mut unnamed = session(&json!({}));
+        assert_eq!((taken(&mut unnamed, &once), window(&unnamed)), (Vec::new(), (8_000, SaidBy::Learned)));
+    }
+
+    #[test]
+    fn a_larger_window_that_the_client_names_later_does_not_count_and_the_client_is_told() {
+        let mut held = session(&json!({}));
+        assert_eq!(told(&mut held, 1, &[refused(STATES)]), [""; 0], "nobody named a window");
+        held.edit::<SessionConfigure>(2, json!({"contextWindow": 200_000}));
+        let work = log_work(held.turn()).expect("a write");
+        let notices = about_windows(&held.back(work));
+        assert_eq!(window(&held), (8_000, SaidBy::Learned));
+        assert!(notices.len() == 1 && notices[0].contains("in the place of 200000"), "{notices:?}");
+        held.edit::<SessionConfigure>(3, json!({"contextWindow": 7_000}));
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!((about_windows(&held.back(work)), window(&held).0), (Vec::new(), 7_000), "a smaller one counts");
+    }
+
+    #[test]
+    fn a_limit_below_a_prompt_that_the_model_took_teaches_nothing() {
+        let own = json!({"provider": "p", "model": "m"});
+        for (took, expected) in [(8_000, vec![("p/m".to_owned(), 8_000)]), (8_001, Vec::new())] {
+            let mut held = session(&json!({}));
+            append(&mut held, 1, &[reported(&own, took)]);
+            assert_eq!(append(&mut held, 2, &[refused(STATES)]), expected, "{took}");
+        }
+        let mut other = session(&json!({}));
+        append(&mut other, 1, &[reported(&json!({"provider": "q", "model": "n"}), 9_000)]);
+        let mut refusal = refused(STATES);
+        (refusal["provider"], refusal["model"]) = ("p".into(), "m".into());
+        assert_eq!(append(&mut other, 2, &[refusal]).len(), 1, "it was another model");
+    }
+
+    /// Disproofs that are told to the other sessions: models and tokens.
+    fn disproved(effects: &[Effect]) -> Vec<(String, u64)> {
+        let told = |effect: &Effect| match effect {
+            Effect::Teach(Change::Accepted(server, tokens)) => Some((server.model.to_string(), *tokens)),
+            _ => None,
+        };
+        effects.iter().filter_map(told).collect()
+    }
+
+    #[test]
+    fn a_larger_prompt_disproves_a_learned_window_for_all_sessions() {
+        let own = json!({"provider": "p", "model": "m"});
+        let mut held = session(&json!({}));
+        append(&mut held, 1, &[refused(STATES)]);
+        let mut took = |number: u64, input: u64| {
+            held.append_with(number, json!({"messages": [reported(&own, input)]}));
+            let work = log_work(held.turn()).expect("a write");
+            let told = disproved(&held.back(work));
+            (told, window(&held).1)
+        };
+        assert_eq!(took(2, 8_000), (Vec::new(), SaidBy::Learned));
+        assert_eq!(took(3, 8_001), (vec![("p/m".to_owned(), 8_001)], SaidBy::Default));
+    }
+
+    #[test]
+    fn a_session_whose_model_took_more_disproves_the_window_of_another_session() {
+        let mut held = session(&json!({}));
+        append(&mut held, 1, &[reported(&json!({"provider": "p", "model": "m"}), 9_001)]);
+        assert_eq!(disproved(&held.feed(Input::Windows(windows("p/m", 9_001)))), []);
+        assert_eq!(window(&held), (9_001, SaidBy::Learned));
+        let effects = held.feed(Input::Windows(windows("p/m", 9_000)));
+        assert_eq!(disproved(&effects), [("p/m".to_owned(), 9_001)]);
+        assert_eq!(window(&held).1, SaidBy::Default);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_forgotten_in_a_session_that_saw_a_bound() {
+        let mut held = session(&json!({}));
+        append(&mut held, 1, &[refused(SILENT)]);
+        let mut shared = Learned::default();
+        held.feed(Input::Windows(shared.clone()));
+        assert!(bound(&held, "p/m").is_some());
+        shared.apply(&Change::Forgotten(named("p/m")));
+        held.feed(Input::Windows(shared));
+        assert_eq!(bound(&held, "p/m"), None);
     }
 
     #[test]
@@ -212,7 +446,7 @@ mod tests {
         let hundredth = refused_at / 80;
         for (window, corrects) in [(100 * hundredth, true), (100 * (hundredth + 1), false), (refused_at, false)] {
             let mut held = session(&json!({}));
-            held.feed(Input::Windows(Learned::of([("p/m".to_owned(), window)].into())));
+            held.feed(Input::Windows(windows("p/m", window)));
             append(&mut held, 1, &[refused(SILENT)]);
             assert_eq!(bound(&held, "p/m"), corrects.then_some(refused_at), "of {window}");
         }
@@ -240,7 +474,7 @@ mod tests {
         let mut held = session(&json!({}));
         append(&mut held, 1, &[refused(SILENT)]);
         let bounded = window(&held);
-        held.feed(Input::Windows(Learned::of([("q/n".to_owned(), 9_000)].into())));
+        held.feed(Input::Windows(windows("q/n", 9_000)));
         assert_eq!(window(&held), bounded);
         held.core.state.give(SessionData::default(), Some(named("q/n"))).expect("no settings");
         assert_eq!(window(&held), (9_000, SaidBy::Learned));

@@ -323,6 +323,7 @@ impl Core {
         if let Some(newest) = newest {
             self.tell_of(&newest);
         }
+        self.tell_of_window();
         match due {
             None => self.look_ahead(&usage),
             due => self.start_due(due),
@@ -408,6 +409,7 @@ impl Core {
             self.emit(About::default(), event);
         }
         self.send_usage(self.state.usage());
+        self.tell_of_window();
         self.start_due(due);
     }
 

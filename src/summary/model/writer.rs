@@ -23,7 +23,11 @@ use crate::{
     },
     conversation::tokens::Scale,
     ids::ModelRef,
-    models::candidates::{Candidate, Unfit, Way},
+    models::{
+        self,
+        candidates::{Candidate, Unfit, Way},
+        learned::WindowOrigin,
+    },
     provider::{self, Answer, Beside, Cache, Delta, Reasoning, Stop, ToolChoice, Turn, overflow},
     redact::Stream,
     settings::Sourced,
@@ -504,16 +508,18 @@ impl Writer<'_> {
     fn shrinks(&self, summarizer: &Summarizer<'_>, before: u64, clue: Clue, estimate: u64) -> bool {
         let settings = &self.job.settings.settings;
         let Some(model) = summarizer.candidate.named() else { return summarizer.shrink(before, clue, estimate) };
-        let configured = settings.model(model).and_then(|model| model.context_window);
-        let is_set = settings.stated.window(Some(model)).or(configured).is_some();
+        let is_named = models::named_window(settings, Some(model)).is_some();
         let lesson = match clue {
-            Clue::Stated(window) => Some(window),
-            // The window in the settings is more certain than a guess.
-            Clue::Served(window) => Some(window).filter(|_| !is_set),
-            Clue::None => None,
+            Clue::Stated(window) => Some((window, WindowOrigin::Refusal)),
+            // A window that somebody names is more certain than a guess. So is one of a server elsewhere, whose counts may
+            // lack what it cached.
+            Clue::Served(window) if !is_named && summarizer.candidate.is_local() => {
+                Some((window, WindowOrigin::Saturation))
+            }
+            Clue::Served(_) | Clue::None => None,
         };
-        if let Some(window) = lesson.filter(|_| settings.tokens.learn_window) {
-            self.job.access.windows.learn(model, window);
+        if let Some((window, origin)) = lesson.filter(|_| settings.tokens.learn_window) {
+            self.job.access.learn(settings, model, window, origin, &self.job.origin.session);
         }
         summarizer.shrink(before, clue, estimate)
     }
