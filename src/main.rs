@@ -55,6 +55,10 @@ enum Command {
         file: PathBuf,
         #[command(flatten)]
         model: ModelArguments,
+        /// Where --model writes no summary, ask the models of the settings, and extract one at last. Without this the
+        /// command fails and writes nothing.
+        #[arg(long, requires = "model")]
+        fallback: bool,
         /// Only say what would be done.
         #[arg(long)]
         dry_run: bool,
@@ -212,9 +216,9 @@ fn main() -> ExitCode {
             abridged::daemon::serve::serve(framing, record.as_deref())
         }
         Command::Demo { model, json } => cli::demo::run(model.named().as_ref(), json),
-        Command::Compact { file, model, dry_run, instructions, keep, json } => {
+        Command::Compact { file, model, fallback, dry_run, instructions, keep, json } => {
             let model = model.named();
-            cli::compact::run(&cli::compact::Request { file, model, dry_run, instructions, keep, json })
+            cli::compact::run(&cli::compact::Request { file, model, fallback, dry_run, instructions, keep, json })
         }
         Command::Doctor { ask, json } => cli::doctor::run(ask, json),
         Command::Watch { data, once, json } => cli::watch::run(&cli::watch::Request { data, once, json }),

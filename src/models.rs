@@ -1,6 +1,7 @@
 //! Models by name, and how large their windows are.
 
 pub use crate::ids::ModelRef;
+pub mod address;
 pub mod candidates;
 pub mod catalog;
 pub mod dialects;
@@ -11,7 +12,7 @@ pub mod prices;
 pub mod windows;
 
 use crate::settings::{CompactionSettings, Settings};
-use learned::Taught;
+use learned::{Reach, Taught};
 
 /// The window of a model nobody knows, in tokens: the smallest among current models that agents use.
 const DEFAULT_WINDOW: u64 = 128_000;
@@ -60,19 +61,26 @@ impl SaidBy {
     }
 }
 
+/// The window that the client states for a model, or else the settings, in tokens.
+#[must_use]
+pub fn named_window(settings: &Settings, model: Option<&ModelRef>) -> Option<u64> {
+    settings.stated.window(model).or_else(|| model.and_then(|model| settings.model(model))?.context_window)
+}
+
 /// The window of a model: stated by the client or configured, else learned from its provider, else known, else the default.
-/// A learned window limits a larger setting: a server may serve a smaller window than it was set up for. A window that is
-/// only seen from a cut prompt limits no setting.
+/// A learned window limits a larger named one where it is certain enough: a server may serve a smaller window than it was
+/// set up for. A window that is only seen limits no named one.
 #[must_use]
 pub fn window(settings: &Settings, learned: impl Into<Taught>, model: Option<&ModelRef>) -> Window {
     let Taught { stated: learned, seen } = learned.into();
-    let stated = settings.stated.window(model);
-    let set = stated.or_else(|| model.and_then(|model| settings.model(model))?.context_window);
+    let named = named_window(settings, model);
     let known = || model.and_then(|model| known::known(&model.provider, &model.id));
-    let (tokens, source) = match (set, learned) {
-        (Some(set), Some(learned)) if learned < set => (learned, SaidBy::Learned),
-        (Some(set), _) => (set, SaidBy::Setting),
-        (None, Some(learned)) => (learned, SaidBy::Learned),
+    let (tokens, source) = match (named, learned) {
+        (Some(named), Some(learned)) if learned.tokens < named && learned.reach == Reach::Everywhere => {
+            (learned.tokens, SaidBy::Learned)
+        }
+        (Some(named), _) => (named, SaidBy::Setting),
+        (None, Some(learned)) => (learned.tokens, SaidBy::Learned),
         (None, None) => match known() {
             Some(known) => (known.window, SaidBy::Catalog),
             None => (DEFAULT_WINDOW, SaidBy::Default),
@@ -86,10 +94,9 @@ pub fn window(settings: &Settings, learned: impl Into<Taught>, model: Option<&Mo
 
 /// The window that the client, a setting or the catalog names. A learned window and the default are no names.
 #[must_use]
-pub fn named_window(settings: &Settings, model: Option<&ModelRef>) -> Option<u64> {
-    let set = || model.and_then(|model| settings.model(model))?.context_window;
+pub fn known_window(settings: &Settings, model: Option<&ModelRef>) -> Option<u64> {
     let known = || model.and_then(|model| known::known(&model.provider, &model.id));
-    settings.stated.window(model).or_else(set).or_else(|| known().map(|known| known.window))
+    named_window(settings, model).or_else(|| known().map(|known| known.window))
 }
 
 /// The most a model answers: stated by the client or configured, else known; nothing where nobody said.
@@ -208,7 +215,7 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{learned::Stated, *};
 
     fn threshold(window: u64, overhead: u64) -> u64 {
         Budget::of(window, &CompactionSettings::default(), overhead, 0).threshold
@@ -307,7 +314,14 @@ mod tests {
         assert_eq!(of("p/m", None), (128_000, "default"));
         assert_eq!(of("p/m", Some(4_096)), (4_096, "learned"));
         assert_eq!(of("", None), (128_000, "default"), "no model at all");
-        let taught = Taught { stated: Some(4_000), seen: Some(4_096) };
+        let single = |name: &str| {
+            let stated = Some(Stated { tokens: 8_192, reach: Reach::WhereNoneIsNamed });
+            let window = window(&settings, Taught { stated, seen: None }, ModelRef::parse(name).as_ref());
+            (window.tokens, window.source.name())
+        };
+        assert_eq!(single("anthropic/claude-opus-4-5"), (100_000, "setting"), "one refusal may be wrong");
+        assert_eq!(single("anthropic/claude-opus-4-6"), (8_192, "learned"), "nobody names its window");
+        let taught = Taught { seen: Some(4_096), ..Taught::from(Some(4_000)) };
         let stated = window(&settings, taught, ModelRef::parse("p/m").as_ref());
         assert_eq!(stated.tokens, 4_000, "the smaller one");
         let seen = |name: &str| {

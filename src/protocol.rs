@@ -133,6 +133,8 @@ macro_rules! with_methods {
             request session SessionUnsubscribe = "session/unsubscribe": SessionParams => ();
             /// Lists models with their known properties and the source of each.
             request daemon ModelsList = "models/list": ModelsListParams => ModelsListAnswer;
+            /// Forgets the windows of a model that its providers taught, in all sessions and for good.
+            request daemon ModelsForget = "models/forget": ModelsForgetParams => ModelsForgetAnswer;
             /// Returns the settings in force, each with its source.
             request daemon SettingsGet = "settings/get": SettingsGetParams => crate::settings::Sourced;
             /// Changes settings by a merge patch in which null removes a value. An invalid patch changes nothing.

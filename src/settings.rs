@@ -36,7 +36,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Settings {
-    /// `"provider/id"` of the model for sessions without a configured model.
+    /// `"provider/id"` of the model for sessions without a model, and for summaries where the session's model cannot be
+    /// asked.
     pub default_model: Option<String>,
     /// The models.
     pub models: Vec<ModelSettings>,
@@ -460,6 +461,18 @@ impl Settings {
             Some(patch) => patch.over(&self.compaction),
             None => self.compaction.clone(),
         }
+    }
+
+    /// The model that a host or a file names, configured or not, else the default. A host asks its model by itself.
+    #[must_use]
+    pub fn model_or_default(&self, named: Option<ModelRef>) -> Option<ModelRef> {
+        named.or_else(|| self.model_by_default())
+    }
+
+    /// The model of `defaultModel`.
+    #[must_use]
+    pub fn model_by_default(&self) -> Option<ModelRef> {
+        self.default_model.as_deref().and_then(ModelRef::parse)
     }
 
     /// The configuration of a model.

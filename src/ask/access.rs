@@ -1,7 +1,15 @@
 //! How the sessions of a daemon reach models.
 
 use super::{client::Client, routes::Routes, slots::Slots};
-use crate::models::windows::Windows;
+use crate::{
+    ids::{ModelRef, SessionId},
+    models::{
+        learned::{Change, LearnedWindow, Server, WindowOrigin},
+        windows::Windows,
+    },
+    settings::Settings,
+};
+use jiff::Timestamp;
 use std::{
     path::Path,
     sync::{
@@ -39,6 +47,13 @@ impl ModelAccess {
             client_runs_models: AtomicBool::new(false),
             client_switches_models: AtomicBool::new(false),
         })
+    }
+
+    /// Learns the window of a model, which a request in this session showed, for all sessions.
+    pub fn learn(&self, settings: &Settings, model: &ModelRef, tokens: u64, origin: WindowOrigin, session: &SessionId) {
+        let now = Timestamp::from_millisecond(self.routes.clock.timestamp_ms()).unwrap_or_default();
+        let row = LearnedWindow::new(Server::of(settings, model), tokens, origin, now, session);
+        self.windows.teach(Change::Learned(row));
     }
 
     /// Whether the client runs models.

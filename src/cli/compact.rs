@@ -12,8 +12,10 @@ use std::{
 pub struct Request {
     /// The session file.
     pub file: PathBuf,
-    /// Author of the summary, tried before the candidates of the settings.
+    /// Author of the summary, and no other one.
     pub model: Option<Named>,
+    /// The candidates of the settings follow the author, and at last the extracted summary.
+    pub fallback: bool,
     /// Report the plan without writing.
     pub dry_run: bool,
     /// Instructions for the summary: topics to keep above all.
@@ -27,18 +29,22 @@ pub struct Request {
 /// Compacts a session file.
 ///
 /// # Errors
-/// When it is none, or there is nothing to compact: what to do next.
+/// When it is none, or there is nothing to compact, or the model that has to write the summary cannot be asked: the next
+/// step.
 pub fn run(request: &Request) -> Result<i32, String> {
     let file = std::path::absolute(&request.file).map_err(|error| error.to_string())?;
     let over = match request.model.as_ref().map(|model| model.choose(&folder_of(&file))) {
         None => None,
-        Some(Ok(chosen)) => Some(json!({ "models": chosen.models, "compaction": { "models": chosen.order } })),
+        Some(Ok(chosen)) => Some(json!({ "models": chosen.models })),
         Some(Err(why)) => return Ok(refused(&why)),
     };
     let mut client = Client::start(None, over.as_ref(), |_, _| {})?;
     let loaded = client.call("session/load", json!({ "path": file }))?;
     let session = &loaded["session"];
     let mut params = json!({ "sessionId": session["sessionId"], "dryRun": request.dry_run, "wait": !request.dry_run });
+    if let Some(named) = &request.model {
+        (params["model"], params["fallback"]) = (json!(named.model), json!(request.fallback));
+    }
     if let Some(instructions) = &request.instructions {
         params["instructions"] = json!(instructions);
     }
@@ -46,12 +52,13 @@ pub fn run(request: &Request) -> Result<i32, String> {
         params["keepRecentTokens"] = json!(keep);
     }
     let answer = client.call("session/compact", params).map_err(|error| format!("{}: {error}", file.display()))?;
+    let why = why_not(&mut client);
     let mut out = std::io::stdout().lock();
     let printed = match (request.json, request.dry_run) {
         (true, _) => writeln!(out, "{answer:#}"),
         (false, true) => write!(out, "{}", preparation(session, &loaded["repairs"], &answer["preparation"])),
         (false, false) => {
-            let text = result(session, &loaded["repairs"], &answer);
+            let text = result(session, &loaded["repairs"], &answer, why.as_deref());
             write!(out, "{text}").and_then(|()| match out.is_terminal() {
                 true => writeln!(out, "\nThe summary is in the last line of the file; --json prints it."),
                 false => Ok(()),
@@ -102,7 +109,19 @@ fn preparation(session: &Value, repairs: &Value, plan: &Value) -> String {
     )
 }
 
-fn result(session: &Value, repairs: &Value, answer: &Value) -> String {
+/// The text of the error that ended the compaction. It is in the end event.
+fn why_not(client: &mut Client) -> Option<String> {
+    let mut why = None;
+    while let Some(frame) = client.arrived() {
+        let event = &frame["params"]["event"];
+        if event["type"] == "compaction_end" {
+            why = event["errorMessage"].as_str().map(printable);
+        }
+    }
+    why
+}
+
+fn result(session: &Value, repairs: &Value, answer: &Value, why: Option<&str>) -> String {
     let mut text = head(session, repairs);
     let result = &answer["result"];
     match answer["outcome"].as_str() {
@@ -121,7 +140,11 @@ fn result(session: &Value, repairs: &Value, answer: &Value) -> String {
                 result["entryId"].as_str().unwrap_or_default(),
             ));
         }
-        outcome => text.push_str(&format!("Not compacted ({}): {}\n", outcome.unwrap_or("?"), answer["error"])),
+        outcome => {
+            let why = why.or_else(|| answer["skippedReason"].as_str());
+            let why = why.map_or_else(|| answer["error"].to_string(), str::to_owned);
+            text.push_str(&format!("Not compacted ({}): {why}\n", outcome.unwrap_or("?")));
+        }
     }
     text
 }

@@ -13,7 +13,10 @@ use crate::{
     daemon::Places,
     models::{
         ModelRef,
-        catalog::{Known, ListedModel, without_credentials},
+        address::without_credentials,
+        catalog::{Known, ListedModel},
+        learned::{LearnedWindow, WindowOrigin},
+        windows::Windows,
     },
     settings::{
         Sourced,
@@ -146,7 +149,15 @@ fn find(places: &Places, folder: PathBuf, ask: bool) -> Result<Findings, String>
     let sessions = places.sessions();
     problems.extend([&places.config, &sessions].into_iter().filter_map(|folder| unwritable(folder)));
     let found = look_at_sessions(&sessions, &mut problems);
-    let models = models(places, &sourced, ask)?;
+    let windows = Windows::read(&places.data);
+    problems.extend(windows.fault().map(|(file, fault)| Finding {
+        weight: Weight::Odd,
+        file: Some(file.to_owned()),
+        line: None,
+        key: None,
+        what: fault.to_owned(),
+    }));
+    let models = models(&windows, &sourced, ask)?;
     problems.extend(models.iter().flat_map(|model| of_model(model, &models, &variable)));
     problems.extend(sourced.settings.compaction.models.iter().filter(|it| ModelRef::parse(it).is_none()).map(no_model));
     problems.sort_by_key(|problem| problem.weight != Weight::Broken);
@@ -376,6 +387,7 @@ fn rows_of(model: &Model, paint: &Paint) -> Vec<Vec<String>> {
         (None, false) => "asked by the client".to_owned(),
     };
     rows.push(vec![String::new(), how]);
+    rows.extend(it.learned.iter().map(|learned| vec![String::new(), told_of(learned)]));
     if let Some(answer) = answer {
         let retries = match answer.retries {
             0 => String::new(),
@@ -390,6 +402,18 @@ fn rows_of(model: &Model, paint: &Paint) -> Vec<Vec<String>> {
         rows.push(vec![String::new(), said]);
     }
     rows
+}
+
+/// A learned window in a line: its size, its evidence, its server and its time.
+fn told_of(learned: &LearnedWindow) -> String {
+    let evidence = match (learned.origin, learned.refusals) {
+        (WindowOrigin::Refusal, 1) => "1 refusal".to_owned(),
+        (WindowOrigin::Refusal, times) => format!("{times} refusals"),
+        (WindowOrigin::Saturation, _) => "prompts that were cut".to_owned(),
+    };
+    let server = learned.base_url.url().map(|url| format!(" at {}", printable(url))).unwrap_or_default();
+    let time = learned.learned_at.as_deref().map(|time| format!(", {time}")).unwrap_or_default();
+    format!("learned: window {} from {evidence}{server}{time}", grouped(&json!(learned.context_window)))
 }
 
 fn listed(parts: [&str; 2]) -> String {

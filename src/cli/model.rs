@@ -6,8 +6,9 @@ use crate::{
     daemon::Places,
     models::{
         ModelRef,
+        address::without_credentials,
         candidates::{Candidate, Situation, Way},
-        catalog::without_credentials,
+        learned::Learned,
     },
     provider::{Api, KeySource, keys},
     settings::{ModelSettings, Settings, files::SettingsFiles},
@@ -32,8 +33,6 @@ pub(super) struct Chosen {
     pub(super) candidate: Candidate,
     /// The models of the settings with what was said of this one. Holds secrets: not to be printed.
     pub(super) models: Vec<Value>,
-    /// Order of the summarizers, with this model first.
-    pub(super) order: Vec<String>,
 }
 
 impl Named {
@@ -72,16 +71,11 @@ impl Named {
             session: None,
             client_runs_models: false,
             is_set: &keys::is_set,
-            learned: &|_| None,
+            learned: &Learned::default(),
         }
         .candidate(model);
         let candidate = candidate.map_err(|unfit| format!("{} cannot be asked: {}", unfit.model, unfit.why))?;
-        let others = settings.compaction.models.iter().filter(|it| **it != model.to_string()).cloned();
-        Ok(Chosen {
-            candidate,
-            order: std::iter::once(model.to_string()).chain(others).collect(),
-            models: settings.models.iter().map(spelled_out).collect(),
-        })
+        Ok(Chosen { candidate, models: settings.models.iter().map(spelled_out).collect() })
     }
 }
 
@@ -150,7 +144,6 @@ mod tests {
             "compaction": {"models": ["a/b", "p/m"]},
         });
         let chosen = chosen(settings, &named("p/m", Some("http://me:hush@new/v1?key=hush"))).expect("it can be asked");
-        assert_eq!(chosen.order, ["p/m", "a/b"]);
         assert_eq!(chosen.models.len(), 2);
         let own = &chosen.models[0];
         assert_eq!(own["headers"]["X"], "hush", "the other process sends it");

@@ -13,11 +13,11 @@ use crate::{
         routes::Routes,
     },
     conversation::spending::Trigger,
-    daemon::Places,
     models::{
         ModelRef,
+        address::without_credentials,
         candidates::{Candidate, Situation, Way},
-        catalog::{ListedModel, catalog, without_credentials},
+        catalog::{ListedModel, catalog},
         known,
         windows::Windows,
     },
@@ -83,8 +83,8 @@ pub(super) struct Answered {
 ///
 /// # Errors
 /// When nothing can be asked at all.
-pub(super) fn models(places: &Places, sourced: &Sourced, ask: bool) -> Result<Vec<Model>, String> {
-    let mut models = look(sourced, &Windows::read(&places.data));
+pub(super) fn models(windows: &Windows, sourced: &Sourced, ask: bool) -> Result<Vec<Model>, String> {
+    let mut models = look(sourced, windows);
     if !ask {
         return Ok(models.into_iter().map(|(model, _)| model).collect());
     }
@@ -100,13 +100,13 @@ pub(super) fn models(places: &Places, sourced: &Sourced, ask: bool) -> Result<Ve
 }
 
 fn look(sourced: &Sourced, windows: &Windows) -> Vec<(Model, Option<Candidate>)> {
-    let window = |model: &ModelRef| windows.window(model);
+    let learned = windows.learned();
     let settings = &sourced.settings;
-    let mut listed = catalog(sourced, &window, None);
+    let mut listed = catalog(sourced, &learned, None);
     let named: Vec<ModelRef> = settings.compaction.models.iter().filter_map(|it| ModelRef::parse(it)).collect();
     for model in &named {
         if !listed.iter().any(|it| it.model() == *model) {
-            listed.extend(catalog(sourced, &window, Some(model)).pop());
+            listed.extend(catalog(sourced, &learned, Some(model)).into_iter().find(|it| it.model() == *model));
         }
     }
     let situation = Situation {
@@ -115,7 +115,7 @@ fn look(sourced: &Sourced, windows: &Windows) -> Vec<(Model, Option<Candidate>)>
         former: None,
         client_runs_models: false,
         is_set: &keys::is_set,
-        learned: &window,
+        learned: &learned,
     };
     let looked_at = listed.into_iter().map(|listed| {
         let model = listed.model();

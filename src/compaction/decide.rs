@@ -598,6 +598,7 @@ mod tests {
                 context_tokens,
                 evident_tokens: context_tokens,
                 source: crate::compaction::gauge::Source::Estimate,
+                is_anchored: false,
                 messages: context_tokens,
                 summary_tokens: 0,
                 image_bytes,

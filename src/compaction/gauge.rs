@@ -36,8 +36,10 @@ pub struct Fullness {
     pub context_tokens: u64,
     /// The size that starts maintenance, in tokens. It is smaller where a report counts that no other one confirms yet.
     pub evident_tokens: u64,
-    /// Source of that size.
+    /// Source of that size. After a report that is not believed it is the estimate.
     pub source: Source,
+    /// Whether a report is a part of that size.
+    pub is_anchored: bool,
     /// Estimated size of its messages, in tokens.
     pub messages: u64,
     /// Size of the summary in it, in tokens.
@@ -107,12 +109,14 @@ impl Gauge<'_> {
                 Anchor::None => (system + tools + size(meter.sent()), Source::Estimate),
             }
         };
-        let (context_tokens, source) = sized(meter.since());
+        let (context_tokens, anchor) = sized(meter.since());
+        let source = if meter.newest_counts() { anchor } else { Source::Estimate };
         let evident_tokens = sized(meter.confirmed()).0.min(context_tokens);
         Fullness {
             context_tokens,
             evident_tokens,
             source,
+            is_anchored: anchor == Source::Report,
             messages: size(meter.sent()),
             summary_tokens: size(meter.summary()),
             image_bytes: meter.image_bytes(),
@@ -143,10 +147,7 @@ impl Fullness {
     #[must_use]
     pub fn with_reported_overhead(&self) -> Budget {
         let known = self.budget.overhead() + self.messages;
-        let unknown = match self.source {
-            Source::Report => self.context_tokens.saturating_sub(known),
-            Source::Estimate => 0,
-        };
+        let unknown = if self.is_anchored { self.context_tokens.saturating_sub(known) } else { 0 };
         let is_large = (self.budget.overhead() + unknown) as f64 > self.budget.window as f64 * LARGEST_OVERHEAD;
         match is_large && self.context_tokens <= self.budget.window {
             true => Budget { system: self.budget.system + unknown, ..self.budget },
@@ -234,6 +235,7 @@ mod tests {
                 context_tokens: 60_000,
                 evident_tokens: 60_000,
                 source: Source::Estimate,
+                is_anchored: false,
                 messages: 60_000 - overhead,
                 summary_tokens: 0,
                 image_bytes: 0,
@@ -260,6 +262,7 @@ mod tests {
             context_tokens,
             evident_tokens: context_tokens,
             source,
+            is_anchored: source == Source::Report,
             messages,
             summary_tokens: 0,
             image_bytes: 0,

@@ -250,7 +250,7 @@ impl Meter {
         let (system, tools) = self.announced.instructions().tokens(self.estimator);
         let bounds = Bounds {
             line: self.calibrations.line(model.as_ref(), system + tools),
-            window: models::named_window(&sourced.settings, model.as_ref()),
+            window: models::known_window(&sourced.settings, model.as_ref()),
             estimator: self.estimator,
             is_whole: basis == Basis::Whole,
         };
@@ -343,6 +343,20 @@ impl Meter {
     #[must_use]
     pub fn confirmed(&self) -> Since {
         self.confirmed
+    }
+
+    /// The largest believed prompt of a model on the path, in tokens.
+    #[must_use]
+    pub fn largest_believed(&self, model: &ModelRef) -> Option<u64> {
+        let (_, series) = self.series.iter().find(|(of, _)| of.as_ref() == Some(model))?;
+        series.largest()
+    }
+
+    /// Whether the newest report counts as a size.
+    #[must_use]
+    pub fn newest_counts(&self) -> bool {
+        let counts = |judged: &Judged| matches!(judged.standing.verdict, Verdict::Believed | Verdict::Unconfirmed);
+        self.newest.as_ref().is_none_or(counts)
     }
 
     /// The newest report.

@@ -14,7 +14,7 @@ use crate::{
         path::Path,
         tokens::{self, Estimator},
     },
-    models::{ModelRef, learned::Taught},
+    models::{ModelRef, learned::Learned},
     settings::{Sourced, Style},
 };
 use schemars::JsonSchema;
@@ -29,8 +29,8 @@ pub struct PlanRequest {
     pub settings: Arc<Sourced>,
     /// The model.
     pub model: Option<ModelRef>,
-    /// The windows that its provider taught.
-    pub learned: Taught,
+    /// The windows that providers taught.
+    pub learned: Learned,
     /// The system prompt and the tools.
     pub instructions: Arc<Instructions>,
     /// Size of the kept tail, in tokens, if the request names one.
@@ -113,7 +113,8 @@ impl PlanRequest {
             }
         }
         let meter = Meter::of(&self.path, &self.settings, estimator);
-        let (model, learned, instructions) = (self.model.as_ref(), self.learned, &*self.instructions);
+        let (model, instructions) = (self.model.as_ref(), &*self.instructions);
+        let learned = model.map(|model| self.learned.taught(settings, model)).unwrap_or_default();
         let fullness = Gauge { settings, model, learned, instructions }.measure(&meter);
         let fullness = match self.cause {
             Cause::Asked | Cause::Due | Cause::Ahead => fullness,
@@ -188,7 +189,7 @@ mod tests {
             path,
             settings: Arc::new(Layers::of(vec![(Source::Global, settings)]).sourced()),
             model: ModelRef::parse("openai/m"),
-            learned: Taught::default(),
+            learned: Learned::default(),
             instructions: Arc::default(),
             keep_recent_tokens: None,
             initiator: Initiator::User,

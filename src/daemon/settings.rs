@@ -7,12 +7,15 @@ use crate::{
     ids::SessionId,
     models::catalog::catalog,
     protocol::{
-        ModelsList, SettingsGet, SettingsSet,
+        ModelsForget, ModelsList, SettingsGet, SettingsSet,
         errors::Failure,
         events::Severity,
         notices::NoticeCode,
         notifications::{Notice, NoticeParams, Notification as _, SettingsChanged},
-        types::{ModelsListAnswer, ModelsListParams, Scope, SettingsGetParams, SettingsSetParams},
+        types::{
+            ModelsForgetAnswer, ModelsForgetParams, ModelsListAnswer, ModelsListParams, Scope, SettingsGetParams,
+            SettingsSetParams,
+        },
     },
     session::{
         core::{command::Command, commands::settings, relayer::wrong_patch},
@@ -276,9 +279,24 @@ impl DaemonMethod for ModelsList {
         match params.session_id {
             Some(id) => daemon.send(&id, Mail::Command(settings::models(), reply)),
             None => reply.ok(&ModelsListAnswer {
-                models: catalog(&daemon.settings.general(), &|model| daemon.access.windows.window(model), None),
+                models: catalog(&daemon.settings.general(), &daemon.access.windows.learned(), None),
             }),
         }
+    }
+}
+
+/// The file is written on the blocking pool. Open sessions take the change before their next input.
+impl DaemonMethod for ModelsForget {
+    fn handle(daemon: &Arc<Daemon>, ModelsForgetParams { model }: ModelsForgetParams, reply: Reply) {
+        let windows = daemon.access.windows.clone();
+        daemon.runtime.spawn_blocking(move || match windows.forget(&model) {
+            Ok(forgotten) => reply.ok(&ModelsForgetAnswer { forgotten }),
+            Err(error) => {
+                let path = windows.file().unwrap_or(Path::new("learned-windows.json")).display().to_string();
+                let what = format!("the windows of {model} are forgotten until the daemon ends; {path}: {error}");
+                reply.fail(&Failure::Storage { path, errno: error.raw_os_error(), what });
+            }
+        });
     }
 }
 

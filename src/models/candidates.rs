@@ -1,7 +1,7 @@
 //! Models that may write a summary, in order: the models that are named for it, then the session's own, then the one before
-//! it, then the one with the largest window. Pure: what is set in the environment, and whether the client runs models, is told.
+//! it, then the default one, then the one with the largest window. Pure: what is set in the environment, and whether the client runs models, is told.
 
-use super::{DEFAULT_WINDOW, ModelRef, known, output_limit, reasoning, window};
+use super::{DEFAULT_WINDOW, ModelRef, known, learned::Learned, output_limit, reasoning, window};
 use crate::{
     provider::{Api, Endpoint, KeySource},
     settings::{CompactionPatch, ModelSettings, Settings},
@@ -56,8 +56,8 @@ pub struct Situation<'a> {
     pub client_runs_models: bool,
     /// Whether an environment variable is set.
     pub is_set: &'a dyn Fn(&str) -> bool,
-    /// The window that a provider's errors revealed.
-    pub learned: &'a dyn Fn(&ModelRef) -> Option<u64>,
+    /// The windows that providers taught.
+    pub learned: &'a Learned,
 }
 
 /// The source of a model's name.
@@ -65,8 +65,8 @@ pub struct Situation<'a> {
 enum Named {
     /// The settings: that it cannot be asked is worth a word.
     InSettings,
-    /// Only the session. Its host asks it by itself, and maybe nobody else can.
-    BySession,
+    /// Not for summaries: by the session, or as a default. A host asks it by itself, and maybe nobody else can.
+    InPassing,
 }
 
 /// The candidates, each at most once.
@@ -92,18 +92,23 @@ pub fn candidates(situation: &Situation<'_>) -> Vec<Result<Candidate, Unfit>> {
         }
     }
     if let Some(model) = situation.session.filter(|model| !seen.contains(model)) {
-        found.extend(situation.resolve(model, Named::BySession));
+        found.extend(situation.resolve(model, Named::InPassing));
         seen.push(model.clone());
     }
     if let Some(former) = situation.former.filter(|former| !seen.contains(former))
-        && let Some(Ok(candidate)) = situation.resolve(former, Named::BySession)
+        && let Some(Ok(candidate)) = situation.resolve(former, Named::InPassing)
     {
         found.push(Ok(candidate));
         seen.push(former.clone());
     }
+    // A host may ask its model by itself, and maybe nobody else can.
+    if let Some(default) = settings.model_by_default().filter(|default| !seen.contains(default)) {
+        found.extend(situation.resolve(&default, Named::InPassing));
+        seen.push(default);
+    }
     let configured = settings.models.iter().map(|it| ModelRef { provider: it.provider.clone(), id: it.id.clone() });
     let others = configured.filter(|model| !seen.contains(model));
-    let able = others.filter_map(|model| situation.resolve(&model, Named::BySession)?.ok());
+    let able = others.filter_map(|model| situation.resolve(&model, Named::InPassing)?.ok());
     // Of two that are equal the first one named.
     let largest = able.reduce(|one, other| if other.window > one.window { other } else { one });
     found.extend(largest.map(Ok));
@@ -218,7 +223,7 @@ impl Situation<'_> {
             None if self.client_runs_models => Way::Client,
             None => return Err(unfit(nowhere(model))),
         };
-        let window = window(self.settings, (self.learned)(model), Some(model));
+        let window = window(self.settings, self.learned.taught(self.settings, model), Some(model));
         Ok(Candidate {
             model: model.clone(),
             window: window.tokens,
@@ -231,7 +236,7 @@ impl Situation<'_> {
     /// The way to ask a model; `None` where only its host can ask it.
     fn resolve(&self, model: &ModelRef, named: Named) -> Option<Result<Candidate, Unfit>> {
         // Its host asks it; the settings only say how large it is.
-        let by_its_host = named == Named::BySession
+        let by_its_host = named == Named::InPassing
             && !self.client_runs_models
             && matches!(self.way(model, self.settings.model(model)), Ok(None));
         (!by_its_host).then(|| self.candidate(model))
@@ -303,7 +308,7 @@ mod tests {
             former: None,
             client_runs_models: client,
             is_set: &|name| variables.contains(&name),
-            learned: &|_| None,
+            learned: &Learned::default(),
         };
         let told = candidates(&situation).into_iter().map(|it| match it {
             Ok(Candidate { model, way: Way::Client, .. }) => format!("{model} by the client"),
@@ -336,6 +341,21 @@ mod tests {
     }
 
     #[test]
+    fn the_default_stands_in_for_a_session_s_model_that_only_its_host_can_ask() {
+        let settings = json!({"defaultModel": "local/b", "models": [local("a", 9_000), local("b", 1_000)]});
+        let names = |settings: &Value, session| {
+            let found = found(settings.clone(), Some(session), false, &[]);
+            found.iter().map(|it| it.split([' ', ':']).next().expect("a word").to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&settings, "host/own"), ["local/b", "local/a"]);
+        assert_eq!(names(&settings, "local/b"), ["local/b", "local/a"]);
+        assert_eq!(names(&settings, "local/a"), ["local/a", "local/b"]);
+        let mut unknown = settings;
+        unknown["defaultModel"] = json!("far/unknown");
+        assert_eq!(names(&unknown, "host/own"), ["local/a"], "only a host can ask the default");
+    }
+
+    #[test]
     fn a_conversation_is_continued_by_the_sessions_model_then_by_the_others_and_by_no_service() {
         let settings = json!({
             "compaction": {"models": ["local/b", "nonsense"], "remoteEndpoint": "https://h/sum"},
@@ -350,7 +370,7 @@ mod tests {
                 former: None,
                 client_runs_models: false,
                 is_set: &|_| false,
-                learned: &|_| None,
+                learned: &Learned::default(),
             };
             let found = continuing(&situation, only).into_iter();
             found.map(|it| it.map_or_else(|unfit| unfit.model, |it| it.model.id)).collect::<Vec<_>>()
@@ -384,7 +404,7 @@ mod tests {
                 former: None,
                 client_runs_models: false,
                 is_set: &|name| name == "OPENAI_API_KEY",
-                learned: &|_| None,
+                learned: &Learned::default(),
             });
             candidate.is_some_and(|it| matches!(it.way, Way::Compaction(_)) && it.named() == session.as_ref())
         };
@@ -420,7 +440,7 @@ mod tests {
                 former: Some(&former),
                 client_runs_models: false,
                 is_set: &|_| false,
-                learned: &|_| None,
+                learned: &Learned::default(),
             };
             let mut found = candidates(&situation);
             prefer_former(&mut found, &small, &former, requests);

@@ -2,7 +2,9 @@
 
 use super::{
     ModelRef, SaidBy,
+    address::without_credentials,
     known::Api,
+    learned::{Learned, LearnedWindow},
     output_limit,
     prices::{self, Listed},
     window,
@@ -35,6 +37,8 @@ pub struct ListedModel {
     pub promote_to: Option<String>,
     /// Whether sessions without a model of their own use this model.
     pub default: bool,
+    /// The windows that its servers taught, whether they count or not. `models/forget` clears them.
+    pub learned: Vec<LearnedWindow>,
 }
 
 impl ListedModel {
@@ -102,16 +106,12 @@ impl From<Source> for KnownBy {
     }
 }
 
-/// The models of the settings, then those that are only used: the default one, and a session's own. `learned` is the
-/// window that a model's provider was found to have.
+/// The models of the settings, then those that are only used: the default one, and a session's own; then those of which
+/// only a window was learned.
 #[must_use]
-pub fn catalog(
-    sourced: &Sourced,
-    learned: &dyn Fn(&ModelRef) -> Option<u64>,
-    in_use: Option<&ModelRef>,
-) -> Vec<ListedModel> {
+pub fn catalog(sourced: &Sourced, learned: &Learned, in_use: Option<&ModelRef>) -> Vec<ListedModel> {
     let Sourced { settings, sources, .. } = sourced;
-    let default = settings.default_model.as_deref().and_then(ModelRef::parse);
+    let default = settings.model_by_default();
     // A list is taken from one place as a whole.
     let source = sources.get("models").copied().map_or(KnownBy::Default, KnownBy::from);
     let by = |said_by| match said_by {
@@ -122,7 +122,8 @@ pub fn catalog(
     };
     let mut named: Vec<ModelRef> = Vec::new();
     let configured = settings.models.iter().map(|it| ModelRef { provider: it.provider.clone(), id: it.id.clone() });
-    for model in configured.chain(default.clone()).chain(in_use.cloned()) {
+    let taught = learned.all().map(|row| row.model.clone());
+    for model in configured.chain(default.clone()).chain(in_use.cloned()).chain(taught) {
         if !named.contains(&model) {
             named.push(model);
         }
@@ -130,7 +131,7 @@ pub fn catalog(
     let listed = named.into_iter().map(|model| {
         let nothing = ModelSettings::default();
         let set = settings.model(&model).unwrap_or(&nothing);
-        let window = window(settings, learned(&model), Some(&model));
+        let window = window(settings, learned.taught(settings, &model), Some(&model));
         let output = output_limit(settings, Some(&model));
         let stated =
             |limit: Option<u64>, by: KnownBy| if limit.is_some() && by == source { KnownBy::Session } else { by };
@@ -148,22 +149,12 @@ pub fn catalog(
             }),
             promote_to: set.promote_to.clone(),
             default: default.as_ref() == Some(&model),
+            learned: learned.of_model(&model).to_vec(),
             provider: model.provider,
             id: model.id,
         }
     });
     listed.collect()
-}
-
-/// An address without user, password, query and fragment: each of them may be a key.
-#[must_use]
-pub fn without_credentials(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
-    let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let separator = if scheme.is_empty() { "" } else { "://" };
-    format!("{scheme}{separator}{host}{path}")
 }
 
 #[cfg(test)]
@@ -185,7 +176,8 @@ mod tests {
         });
         let sourced = Layers::of(vec![(Source::Global, global)]).sourced();
         let in_use = ModelRef { provider: "local".into(), id: "big".into() };
-        let learned = |model: &ModelRef| (model.id == "big").then_some(64_000);
+        let learned: Learned =
+            serde_json::from_value(json!({"local/big": 64_000, "once/met": 32_000})).expect("windows");
         let models = catalog(&sourced, &learned, Some(&in_use));
         let seen: Vec<_> = models
             .iter()
@@ -196,6 +188,7 @@ mod tests {
             ("big", 64_000, KnownBy::Learned, false),
             ("claude-opus-4-5", 200_000, KnownBy::Catalog, false),
             ("unknown", 128_000, KnownBy::Default, true),
+            ("met", 32_000, KnownBy::Learned, false),
         ];
         assert_eq!(seen, expected);
         assert_eq!(models[0].max_output_tokens, None);
@@ -203,21 +196,10 @@ mod tests {
         assert_eq!(models[2].max_output_tokens, Some(Known { value: 64_000, source: KnownBy::Catalog }));
         let costs = models.iter().map(|it| it.cost.map(|cost| (cost.input, cost.cache_read, cost.source)));
         let known = (5.0, Some(0.5), KnownBy::Catalog);
-        assert_eq!(costs.collect::<Vec<_>>(), [None, Some((2.0, None, KnownBy::Global)), Some(known), None]);
+        assert_eq!(costs.collect::<Vec<_>>(), [None, Some((2.0, None, KnownBy::Global)), Some(known), None, None]);
+        let taught = models.iter().map(|it| it.learned.len());
+        assert_eq!(taught.collect::<Vec<_>>(), [0, 1, 0, 0, 1]);
         let told = serde_json::to_string(&models).expect("JSON");
         assert!(!told.contains("hush"), "{told}");
-    }
-
-    #[test]
-    fn an_address_lets_nobody_in() {
-        for (url, told) in [
-            ("http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
-            ("https://me:secret@host/v1?key=secret#secret", "https://host/v1"),
-            ("https://secret@host", "https://host"),
-            ("https://a@b:secret@host/p@th", "https://host/p@th"),
-            ("me:secret@host/v1", "host/v1"),
-        ] {
-            assert_eq!(without_credentials(url), told);
-        }
     }
 }

@@ -1,85 +1,238 @@
-//! Windows as providers taught them: from limits in errors, and from prompts that were cut without an error. A value: each
-//! session has a copy, and `windows.rs` has the one that all sessions learn into.
+//! Windows as providers taught them: by limits in their refusals, and by prompts that were cut without an error. A value:
+//! each session has a copy, and `windows.rs` has the one that all sessions learn into.
+
+pub mod kept;
+mod row;
+
+pub use row::{Address, LearnedWindow, Server, WindowOrigin};
 
 use super::ModelRef;
+use crate::{ids::SessionId, settings::Settings};
+use row::Recorded;
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
+/// The refusals after which a window counts over a larger one that a host or a setting names.
+const CONFIRMED: u32 = 2;
+
 /// The windows that were learned. Cheap to clone. A clone stays as it is.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Recorded", into = "Recorded")]
 pub struct Learned {
-    stated: Arc<BTreeMap<String, u64>>,
-    /// The window of a model that cuts prompts without an error. A session knows it for itself.
+    /// By the name of the model, one for each of its servers.
+    rows: Arc<BTreeMap<String, Vec<LearnedWindow>>>,
+    /// How often a person had the windows of a model forgotten, in this process.
+    forgotten: Arc<BTreeMap<String, u64>>,
+    /// The session of this copy.
+    session: Option<SessionId>,
+    /// The size that a model refused without a limit, or the prompt that it cut without an error. A session knows it for
+    /// itself.
     seen: Option<(ModelRef, u64)>,
 }
 
-/// The windows of one model that were learned, in tokens.
+/// A change of the windows that were learned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Change {
+    /// A server showed the window of a model.
+    Learned(LearnedWindow),
+    /// A server took a request of so many tokens. A smaller window is wrong.
+    Accepted(Server, u64),
+    /// A person has the windows of a model forgotten.
+    Forgotten(ModelRef),
+}
+
+/// The windows of one model that were learned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taught {
     /// The window that the provider states.
-    pub stated: Option<u64>,
-    /// The window that a cut prompt shows.
+    pub stated: Option<Stated>,
+    /// The window that a refusal without a limit or a cut prompt shows, in tokens. It counts over no setting.
     pub seen: Option<u64>,
+}
+
+/// A window that a provider states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stated {
+    /// In tokens.
+    pub tokens: u64,
+    /// Where it counts.
+    pub reach: Reach,
+}
+
+/// Where a window that a provider states counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Everywhere: over a larger window that a host or a setting names, too.
+    Everywhere,
+    /// Only where neither a host nor a setting names a window: one refusal in another session may be wrong.
+    WhereNoneIsNamed,
 }
 
 impl From<Option<u64>> for Taught {
     fn from(stated: Option<u64>) -> Self {
-        Self { stated, seen: None }
+        Self { stated: stated.map(|tokens| Stated { tokens, reach: Reach::Everywhere }), seen: None }
     }
 }
 
 impl Learned {
-    /// The windows that were learned before.
+    /// The copy of a session, in which a window that was learned there counts.
     #[must_use]
-    pub fn of(mut windows: BTreeMap<String, u64>) -> Self {
-        windows.retain(|_, window| plausible(*window));
-        Self { stated: Arc::new(windows), seen: None }
+    pub fn in_session(self, session: &SessionId) -> Self {
+        Self { session: Some(session.clone()), ..self }
     }
 
-    /// The window of a model as its provider states it, in tokens.
+    /// The windows of a model under these settings.
     #[must_use]
-    pub fn window(&self, model: &ModelRef) -> Option<u64> {
-        self.stated.get(&model.to_string()).copied()
-    }
-
-    /// The windows of a model.
-    #[must_use]
-    pub fn taught(&self, model: &ModelRef) -> Taught {
+    pub fn taught(&self, settings: &Settings, model: &ModelRef) -> Taught {
+        let stated = self.row(settings, model).map(|row| Stated {
+            tokens: row.context_window,
+            reach: match row.refusals >= CONFIRMED || row.session.is_some() && row.session == self.session {
+                true => Reach::Everywhere,
+                false => Reach::WhereNoneIsNamed,
+            },
+        });
         let seen = self.seen.as_ref().filter(|(of, _)| of == model).map(|(_, window)| *window);
-        Taught { stated: self.window(model), seen }
+        Taught { stated, seen }
     }
 
-    /// Learns a window. Returns true if it is new. A number that can be no window is ignored.
-    pub fn learn(&mut self, model: &ModelRef, window: u64) -> bool {
-        // A stated window counts for more than one that was seen.
-        self.seen.take_if(|(of, _)| of == model && plausible(window));
-        let new = plausible(window) && self.window(model) != Some(window);
-        if new {
-            Arc::make_mut(&mut self.stated).insert(model.to_string(), window);
+    /// The window of a model at the server that the settings name.
+    #[must_use]
+    pub fn row(&self, settings: &Settings, model: &ModelRef) -> Option<&LearnedWindow> {
+        // Mostly there is none, and a name costs more than a look.
+        if self.rows.is_empty() {
+            return None;
         }
-        new
+        let server = Server::of(settings, model);
+        self.rows.get(&model.to_string())?.iter().find(|row| row.base_url.may_be(&server.address))
     }
 
-    /// Learns the window of a model from a prompt that it cut.
+    /// The windows of a model at all of its servers.
+    #[must_use]
+    pub fn of_model(&self, model: &ModelRef) -> &[LearnedWindow] {
+        self.rows.get(&model.to_string()).map_or(&[], Vec::as_slice)
+    }
+
+    /// All windows, by the names of their models.
+    pub fn all(&self) -> impl Iterator<Item = &LearnedWindow> {
+        self.rows.values().flatten()
+    }
+
+    /// Makes a change. Returns true if something is different then. A number that can be no window is ignored.
+    pub fn apply(&mut self, change: &Change) -> bool {
+        match change {
+            Change::Learned(row) => self.learn(row.clone()),
+            Change::Accepted(server, tokens) => self.disprove(server, *tokens),
+            Change::Forgotten(model) => self.forget(model),
+        }
+    }
+
+    /// The windows after these changes.
+    #[must_use]
+    pub(super) fn with(mut self, changes: &[Change]) -> Self {
+        for change in changes {
+            self.apply(change);
+        }
+        self
+    }
+
+    /// The newest statement takes the place of the one before. As often as it says the same, it is confirmed.
+    fn learn(&mut self, row: LearnedWindow) -> bool {
+        if !plausible(row.context_window) {
+            return false;
+        }
+        // A stated window counts for more than one that was seen.
+        self.seen.take_if(|(of, _)| *of == row.model);
+        let rows = Arc::make_mut(&mut self.rows).entry(row.model.to_string()).or_default();
+        match rows.iter_mut().find(|known| known.base_url.may_be(&row.base_url)) {
+            Some(known) if known.context_window == row.context_window => {
+                *known = LearnedWindow { refusals: known.refusals.saturating_add(row.refusals), ..row };
+            }
+            Some(known) => *known = row,
+            None => rows.push(row),
+        }
+        true
+    }
+
+    fn disprove(&mut self, server: &Server, accepted: u64) -> bool {
+        let seen = self.seen.take_if(|(of, window)| *of == server.model && accepted > *window);
+        let wrong = |row: &LearnedWindow| row.base_url.may_be(&server.address) && accepted > row.context_window;
+        let any = self.of_model(&server.model).iter().any(wrong);
+        if any {
+            self.retain(&server.model, |row| !wrong(row));
+        }
+        any || seen.is_some()
+    }
+
+    fn forget(&mut self, model: &ModelRef) -> bool {
+        self.seen.take_if(|(of, _)| of == model);
+        self.retain(model, |_| false);
+        *Arc::make_mut(&mut self.forgotten).entry(model.to_string()).or_default() += 1;
+        true
+    }
+
+    fn retain(&mut self, model: &ModelRef, stays: impl Fn(&LearnedWindow) -> bool) {
+        let (rows, name) = (Arc::make_mut(&mut self.rows), model.to_string());
+        if let Some(of_model) = rows.get_mut(&name) {
+            of_model.retain(stays);
+            if of_model.is_empty() {
+                rows.remove(&name);
+            }
+        }
+    }
+
+    /// Learns the window of a model, for this session alone, from a size that it refused or a prompt that it cut.
     pub fn see(&mut self, model: &ModelRef, window: u64) {
         if plausible(window) {
             self.seen = Some((model.clone(), window));
         }
     }
 
-    /// Forgets the window that a cut prompt showed, where the model reports a longer prompt.
-    pub fn disprove(&mut self, model: &ModelRef, reported: u64) {
-        self.seen.take_if(|(of, window)| of == model && reported > *window);
+    /// Takes the windows that all sessions have.
+    pub fn update(&mut self, shared: Self) {
+        let seen = self.seen.take().filter(|(of, _)| {
+            let of = of.to_string();
+            shared.forgotten.get(&of) == self.forgotten.get(&of)
+        });
+        *self = Self { session: self.session.take(), seen, ..shared };
     }
 
-    /// Takes the windows that other sessions learned.
-    pub fn update(&mut self, learned: Self) {
-        self.stated = learned.stated;
-    }
-
-    /// All that providers state, by `"provider/id"`.
+    /// The windows of a file, with what this process knows beside it.
     #[must_use]
-    pub fn all(&self) -> &BTreeMap<String, u64> {
-        &self.stated
+    pub(super) fn beside(self, process: &Self) -> Self {
+        Self { rows: self.rows, ..process.clone() }
+    }
+}
+
+impl FromIterator<LearnedWindow> for Learned {
+    /// Windows that were learned before. The last one of a server counts. A number that can be no window is left out.
+    fn from_iter<T: IntoIterator<Item = LearnedWindow>>(rows: T) -> Self {
+        let mut by_model: BTreeMap<String, Vec<LearnedWindow>> = BTreeMap::new();
+        for row in rows.into_iter().filter(|row| plausible(row.context_window)) {
+            let of_model = by_model.entry(row.model.to_string()).or_default();
+            of_model.retain(|known| !known.base_url.may_be(&row.base_url));
+            of_model.push(row);
+        }
+        Self { rows: Arc::new(by_model), ..Self::default() }
+    }
+}
+
+impl From<Learned> for Recorded {
+    fn from(learned: Learned) -> Self {
+        Self::Rows { windows: learned.all().cloned().collect(), forgotten: (*learned.forgotten).clone() }
+    }
+}
+
+impl From<Recorded> for Learned {
+    fn from(recorded: Recorded) -> Self {
+        match recorded {
+            Recorded::Rows { windows, forgotten } => {
+                Self { forgotten: Arc::new(forgotten), ..windows.into_iter().collect() }
+            }
+            Recorded::Tokens(tokens) => {
+                tokens.iter().filter_map(|(name, tokens)| LearnedWindow::before_2(name, *tokens)).collect()
+            }
+        }
     }
 }
 
@@ -90,48 +243,4 @@ fn plausible(window: u64) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_window_that_was_seen_belongs_to_one_model_and_can_be_disproved() {
-        let model = |name| ModelRef::parse(name).expect("a name");
-        let mut learned = Learned::default();
-        learned.see(&model("p/m"), 4_096);
-        assert_eq!(learned.taught(&model("p/m")), Taught { stated: None, seen: Some(4_096) });
-        assert_eq!(learned.taught(&model("p/other")), Taught::default());
-        learned.update(Learned::of([("p/m".to_owned(), 8_192)].into()));
-        assert_eq!(learned.taught(&model("p/m")), Taught { stated: Some(8_192), seen: Some(4_096) });
-        learned.disprove(&model("p/other"), 5_000);
-        learned.disprove(&model("p/m"), 4_096);
-        assert_eq!(learned.taught(&model("p/m")).seen, Some(4_096));
-        learned.disprove(&model("p/m"), 4_097);
-        assert_eq!(learned.taught(&model("p/m")).seen, None);
-        learned.see(&model("p/m"), 20);
-        assert_eq!(learned.taught(&model("p/m")).seen, None, "no window is that small");
-    }
-
-    #[test]
-    fn a_stated_window_takes_the_place_of_one_that_was_seen() {
-        let model = |name| ModelRef::parse(name).expect("a name");
-        let mut learned = Learned::default();
-        learned.see(&model("p/m"), 4_096);
-        learned.learn(&model("p/other"), 8_192);
-        learned.learn(&model("p/m"), 20);
-        assert_eq!(learned.taught(&model("p/m")), Taught { stated: None, seen: Some(4_096) });
-        learned.learn(&model("p/m"), 8_192);
-        assert_eq!(learned.taught(&model("p/m")), Taught { stated: Some(8_192), seen: None });
-    }
-
-    #[test]
-    fn a_number_that_can_be_no_window_is_not_learned() {
-        let model = ModelRef::parse("p/m").expect("a name");
-        for (window, plausible) in [(1_023, false), (1_024, true), (20_000_000, true), (20_000_001, false)] {
-            let mut learned = Learned::default();
-            assert_eq!(learned.learn(&model, window), plausible, "{window}");
-            assert_eq!(learned.window(&model).is_some(), plausible);
-            assert!(!learned.learn(&model, window), "it is not new");
-            assert_eq!(Learned::of([("p/m".to_owned(), window)].into()).window(&model).is_some(), plausible);
-        }
-    }
-}
+mod tests;

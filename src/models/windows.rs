@@ -1,30 +1,60 @@
 //! The file of learned windows: one for all daemons that keep their files in the same folder.
+//!
+//! A change is made in memory at once and in the file in the background. For the file it is made anew: the file is read
+//! again under a lock, so that daemons that learn at the same time lose nothing of each other.
 
 #![expect(clippy::disallowed_methods, reason = "keeps learned windows on disk")]
 
-use super::{ModelRef, learned::Learned};
+use super::{
+    ModelRef,
+    learned::{
+        Change, Learned, LearnedWindow,
+        kept::{self, Content},
+    },
+};
 use crate::regular;
 use std::{
-    collections::BTreeMap,
-    fs,
+    fs::{self, File, TryLockError},
+    io,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
-/// Largest file that is read, in bytes. A window takes less than a hundred.
+/// Largest file that is read and written, in bytes. A window takes about 200.
 const LARGEST: u64 = 1 << 20;
+
+/// Most changes that wait for a file that cannot be written. The oldest are left out then, and are learned again.
+const MOST_WAITING: usize = 1_000;
 
 /// The windows that providers taught, with the file that keeps them.
 #[derive(Debug, Clone, Default)]
 pub struct Windows {
-    learned: Arc<Mutex<Learned>>,
-    /// Grows with each window that is learned.
-    version: Arc<AtomicU64>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    known: Mutex<Known>,
+    /// Grows with each change.
+    version: AtomicU64,
     /// None: nothing is written.
     file: Option<PathBuf>,
+    /// One writes at a time.
+    writer: Mutex<()>,
+    /// The fault of the file when it was read.
+    fault: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    learned: Learned,
+    /// Changes that the file does not have.
+    waiting: Vec<Change>,
 }
 
 impl Windows {
@@ -34,84 +64,324 @@ impl Windows {
         Self::default()
     }
 
-    /// Reads the file in `data`. A missing or invalid file holds no windows. Blocks.
+    /// Reads the file in `data`. Rows that cannot be read are left out. Blocks.
     #[must_use]
     pub fn read(data: &Path) -> Self {
         let file = data.join("learned-windows.json");
-        let text = regular::read(&file, LARGEST).ok();
-        let windows: Option<BTreeMap<String, u64>> = text.and_then(|text| serde_json::from_slice(&text).ok());
-        let learned = Arc::new(Mutex::new(Learned::of(windows.unwrap_or_default())));
-        Self { learned, version: Arc::default(), file: Some(file) }
+        let (learned, fault) = match KeptFile::read(&file) {
+            Ok(KeptFile { learned, fault, .. }) => (learned, fault),
+            Err(error) => (Learned::default(), Some(error.to_string())),
+        };
+        if let Some(fault) = &fault {
+            tracing::warn!("{}: {fault}", file.display());
+        }
+        let known = Mutex::new(Known { learned, waiting: Vec::new() });
+        Self { shared: Arc::new(Shared { known, file: Some(file), fault, ..Shared::default() }) }
+    }
+
+    /// The file, and its fault when it was read.
+    #[must_use]
+    pub fn fault(&self) -> Option<(&Path, &str)> {
+        self.shared.file.as_deref().zip(self.shared.fault.as_deref())
     }
 
     /// The windows now.
     #[must_use]
     pub fn learned(&self) -> Learned {
-        self.lock().clone()
+        self.known().learned.clone()
     }
 
-    /// A number that grows with each window that is learned. It costs less than a look at the windows.
+    /// A number that grows with each change. It costs less than a look at the windows.
     #[must_use]
     pub fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+        self.shared.version.load(Ordering::Acquire)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Learned> {
-        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.shared.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The window of a model, in tokens.
-    #[must_use]
-    pub fn window(&self, model: &ModelRef) -> Option<u64> {
-        self.lock().window(model)
-    }
-
-    /// Learns a window and writes the file, if there is one, in the background. A window that cannot be written is learned
-    /// again.
-    pub fn learn(&self, model: &ModelRef, window: u64) {
-        if !self.lock().learn(model, window) {
-            return;
-        }
-        self.version.fetch_add(1, Ordering::Release);
-        if let Some(file) = self.file.clone() {
+    /// Makes a change for all sessions. The file follows in the background.
+    pub fn teach(&self, change: Change) {
+        if self.change(change) && self.shared.file.is_some() {
             let windows = self.clone();
-            tokio::task::spawn_blocking(move || write(&windows.learned(), &file));
+            tokio::task::spawn_blocking(move || {
+                if let Err(error) = windows.write() {
+                    tracing::warn!(%error, "learned windows are not written");
+                }
+            });
         }
+    }
+
+    /// Forgets the windows of a model, here and in the file, and returns them. Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be written. The windows are forgotten in this process then.
+    pub fn forget(&self, model: &ModelRef) -> io::Result<Vec<LearnedWindow>> {
+        let mut forgotten = self.learned().of_model(model).to_vec();
+        self.change(Change::Forgotten(model.clone()));
+        for row in self.write()?.of_model(model) {
+            if !forgotten.iter().any(|known| known.base_url == row.base_url) {
+                forgotten.push(row.clone());
+            }
+        }
+        Ok(forgotten)
+    }
+
+    /// The file of the windows, if there is one.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        self.shared.file.as_deref()
+    }
+
+    /// Makes a change in memory. False where it changes nothing.
+    fn change(&self, change: Change) -> bool {
+        let mut known = self.known();
+        let changed = known.learned.apply(&change);
+        if changed {
+            self.shared.version.fetch_add(1, Ordering::Release);
+            if self.shared.file.is_some() {
+                known.waiting.push(change);
+                let too_many = known.waiting.len().saturating_sub(MOST_WAITING);
+                known.waiting.drain(..too_many);
+            }
+        }
+        changed
+    }
+
+    /// Makes the changes that wait in the file, and returns the windows that it had before.
+    fn write(&self) -> io::Result<Learned> {
+        let Some(file) = &self.shared.file else { return Ok(Learned::default()) };
+        let _one = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = self.known().waiting.clone();
+        if changes.is_empty() {
+            return Ok(Learned::default());
+        }
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let _locked = lock(file)?;
+        let before = KeptFile::read(file)?;
+        before.set_aside(file)?;
+        let learned = before.learned.clone().with(&changes);
+        if learned != before.learned || before.damaged.is_some() {
+            let text = kept::text(&learned);
+            if text.len() as u64 > LARGEST {
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "there are too many windows"));
+            }
+            regular::replace(file, text.as_bytes())?;
+        }
+        let mut known = self.known();
+        // Changes that came meanwhile are still to be written.
+        let written = known.waiting.iter().zip(&changes).take_while(|(waiting, change)| waiting == change).count();
+        known.waiting.drain(..written);
+        let now = learned.beside(&known.learned).with(&known.waiting);
+        if known.learned != now {
+            // Another daemon learned, too.
+            known.learned = now;
+            self.shared.version.fetch_add(1, Ordering::Release);
+        }
+        Ok(before.learned)
     }
 }
 
-fn write(learned: &Learned, file: &Path) {
-    let text = serde_json::to_string_pretty(learned.all()).unwrap_or_default();
-    let written = file.parent().map_or(Ok(()), fs::create_dir_all);
-    let written = written.and_then(|()| regular::replace(file, text.as_bytes()));
-    if let Err(error) = written {
-        tracing::debug!(%error, "learned windows are not written");
+/// The file as it is.
+struct KeptFile {
+    learned: Learned,
+    /// Its bytes, where they are nothing that can be read.
+    damaged: Option<Vec<u8>>,
+    fault: Option<String>,
+}
+
+impl KeptFile {
+    /// Reads the file. A missing one holds nothing.
+    ///
+    /// # Errors
+    /// When it may not be written: it cannot be read, or a newer version wrote it.
+    fn read(file: &Path) -> io::Result<Self> {
+        let text = match regular::read(file, LARGEST) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                b"{}".to_vec()
+            }
+            text => text?,
+        };
+        match kept::read(&text) {
+            Content::Read(learned, bad) => {
+                let fault = (bad > 0).then(|| format!("{bad} of its rows cannot be read and are left out"));
+                Ok(Self { learned, damaged: None, fault })
+            }
+            Content::Damaged => {
+                let fault = "it cannot be read and counts as empty; the next window that is learned replaces it, and a \
+                             copy stays beside it";
+                Ok(Self { learned: Learned::default(), damaged: Some(text), fault: Some(fault.to_owned()) })
+            }
+            Content::Newer => Err(io::Error::other(
+                "a newer version of abridged wrote it, so it is neither used nor changed; use that version, or remove \
+                 the file",
+            )),
+        }
     }
+
+    /// Keeps what is damaged beside the file, before the file is replaced.
+    fn set_aside(&self, file: &Path) -> io::Result<()> {
+        let Some(damaged) = &self.damaged else { return Ok(()) };
+        regular::replace(&with_ending(file, "damaged"), damaged)
+    }
+}
+
+fn with_ending(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{ending}"));
+    name.into()
+}
+
+/// Locks the file for other daemons. The operating system frees it when the process dies. The lock is a file of its own,
+/// because the file is replaced, and it stays: a new one would not keep out an owner of the old one.
+fn lock(file: &Path) -> io::Result<File> {
+    /// Time for a write by another daemon. It takes milliseconds; a daemon that is stopped holds the lock for longer.
+    const TRIES: u32 = 200;
+    const PAUSE: Duration = Duration::from_millis(10);
+    let lock = regular::open_or_make(&with_ending(file, "lock"))?;
+    for _ in 0..TRIES {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::WouldBlock, "another process holds its lock"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        models::learned::{Address, Server, WindowOrigin},
+        settings::Settings,
+    };
+    use jiff::Timestamp;
+    use std::os::unix::fs::symlink;
+
+    fn model(name: &str) -> ModelRef {
+        ModelRef::parse(name).expect("a model")
+    }
+
+    fn refusal(name: &str, window: u64) -> Change {
+        let server = Server { model: model(name), address: Address::Usual };
+        Change::Learned(LearnedWindow::new(server, window, WindowOrigin::Refusal, Timestamp::UNIX_EPOCH, &"s".into()))
+    }
+
+    fn window(windows: &Windows, name: &str) -> Option<u64> {
+        windows.learned().row(&Settings::default(), &model(name)).map(|row| row.context_window)
+    }
+
+    /// A folder for data, with this text in its file.
+    fn data(text: &[u8]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("learned-windows.json");
+        fs::write(&file, text).expect("a file");
+        (folder, file)
+    }
+
+    fn learns(windows: &Windows, change: Change) -> io::Result<Learned> {
+        windows.change(change);
+        windows.write()
+    }
 
     #[test]
     fn windows_outlive_their_daemon() {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().join("data");
-        let model = ModelRef::parse("local/m").expect("a model");
         let windows = Windows::read(&data);
-        assert_eq!(windows.window(&model), None);
-        assert!(windows.lock().learn(&model, 8_192));
-        write(&windows.learned(), &data.join("learned-windows.json"));
-        assert_eq!(Windows::read(&data).window(&model), Some(8_192));
-        fs::write(data.join("learned-windows.json"), "{").expect("a file");
-        assert_eq!(Windows::read(&data).window(&model), None, "an invalid file holds none");
+        assert_eq!(window(&windows, "local/m"), None);
+        learns(&windows, refusal("local/m", 8_192)).expect("it is written");
+        assert_eq!(window(&Windows::read(&data), "local/m"), Some(8_192));
+    }
+
+    #[test]
+    fn two_daemons_that_learn_at_the_same_time_keep_the_windows_of_both() {
+        let (folder, _) = data(br#"{"p/old": 4096}"#);
+        let daemons = [(); 2].map(|()| Windows::read(folder.path()));
+        thread::scope(|scope| {
+            for (at, windows) in daemons.iter().enumerate() {
+                scope.spawn(move || {
+                    for number in 0..10 {
+                        learns(windows, refusal(&format!("p/{at}-{number}"), 8_192)).expect("it is written");
+                    }
+                });
+            }
+        });
+        assert_eq!(Windows::read(folder.path()).learned().all().count(), 21);
+        let version = daemons[0].version();
+        learns(&daemons[0], refusal("p/last", 8_192)).expect("it is written");
+        assert_eq!((window(&daemons[0], "p/1-9"), window(&daemons[0], "p/old")), (Some(8_192), Some(4_096)));
+        assert!(daemons[0].version() > version, "its sessions are to know");
+    }
+
+    #[test]
+    fn a_window_that_another_daemon_had_forgotten_does_not_come_back() {
+        let (folder, _) = data(br#"{"p/m": 4096, "p/n": 4096}"#);
+        let [one, other] = [(); 2].map(|()| Windows::read(folder.path()));
+        assert_eq!(one.forget(&model("p/m")).expect("it is written").len(), 1);
+        assert_eq!(window(&one, "p/m"), None);
+        learns(&other, refusal("p/n", 4_096)).expect("it is written");
+        assert_eq!((window(&other, "p/m"), window(&other, "p/n")), (None, Some(4_096)));
+        learns(&other, refusal("p/later", 4_096)).expect("it is written");
+        let forgotten = one.forget(&model("p/later")).expect("it is written");
+        assert_eq!(forgotten.iter().map(|row| row.context_window).collect::<Vec<_>>(), [4_096], "only the file has it");
+        assert_eq!(one.forget(&model("p/later")).expect("it is written"), []);
+        assert_eq!(Windows::read(folder.path()).learned().all().count(), 1);
+    }
+
+    #[test]
+    fn a_file_of_a_newer_version_is_left_alone() {
+        let text = br#"{"version": 3, "windows": [{"of": "the future"}]}"#;
+        let (folder, file) = data(text);
+        let windows = Windows::read(folder.path());
+        assert!(windows.fault().is_some_and(|(_, fault)| fault.contains("a newer version")));
+        assert!(learns(&windows, refusal("p/m", 8_192)).is_err() && windows.forget(&model("p/n")).is_err());
+        assert_eq!(window(&windows, "p/m"), Some(8_192), "this process knows it");
+        assert_eq!(fs::read(&file).expect("a file"), text);
+        // The changes wait for a file that can be written.
+        fs::remove_file(&file).expect("removed");
+        learns(&windows, refusal("p/o", 8_192)).expect("it is written");
+        assert_eq!(Windows::read(folder.path()).learned().all().count(), 2);
+    }
+
+    #[test]
+    fn a_damaged_file_is_copied_before_it_is_replaced_and_one_that_is_no_file_stays() {
+        for damaged in [&b"{"[..], b"\xff\xfe", b"[1]", br#"{"version": 2, "windows": 7}"#, b""] {
+            let (folder, file) = data(damaged);
+            let windows = Windows::read(folder.path());
+            assert!(windows.fault().is_some());
+            assert_eq!(fs::read(&file).expect("a file"), damaged, "it is only read");
+            learns(&windows, refusal("p/m", 8_192)).expect("it is written");
+            assert_eq!(fs::read(folder.path().join("learned-windows.json.damaged")).expect("a copy"), damaged);
+            assert_eq!(window(&Windows::read(folder.path()), "p/m"), Some(8_192));
+        }
+        let (folder, file) = data(b"");
+        fs::remove_file(&file).and_then(|()| symlink("/dev/zero", &file)).expect("a link");
+        let windows = Windows::read(folder.path());
+        assert!(windows.fault().is_some() && learns(&windows, refusal("p/m", 8_192)).is_err());
+        assert!(file.is_symlink());
+    }
+
+    #[test]
+    fn good_rows_stay_where_others_are_bad() {
+        let (folder, _) = data(br#"{"p/m": 8192, "p/n": "many"}"#);
+        let windows = Windows::read(folder.path());
+        assert!(windows.fault().is_some_and(|(_, fault)| fault.contains("1 of its rows")));
+        learns(&windows, refusal("p/o", 4_096)).expect("it is written");
+        assert_eq!(Windows::read(folder.path()).learned().all().count(), 2);
+        assert!(Windows::read(folder.path()).fault().is_none());
     }
 
     #[test]
     fn windows_in_memory_need_neither_a_file_nor_a_runtime() {
         let windows = Windows::in_memory();
-        let model = ModelRef::parse("local/m").expect("a model");
-        windows.learn(&model, 8_192);
-        assert_eq!(windows.clone().window(&model), Some(8_192));
+        windows.teach(refusal("local/m", 8_192));
+        assert_eq!(window(&windows.clone(), "local/m"), Some(8_192));
+        assert_eq!(windows.forget(&model("local/m")).expect("nothing is written").len(), 1);
+        assert_eq!(window(&windows, "local/m"), None);
     }
 }

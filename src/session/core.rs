@@ -327,6 +327,7 @@ impl Core {
             now: at.now,
         };
         core.end_interrupted(left_behind);
+        core.tell_of_window();
         core
     }
 
@@ -370,7 +371,7 @@ impl Core {
             Input::Cancel(which, ticket) => self.cancel(which.as_ref(), ticket),
             Input::RequestCancelled(request) => self.request_cancelled(request),
             Input::Layers(layers) => self.relayer(layers),
-            Input::Windows(learned) => self.state.learned.update(learned),
+            Input::Windows(learned) => self.take_windows(learned),
             Input::Hooks(hooks) => self.upkeep.hooks = hooks,
             Input::FileTouched => self.changes.pending = true,
             Input::Finish => {

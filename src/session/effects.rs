@@ -6,8 +6,8 @@ use super::{forking::Forking, jobs::Job, log_work::LogWork};
 use crate::{
     ask::access::ModelAccess,
     conversation::entry::raw,
-    ids::ModelRef,
     log::{Unfinished, sealed::Blocking},
+    models::learned::Change,
     protocol::{
         errors::Failure,
         events::Event,
@@ -46,8 +46,8 @@ pub enum Effect {
     Start(Box<Job>),
     /// Opens a gate before a step of a job.
     Open(Gate),
-    /// Records the window of a model for all sessions, in tokens.
-    Learn(ModelRef, u64),
+    /// Changes the windows that were learned, for all sessions.
+    Teach(Change),
     /// Sets the number of bytes that the session keeps in memory.
     Share(u64),
     /// Subscribes the client and answers, with the events that it missed.

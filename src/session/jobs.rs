@@ -26,7 +26,10 @@ use crate::{
         history::library::{Indexed, Indexing},
         sealed::Blocking,
     },
-    models::candidates::{self, Candidate, Situation, Unfit},
+    models::{
+        candidates::{self, Candidate, Situation, Unfit},
+        learned::Learned,
+    },
     protocol::{
         errors::Failure,
         types::{CompactAnswer, CompactMethod, CompactParams, Preparation},
@@ -79,8 +82,8 @@ pub struct PlanOrder {
     pub id: OperationId,
     /// The path and everything that the plan depends on.
     pub request: PlanRequest,
-    /// The method that the client asks for.
-    pub method: Option<CompactMethod>,
+    /// The models that may write the summary, as the client asks for it.
+    pub authors: Authors,
     /// The model before the session's. It may write the summary, if it needs fewer requests.
     pub former: Option<ModelRef>,
     /// Cancels the job.
@@ -95,6 +98,63 @@ pub struct PlanMade {
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The provider's own compaction, where it has one.
     pub native: Option<Box<NativeOrder>>,
+    /// The only model that may write the summary. Without its summary there is no draft.
+    pub only: Option<ModelRef>,
+}
+
+/// The models that may write a summary.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Authors {
+    /// Any that can be asked, or a service, or the provider by its own compaction. Without a summary of theirs it is
+    /// extracted.
+    #[default]
+    Anyone,
+    /// Any model. One has to be there.
+    Models,
+    /// None: the summary is extracted.
+    Nobody,
+    /// This one. Without its summary there is none.
+    Only(ModelRef),
+    /// This one, then the others.
+    First(ModelRef, Others),
+}
+
+/// The authors behind the one that is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// As in `Authors::Anyone`.
+    Anyone,
+    /// As in `Authors::Models`.
+    Models,
+}
+
+impl Authors {
+    /// The authors that a client asks for.
+    ///
+    /// # Errors
+    /// When the params contradict each other.
+    pub fn of(params: &CompactParams) -> Result<Self, Failure> {
+        let CompactParams { method, model, fallback, .. } = params;
+        Ok(match (model.clone(), method) {
+            (None, None) => Self::Anyone,
+            (None, Some(CompactMethod::Llm)) => Self::Models,
+            (None, Some(CompactMethod::Extractive)) => Self::Nobody,
+            (Some(_), Some(CompactMethod::Extractive)) => {
+                let what = "an extracted summary has no model; leave out `model`, or the `method`";
+                return Err(Failure::params("model", what));
+            }
+            (Some(model), None) if *fallback == Some(true) => Self::First(model, Others::Anyone),
+            (Some(model), Some(CompactMethod::Llm)) if *fallback == Some(true) => Self::First(model, Others::Models),
+            (Some(model), _) => Self::Only(model),
+        })
+    }
+
+    fn only(&self) -> Option<ModelRef> {
+        match self {
+            Self::Only(model) => Some(model.clone()),
+            Self::Anyone | Self::Models | Self::Nobody | Self::First(..) => None,
+        }
+    }
 }
 
 /// The wishes of a request for its summary.
@@ -145,6 +205,8 @@ pub struct DraftOrder {
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The provider's own compaction, where it has one.
     pub native: Option<Box<NativeOrder>>,
+    /// The only model that may write the summary. Without its summary there is no draft.
+    pub only: Option<ModelRef>,
     /// The settings in force.
     pub settings: Arc<Sourced>,
     /// The time for the models, if it is limited.
@@ -171,17 +233,17 @@ pub fn index(work: Indexing, stop: &Stop, blocking: &Blocking) -> IndexBuilt {
 /// # Errors
 /// When there is nothing to compact, no model can be asked though one has to be, or the job is cancelled.
 pub fn plan(order: PlanOrder, access: &ModelAccess) -> Result<PlanMade, Failure> {
-    let PlanOrder { request, method, former, stop, .. } = order;
+    let PlanOrder { request, authors, former, stop, .. } = order;
     guarded(|| {
-        let mut candidates = candidates(&request, method, former.as_ref(), access)?;
-        let native = native(&request, method, access);
+        let mut candidates = candidates(&request, &authors, former.as_ref(), access)?;
+        let native = native(&request, &authors, access);
         let (settings, model) = (request.settings.clone(), request.model.clone());
         let planned = request.plan(&|| stop.requested())?;
         if let (Some(model), Some(former)) = (&model, &former) {
             let requests = |candidate: &Candidate| draft::requests(&planned.plan, candidate, &settings);
             candidates::prefer_former(&mut candidates, model, former, requests);
         }
-        Ok(PlanMade { planned, candidates, native })
+        Ok(PlanMade { planned, candidates, native, only: authors.only() })
     })
 }
 
@@ -191,13 +253,13 @@ pub fn plan(order: PlanOrder, access: &ModelAccess) -> Result<PlanMade, Failure>
 /// As [`plan`].
 pub fn dry_run(
     request: PlanRequest,
-    method: Option<CompactMethod>,
+    authors: &Authors,
     access: &ModelAccess,
     stop: &Stop,
 ) -> Result<CompactAnswer, Failure> {
     guarded(|| {
         let settings = request.settings.clone();
-        let candidates = candidates(&request, method, None, access)?;
+        let candidates = candidates(&request, authors, None, access)?;
         let planned = request.plan(&|| stop.requested())?;
         let summarizer = candidates.iter().find_map(|it| it.as_ref().ok());
         let requests = summarizer.map(|it| draft::requests(&planned.plan, it, &settings));
@@ -213,57 +275,82 @@ pub fn dry_run(
 pub fn summarizers(
     settings: &Sourced,
     model: Option<&ModelRef>,
+    learned: &Learned,
     access: &ModelAccess,
 ) -> Vec<Result<Candidate, Unfit>> {
-    with_situation(settings, model, None, access, candidates::candidates)
+    candidates::candidates(&situation(settings, model, learned, access))
 }
 
-/// The result of a choice of models.
-fn with_situation<T>(
-    settings: &Sourced,
-    model: Option<&ModelRef>,
-    former: Option<&ModelRef>,
+fn situation<'a>(
+    settings: &'a Sourced,
+    model: Option<&'a ModelRef>,
+    learned: &'a Learned,
     access: &ModelAccess,
-    choose: impl FnOnce(&Situation<'_>) -> T,
-) -> T {
-    choose(&Situation {
+) -> Situation<'a> {
+    Situation {
         settings: &settings.settings,
         session: model,
-        former,
+        former: None,
         client_runs_models: access.client_runs_models(),
         is_set: &keys::is_set,
-        learned: &|model| access.windows.window(model),
-    })
+        learned,
+    }
 }
 
-/// The own compaction of the session's provider. A client that names a method asks for a summary by that alone.
-fn native(request: &PlanRequest, method: Option<CompactMethod>, access: &ModelAccess) -> Option<Box<NativeOrder>> {
-    let (settings, model) = (&request.settings, request.model.as_ref());
-    let candidate = with_situation(settings, model, None, access, candidates::native).filter(|_| method.is_none())?;
+/// The situation of a compaction.
+fn situation_of<'a>(request: &'a PlanRequest, access: &ModelAccess) -> Situation<'a> {
+    situation(&request.settings, request.model.as_ref(), &request.learned, access)
+}
+
+/// The own compaction of the session's provider. A client that says who is to write the summary asks for that alone.
+fn native(request: &PlanRequest, authors: &Authors, access: &ModelAccess) -> Option<Box<NativeOrder>> {
+    let candidate = candidates::native(&situation_of(request, access)).filter(|_| *authors == Authors::Anyone)?;
     let system = request.instructions.system_prompt().map(str::to_owned);
     Some(Box::new(NativeOrder { candidate, system }))
 }
 
 /// The models that may write a summary, in order.
+///
+/// # Errors
+/// When a model has to write it, and that one, or any, cannot be asked.
 fn candidates(
     request: &PlanRequest,
-    method: Option<CompactMethod>,
+    authors: &Authors,
     former: Option<&ModelRef>,
     access: &ModelAccess,
 ) -> Result<Vec<Result<Candidate, Unfit>>, Failure> {
-    if method == Some(CompactMethod::Extractive) {
-        return Ok(Vec::new());
-    }
-    let (settings, model) = (&request.settings, request.model.as_ref());
-    let mut candidates = with_situation(settings, model, former, access, candidates::candidates);
-    if method == Some(CompactMethod::Llm) {
-        // The service at `compaction.remoteEndpoint` is no model.
-        candidates.retain(|candidate| candidate.as_ref().is_ok_and(Candidate::is_model) || candidate.is_err());
-        if candidates.is_empty() {
-            return Err(no_model());
+    let situation = Situation { former, ..situation_of(request, access) };
+    let asked = |model: &ModelRef| situation.candidate(model).map_err(|unfit| unasked(&unfit));
+    Ok(match authors {
+        Authors::Anyone => candidates::candidates(&situation),
+        Authors::Models => {
+            let models = models_only(candidates::candidates(&situation));
+            if models.is_empty() {
+                return Err(no_model());
+            }
+            models
         }
-    }
-    Ok(candidates)
+        Authors::Nobody => Vec::new(),
+        Authors::Only(model) => vec![Ok(asked(model)?)],
+        Authors::First(model, others) => {
+            let all = candidates::candidates(&situation);
+            let others = if *others == Others::Models { models_only(all) } else { all };
+            let is_first = |it: &Result<Candidate, Unfit>| it.as_ref().is_ok_and(|it| it.named() == Some(model));
+            let others = others.into_iter().filter(|it| !is_first(it));
+            [Ok(asked(model)?)].into_iter().chain(others).collect()
+        }
+    })
+}
+
+/// The service at `compaction.remoteEndpoint` is no model.
+fn models_only(mut candidates: Vec<Result<Candidate, Unfit>>) -> Vec<Result<Candidate, Unfit>> {
+    candidates.retain(|candidate| candidate.as_ref().map_or(true, Candidate::is_model));
+    candidates
+}
+
+/// The error of a model that a request names and that cannot be asked.
+fn unasked(unfit: &Unfit) -> Failure {
+    Failure::params("model", format!("{} cannot be asked: {}", unfit.model, unfit.why))
 }
 
 /// The error of a summary that has to be written by a model where none can be asked.

@@ -6,7 +6,7 @@ use super::{
     data::model_fields,
     forking::Forking,
     founding::{Founding, Keeping},
-    state::{ModelChoice, SessionData, State, chosen_or_default},
+    state::{ModelChoice, SessionData, State},
 };
 use crate::{
     conversation::entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
@@ -62,11 +62,11 @@ pub enum Form {
 }
 
 impl Opened {
-    /// The session with the windows learned from providers and the way in which the client chooses models. A short session uses the tokenizer from the beginning, where
-    /// its tables are loaded.
+    /// The session with the windows learned from providers and the way in which the client chooses models. A short session
+    /// uses the tokenizer from the beginning, where its tables are loaded.
     #[must_use]
     pub fn knowing(mut self, learned: Learned, tokenizer: bool, choice: ModelChoice) -> Self {
-        self.state.learned = learned;
+        self.state.learned = learned.in_session(&self.state.id);
         self.state.set_model_choice(choice);
         self.state.tokenizer_is(tokenizer);
         self.state.settle_estimator(&HashSet::new());
@@ -104,7 +104,7 @@ pub fn new(
     };
     // Checked before the write: invalid settings leave no file behind.
     let sourced = layers.with_session(data.settings.as_ref()).map_err(Failure::invalid_settings)?;
-    data.hold_for(|| chosen_or_default(&sourced.settings, params.model.clone()));
+    data.hold_for(|| sourced.settings.model_or_default(params.model.clone()));
     let (title, thinking) = (params.title.as_deref(), params.thinking_level.as_deref());
     let lines = first_entries(&data, title, params.model.as_ref(), thinking, &mut stamps);
     let entries = lines.iter().map(|line| Entry::parse(line.as_str().into()).map(Arc::new));

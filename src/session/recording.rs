@@ -30,6 +30,7 @@ use crate::{
     conversation::entry::raw,
     ids::{EntryId, OperationId, SessionId},
     log::{Stats, Unfinished},
+    models::learned::Learned,
     protocol::errors::Failure,
     settings::Layers,
     summary::{
@@ -44,7 +45,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sourcing::Sourcing;
 use std::{
-    collections::BTreeMap,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -259,7 +259,7 @@ pub enum Recorded {
     /// The settings below the session's own changed.
     Layers(Layers),
     /// The windows that providers taught changed.
-    Windows(BTreeMap<String, u64>),
+    Windows(Learned),
     /// The hooks that the client answers changed.
     Hooks(Hooks),
     /// The session's file was touched.
@@ -483,7 +483,7 @@ impl Recorded {
             }
             Input::RequestCancelled(ticket) => Self::RequestCancelled(*ticket),
             Input::Layers(layers) => Self::Layers(layers.clone()),
-            Input::Windows(learned) => Self::Windows(learned.all().clone()),
+            Input::Windows(learned) => Self::Windows(learned.clone()),
             Input::Hooks(hooks) => Self::Hooks(Hooks::clone(hooks)),
             Input::FileTouched => Self::FileTouched,
             Input::Finish => Self::Finish,

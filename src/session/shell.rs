@@ -392,7 +392,7 @@ impl Shell {
                 Effect::Read(request, read) => self.read(request, read),
                 Effect::Start(job) => self.start(*job),
                 Effect::Open(gate) => gate.open(),
-                Effect::Learn(model, window) => self.shared.access.windows.learn(&model, window),
+                Effect::Teach(change) => self.shared.access.windows.teach(change),
                 Effect::Share(bytes) => self.share(bytes),
                 Effect::Subscribe(request, params, snapshot) => self.subscribe(request, params, *snapshot),
                 Effect::Unsubscribe(request) => {
@@ -515,12 +515,38 @@ impl Shell {
     }
 
     fn draft(&self, order: DraftOrder) {
-        let DraftOrder { id, trigger, tokens, plan, focus, hooks, candidates, native, settings, deadline, rank, stop } =
-            order;
+        let DraftOrder {
+            id,
+            trigger,
+            tokens,
+            plan,
+            focus,
+            hooks,
+            candidates,
+            native,
+            only,
+            settings,
+            deadline,
+            rank,
+            stop,
+        } = order;
         let origin = Origin { session: self.session.clone(), operation: id.clone(), trigger };
         let access = self.shared.access.clone();
-        let job =
-            DraftJob { origin, plan, focus, hooks, candidates, native, settings, deadline, tokens, rank, access, stop };
+        let job = DraftJob {
+            origin,
+            plan,
+            focus,
+            hooks,
+            candidates,
+            native,
+            only,
+            settings,
+            deadline,
+            tokens,
+            rank,
+            access,
+            stop,
+        };
         let messages = self.messages.clone();
         pool::spawn(job, move |report| {
             let input = match report {

@@ -22,7 +22,10 @@ use crate::{
     },
     ids::{EntryId, SessionId},
     log::{Stats, blobs::Blobs, history::History, repair::Repair},
-    models::{self, ModelRef, learned::Learned},
+    models::{
+        self, ModelRef,
+        learned::{Learned, Taught},
+    },
     prompts::Prompts,
     protocol::{
         errors::Failure,
@@ -38,7 +41,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -55,8 +58,8 @@ pub struct Beginning {
     pub layers: Layers,
     /// Whether the settings of the file apply without limits.
     pub trust: Trust,
-    /// Windows learned from providers, in tokens.
-    pub windows: BTreeMap<String, u64>,
+    /// Windows learned from providers.
+    pub windows: Learned,
     /// Folder of images beside the file.
     pub images: Option<PathBuf>,
     /// Whether the tables of the tokenizer were loaded.
@@ -77,7 +80,8 @@ pub struct View {
     model: Option<ModelRef>,
     model_in_header: Option<ModelRef>,
     thinking_in_header: Option<String>,
-    learned: Learned,
+    /// The windows that were learned when the view was made.
+    pub learned: Learned,
     blobs: Option<Blobs>,
 }
 
@@ -180,6 +184,7 @@ impl State {
         layers: &Layers,
         trust: Trust,
     ) -> Result<Self, Problem> {
+        let learned = Learned::default().in_session(&header.id);
         let stored = stored(history.path(), trust);
         let settings = given.clone().over(stored.clone()).in_force(layers, None)?.settings;
         given.hold_for(|| model_of(&settings, history.path(), model.as_ref(), || model_in(&header)));
@@ -203,7 +208,7 @@ impl State {
             data,
             client: ClientModels { chosen: model, choice: ModelChoice::default() },
             sourced,
-            learned: Learned::default(),
+            learned,
             fetched: None,
             trust,
         })
@@ -260,7 +265,7 @@ impl State {
             model: self.client.chosen.clone(),
             layers: self.layers.clone(),
             trust: self.trust,
-            windows: self.learned.all().clone(),
+            windows: self.learned.clone(),
             images: self.blobs.as_ref().map(|blobs| blobs.folder().to_owned()),
             counts: self.tokenizer != Tokenizer::NotLoaded,
             model_choice: self.client.choice,
@@ -456,24 +461,24 @@ impl State {
         model_in(&self.header)
     }
 
-    /// Model of the session, if this one is chosen.
-    #[must_use]
-    pub fn model_with(&self, chosen: &ModelRef) -> Option<ModelRef> {
-        chosen_or_default(&self.sourced.settings, Some(chosen.clone()))
-    }
-
     /// Model of a path.
     #[must_use]
     pub fn model(&self, path: &Path) -> Option<ModelRef> {
         model_of(&self.sourced.settings, path, self.client.chosen.as_ref(), || self.model_in_header())
     }
 
+    /// The windows of a model that were learned.
+    #[must_use]
+    pub fn taught(&self, model: Option<&ModelRef>) -> Taught {
+        model.map(|model| self.learned.taught(&self.sourced.settings, model)).unwrap_or_default()
+    }
+
     /// Model of the session, with its window.
     #[must_use]
     pub fn model_in_force(&self) -> ModelInForce {
         let model = self.model(self.path());
-        let learned = model.as_ref().and_then(|model| self.learned.window(model));
-        let window = models::window(&self.sourced.settings, learned, model.as_ref()).tokens;
+        let taught = Taught { seen: None, ..self.taught(model.as_ref()) };
+        let window = models::window(&self.sourced.settings, taught, model.as_ref()).tokens;
         ModelInForce { model, window }
     }
 
@@ -500,6 +505,12 @@ impl State {
     pub fn plain_request(&self) -> u64 {
         let (system, tools) = self.instructions.tokens(self.estimator());
         self.with_meter(Meter::sent) + system + tools
+    }
+
+    /// The largest believed prompt of a model on the path, in tokens.
+    #[must_use]
+    pub fn largest_believed(&self, model: &ModelRef) -> Option<u64> {
+        self.with_meter(|meter| meter.largest_believed(model))
     }
 
     /// The newest report of an answer on the path, as it was judged.
@@ -633,7 +644,7 @@ fn model_of(
     chosen: Option<&ModelRef>,
     in_header: impl FnOnce() -> Option<ModelRef>,
 ) -> Option<ModelRef> {
-    chosen_or_default(settings, chosen.cloned().or_else(|| path.model()).or_else(in_header))
+    settings.model_or_default(chosen.cloned().or_else(|| path.model()).or_else(in_header))
 }
 
 /// The model that a header names.
@@ -642,23 +653,13 @@ fn model_in(header: &Header) -> Option<ModelRef> {
     Some(ModelRef { provider: text("provider")?, id: text("modelId")? })
 }
 
-/// A chosen model if it is configured, else the default.
-#[must_use]
-pub fn chosen_or_default(settings: &Settings, own: Option<ModelRef>) -> Option<ModelRef> {
-    let default = settings.default_model.as_deref().and_then(ModelRef::parse);
-    match own {
-        Some(own) if settings.model(&own).is_some() || default.is_none() => Some(own),
-        _ => default,
-    }
-}
-
 fn gauge<'a>(
     settings: &'a Settings,
     instructions: &'a Instructions,
     learned: &Learned,
     model: Option<&'a ModelRef>,
 ) -> Gauge<'a> {
-    let learned = model.map(|model| learned.taught(model)).unwrap_or_default();
+    let learned = model.map(|model| learned.taught(settings, model)).unwrap_or_default();
     Gauge { settings, model, learned, instructions }
 }
 

@@ -33,6 +33,7 @@ use crate::{
     conversation::path::Path,
     ids::{EntryId, OperationId},
     log::{Access, memory::Disk},
+    models::learned::Change,
     protocol::errors::Failure,
     session::{
         core::{Core, Input},
@@ -474,9 +475,10 @@ impl Observer {
                 self.operations.job_starts(job, idles)
             }
             Effect::IdleTurn(turning) => self.idling.turns(*turning),
-            Effect::Learn(model, window) => {
-                require(*window > 0, Rule::SaneNumbers, || format!("the window of {model:?} is learned as zero"))
-            }
+            Effect::Teach(Change::Learned(row)) => require(row.context_window > 0, Rule::SaneNumbers, || {
+                format!("the window of {} is learned as zero", row.model)
+            }),
+            Effect::Teach(Change::Accepted(..) | Change::Forgotten(_)) => Ok(()),
             Effect::Share(bytes) => {
                 let before = self.shared.replace(*bytes);
                 let most = self.file.most_in_memory();

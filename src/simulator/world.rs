@@ -20,7 +20,10 @@ use crate::{
     ids::ModelRef,
     ids::random::SplitMix64,
     log::memory::{Disk, Unconfirmed},
-    models::windows::Windows,
+    models::{
+        learned::{Address, Change, LearnedWindow, Server, WindowOrigin},
+        windows::Windows,
+    },
     session::{
         core::Moment,
         effects::{Sent, TicketNumber},
@@ -235,7 +238,11 @@ impl<'a> World<'a> {
             Action::Hooks(registered) => self.surroundings.hooks = Arc::new(registered.hooks()),
             Action::WindowLearned(window) => {
                 if let Some(model) = ModelRef::parse(&format!("local/{}", setup::model(0))) {
-                    self.access.windows.learn(&model, *window);
+                    let server = Server { model, address: Address::Unknown };
+                    let row = LearnedWindow::undated(server, *window, WindowOrigin::Refusal);
+                    // It counts over the windows of the settings, too.
+                    let confirmed = LearnedWindow { refusals: 2, ..row };
+                    self.access.windows.teach(Change::Learned(confirmed));
                 }
             }
             Action::AwakeElsewhere(bytes) => self.surroundings.awake_elsewhere = *bytes,

@@ -113,6 +113,7 @@ fn a_model_that_cannot_be_asked_is_told_and_nothing_else() {
         (vec!["demo", "--model", "a/b", "--api", "soap"], "openai_chat"),
         (vec!["demo", "--model", "a/b", "--api", "google"], "no baseUrl"),
         (vec!["compact", path, "--model", "openai/gpt-5"], "environment as OPENAI_API_KEY"),
+        (vec!["compact", path, "--fallback"], "--model"),
     ] {
         let (code, out, err) = run(command(&home, &arguments));
         assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {err}");
@@ -156,6 +157,7 @@ fn a_session_is_compacted_from_the_shell_by_a_model() {
     let (code, out, _) = {
         let mut command = command(&home, &["compact"]);
         command.arg(&long).args(["--keep", "1000", "--model", "local/qwen", "--base-url", &provider.base_url()]);
+        command.arg("--fallback");
         run(command)
     };
     assert_eq!(code, Some(0));
@@ -206,7 +208,10 @@ fn the_doctor_says_how_each_model_is_asked() {
         local["asking"],
         json!({"possible": true, "api": "openai_chat", "baseUrl": "http://127.0.0.1:1/v1", "key": "set in LOCAL_KEY"})
     );
-    assert_eq!(local["contextWindow"], json!({"value": 8192, "source": "learned"}));
+    assert_eq!(local["contextWindow"], json!({"value": 32_768, "source": "global"}), "one refusal may be wrong");
+    let learned = json!([{"model": {"provider": "local", "id": "qwen"}, "contextWindow": 8192, "origin": "refusal",
+        "learnedAt": null, "refusals": 1, "session": null}]);
+    assert_eq!(local["learned"], learned);
     assert_eq!(local["maxOutputTokens"], json!({"value": 4096, "source": "global"}));
     assert_eq!((&local["summarizes"], &local["answer"]), (&json!(true), &Value::Null));
     assert_eq!(model("vault/m")["asking"]["key"], "command pass …");
@@ -218,9 +223,13 @@ fn the_doctor_says_how_each_model_is_asked() {
     let problems: Vec<_> =
         found["problems"].as_array().expect("problems").iter().map(|it| it["key"].as_str()).collect();
     assert_eq!(problems, [Some("openai/gpt-5: compaction.models"), Some("compaction.models")]);
-    for part in
-        ["window 8,192 from learned, output 4,096 from global", "the default", "writes summaries", "command pass …"]
-    {
+    for part in [
+        "window 32,768 from global, output 4,096 from global",
+        "learned: window 8,192 from 1 refusal\n",
+        "the default",
+        "writes summaries",
+        "command pass …",
+    ] {
         assert!(told.contains(part), "{part} is missing in:\n{told}");
     }
     for text in [told, found.to_string()] {

@@ -127,7 +127,7 @@ fn request(path: &Path, window: u64, overhead: u64, cause: Cause) -> PlanRequest
         path: path.clone(),
         settings: Arc::new(layers.sourced()),
         model: Some(abridged::models::ModelRef { provider: "openai".into(), id: "m".into() }),
-        learned: None.into(),
+        learned: abridged::models::learned::Learned::default(),
         instructions: Arc::new(instructions(prompt)),
         keep_recent_tokens: None,
         initiator: Initiator::User,

@@ -475,7 +475,7 @@ impl World {
             path: self.path.clone(),
             settings: self.settings.clone(),
             model: Some(self.model.clone()),
-            learned: None.into(),
+            learned: abridged::models::learned::Learned::default(),
             instructions: self.instructions.clone(),
             keep_recent_tokens: Some(keep),
             initiator: Initiator::User,

@@ -51,6 +51,9 @@ fn a_refused_context_is_compacted_and_the_turn_is_repeated() {
     assert_eq!(answer["next"], next);
     let held = daemon.context(&session);
     let events = daemon.events_since(from);
+    // The refusal states a smaller window than the settings.
+    let (told, events): (Vec<_>, Vec<_>) = events.into_iter().partition(|(kind, _)| kind == "notice");
+    assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(
         names(&events),
         [

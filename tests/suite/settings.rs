@@ -374,7 +374,7 @@ fn models_are_listed_with_what_is_known_of_them_and_no_secret() {
     let models = daemon.ok("models/list", json!({}))["models"].clone();
     let expected = json!([{"provider": "local", "id": "qwen", "api": "openai_chat", "baseUrl": "http://127.0.0.1/v1",
         "apiKeyEnv": "LOCAL_KEY", "contextWindow": {"value": 32_768, "source": "global"}, "maxOutputTokens": null,
-        "cost": null, "promoteTo": "local/long", "default": true}]);
+        "cost": null, "promoteTo": "local/long", "default": true, "learned": []}]);
     assert_eq!(models, expected);
     let cost = json!({"input": 0.5, "output": 2});
     let own = json!({"models": [{"provider": "own", "id": "m", "contextWindow": 9, "cost": cost}]});
@@ -386,8 +386,9 @@ fn models_are_listed_with_what_is_known_of_them_and_no_secret() {
     assert_eq!(of(1), (json!("qwen"), json!({"value": 128_000, "source": "default"})));
     let prices = json!({"input": 0.5, "output": 2.0, "cacheRead": null, "cacheWrite": null, "source": "session"});
     assert_eq!(models[0]["cost"], prices);
-    // A model that is not configured gives way to the default one.
-    assert_eq!(models.as_array().map(Vec::len), Some(2));
+    // The host's own model is listed, too, with the default limits.
+    assert_eq!(of(2), (json!("where"), json!({"value": 128_000, "source": "default"})));
+    assert_eq!(models.as_array().map(Vec::len), Some(3));
 }
 
 #[test]

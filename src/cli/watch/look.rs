@@ -175,7 +175,7 @@ fn context(file: &Path, layers: &Layers, learned: &Learned) -> Result<(Fullness,
     let state =
         State::new(found.header, Some(file.to_owned()), found.title, history, given, None, layers, Trust::Trusted);
     let mut state = state.map_err(|problem| format!("its settings are invalid: {problem}"))?;
-    state.learned = learned.clone();
+    state.learned = learned.clone().in_session(&state.id);
     let usage = state.usage();
     let at_least = !whole && !counted && usage.source == UsageSource::Estimate;
     Ok((Fullness { usage, at_least }, Cost::from(&spent)))

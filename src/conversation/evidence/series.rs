@@ -7,8 +7,14 @@ use crate::conversation::tokens::Estimator;
 /// Least growth of a context that tells anything about a report, in estimated tokens.
 const LEAST_GROWTH: u64 = 500;
 
-/// Growth after which a report far from a known line is confirmed, whatever its distance, in estimated tokens.
-const ENOUGH_GROWTH: f64 = 2_000.0;
+/// Growth over which reports of a believed series have to grow, too, in estimated tokens.
+const STALLED_AFTER: u64 = 1_500;
+
+/// Deviation of any report from its expectation, in tokens: a date, or a note of the host, in a system prompt.
+const NOISE: f64 = 250.0;
+
+/// Deviation of the growth between two reports, in tokens: separators and roles.
+const FRAMES: f64 = 150.0;
 
 /// Reports of about the same size in a row that show a cut prompt.
 const SATURATED: u32 = 3;
@@ -28,8 +34,6 @@ struct Waiting {
     excess: f64,
     /// Whether it is near the expectation, and counts meanwhile.
     counts: bool,
-    /// Whether a report agreed after enough growth. A report far from a known line needs another one.
-    agreed: bool,
 }
 
 /// Reports in a row that are smaller than the messages of their requests, and of about the same size.
@@ -44,6 +48,8 @@ struct Short {
 pub struct Series {
     /// The newest believed report of this context.
     base: Option<Sample>,
+    /// An older one, which tells whether the reports grow with the context.
+    older: Option<Sample>,
     waiting: Option<Waiting>,
     short: Option<Short>,
     /// The estimate of the request of the newest report of any worth.
@@ -77,15 +83,22 @@ impl Series {
     /// The context was rewritten. Earlier reports are about another context.
     pub fn rewritten(&mut self) {
         self.base = None;
+        self.older = None;
         self.waiting = None;
         self.before = None;
         self.short = None;
     }
 
+    /// The largest prompt that was believed, in tokens.
+    #[must_use]
+    pub fn largest(&self) -> Option<u64> {
+        Some(self.largest).filter(|tokens| *tokens > 0)
+    }
+
     /// Every later request has this many reported tokens more: the announced instructions grew. The number may be negative.
     pub fn shift(&mut self, by: i64) {
         let waiting = self.waiting.iter_mut().map(|waiting| &mut waiting.sample);
-        for sample in self.base.iter_mut().chain(waiting) {
+        for sample in self.base.iter_mut().chain(&mut self.older).chain(waiting) {
             sample.prompt = sample.prompt.saturating_add_signed(by);
         }
     }
@@ -98,7 +111,7 @@ impl Series {
         let mut confirms = None;
         let (verdict, doubt) = match self.refusal(sample, report, expected, bounds) {
             Some(doubt) => (Verdict::Refused(doubt), Some(doubt)),
-            None if self.is_near(sample.prompt, expected, bounds) => match self.base {
+            None if self.is_near(sample.prompt, expected, bounds) && !self.stalls(sample) => match self.base {
                 Some(_) => (self.believe(sample), None),
                 None => self.first(sample, expected, bounds, &mut confirms),
             },
@@ -152,14 +165,26 @@ impl Series {
         let (below, above) = match (known, bounds.estimator) {
             (true, Estimator::Tiktoken) => (0.15, 0.15),
             (false, Estimator::Tiktoken) => (0.35, 0.35),
-            // Characters tell nothing of dense scripts, of which a token is a character.
-            (_, Estimator::Chars) => (0.35, 1.0),
+            (_, Estimator::Chars) => (0.35, 0.35),
         };
         let off = prompt as f64 - expected;
-        off >= -(below * expected + 500.0) && off <= above * expected + 500.0
+        off >= -(below * expected + NOISE) && off <= above * expected + NOISE
+    }
+
+    /// Whether the reports do not grow with the context. Each of them may be near the one before.
+    fn stalls(&self, sample: Sample) -> bool {
+        /// Least part of its estimated growth that the prompt of a context grows by.
+        const LEAST: f64 = 0.3;
+        let Some(older) = self.older else { return false };
+        let grown = sample.estimate.solid.saturating_sub(older.estimate.solid);
+        grown >= STALLED_AFTER && sample.prompt as f64 - (older.prompt as f64) < LEAST * grown as f64
     }
 
     fn believe(&mut self, sample: Sample) -> Verdict {
+        let is_old = |older: Sample| sample.estimate.solid.saturating_sub(older.estimate.solid) >= 2 * STALLED_AFTER;
+        if self.waiting.is_some_and(|waiting| !waiting.counts) || self.older.is_none_or(is_old) {
+            self.older = Some(sample);
+        }
         self.base = Some(sample);
         self.waiting = None;
         self.largest = self.largest.max(sample.prompt);
@@ -183,7 +208,7 @@ impl Series {
             // A small growth confirms nothing. The first report waits for the next one.
             Some(waiting) if waiting.counts && waiting.growth(sample) < LEAST_GROWTH => (Verdict::Unconfirmed, None),
             _ => {
-                self.waiting = Some(Waiting { sample, excess, counts: true, agreed: false });
+                self.waiting = Some(Waiting { sample, excess, counts: true });
                 (Verdict::Unconfirmed, None)
             }
         }
@@ -199,21 +224,15 @@ impl Series {
     ) -> (Verdict, Option<Doubt>) {
         let excess = sample.prompt as f64 - expected;
         let Some(waiting) = self.waiting else {
-            self.waiting = Some(Waiting { sample, excess, counts: false, agreed: false });
+            self.waiting = Some(Waiting { sample, excess, counts: false });
             return (Verdict::Waits, None);
         };
         if !waiting.agrees(sample, excess, bounds) {
             if waiting.growth(sample) < LEAST_GROWTH && waiting.is_beside(sample) {
                 return (Verdict::Waits, None);
             }
-            self.waiting = Some(Waiting { sample, excess, counts: false, agreed: false });
+            self.waiting = Some(Waiting { sample, excess, counts: false });
             return (Verdict::Waits, Some(Doubt::Contradicted));
-        }
-        let known = self.base.is_some() || bounds.line.is_learned;
-        if known && !waiting.agreed {
-            let agreed = waiting.growth(sample) as f64 >= (waiting.excess.abs() / 4.0).min(ENOUGH_GROWTH);
-            self.waiting = Some(Waiting { agreed, ..waiting });
-            return (Verdict::Waits, None);
         }
         *confirms = Some(waiting.sample.pair());
         (self.believe(sample), None)
@@ -225,7 +244,8 @@ impl Series {
         let Sample { estimate, prompt } = sample;
         let grown = before.map_or(0, |before| estimate.all.saturating_sub(before.all));
         let is_new_part = prompt.saturating_mul(2) < grown.saturating_mul(3);
-        if is_new_part || prompt < self.largest || prompt < SMALLEST_WINDOW {
+        // Ollama cuts to half of its window, so the largest prompt that it read may be twice as long.
+        if is_new_part || prompt.saturating_mul(2) < self.largest || prompt < SMALLEST_WINDOW {
             self.short = None;
             return None;
         }
@@ -234,7 +254,7 @@ impl Series {
             _ => 1,
         };
         self.short = Some(Short { prompt, times });
-        (times >= SATURATED).then_some(prompt)
+        (times >= SATURATED).then_some(prompt.max(self.largest))
     }
 }
 
@@ -260,8 +280,6 @@ impl Waiting {
     fn agrees(&self, sample: Sample, excess: f64, bounds: &Bounds) -> bool {
         /// Deviation of a growth from its estimate. Single messages are denser or thinner than the average.
         const DEVIATION: f64 = 0.35;
-        /// Deviation of any report, in tokens: separators, roles, dates in a system prompt.
-        const NOISE: f64 = 150.0;
         let growth = self.growth(sample);
         let all = sample.estimate.all.saturating_sub(self.sample.estimate.all) as f64;
         let most = match bounds.estimator {
@@ -270,7 +288,7 @@ impl Waiting {
         };
         let off = excess - self.excess;
         let grew = bounds.line.factor * all;
-        growth >= LEAST_GROWTH && off >= -(DEVIATION * grew + NOISE) && off <= most * grew + NOISE
+        growth >= LEAST_GROWTH && off >= -(DEVIATION * grew + FRAMES) && off <= most * grew + FRAMES
     }
 }
 
@@ -311,8 +329,8 @@ mod tests {
             [Unconfirmed, Unconfirmed, Believed],
             "a small growth confirms nothing"
         );
-        assert_eq!(verdicts(None, &[(10_000, 14_001), (10_000, 14_001)]), [Waits, Waits]);
-        assert_eq!(verdicts(None, &[(10_000, 14_000), (10_000, 6_000)]), [Unconfirmed, Unconfirmed]);
+        assert_eq!(verdicts(None, &[(10_000, 13_751), (10_000, 13_751)]), [Waits, Waits]);
+        assert_eq!(verdicts(None, &[(10_000, 13_750), (10_000, 6_250)]), [Unconfirmed, Unconfirmed]);
     }
 
     #[test]
@@ -385,18 +403,24 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_from_a_believed_report_needs_two_others_after_enough_growth() {
+    fn a_jump_from_a_believed_report_needs_another_after_enough_growth() {
         use Verdict::{Believed, Unconfirmed, Waits};
         let steady = [(10_000, 10_000), (11_000, 11_000)];
         let jump = |rest: &[(u64, u64)]| verdicts(None, &[&steady[..], rest].concat())[2..].to_vec();
-        assert_eq!(jump(&[(12_000, 22_000), (14_500, 24_500), (15_500, 25_500)]), [Waits, Waits, Believed]);
-        assert_eq!(
-            jump(&[(12_000, 22_000), (13_000, 23_000), (14_000, 24_000)]),
-            [Waits, Waits, Waits],
-            "too little growth"
-        );
+        assert_eq!(jump(&[(12_000, 22_000), (12_499, 22_499), (12_500, 22_500)]), [Waits, Waits, Believed]);
         assert_eq!(jump(&[(12_000, 22_000), (13_000, 13_000)]), [Waits, Believed], "a single one is forgotten");
+        assert_eq!(jump(&[(12_000, 22_000), (13_000, 23_501)]), [Waits, Waits], "it grows with the context");
         assert_eq!(verdicts(None, &steady), [Unconfirmed, Believed]);
+    }
+
+    #[test]
+    fn reports_that_do_not_grow_with_the_context_are_not_believed_step_by_step() {
+        let stalled: Vec<(u64, u64)> = (0..12).map(|turn| (8_000 + turn * 600, 8_000)).collect();
+        let believed = verdicts(None, &stalled).iter().filter(|it| **it == Verdict::Believed).count();
+        assert!(believed <= 3, "{believed}");
+        let grows: Vec<(u64, u64)> = (0..12).map(|turn| (8_000 + turn * 600, 8_000 + turn * 400)).collect();
+        let believed = verdicts(None, &grows).iter().filter(|it| **it == Verdict::Believed).count();
+        assert_eq!(believed, 11, "thin text");
     }
 
     #[test]
@@ -426,11 +450,10 @@ mod tests {
             None,
             "the new part"
         );
-        assert_eq!(
-            saturated(&[(5_000, 5_000), (6_000, 6_000), (12_000, 5_990), (13_000, 5_990), (14_000, 5_990)]),
-            None,
-            "a longer prompt was read before"
-        );
+        let half = [(12_000, 2_990), (12_600, 2_990), (13_200, 2_990), (13_800, 2_990)];
+        let after = |largest: u64| [&[(5_000, largest), (6_000, largest + 1_000)][..], &half].concat();
+        assert_eq!(saturated(&after(4_900)), Some(5_900), "half of the window is read");
+        assert_eq!(saturated(&after(5_000)), None, "a far longer prompt was read before");
         assert_eq!(saturated(&[(3_000, 1_000), (4_000, 1_000), (5_000, 1_000)]), None, "no window is that small");
     }
 

@@ -60,6 +60,13 @@ pub struct CompactParams {
     /// Method of the summary. Default: the setting.
     #[serde(default)]
     pub method: Option<CompactMethod>,
+    /// The model that writes the summary, and no other. Where it writes none, the compaction fails with `provider_error`.
+    /// Default: the models of the settings, then the session's, then the extracted summary.
+    #[serde(default)]
+    pub model: Option<ModelRef>,
+    /// With `model`: where it writes no summary, the others follow, and at last the extracted summary. Default: false.
+    #[serde(default)]
+    pub fallback: Option<bool>,
     /// Time of the start. Default: `now`.
     #[serde(default)]
     pub when: Option<When>,
@@ -90,6 +97,8 @@ impl CompactParams {
             context: None,
             keep_recent_tokens: None,
             method: None,
+            model: None,
+            fallback: None,
             when: None,
             initiator: None,
             dry_run: None,

@@ -1,7 +1,10 @@
-//! Params and results of `settings/set` and `models/list`.
+//! Params and results of `settings/set`, `models/list` and `models/forget`.
 
 use super::Object;
-use crate::{ids::SessionId, models::catalog::ListedModel};
+use crate::{
+    ids::{ModelRef, SessionId},
+    models::{catalog::ListedModel, learned::LearnedWindow},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,4 +46,19 @@ pub struct ModelsListParams {
 pub struct ModelsListAnswer {
     /// Models of the settings in their order, then other models in use.
     pub models: Vec<ListedModel>,
+}
+
+/// Params of `models/forget`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct ModelsForgetParams {
+    /// The model.
+    pub model: ModelRef,
+}
+
+/// Result of `models/forget`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ModelsForgetAnswer {
+    /// The windows that were forgotten, one for each server of the model. Empty where none was learned. A bound that a
+    /// session keeps for itself, from a refusal without a limit, is forgotten, too, and is not listed.
+    pub forgotten: Vec<LearnedWindow>,
 }

@@ -26,7 +26,7 @@ use crate::{
     session::{
         data::model_fields,
         fault::{Fault, planted},
-        jobs::{Focus, Job, PlanOrder},
+        jobs::{Authors, Focus, Job, PlanOrder},
         kind::{OperationKind, Product},
         operation::Operation,
         operations::{Asked, End, Kind as _, Place},
@@ -254,7 +254,7 @@ impl Core {
         let opening = self.opening(kind, Place::Top(id.clone()), asked, self.state.usage(), stop.clone());
         let operation = self.start_operation(opening);
         let request = self.plan_request(None, Initiator::User, Cause::Due);
-        self.start(Job::Plan(PlanOrder { id, request, method: None, former, stop }));
+        self.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former, stop }));
         self.work = Work::Preparing(operation, Focus::default());
     }
 

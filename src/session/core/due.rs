@@ -3,6 +3,7 @@
 use super::{
     automatic::speculating::Ahead,
     edit::Staged,
+    learning::Limited,
     transfers::{Relays, Waiting},
     work::Request,
 };
@@ -44,6 +45,8 @@ pub(super) struct Upkeep {
     pub resumed: Option<EntryId>,
     /// The last decision about a pruning.
     pub pruning: Option<Considered>,
+    /// The learned window below a named one that the client was told of last.
+    pub told_window: Option<Limited>,
 }
 
 /// A change of the model, or of its window.

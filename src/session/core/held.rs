@@ -9,7 +9,7 @@ use crate::{
         spending::Trigger,
     },
     log::{Log, error::StoreError, memory::Disk, sealed::Blocking, store::Opened},
-    models::ModelRef,
+    models::{ModelRef, learned::Learned},
     protocol::{
         events::{Event, Reason},
         types::Outcome,
@@ -42,6 +42,12 @@ pub struct Held {
     pub disk: Disk,
     /// The time of the next input.
     pub at: Moment,
+}
+
+/// A window of a model as two refusals state it.
+pub fn learned(model: &str, window: u64) -> Learned {
+    let row = json!({"model": model, "contextWindow": window, "origin": "refusal", "refusals": 2});
+    serde_json::from_value(json!({"windows": [row], "forgotten": {}})).expect("windows")
 }
 
 /// A line of a file.
@@ -263,7 +269,7 @@ pub fn built(job: Job) -> Input {
 /// A plan as its job makes it, without a model.
 pub fn plan(order: PlanOrder) -> PlanMade {
     let planned = order.request.plan(&|| false).unwrap_or_else(|_| unreachable!("there is enough to compact"));
-    PlanMade { planned, candidates: Vec::new(), native: None }
+    PlanMade { planned, candidates: Vec::new(), native: None, only: None }
 }
 
 /// A draft as its job makes it, without a model.

@@ -1,28 +1,40 @@
-//! Windows that an overflow teaches.
+//! Windows that providers teach: by limits in their refusals, and by sizes that they refuse or cut.
 
 use super::{Core, commands::append};
 use crate::{
-    conversation::entry::Entry,
-    models::{self, ModelRef, SaidBy},
+    conversation::{entry::Entry, message::outline::Outline},
+    models::{
+        self, ModelRef, SaidBy,
+        learned::{Change, Learned, LearnedWindow, Server, WindowOrigin},
+    },
+    protocol::notices::NoticeCode,
     provider::overflow::{self, Meaning, Overflow},
     session::effects::Effect,
 };
 use std::sync::Arc;
 
+/// A learned window that is in force in the place of a larger one that the host or a setting names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Limited {
+    learned: LearnedWindow,
+    /// In tokens.
+    named: u64,
+}
+
 impl Core {
-    /// Learns the window that the error of a failed answer states. Where it states none and the window is a default, the
-    /// size of the context that was refused bounds it for this session. A report of a longer prompt lifts that bound.
+    /// Learns from refusals that were appended: the window that one states. Where it states none and the window is a default, the
+    /// size of the context that was refused bounds it for this session.
     pub(super) fn learn_from(&mut self, entries: &[Arc<Entry>]) {
-        if !self.state.settings().settings.tokens.learn_window {
-            return;
-        }
         for entry in entries.iter().filter(|entry| entry.outline().is_some_and(|outline| outline.failed)) {
-            let Some(failed) = append::failed_answer(entry) else { continue };
-            let Meaning::Overflow(Overflow { limit, .. }) = overflow::meaning(None, &failed.error) else { continue };
-            let Some(model) = failed.model.or_else(|| self.state.model(self.state.path())) else { continue };
-            match limit {
-                Some(window) if self.state.learned.learn(&model, window) => {
-                    self.effects.push(Effect::Learn(model, window));
+            let (Some(failed), Some(outline)) = (append::failed_answer(entry), entry.outline()) else { continue };
+            let Meaning::Overflow(refusal) = overflow::meaning(None, &failed.error) else { continue };
+            let Some(model) = self.model_of(outline) else { continue };
+            if !self.state.settings().settings.tokens.learn_window {
+                continue;
+            }
+            match refusal.limit {
+                Some(window) if self.is_about_this_context(refusal) => {
+                    self.learn(&model, window, WindowOrigin::Refusal)
                 }
                 Some(_) => {}
                 None => {
@@ -34,6 +46,105 @@ impl Core {
         }
     }
 
+    /// Whether the sizes of a refusal are about the context that was sent. The count of another request, or a limit far above the
+    /// context, teaches no window.
+    fn is_about_this_context(&self, refusal: Overflow) -> bool {
+        let size = self.state.measure().context_tokens;
+        match (refusal.requested, refusal.limit) {
+            (Some(requested), _) => !overflow::is_far_off(requested, size),
+            (None, Some(limit)) => limit <= size.saturating_mul(3),
+            (None, None) => false,
+        }
+    }
+
+    /// The model that an answer belongs to: the one that it names, else the session's.
+    pub(super) fn model_of(&self, answer: &Outline) -> Option<ModelRef> {
+        answer.model.clone().or_else(|| self.state.model(self.state.path()))
+    }
+
+    /// Learns the window of a model, for all sessions. A model that took a larger request has a larger window.
+    pub(super) fn learn(&mut self, model: &ModelRef, window: u64, origin: WindowOrigin) {
+        if self.largest_accepted(model).is_some_and(|accepted| accepted > window) {
+            return;
+        }
+        let server = Server::of(&self.state.settings().settings, model);
+        let row = LearnedWindow::new(server, window, origin, self.stamps.now(), &self.state.id);
+        self.teach(Change::Learned(row));
+    }
+
+    /// A model took a request of so many tokens. Smaller windows of it are forgotten in all sessions.
+    pub(super) fn accepted(&mut self, model: &ModelRef, tokens: u64) {
+        let server = Server::of(&self.state.settings().settings, model);
+        self.teach(Change::Accepted(server, tokens));
+    }
+
+    fn teach(&mut self, change: Change) {
+        if self.state.learned.apply(&change) {
+            self.effects.push(Effect::Teach(change));
+        }
+    }
+
+    /// The largest believed prompt of a model on the path, in tokens.
+    fn largest_accepted(&self, model: &ModelRef) -> Option<u64> {
+        self.state.largest_believed(model)
+    }
+
+    /// Takes the windows that all sessions have. Where the session's model took a larger request here, a smaller window that
+    /// another session was told is wrong.
+    pub(super) fn take_windows(&mut self, learned: Learned) {
+        self.state.learned.update(learned);
+        if self.state.history().is_asleep() {
+            return;
+        }
+        let settings = &self.state.settings().settings;
+        if let Some(model) = self.state.model(self.state.path())
+            && self.state.learned.row(settings, &model).is_some()
+            && let Some(accepted) = self.largest_accepted(&model)
+        {
+            self.accepted(&model, accepted);
+        }
+        self.tell_of_window();
+    }
+
+    /// Tells of a learned window that took the place of a larger one which the host or a setting names, once.
+    pub(super) fn tell_of_window(&mut self) {
+        // The path of a sleeping session is empty, and so it may name no model.
+        if self.state.history().is_asleep() {
+            return;
+        }
+        let limited = self.limited();
+        if self.upkeep.told_window == limited {
+            return;
+        }
+        self.upkeep.told_window.clone_from(&limited);
+        let Some(Limited { learned: LearnedWindow { model, context_window, origin, refusals, .. }, named }) = limited
+        else {
+            return;
+        };
+        let evidence = match (origin, refusals) {
+            (WindowOrigin::Refusal, 1) => "a refusal states it".to_owned(),
+            (WindowOrigin::Refusal, times) => format!("{times} refusals state it"),
+            (WindowOrigin::Saturation, _) => "its server reads no more of a prompt, without an error".to_owned(),
+        };
+        self.warn(
+            NoticeCode::WindowLearned,
+            "A model has a smaller window than it was given",
+            format!(
+                "{model} counts with {context_window} tokens in the place of {named}: {evidence}. Where that is wrong, a \
+                 larger request that succeeds corrects it, and so does models/forget."
+            ),
+        );
+    }
+
+    fn limited(&self) -> Option<Limited> {
+        let settings = &self.state.settings().settings;
+        let model = self.state.model(self.state.path())?;
+        let named = models::named_window(settings, Some(&model))?;
+        let learned = self.state.learned.row(settings, &model)?;
+        let window = models::window(settings, self.state.learned.taught(settings, &model), Some(&model));
+        (window.source == SaidBy::Learned).then(|| Limited { learned: learned.clone(), named })
+    }
+
     /// The size of the context that a model has just refused, if its window is not known better: from no source, or from
     /// an earlier refusal of a size that is a little larger.
     fn refused_size(&self, model: &ModelRef) -> Option<u64> {
@@ -42,7 +153,7 @@ impl Core {
         if self.state.model(self.state.path()).as_ref() != Some(model) {
             return None;
         }
-        let window = models::window(&self.state.settings().settings, self.state.learned.taught(model), Some(model));
+        let window = models::window(&self.state.settings().settings, self.state.taught(Some(model)), Some(model));
         let size = self.state.measure().context_tokens;
         let corrects = match window.source {
             SaidBy::Default => size < window.tokens,
@@ -56,13 +167,18 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::{
-        models::{ModelRef, SaidBy, learned::Learned},
+        models::{
+            ModelRef, SaidBy,
+            learned::{Change, Learned},
+        },
+        protocol::{SessionConfigure, events::Event},
         session::{
             core::{
                 Input,
-                held::{Held, log_work},
+                held::{Held, events, log_work},
             },
             effects::Effect,
+            state::SessionData,
         },
         settings::{Layers, layers::Source},
     };
@@ -94,7 +210,7 @@ mod tests {
         held.append_with(number, json!({ "messages": answers }));
         let work = log_work(held.turn()).expect("a write");
         let learned = |effect: &Effect| match effect {
-            Effect::Learn(model, window) => Some((model.to_string(), *window)),
+            Effect::Teach(Change::Learned(row)) => Some((row.model.to_string(), row.context_window)),
             _ => None,
         };
         held.back(work).iter().filter_map(learned).collect()
@@ -115,7 +231,16 @@ mod tests {
 
     /// The bound that a refusal of a model left.
     fn bound(held: &Held, model: &str) -> Option<u64> {
-        held.core.state().learned.taught(&ModelRef::parse(model).expect("a model")).seen
+        held.core.state().taught(Some(&named(model))).seen
+    }
+
+    /// The windows of other sessions: one that was taught once.
+    fn windows(model: &str, window: u64) -> Learned {
+        serde_json::from_value(json!({ model: window })).expect("windows")
+    }
+
+    fn named(model: &str) -> ModelRef {
+        ModelRef::parse(model).expect("a model")
     }
 
     #[test]
@@ -136,6 +261,174 @@ mod tests {
         assert_eq!(learned(off, &[refused(STATES)]), []);
     }
 
+    /// Settings that name a window of `p/m`.
+    fn naming(window: u64) -> Value {
+        json!({"models": [{"provider": "p", "id": "m", "contextWindow": window}]})
+    }
+
+    /// The notices about windows.
+    fn told(held: &mut Held, number: u64, answers: &[Value]) -> Vec<String> {
+        held.append_with(number, json!({ "messages": answers }));
+        let work = log_work(held.turn()).expect("a write");
+        about_windows(&held.back(work))
+    }
+
+    fn about_windows(effects: &[Effect]) -> Vec<String> {
+        let detail = |event: &Event| match event {
+            Event::Notice { detail: Some(detail), .. } if detail.contains("in the place of") => Some(detail.clone()),
+            _ => None,
+        };
+        events(effects).filter_map(detail).collect()
+    }
+
+    #[test]
+    fn a_limit_below_a_named_window_counts_where_it_was_told_and_the_session_says_so_once() {
+        let mut held = session(&naming(100_000));
+        let notices = told(&mut held, 1, &[refused(STATES)]);
+        assert_eq!(window(&held), (8_000, SaidBy::Learned));
+        assert!(
+            notices.len() == 1 && notices[0].contains("8000 tokens in the place of 100000: a refusal"),
+            "{notices:?}"
+        );
+        let learned = held.core.state().learned.clone();
+        assert_eq!(told(&mut held, 2, &[json!({"role": "assistant", "content": [], "timestamp": 1})]), [""; 0]);
+        // Another session goes on with the window that it was given, until a second refusal.
+        let mut other = session(&naming(100_000));
+        let taken = |held: &mut Held, learned: &Learned| {
+            let shared: Learned = learned.all().cloned().collect();
+            about_windows(&held.feed(Input::Windows(shared)))
+        };
+        let mut elsewhere = learned.all().next().expect("a row").clone();
+        elsewhere.session = Some("elsewhere".into());
+        let once: Learned = [elsewhere.clone()].into_iter().collect();
+        assert_eq!((taken(&mut other, &once), window(&other)), (Vec::new(), (100_000, SaidBy::Setting)));
+        elsewhere.refusals = 2;
+        assert_eq!(taken(&mut other, &[elsewhere].into_iter().collect()).len(), 1);
+        assert_eq!(window(&other), (8_000, SaidBy::Learned));
+        // Without a named window one refusal is enough, and says nothing new about a promise.
+        let mut unnamed = session(&json!({}));
+        assert_eq!((taken(&mut unnamed, &once), window(&unnamed)), (Vec::new(), (8_000, SaidBy::Learned)));
+    }
+
+    #[test]
+    fn a_larger_window_that_the_client_names_later_does_not_count_and_the_client_is_told() {
+        let mut held = session(&json!({}));
+        assert_eq!(told(&mut held, 1, &[refused(STATES)]), [""; 0], "nobody named a window");
+        held.edit::<SessionConfigure>(2, json!({"contextWindow": 200_000}));
+        let work = log_work(held.turn()).expect("a write");
+        let notices = about_windows(&held.back(work));
+        assert_eq!(window(&held), (8_000, SaidBy::Learned));
+        assert!(notices.len() == 1 && notices[0].contains("in the place of 200000"), "{notices:?}");
+        held.edit::<SessionConfigure>(3, json!({"contextWindow": 7_000}));
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!((about_windows(&held.back(work)), window(&held).0), (Vec::new(), 7_000), "a smaller one counts");
+    }
+
+    /// Two turns of 4,000 tokens each, whose answers report their requests as they are, so that the second one is believed.
+    /// Returns its effects and its prompt.
+    fn takes(held: &mut Held, number: u64, model: &Value) -> (Vec<Effect>, u64) {
+        let mut newest = (Vec::new(), 0);
+        for number in [number, number + 1] {
+            let user = json!({"role": "user", "content": "word ".repeat(3_200), "timestamp": 1});
+            held.append_with(number + 50, json!({ "messages": [user] }));
+            let work = log_work(held.turn()).expect("a write");
+            held.back(work);
+            let prompt = held.core.state().plain_request();
+            let usage =
+                json!({"input": prompt, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": prompt + 1});
+            let mut answer = json!({"role": "assistant", "content": [{"type": "text", "text": "Yes."}],
+                "stopReason": "stop", "usage": usage, "timestamp": 1});
+            for (name, value) in model.as_object().expect("a model") {
+                answer[name] = value.clone();
+            }
+            held.append_with(number, json!({ "messages": [answer] }));
+            let work = log_work(held.turn()).expect("a write");
+            newest = (held.back(work), prompt);
+        }
+        newest
+    }
+
+    #[test]
+    fn a_limit_below_a_prompt_that_the_model_took_teaches_nothing() {
+        for (model, expected) in [("m", 0), ("other", 1)] {
+            let mut held = session(&json!({}));
+            let (_, prompt) = takes(&mut held, 1, &json!({"provider": "p", "model": model}));
+            assert!(prompt > 8_000);
+            let mut refusal = refused(STATES);
+            (refusal["provider"], refusal["model"]) = ("p".into(), "m".into());
+            assert_eq!(append(&mut held, 3, &[refusal]).len(), expected, "{model} took it");
+        }
+    }
+
+    #[test]
+    fn a_size_far_off_the_context_teaches_nothing() {
+        for (text, learns) in [
+            ("prompt is too long: 9000 tokens > 8000 maximum", true),
+            ("prompt is too long: 90000 tokens > 8000 maximum", false),
+            ("prompt is too long: 1500 tokens > 1400 maximum", false),
+            ("This model's maximum context length is 8000 tokens.", true),
+            ("This model's maximum context length is 80000 tokens.", false),
+        ] {
+            let learned = append(&mut session(&json!({})), 1, &[refused(text)]);
+            assert_eq!(!learned.is_empty(), learns, "{text}");
+        }
+    }
+
+    /// Disproofs that are told to the other sessions: models and tokens.
+    fn disproved(effects: &[Effect]) -> Vec<(String, u64)> {
+        let told = |effect: &Effect| match effect {
+            Effect::Teach(Change::Accepted(server, tokens)) => Some((server.model.to_string(), *tokens)),
+            _ => None,
+        };
+        effects.iter().filter_map(told).collect()
+    }
+
+    #[test]
+    fn a_larger_prompt_disproves_a_learned_window_for_all_sessions() {
+        let mut held = session(&json!({}));
+        append(&mut held, 1, &[refused(STATES)]);
+        assert_eq!(window(&held).1, SaidBy::Learned);
+        let (effects, prompt) = takes(&mut held, 2, &json!({"provider": "p", "model": "m"}));
+        assert_eq!(disproved(&effects), [("p/m".to_owned(), prompt)]);
+        assert_eq!(window(&held).1, SaidBy::Default);
+    }
+
+    #[test]
+    fn a_report_that_is_not_believed_disproves_nothing() {
+        let mut held = session(&json!({}));
+        append(&mut held, 1, &[refused(STATES)]);
+        let usage = json!({"input": 900_000, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 900_001});
+        let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "Yes."}], "stopReason": "stop",
+            "usage": usage, "timestamp": 1});
+        held.append_with(2, json!({ "messages": [answer] }));
+        let work = log_work(held.turn()).expect("a write");
+        assert_eq!(disproved(&held.back(work)), []);
+        assert_eq!(window(&held).1, SaidBy::Learned);
+    }
+
+    #[test]
+    fn a_session_whose_model_took_more_disproves_the_window_of_another_session() {
+        let mut held = session(&json!({}));
+        let (_, prompt) = takes(&mut held, 1, &json!({"provider": "p", "model": "m"}));
+        assert_eq!(disproved(&held.feed(Input::Windows(windows("p/m", prompt)))), []);
+        assert_eq!(window(&held), (prompt, SaidBy::Learned));
+        let effects = held.feed(Input::Windows(windows("p/m", prompt - 1)));
+        assert_eq!(disproved(&effects), [("p/m".to_owned(), prompt)]);
+        assert_eq!(window(&held).1, SaidBy::Default);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_forgotten_in_a_session_that_saw_a_bound() {
+        let mut held = session(&json!({}));
+        append(&mut held, 1, &[refused(SILENT)]);
+        let mut shared = Learned::default();
+        held.feed(Input::Windows(shared.clone()));
+        assert!(bound(&held, "p/m").is_some());
+        shared.apply(&Change::Forgotten(named("p/m")));
+        held.feed(Input::Windows(shared));
+        assert_eq!(bound(&held, "p/m"), None);
+    }
+
     #[test]
     fn a_refusal_without_a_limit_bounds_a_window_that_nobody_states() {
         let mut held = session(&json!({}));
@@ -149,13 +442,14 @@ mod tests {
     #[test]
     fn a_refusal_without_a_limit_leaves_a_window_that_is_known_and_those_of_other_models() {
         let stated = json!({"models": [{"provider": "p", "id": "m", "contextWindow": 100_000}]});
-        let catalog = json!({"defaultModel": "openai/gpt-4o"});
-        for (settings, model) in [(stated, "p/m"), (catalog, "openai/gpt-4o")] {
-            let mut held = session(&settings);
+        for (settings, model) in [(stated, "p/m"), (json!({}), "openai/gpt-4o")] {
+            let mut held = Held::given(SessionData::default(), named(model));
+            set(&mut held, &settings);
             append(&mut held, 1, &[refused(SILENT)]);
             assert_eq!(bound(&held, model), None, "{model}");
         }
-        let mut held = session(&json!({}));
+        let mut held = Held::given(SessionData::default(), named("p/m"));
+        set(&mut held, &json!({}));
         let mut other = refused(SILENT);
         (other["provider"], other["model"]) = ("q".into(), "n".into());
         append(&mut held, 1, &[other]);
@@ -189,7 +483,7 @@ mod tests {
         let hundredth = refused_at / 80;
         for (window, corrects) in [(100 * hundredth, true), (100 * (hundredth + 1), false), (refused_at, false)] {
             let mut held = session(&json!({}));
-            held.feed(Input::Windows(Learned::of([("p/m".to_owned(), window)].into())));
+            held.feed(Input::Windows(windows("p/m", window)));
             append(&mut held, 1, &[refused(SILENT)]);
             assert_eq!(bound(&held, "p/m"), corrects.then_some(refused_at), "of {window}");
         }
@@ -200,9 +494,9 @@ mod tests {
         let mut held = session(&json!({}));
         append(&mut held, 1, &[refused(SILENT)]);
         let bounded = window(&held);
-        held.feed(Input::Windows(Learned::of([("q/n".to_owned(), 9_000)].into())));
+        held.feed(Input::Windows(windows("q/n", 9_000)));
         assert_eq!(window(&held), bounded);
-        set(&mut held, &json!({"defaultModel": "q/n"}));
+        held.core.state.give(SessionData::default(), Some(named("q/n"))).expect("no settings");
         assert_eq!(window(&held), (9_000, SaidBy::Learned));
     }
 }

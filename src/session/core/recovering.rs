@@ -43,7 +43,7 @@ use crate::{
         data::model_fields,
         effects::Ticket,
         fault::{Fault, planted},
-        jobs::{Focus, Job, PlanOrder},
+        jobs::{Authors, Focus, Job, PlanOrder},
         kind::{OperationKind, Product, RECOVERY, Recovery},
         operation::Operation,
         operations::{Asked, End, Place},
@@ -172,7 +172,7 @@ impl Core {
         let model = self.state.model(self.state.path())?;
         let larger = ModelRef::parse(settings.model(&model)?.promote_to.as_deref()?)?;
         let fullness = self.state.measure();
-        let window = models::window(settings, self.state.learned.taught(&larger), Some(&larger));
+        let window = models::window(settings, self.state.taught(Some(&larger)), Some(&larger));
         let Budget { system, tools, .. } = fullness.budget;
         let budget = Budget::of(window.tokens, &settings.compaction_for(Some(&larger)), system, tools);
         let known = window.source != SaidBy::Default;
@@ -287,7 +287,13 @@ impl Core {
         let opening = self.opening(kind, place, Asked::Introduced, self.state.usage(), stop.clone());
         let compaction = self.start_operation(opening);
         let request = self.plan_request(None, Initiator::User, Cause::Rejected { share, stated });
-        self.start(Job::Plan(PlanOrder { id: compaction.id.clone(), request, method: None, former: None, stop }));
+        self.start(Job::Plan(PlanOrder {
+            id: compaction.id.clone(),
+            request,
+            authors: Authors::Anyone,
+            former: None,
+            stop,
+        }));
         self.work = Work::Preparing(compaction, Focus::default());
         self.recoveries.running = Some(recovery);
     }

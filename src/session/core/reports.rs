@@ -6,7 +6,7 @@ pub mod contexts;
 use super::{Append, Core};
 use crate::{
     conversation::{evidence::Verdict, tokens::Estimator},
-    models::ModelRef,
+    models::{ModelRef, learned::WindowOrigin},
     protocol::{
         events::{Event, ModelChange},
         notices::NoticeCode,
@@ -36,11 +36,11 @@ impl Core {
         }
         let (standing, model) = (judged.standing, judged.model.or_else(|| self.state.model(self.state.path())));
         if let (Verdict::Believed, Some(model)) = (standing.verdict, &model) {
-            self.state.learned.disprove(model, standing.reported);
+            self.accepted(model, standing.reported);
         }
         let cuts = |model: &ModelRef| self.state.settings().settings.tokens.learn_window && self.may_cut_prompts(model);
         if let (Some(window), Some(model)) = (standing.saturated, model.filter(cuts)) {
-            self.state.learned.see(&model, window);
+            self.learn(&model, window, WindowOrigin::Saturation);
             let detail = format!(
                 "It reported about {window} tokens three times in a row, while the conversation has about {} and grows. The next \
                  contexts are made to fit {window} tokens. To keep more, raise the server's context length (num_ctx of Ollama, \

@@ -92,7 +92,6 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::{
-        models::learned::Learned,
         protocol::{
             SessionConfigure, SessionContext, SessionPin, SessionUndoCompaction,
             errors::Failure,
@@ -104,8 +103,8 @@ mod tests {
                 Input, Over,
                 command::Command,
                 held::{
-                    Held, answer, answered, compacted_messages, draft, events, job, line, log_work, messages, named,
-                    outcomes, plan, started, written,
+                    Held, answer, answered, compacted_messages, draft, events, job, learned, line, log_work, messages,
+                    named, outcomes, plan, started, written,
                 },
             },
             effects::Effect,
@@ -341,7 +340,7 @@ mod tests {
     #[test]
     fn a_window_over_the_one_that_the_provider_states_changes_nothing() {
         let mut held = session(&messages(), &json!({"thresholdTokens": 2_000}), "chars");
-        held.feed(Input::Windows(Learned::of([("p/large".to_owned(), 5_000)].into())));
+        held.feed(Input::Windows(learned("p/large", 5_000)));
         assert_eq!(started(&configure(&mut held, 1, &json!({"contextWindow": 50_000}))), []);
     }
 

@@ -331,6 +331,7 @@ impl Core {
         if let Some((code, title, detail)) = remark {
             self.warn(code, title, detail);
         }
+        self.tell_of_window();
         match due {
             None => self.look_ahead(&usage),
             due => self.start_due(due),
@@ -416,6 +417,7 @@ impl Core {
             self.emit(About::default(), event);
         }
         self.send_usage(self.state.usage());
+        self.tell_of_window();
         self.start_due(due);
     }
 

@@ -16,7 +16,10 @@ use crate::{
         native::{NativeOrder, Secrets},
         plan::Plan,
     },
-    models::candidates::{Candidate, Unfit},
+    models::{
+        ModelRef,
+        candidates::{Candidate, Unfit},
+    },
     prompts::Prompt,
     protocol::errors::{Failure, Nothing},
     redact,
@@ -59,6 +62,8 @@ pub struct DraftJob {
     pub candidates: Vec<Result<Candidate, Unfit>>,
     /// The provider's own compaction, where it has one.
     pub native: Option<Box<NativeOrder>>,
+    /// The only model that may write the summary. Without its summary there is no draft.
+    pub only: Option<ModelRef>,
     /// The settings in force.
     pub settings: Arc<Sourced>,
     /// The time for the models, if it is limited.
@@ -83,8 +88,8 @@ pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Dra
 }
 
 async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
-    let DraftJob { origin, plan, mut focus, hooks, candidates, native, settings, deadline, tokens, rank, access, stop } =
-        job;
+    let DraftJob { origin, plan, mut focus, hooks, candidates, native, only, settings, .. } = job;
+    let (deadline, tokens, rank, access, stop) = (job.deadline, job.tokens, job.rank, job.access, job.stop);
     let mut additions = Additions::default();
     if let Some(order) = &hooks {
         let asking = Asking { order, origin: &origin, settings: &settings, access: &access, tell };
@@ -121,7 +126,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         Ok((floor, material, native))
     };
     let (floor, material, native) = blocking(pool, floor).await?;
-    let Some(material) = material else { return Ok(floor) };
+    let Some(material) = material else { return by_whom_it_must(floor, only.as_ref()) };
     let mut prompts = (*settings.prompts).clone();
     let prompt = prompt.map(|prompt| cleaned(&prompt, &settings));
     for summary in [Prompt::CompactionSummary, Prompt::CompactionUpdateSummary] {
@@ -154,11 +159,11 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     };
     made.rejected.splice(0..0, floor.made.rejected.iter().cloned());
     if written.is_none() && native.is_none() {
-        return Ok(Draft { made, ..floor });
+        return by_whom_it_must(Draft { made, ..floor }, only.as_ref());
     }
     let drafted = move || {
         let draft = match written {
-            Some(Written { text, short }) => floor.with_summary(text, short, made),
+            Some(Written { text, short }) => by_whom_it_must(floor.with_summary(text, short, made), only.as_ref())?,
             None => Draft { made, ..floor },
         };
         Ok(match native {
@@ -167,6 +172,28 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
         })
     };
     blocking(pool, drafted).await
+}
+
+/// A draft whose summary is by the model that has to write it, if there is one.
+///
+/// # Errors
+/// When that model wrote no summary that can be used.
+fn by_whom_it_must(draft: Draft, only: Option<&ModelRef>) -> Result<Draft, Failure> {
+    let Some(model) = only.filter(|model| draft.made.by.as_ref() != Some(model)) else { return Ok(draft) };
+    let last = draft.made.rejected.iter().rev().find(|it| it.model.as_ref() == Some(model));
+    let why = last.map_or("there is no room for a summary, or nothing to summarize", |it| it.why.as_str());
+    let error = last.and_then(|it| it.error.as_ref());
+    let status = error.and_then(|error| u16::try_from(error["httpStatus"].as_u64()?).ok());
+    Err(Failure::Provider {
+        provider: Some(model.provider.clone()),
+        model: Some(model.id.clone()),
+        status,
+        retryable: error.is_some_and(|error| error["retryable"] == true),
+        what: format!(
+            "{model} wrote no summary, and no other model was asked: {why}. The context stays as it is. Name another \
+             `model`, or let the others follow with `fallback`: true."
+        ),
+    })
 }
 
 /// Makes the draft without a model.

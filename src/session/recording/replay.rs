@@ -7,7 +7,7 @@ use super::{
 use crate::{
     compaction::{draft::Draft, ladder},
     conversation::entry::Entry,
-    ids::{EntryId, ModelRef, OperationId},
+    ids::{EntryId, OperationId},
     log::{
         Access, Log, Unfinished,
         blobs::Blobs,
@@ -19,7 +19,7 @@ use crate::{
         source::{Source, Tail},
         store::INDEXED_AT_ONCE,
     },
-    models::learned::Learned,
+    models::learned::{Change, Learned},
     protocol::{
         errors::Failure,
         events::{Event, Keeping},
@@ -150,8 +150,8 @@ pub enum Performed {
     },
     /// A request was handed over to the daemon.
     HandedOver(TicketNumber),
-    /// The window of a model was learned, in tokens.
-    Learned(ModelRef, u64),
+    /// The windows that were learned changed.
+    Taught(Change),
     /// The number of bytes in memory was set.
     Share(u64),
 }
@@ -344,7 +344,7 @@ impl Replay {
             }
             Recorded::RequestCancelled(number) => Input::RequestCancelled(number),
             Recorded::Layers(layers) => Input::Layers(layers),
-            Recorded::Windows(windows) => Input::Windows(Learned::of(windows)),
+            Recorded::Windows(windows) => Input::Windows(windows),
             Recorded::Hooks(hooks) => Input::Hooks(Arc::new(hooks)),
             Recorded::FileTouched => Input::FileTouched,
             Recorded::Finish => Input::Finish,
@@ -429,7 +429,7 @@ impl Replay {
                     self.start(*job);
                     continue;
                 }
-                Effect::Learn(model, window) => Performed::Learned(model, window),
+                Effect::Teach(change) => Performed::Taught(change),
                 Effect::Share(bytes) => Performed::Share(bytes),
                 Effect::Subscribe(ticket, _, snapshot) => {
                     self.subscribed = Subscribed::Yes;
@@ -520,14 +520,14 @@ fn opened(opening: Opening, content: Vec<u8>) -> Result<((Learned, Opened), Play
     };
     let facts = LogFacts::of(log.as_ref_log());
     let placeholder: Box<dyn Log> = Box::new(Ephemeral);
-    Ok(((Learned::of(windows), Opened { state, log: placeholder, left_behind }), log, facts))
+    Ok(((windows, Opened { state, log: placeholder, left_behind }), log, facts))
 }
 
 fn planned(order: PlanOrder, planning: Planning) -> Result<PlanMade, Failure> {
     match planning {
         Planning::Done => {
             let planned = order.request.plan(&|| false)?;
-            Ok(PlanMade { planned, candidates: Vec::new(), native: None })
+            Ok(PlanMade { planned, candidates: Vec::new(), native: None, only: None })
         }
         Planning::NoModel => Err(no_model()),
         Planning::Cancelled => Err(Failure::Cancelled),

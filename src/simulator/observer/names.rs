@@ -13,7 +13,7 @@ pub fn named(effect: &Effect) -> String {
         Effect::Read(request, _) => format!("the read for {request}"),
         Effect::Start(_) => "a job".to_owned(),
         Effect::Open(_) => "an open gate".to_owned(),
-        Effect::Learn(..) => "a learned window".to_owned(),
+        Effect::Teach(_) => "a learned window".to_owned(),
         Effect::Share(_) => "the shared size".to_owned(),
         Effect::Subscribe(request, ..) | Effect::Unsubscribe(request) => format!("the subscription of {request}"),
         Effect::HandOver(request) => format!("the handover of {request}"),

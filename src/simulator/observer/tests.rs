@@ -15,6 +15,7 @@ use crate::{
         spending::Trigger,
     },
     ids::ModelRef,
+    models::learned::{Address, LearnedWindow, Server, WindowOrigin},
     protocol::{
         events::{Event, RetrySource},
         notices::{NoticeCode, Warning},
@@ -655,7 +656,8 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
     }),
     (Rule::SaneNumbers, "a window of no tokens", |play| {
         let model = ModelRef { provider: "p".to_owned(), id: "m".to_owned() };
-        play.effect(Effect::Learn(model, 0))
+        let server = Server { model, address: Address::Usual };
+        play.effect(Effect::Teach(Change::Learned(LearnedWindow::undated(server, 0, WindowOrigin::Refusal))))
     }),
     (Rule::SaneNumbers, "more bytes are shared than there are", |play| play.effect(Effect::Share(1 << 40))),
 ];

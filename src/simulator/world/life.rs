@@ -549,7 +549,7 @@ impl World<'_> {
                 }
                 Job::Found(id, founding) => self.later(Due::Found(id, founding)),
             },
-            Effect::Learn(model, window) => self.access.windows.learn(&model, window),
+            Effect::Teach(change) => self.access.windows.teach(change),
             Effect::Subscribe(request, _, snapshot) => {
                 let answer = SubscribeAnswer {
                     epoch: "simulated".to_owned(),
@@ -630,12 +630,38 @@ impl World<'_> {
 
     fn draft(&mut self, order: DraftOrder) {
         let Some(life) = &mut self.life else { return };
-        let DraftOrder { id, trigger, tokens, plan, focus, hooks, candidates, native, settings, deadline, rank, stop } =
-            order;
+        let DraftOrder {
+            id,
+            trigger,
+            tokens,
+            plan,
+            focus,
+            hooks,
+            candidates,
+            native,
+            only,
+            settings,
+            deadline,
+            rank,
+            stop,
+        } = order;
         let origin = Origin { session: SessionId::from("simulated"), operation: id.clone(), trigger };
         let access = self.access.clone();
-        let job =
-            DraftJob { origin, plan, focus, hooks, candidates, native, settings, deadline, tokens, rank, access, stop };
+        let job = DraftJob {
+            origin,
+            plan,
+            focus,
+            hooks,
+            candidates,
+            native,
+            only,
+            settings,
+            deadline,
+            tokens,
+            rank,
+            access,
+            stop,
+        };
         let pool = VirtualPool { clock: self.clock.clone(), longest: Duration::from_millis(20) };
         let reports = life.reports.clone();
         let report = move |input| reports.lock().unwrap_or_else(PoisonError::into_inner).push(input);

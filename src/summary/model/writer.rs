@@ -23,7 +23,11 @@ use crate::{
     },
     conversation::{evidence, tokens::Scale},
     ids::ModelRef,
-    models::candidates::{Candidate, Unfit, Way},
+    models::{
+        self,
+        candidates::{Candidate, Unfit, Way},
+        learned::WindowOrigin,
+    },
     provider::{self, Answer, Beside, Cache, Delta, Reasoning, Stop, ToolChoice, Turn},
     redact::Stream,
     settings::Sourced,
@@ -434,7 +438,7 @@ impl Writer<'_> {
             let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
             let answer = match self.send(summarizer, ask.part, &text, estimate, retry).await {
                 Ok(Answered { answer, limit, .. }) => {
-                    self.learn(candidate, limit);
+                    self.learn(candidate, limit.map(|window| (window, WindowOrigin::Refusal)));
                     answer
                 }
                 Err(failed) => match failed.next {
@@ -508,23 +512,27 @@ impl Writer<'_> {
     fn shrinks(&self, summarizer: &Summarizer<'_>, before: u64, clue: Clue, estimate: u64) -> bool {
         let settings = &self.job.settings.settings;
         let Some(model) = summarizer.candidate.named() else { return summarizer.shrink(before, clue, estimate) };
-        let configured = settings.model(model).and_then(|model| model.context_window);
-        let is_set = settings.stated.window(Some(model)).or(configured).is_some();
+        let is_named = models::named_window(settings, Some(model)).is_some();
         let lesson = match clue {
-            Clue::Stated(window) => Some(window),
-            // The window in the settings is more certain than a guess.
-            Clue::Served(window) => Some(window).filter(|_| !is_set),
-            Clue::None => None,
+            Clue::Stated(window) => Some((window, WindowOrigin::Refusal)),
+            // A window that somebody names is more certain than a guess. So is one of a server elsewhere, whose counts may
+            // lack what it cached.
+            Clue::Served(window) if !is_named && summarizer.candidate.is_local() => {
+                Some((window, WindowOrigin::Saturation))
+            }
+            Clue::Served(_) | Clue::None => None,
         };
         self.learn(summarizer.candidate, lesson);
         summarizer.shrink(before, clue, estimate)
     }
 
     /// Learns the window of a candidate.
-    fn learn(&self, candidate: &Candidate, window: Option<u64>) {
-        let learns = self.job.settings.settings.tokens.learn_window;
-        if let (Some(model), Some(window)) = (candidate.named(), window.filter(|_| learns)) {
-            self.job.access.windows.learn(model, window);
+    fn learn(&self, candidate: &Candidate, lesson: Option<(u64, WindowOrigin)>) {
+        let settings = &self.job.settings.settings;
+        if let (Some(model), Some((window, origin))) =
+            (candidate.named(), lesson.filter(|_| settings.tokens.learn_window))
+        {
+            self.job.access.learn(settings, model, window, origin, &self.job.origin.session);
         }
     }
 

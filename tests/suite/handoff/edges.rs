@@ -88,9 +88,11 @@ fn a_window_that_a_refusal_tells_limits_the_document() {
     daemon.append(&session, &over()[..20]);
     let answer = handed(&mut daemon, &session, json!({}));
     assert_eq!(answer["outcome"], "completed", "{answer:#}");
-    let usage = daemon.ok("session/usage", of(answer["newSessionId"].as_str().expect("an id")));
-    assert_eq!(usage["contextWindow"], 6_000, "{usage:#}");
-    assert!(usage["contextTokens"].as_u64() <= usage["thresholdTokens"].as_u64(), "{usage:#}");
+    let old = daemon.ok("session/usage", of(&session));
+    assert_eq!(old["contextWindow"], 6_000, "{old:#}");
+    let new = daemon.ok("session/usage", of(answer["newSessionId"].as_str().expect("an id")));
+    assert_eq!(new["contextWindow"], 100_000, "one refusal in another session: {new:#}");
+    assert!(new["contextTokens"].as_u64() <= old["thresholdTokens"].as_u64(), "{new:#}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ use crate::{
         },
         effects::Ticket,
         fault::{Fault, planted},
-        jobs::{Focus, Job, PlanMade, PlanOrder},
+        jobs::{Authors, Focus, Job, PlanMade, PlanOrder},
         kind::OperationKind,
         operation::Operation,
         operations::{Asked, End, Place},
@@ -244,7 +244,13 @@ impl Core {
         let (settings, model) = (request.settings.clone(), request.model.clone());
         let covered = Covered::of(self.state.path());
         let operation = Some(self.start_operation(opening));
-        self.start(Job::Plan(PlanOrder { id: id.clone(), request, method: None, former: None, stop: stop.clone() }));
+        self.start(Job::Plan(PlanOrder {
+            id: id.clone(),
+            request,
+            authors: Authors::Anyone,
+            former: None,
+            stop: stop.clone(),
+        }));
         self.upkeep.ahead.drafting_begins(self.now);
         let phase = Phase::Planning;
         let begun = Refused { context_tokens: usage.context_tokens, span: 0 };
@@ -446,7 +452,7 @@ impl Core {
         }
         let (id, stop) = (operation.id.clone(), operation.stop.clone());
         let request = self.plan_request(None, Initiator::User, Cause::Due);
-        self.start(Job::Plan(PlanOrder { id, request, method: None, former: None, stop }));
+        self.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former: None, stop }));
         self.work = Work::Preparing(operation, Focus::default());
         None
     }

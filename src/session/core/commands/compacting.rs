@@ -40,7 +40,7 @@ use crate::{
         effects::{Answer, Effect, Ticket},
         fault::{Fault, planted},
         jobs::{
-            self, DraftOrder, Focus, Job, PlanMade, PlanOrder, defect, hooks::HookOrder, progress::HookStep,
+            self, Authors, DraftOrder, Focus, Job, PlanMade, PlanOrder, defect, hooks::HookOrder, progress::HookStep,
             progress::Progress,
         },
         kind::{OperationKind, Product},
@@ -75,22 +75,25 @@ impl Core {
         if let Err(failure) = self.may_compact(&params, dry_run || after_turn) {
             return ticket.fail(&failure);
         }
+        let authors = match Authors::of(&params) {
+            Ok(authors) => authors,
+            Err(failure) => return ticket.fail(&failure),
+        };
         if after_turn && self.must_wait() {
             return self.delay(params, ticket);
         }
         let initiator = params.initiator.unwrap_or(Initiator::User);
         let mut request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);
         request.insists = self.insists(&params);
-        let method = params.method;
         if dry_run {
             let stop = self.reads.stop.clone();
             let read =
-                move |access: &ModelAccess, _: &Blocking| Answer::from(jobs::dry_run(request, method, access, &stop));
+                move |access: &ModelAccess, _: &Blocking| Answer::from(jobs::dry_run(request, &authors, access, &stop));
             return self.spawn_outside(ticket, read);
         }
         let (id, stop) = (self.stamps.operation(), Stop::default());
         self.moves(&id, &params);
-        self.start(Job::Plan(PlanOrder { id: id.clone(), request, method, former: None, stop: stop.clone() }));
+        self.start(Job::Plan(PlanOrder { id: id.clone(), request, authors, former: None, stop: stop.clone() }));
         let asked = Asked::by(ticket, params.wait);
         self.work = Work::Planning(Request { id, kind: BY_CLIENT, params, asked, stop });
     }
@@ -141,7 +144,7 @@ impl Core {
         let model = self.state.model(&path);
         PlanRequest {
             settings: self.state.settings().clone(),
-            learned: model.as_ref().map(|model| self.state.learned.taught(model)).unwrap_or_default(),
+            learned: self.state.learned.clone(),
             instructions: self.state.instructions().clone(),
             keep_recent_tokens,
             initiator,
@@ -218,7 +221,7 @@ impl Core {
         let deadline = kind.is_automatic().then_some(deadline);
         let trigger = kind.trigger();
         let tokens = self.tokens_for(trigger);
-        let PlanMade { planned: Planned { plan, .. }, candidates, native } = made;
+        let PlanMade { planned: Planned { plan, .. }, candidates, native, only } = made;
         let hooks = self.hooks_of(kind);
         self.start(Job::Draft(DraftOrder {
             id,
@@ -227,6 +230,7 @@ impl Core {
             plan,
             candidates,
             native,
+            only,
             focus,
             hooks,
             settings,

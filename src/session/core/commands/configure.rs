@@ -71,7 +71,7 @@ impl EditMethod for SessionConfigure {
 /// The limits of the model that the session has from here on.
 fn limits_of(state: &State, params: &ConfigureParams) -> Option<Limits> {
     let model = match &params.model {
-        Some(Some(model)) => state.model_with(model),
+        Some(Some(model)) => Some(model.clone()),
         _ => state.model(state.path()),
     };
     let before = state.data().limits.clone().filter(|limits| limits.model == model);
@@ -145,7 +145,9 @@ mod tests {
         configure(&mut held, 2, json!({"model": "p/large"}));
         assert_eq!(window(&held), 100_000);
         configure(&mut held, 3, json!({"model": "x/unknown", "contextWindow": 20_000}));
-        assert_eq!(window(&held), 20_000, "the default is in force");
+        assert_eq!(window(&held), 20_000, "no setting knows the model");
+        configure(&mut held, 4, json!({"model": "x/other"}));
+        assert_eq!(window(&held), 128_000, "nobody states its window");
     }
 
     #[test]

@@ -44,9 +44,7 @@ impl Core {
     #[must_use]
     pub fn models(&self) -> ModelsListAnswer {
         let model = self.state.model(self.state.path());
-        ModelsListAnswer {
-            models: catalog(self.state.settings(), &|model| self.state.learned.window(model), model.as_ref()),
-        }
+        ModelsListAnswer { models: catalog(self.state.settings(), &self.state.learned, model.as_ref()) }
     }
 }
 

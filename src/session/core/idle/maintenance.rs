@@ -18,7 +18,7 @@ use crate::{
         },
         effects::{Effect, IdleTurn, Ticket, Turning},
         fault::{Fault, planted},
-        jobs::{Focus, Job, PlanMade, PlanOrder},
+        jobs::{Authors, Focus, Job, PlanMade, PlanOrder},
         kind::{OperationKind, Product},
         operation::Operation,
         operations::{Asked, End, Place},
@@ -289,7 +289,13 @@ impl Core {
     fn plan_idle(&mut self, caller: Caller) {
         let (id, stop) = (self.stamps.operation(), Stop::default());
         let request = self.plan_request(None, Initiator::User, Cause::Due);
-        self.start(Job::Plan(PlanOrder { id: id.clone(), request, method: None, former: None, stop: stop.clone() }));
+        self.start(Job::Plan(PlanOrder {
+            id: id.clone(),
+            request,
+            authors: Authors::Anyone,
+            former: None,
+            stop: stop.clone(),
+        }));
         let seconds = self.now.saturating_duration_since(self.idle.maintenance.active).as_secs();
         let asked = match caller {
             Caller::Timer => Asked::Unasked,

@@ -46,9 +46,9 @@ impl Core {
         let outline = answer.outline().filter(|outline| outline.role == Role::Assistant)?;
         let usage = outline.usage.unwrap_or_default();
         let judged = |verdict, stated| Some(Judged { answer: answer.clone(), verdict, stated, context: None });
-        let model = outline.model.clone().or_else(|| self.state.model(self.state.path()));
-        let learned = model.as_ref().map(|model| self.state.learned.taught(model)).unwrap_or_default();
-        let window = models::window(&self.state.settings().settings, learned, model.as_ref());
+        let model = self.model_of(outline);
+        let taught = self.state.taught(model.as_ref());
+        let window = models::window(&self.state.settings().settings, taught, model.as_ref());
         let room = Room { window: window.tokens, assumed: window.source == SaidBy::Default };
         let answer_of = |stop, error, has_text| Answer {
             stop,
@@ -105,11 +105,10 @@ mod tests {
     use crate::{
         compaction::recovery::Trouble::{CutOff, TooLong, WindowFull},
         log::error::StoreError,
-        models::ModelRef,
         session::{
             core::{
                 Input,
-                held::{Held, answer, line, log_work, message, messages, notices, written},
+                held::{Held, answer, learned, line, log_work, message, messages, notices, written},
             },
             log_work::LogDone,
         },
@@ -200,7 +199,7 @@ mod tests {
         let mut held = session_of(&messages(), json!([]));
         let full = || cut_off(None, usage(9_900, 0, 1));
         assert_eq!(verdict(&held, full()), Verdict::Unusable(CutOff));
-        held.core.state.learned.learn(&ModelRef::parse("p/m").expect("a name"), 10_000);
+        held.feed(Input::Windows(learned("p/m", 10_000)));
         assert_eq!(verdict(&held, full()), Verdict::Unusable(WindowFull));
     }
 

@@ -6,11 +6,10 @@ use crate::{
     compaction::recovery::AnswerError,
     conversation::entry::Entry,
     ids::EntryId,
-    models::ModelRef,
+    models::{ModelRef, learned::WindowOrigin},
     provider::overflow::{Overflow, Reservation, is_far_off},
     session::{
         core::{Core, due::DueRepeat},
-        effects::Effect,
         state::output::{self, Refused},
     },
 };
@@ -45,8 +44,8 @@ impl Core {
         let named = answer.outline().and_then(|outline| outline.model.clone());
         let Some(model) = named.or_else(|| self.state.model(self.state.path())) else { return };
         let is_of_context = !is_far_off(refused.input(), self.state.measure().context_tokens);
-        if is_of_context && self.state.learned.learn(&model, refused.limit()) {
-            self.effects.push(Effect::Learn(model, refused.limit()));
+        if is_of_context {
+            self.learn(&model, refused.limit(), WindowOrigin::Refusal);
         }
     }
 
@@ -252,7 +251,9 @@ mod tests {
         (refusal["provider"], refusal["model"]) = ("p".into(), "n".into());
         let effects = append(&mut held, 2, json!([refusal]));
         assert_eq!(next(&effects, 2)["maxOutputTokens"], 20_000 - input - input / 20);
-        let window = |model: &str| held.core.state().learned.window(&ModelRef::parse(model).expect("a name"));
+        let learned =
+            |model: &str| held.core.state().learned.of_model(&ModelRef::parse(model).expect("a name")).to_vec();
+        let window = |model: &str| learned(model).first().map(|row| row.context_window);
         assert_eq!((window("p/n"), window("p/m")), (Some(20_000), None));
     }
 
@@ -264,9 +265,11 @@ mod tests {
             set(&mut held, json!({"defaultModel": "p/m", "models": models, "tokens": {"learnWindow": learns}}));
             let input = input(size(&held));
             let effects = append(&mut held, 1, json!([failure(&text(30_000, input, WINDOW))]));
-            let told = effects.iter().any(|effect| matches!(effect, Effect::Learn(_, 30_000)));
+            let told = effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Teach(crate::models::learned::Change::Learned(row)) if row.context_window == 30_000));
             let model = ModelRef::parse("p/m").expect("a name");
-            assert_eq!(told, held.core.state().learned.window(&model) == Some(30_000));
+            assert_eq!(told, held.core.state().learned.of_model(&model).iter().any(|row| row.context_window == 30_000));
             told
         };
         assert!(learned(&|size| size, true));

@@ -13,7 +13,7 @@ use crate::{
     session::{
         core::{
             Input, Over,
-            held::{Held, answer, draft, events, job, log_work, message, outcomes, plan, usages, written},
+            held::{Held, answer, draft, events, job, learned, log_work, message, outcomes, plan, usages, written},
         },
         effects::Effect,
         jobs::DraftOrder,
@@ -456,7 +456,7 @@ fn a_limit_that_an_error_states_is_not_seen_as_a_cut_prompt() {
     held.append_with(1, json!({"messages": [answer]}));
     let work = log_work(held.turn()).expect("a write");
     held.back(work);
-    assert_eq!(held.core.state().learned.taught(&named("p/m")), Taught::default());
+    assert_eq!(held.core.state().taught(Some(&named("p/m"))), Taught::default());
 }
 
 fn named(model: &str) -> ModelRef {
@@ -529,7 +529,7 @@ fn the_windows_that_a_larger_model_has_shown_limit_it() {
         set(&mut held, json!({"models": [small]}));
         match teach {
             0 => {}
-            1 => assert!(held.core.state.learned.learn(&larger, 9_000), "its provider states it"),
+            1 => held.core.state.learned = learned("anthropic/claude-opus-4-5", 9_000),
             _ => held.core.state.learned.see(&larger, 9_000),
         }
         assert_eq!(held.core.larger_model().is_some(), expected, "{teach}");

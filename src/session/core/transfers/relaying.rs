@@ -15,7 +15,7 @@ use crate::{
         effects::Ticket,
         founding::HANDOFF,
         jobs::{
-            Focus, Job, PlanOrder,
+            Authors, Focus, Job, PlanOrder,
             transfer::{HandoffOrder, Maintenance, TransferOrder, TransferWork},
         },
         kind::{Handoff, OperationKind, Product, Transfer},
@@ -135,7 +135,7 @@ impl Core {
             handoff.finish(end, &self.sent_usage, Vec::new());
             self.record_running();
             let request = self.plan_request(None, Initiator::User, Cause::Due);
-            self.start(Job::Plan(PlanOrder { id, request, method: None, former: None, stop }));
+            self.start(Job::Plan(PlanOrder { id, request, authors: Authors::Anyone, former: None, stop }));
             self.work = Work::Preparing(around, Focus::default());
             return;
         };

@@ -131,6 +131,7 @@ fn messages(left: &[Arc<Entry>]) -> MessageRange {
 async fn ready(making: &Making<'_>, order: &Arc<BranchOrder>, pool: &dyn Pool) -> Result<Option<Ready>, Failure> {
     let (order, sourced, access) = (order.clone(), making.settings.clone(), making.access.clone());
     let (model, stop) = (making.model.cloned(), making.stop.clone());
+    let learned = access.windows.learned().in_session(&making.origin.session);
     let work = move || {
         let settings = &sourced.settings;
         let there = &order.route.there;
@@ -138,7 +139,7 @@ async fn ready(making: &Making<'_>, order: &Arc<BranchOrder>, pool: &dyn Pool) -
         let (scale, budget) = (fullness.scale, fullness.budget);
         let frame = scale.text(sourced.prompts.get(Prompt::BranchSummaryContext));
         let room = budget.usable().saturating_sub(fullness.context_tokens).saturating_sub(frame);
-        let candidates = summarizers(&sourced, model.as_ref(), &access);
+        let candidates = summarizers(&sourced, model.as_ref(), &learned, &access);
         let window = window_of(&candidates).unwrap_or(budget.window);
         let cleaner = Cleaner::new(settings);
         let prepared = Prepared::of(

@@ -22,7 +22,11 @@ use crate::{
     },
     ids::ModelRef,
     log::sealed::Blocking,
-    models::candidates::{self, Candidate, Situation, Unfit, Way},
+    models::{
+        self, SaidBy, Window,
+        candidates::{self, Candidate, Situation, Unfit, Way},
+        learned::{Learned, WindowOrigin},
+    },
     prompts::{Prompt, escape_tags},
     protocol::{errors::Failure, types::UsageSource},
     provider::{self, Api, Effort, Reasoning, ToolChoice, Turn, keys},
@@ -87,16 +91,25 @@ struct Limited {
 }
 
 impl HandoffOrder {
+    /// The windows that are known now.
+    fn learned(&self, access: &ModelAccess) -> Learned {
+        let mut learned = self.view.learned.clone();
+        learned.update(access.windows.learned());
+        learned
+    }
+
     /// The limits with the window that is known now for the session's model.
     fn now(&self, access: &ModelAccess) -> Limited {
-        let learned = self.view.model(&self.path).and_then(|model| access.windows.window(&model));
-        match learned.filter(|window| *window < self.fullness.budget.window) {
-            Some(window) => {
+        let model = self.view.model(&self.path);
+        let taught = model.as_ref().map(|model| self.learned(access).taught(self.view.settings(), model));
+        let window = models::window(self.view.settings(), taught.unwrap_or_default(), model.as_ref());
+        match window {
+            Window { tokens: window, source: SaidBy::Learned } if window < self.fullness.budget.window => {
                 let fullness = self.fullness.clone().bounded(window);
                 let less = self.fullness.budget.threshold.saturating_sub(fullness.budget.threshold);
                 Limited { fullness, room: self.room.saturating_sub(less) }
             }
-            None => Limited { fullness: self.fullness.clone(), room: self.room },
+            _ => Limited { fullness: self.fullness.clone(), room: self.room },
         }
     }
 }
@@ -202,7 +215,7 @@ impl Prepared {
             former: None,
             client_runs_models: access.client_runs_models(),
             is_set: &keys::is_set,
-            learned: &|model| access.windows.window(model),
+            learned: &order.learned(access),
         };
         let candidates = candidates::continuing(&situation, order.only.as_ref());
         let said = order.path.iter().filter(|entry| entry.is_from(Role::User)).filter_map(|entry| entry.message());
@@ -323,7 +336,7 @@ impl Writing<'_> {
             let answer = match access.routes.ask(&request, &report).await {
                 Ok(Answered { answer, limit, .. }) => {
                     if let Some(window) = limit.filter(|_| settings.tokens.learn_window) {
-                        access.windows.learn(&model, window);
+                        access.learn(settings, &model, window, WindowOrigin::Refusal, &request.origin.session);
                     }
                     answer
                 }
@@ -336,7 +349,7 @@ impl Writing<'_> {
                     if let Next::Shorten { window: Some(window) } = failed.next
                         && settings.tokens.learn_window
                     {
-                        access.windows.learn(&model, window);
+                        access.learn(settings, &model, window, WindowOrigin::Refusal, &request.origin.session);
                     }
                     return Err(NoDocument::Failed(failed));
                 }

@@ -84,8 +84,9 @@ pub(super) async fn reference(
 ) -> Result<ReferenceText, Failure> {
     let (own, settings, stop) = (order.clone(), making.settings.clone(), making.stop.clone());
     let (model, access) = (making.model.cloned(), making.access.clone());
+    let learned = access.windows.learned().in_session(&making.origin.session);
     let prepare = move || {
-        let candidates = summarizers(&settings, model.as_ref(), &access);
+        let candidates = summarizers(&settings, model.as_ref(), &learned, &access);
         Ok(prepared(&own, &settings, candidates, &|| stop.requested()))
     };
     let Prepared { passages, extracted, asked, candidates, material } = blocking(pool, prepare).await?;

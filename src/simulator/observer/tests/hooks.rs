@@ -55,6 +55,7 @@ fn draft(play: &mut Play, entries: &[Arc<Entry>]) -> Verdict {
         hooks: None,
         candidates: Vec::new(),
         native: None,
+        only: None,
         settings,
         deadline: None,
         rank: Rank::foreground(),

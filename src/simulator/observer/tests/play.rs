@@ -6,6 +6,7 @@ use crate::{
     conversation::entry::{self, Entry, Header, HeaderKind, Stamps, raw},
     ids::{OperationId, SessionId},
     log::{Log, Unfinished, sealed::Blocking},
+    models::learned::Learned,
     protocol::{
         events::{Event, Reason, RetrySource, Strategy},
         types::{Breakdown, CompactionResult, Outcome, Status, StatusKind, SummaryMethod, Usage, UsageSource},
@@ -13,7 +14,7 @@ use crate::{
     session::{
         core::{Moment, command::Command},
         effects::{Effects, IdleTurn, Turning},
-        jobs::{Job, PlanOrder},
+        jobs::{Authors, Job, PlanOrder},
         log_work::{AppendWork, LogFacts, LogWork},
         operations::idle,
         state::{SessionData, State},
@@ -275,14 +276,14 @@ impl Play {
             path: Path::of(entries),
             settings: state.settings().clone(),
             model: None,
-            learned: None.into(),
+            learned: Learned::default(),
             instructions: state.instructions().clone(),
             keep_recent_tokens: None,
             initiator: Initiator::User,
             cause: Cause::Asked,
             insists: false,
         };
-        PlanOrder { id: operation.into(), request, method: None, former: None, stop }
+        PlanOrder { id: operation.into(), request, authors: Authors::Anyone, former: None, stop }
     }
 
     pub fn plans(&mut self, operation: &str, entries: &[Arc<Entry>]) -> Result<Stop, Violation> {

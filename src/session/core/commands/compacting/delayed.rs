@@ -20,7 +20,7 @@ use crate::{
         },
         effects::Ticket,
         fault::{Fault, planted},
-        jobs::{Focus, Job, PlanOrder},
+        jobs::{Authors, Focus, Job, PlanOrder},
         operations::{Asked, Kind as _, Place},
         stop::Stop,
     },
@@ -110,7 +110,9 @@ impl Core {
         let initiator = params.initiator.unwrap_or(Initiator::User);
         let mut request = self.plan_request(params.keep_recent_tokens, initiator, Cause::Asked);
         request.insists = self.insists(&params);
-        self.start(Job::Plan(PlanOrder { id, request, method: params.method, former: None, stop }));
+        // It was checked when it was asked for.
+        let authors = Authors::of(&params).unwrap_or_default();
+        self.start(Job::Plan(PlanOrder { id, request, authors, former: None, stop }));
         self.work = Work::Preparing(operation, Focus::of(params));
     }
 
@@ -129,9 +131,10 @@ impl Core {
 mod tests {
     use crate::{
         compaction::request::PlanRequest,
+        ids::ModelRef,
         protocol::{
             events::{Event, Reason},
-            types::{CompactMethod, Initiator, Outcome},
+            types::{Initiator, Outcome},
         },
         session::{
             core::{
@@ -140,7 +143,7 @@ mod tests {
                 held::{Held, answer, answered, events, job, line, log_work, messages, named, outcomes, plan},
             },
             effects::Effect,
-            jobs::Job,
+            jobs::{Authors, Job},
         },
         settings::{Layers, layers::Source},
     };
@@ -341,14 +344,19 @@ mod tests {
         let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
         let PlanRequest { keep_recent_tokens, initiator, insists, .. } = order.request;
         assert_eq!((keep_recent_tokens, initiator, insists), (Some(700), Initiator::Agent, true));
-        assert_eq!(order.method, Some(CompactMethod::Extractive));
+        assert_eq!(order.authors, Authors::Nobody);
+
+        let mut held = session();
+        ask(&mut held, 1, json!({"model": "p/other"}));
+        let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
+        assert_eq!(order.authors, Authors::Only(ModelRef { provider: "p".into(), id: "other".into() }));
 
         let mut held = session();
         ask(&mut held, 1, json!({}));
         let Job::Plan(order) = job(append(&mut held, 2, &done())) else { unreachable!("it is planned") };
         let PlanRequest { keep_recent_tokens, initiator, insists, .. } = order.request;
         assert_eq!((keep_recent_tokens, initiator, insists), (None, Initiator::User, false));
-        assert_eq!(order.method, None);
+        assert_eq!(order.authors, Authors::Anyone);
     }
 
     #[test]

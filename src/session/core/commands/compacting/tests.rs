@@ -2,7 +2,6 @@
 
 use crate::{
     compaction::meter,
-    models::learned::Learned,
     protocol::{
         SessionContext,
         errors::{Failure, Nothing},
@@ -13,8 +12,8 @@ use crate::{
             Input,
             command::Command,
             held::{
-                Held, answer, answered, compacted_messages, cost, draft, job, line, log_work, message, messages,
-                notices, outcomes, plan, started, written,
+                Held, answer, answered, compacted_messages, cost, draft, job, learned, line, log_work, message,
+                messages, notices, outcomes, plan, started, written,
             },
         },
         effects::Effect,
@@ -95,9 +94,10 @@ fn a_dry_run_waits_for_no_end_of_a_turn() {
 fn a_plan_knows_the_learned_window() {
     let mut held = over(&json!({}));
     set(&mut held, &json!({"tokens": {"estimator": "chars"}, "defaultModel": "p/m"}));
-    held.feed(Input::Windows(Learned::of([("p/m".to_owned(), 9_000)].into())));
+    held.feed(Input::Windows(learned("p/m", 9_000)));
     held.compact(1);
-    assert_eq!(planned(held.turn()).request.learned.stated, Some(9_000));
+    let order = planned(held.turn());
+    assert_eq!(order.request.learned.all().map(|row| row.context_window).collect::<Vec<_>>(), [9_000]);
 }
 
 #[test]

@@ -1,0 +1,247 @@
+//! Windows that providers teach, through the real binary: in two sessions, behind a restart, disproved, forgotten, shown.
+
+use crate::support::{Daemon, Home, assistant, failed, run, user};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+/// A refusal that states a limit of 32,768 tokens.
+const STATES: &str =
+    "400 This model's maximum context length is 32768 tokens. However, your messages resulted in 33000 tokens.";
+
+/// A session of a model that nobody knows, or with the window that its host names.
+fn session(daemon: &mut Daemon, window: Option<u64>) -> String {
+    let mut params = json!({"cwd": "/project", "model": "some/model", "settings": {"compaction": {"enabled": false}}});
+    if let Some(window) = window {
+        params["contextWindow"] = json!(window);
+    }
+    daemon.new_session(params)
+}
+
+fn refuse(daemon: &mut Daemon, session: &str) -> Value {
+    daemon.append(session, &[user("hi"), failed(STATES)])["usage"].clone()
+}
+
+/// An answer to a prompt that its provider counted.
+fn answered(daemon: &mut Daemon, session: &str, prompt: u64) -> Value {
+    let mut answer = assistant("Yes.");
+    answer["usage"] = json!({"input": prompt, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": prompt + 5});
+    daemon.append(session, &[user("go on"), answer])["usage"].clone()
+}
+
+/// Window and source of a session.
+fn window(daemon: &mut Daemon, session: &str) -> (u64, String) {
+    of(&daemon.ok("session/usage", json!({"sessionId": session})))
+}
+
+fn of(usage: &Value) -> (u64, String) {
+    let source = usage["windowSource"].as_str().expect("a source").to_owned();
+    (usage["contextWindow"].as_u64().expect("a window"), source)
+}
+
+fn learned(window: u64) -> (u64, String) {
+    (window, "learned".to_owned())
+}
+
+fn set(window: u64) -> (u64, String) {
+    (window, "setting".to_owned())
+}
+
+/// The rows of the file, when it holds so many.
+fn rows(home: &Home, count: usize) -> Vec<Value> {
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let text = fs::read(home.path("data/learned-windows.json")).unwrap_or_default();
+        let file: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let rows = file["windows"].as_array().cloned().unwrap_or_default();
+        if rows.len() == count && file["version"] == 2 {
+            return rows;
+        }
+        assert!(Instant::now() < end, "{count} rows are expected in {file:#}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Details of the notices about windows to a session.
+fn notices(daemon: &Daemon, session: &str) -> Vec<String> {
+    let events = daemon.events.iter().filter(|frame| frame["params"]["sessionId"] == session);
+    let details = events.map(|frame| &frame["params"]["event"]).filter(|event| event["type"] == "notice");
+    let details = details.filter_map(|event| event["detail"].as_str());
+    details.filter(|detail| detail.contains("in the place of")).map(str::to_owned).collect()
+}
+
+fn restarted(mut daemon: Daemon) -> Daemon {
+    daemon.end();
+    let home = std::mem::replace(&mut daemon.home, Home::new());
+    drop(daemon);
+    Daemon::at(home)
+}
+
+#[test]
+fn a_limit_below_the_hosts_window_counts_for_others_after_a_second_refusal_also_behind_a_restart() {
+    let mut daemon = Daemon::start();
+    let [one, other, unnamed] = [Some(200_000), Some(200_000), None].map(|window| session(&mut daemon, window));
+    assert_eq!(of(&refuse(&mut daemon, &one)), learned(32_768));
+    assert_eq!(window(&mut daemon, &one), learned(32_768));
+    let notices_of_one = notices(&daemon, &one);
+    assert_eq!(notices_of_one.len(), 1, "{notices_of_one:?}");
+    assert!(notices_of_one[0].contains("some/model") && notices_of_one[0].contains("models/forget"));
+    assert_eq!(window(&mut daemon, &other), set(200_000));
+    assert_eq!(window(&mut daemon, &unnamed), learned(32_768), "nobody names its window");
+    let row = rows(&daemon.home, 1).remove(0);
+    assert_eq!(
+        (&row["contextWindow"], &row["refusals"], &row["origin"]),
+        (&json!(32_768), &json!(1), &json!("refusal"))
+    );
+    let path = daemon.ok("session/status", json!({"sessionId": one}))["session"]["path"].clone();
+
+    let mut daemon = restarted(daemon);
+    let loaded = daemon.ok("session/load", json!({"path": path, "contextWindow": 200_000}));
+    assert_eq!(of(&loaded["session"]["usage"]), learned(32_768), "it is the session that was refused");
+    daemon.ok("ping", json!({}));
+    let other = session(&mut daemon, Some(200_000));
+    assert_eq!(window(&mut daemon, &other), set(200_000));
+    assert_eq!(notices(&daemon, &one).len(), 1, "it is told again behind the opening");
+    refuse(&mut daemon, &other);
+    let third = session(&mut daemon, Some(200_000));
+    assert_eq!(window(&mut daemon, &third), learned(32_768), "two refusals say so");
+}
+
+#[test]
+fn a_larger_request_that_succeeds_takes_a_window_back_everywhere() {
+    let mut daemon = Daemon::start();
+    let [one, other] = [(); 2].map(|()| session(&mut daemon, None));
+    refuse(&mut daemon, &one);
+    rows(&daemon.home, 1);
+    assert_eq!(of(&answered(&mut daemon, &other, 30_000)), learned(32_768));
+    let usage = answered(&mut daemon, &other, 40_000);
+    assert_eq!(of(&usage), (128_000, "default".to_owned()));
+    assert_eq!(window(&mut daemon, &one), (128_000, "default".to_owned()));
+    rows(&daemon.home, 0);
+    // The same refusal teaches nothing where the model took more.
+    assert_eq!(of(&refuse(&mut daemon, &other)).0, 128_000);
+}
+
+#[test]
+fn a_model_can_be_forgotten_and_is_listed_with_its_evidence_until_then() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, Some(200_000));
+    refuse(&mut daemon, &session);
+    rows(&daemon.home, 1);
+    let listed = |daemon: &mut Daemon, params: Value| {
+        let models = daemon.ok("models/list", params)["models"].clone();
+        let model = models.as_array().expect("models").iter().find(|it| it["id"] == "model").cloned();
+        model.unwrap_or_default()
+    };
+    for params in [json!({}), json!({"sessionId": session})] {
+        let learned = listed(&mut daemon, params)["learned"].clone();
+        let row = &learned[0];
+        assert_eq!(learned.as_array().map(Vec::len), Some(1), "{learned:#}");
+        assert_eq!(row["model"], json!({"provider": "some", "id": "model"}));
+        assert_eq!((&row["contextWindow"], &row["origin"]), (&json!(32_768), &json!("refusal")));
+        assert_eq!((&row["baseUrl"], &row["refusals"]), (&Value::Null, &json!(1)));
+        assert!(row["learnedAt"].as_str().is_some_and(|at| at.ends_with('Z')), "{row:#}");
+    }
+    assert_eq!(daemon.ok("models/forget", json!({"model": "some/other"})), json!({"forgotten": []}));
+    let forgotten = daemon.ok("models/forget", json!({"model": "some/model"}))["forgotten"].clone();
+    assert_eq!(forgotten[0]["contextWindow"], 32_768, "{forgotten:#}");
+    assert_eq!(window(&mut daemon, &session), set(200_000));
+    assert_eq!(rows(&daemon.home, 0), [Value::Null; 0]);
+    assert_eq!(listed(&mut daemon, json!({})), Value::Null);
+    let wrong = daemon.err("models/forget", json!({"model": "nonsense"}));
+    assert_eq!((&wrong["data"]["code"], &wrong["data"]["path"]), (&json!("invalid_params"), &json!("model")));
+}
+
+#[test]
+fn a_window_that_the_host_configures_later_is_told_of() {
+    let mut daemon = Daemon::start();
+    let session = session(&mut daemon, None);
+    refuse(&mut daemon, &session);
+    let configured = daemon.ok("session/configure", json!({"sessionId": session, "contextWindow": 200_000}));
+    assert_eq!(of(&configured["session"]["usage"]), learned(32_768), "the provider's word counts for more");
+    assert_eq!(window(&mut daemon, &session), learned(32_768));
+    let notices = notices(&daemon, &session);
+    assert!(notices.len() == 1 && notices[0].contains("in the place of 200000"), "{notices:?}");
+}
+
+/// The report of the doctor, as JSON and as text.
+fn doctor(home: &Home) -> (Value, String) {
+    let report = |more: &[&str]| {
+        let mut command = home.command();
+        command.arg("doctor").args(more);
+        run(command).1
+    };
+    (serde_json::from_str(&report(&["--json"])).expect("JSON"), report(&[]))
+}
+
+#[test]
+fn files_of_every_kind_are_survived_and_shown() {
+    let row = |model: &str, more: Value| {
+        let mut row = json!({"model": model, "baseUrl": null, "contextWindow": 32_768, "origin": "refusal",
+            "learnedAt": "2099-01-01T00:00:00.000Z", "refusals": 2, "session": null});
+        row.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        row
+    };
+    let of_rows = |rows: Value| json!({"version": 2, "windows": rows}).to_string();
+    let newer = json!({"version": 3, "windows": [], "more": true}).to_string();
+    // The text, the window of a session with a larger one, and a part of the doctor's problem.
+    let cases = [
+        (json!({"some/model": 32_768}).to_string(), set(200_000), None),
+        (of_rows(json!([row("some/model", json!({}))])), learned(32_768), None),
+        (
+            of_rows(json!([row("some/model", json!({"contextWindow": "many"})), row("some/model", json!({}))])),
+            learned(32_768),
+            Some("1 of its rows"),
+        ),
+        (newer.clone(), set(200_000), Some("a newer version")),
+        ("{\"version\": 2, \"windo".to_owned(), set(200_000), Some("cannot be read")),
+        ("\u{0}".repeat(200), set(200_000), Some("cannot be read")),
+        (" ".repeat(2 << 20), set(200_000), Some("larger than")),
+    ];
+    for (text, expected, problem) in cases {
+        let home = Home::new();
+        fs::create_dir_all(home.path("data"))
+            .and_then(|()| fs::write(home.path("data/learned-windows.json"), &text))
+            .expect("a file");
+        let (found, told) = doctor(&home);
+        let problems: Vec<&str> =
+            found["problems"].as_array().expect("problems").iter().filter_map(|it| it["what"].as_str()).collect();
+        let named = |part: &str| problems.iter().any(|it| it.contains(part)) && told.contains(part);
+        assert!(problem.map_or(problems.is_empty(), named), "{text:.60}: {problems:?}");
+        let is_kept = found["models"][0]["learned"][0]["contextWindow"] == 32_768;
+        assert_eq!(is_kept, told.contains("learned: window 32,768 from"), "{told}");
+        let mut daemon = Daemon::at(home);
+        let first = session(&mut daemon, Some(200_000));
+        assert_eq!(window(&mut daemon, &first), expected, "{text:.60}");
+        // It goes on learning, and a file that it cannot read stays as it is.
+        assert_eq!(of(&refuse(&mut daemon, &first)), learned(32_768));
+        let kept = text == newer || text.starts_with("  ");
+        let forgotten = daemon.call("models/forget", json!({"model": "none/such"}));
+        assert_eq!(forgotten.is_err(), kept, "{forgotten:?}");
+        let now = fs::read_to_string(daemon.home.path("data/learned-windows.json")).expect("a file");
+        assert_eq!(now == text, kept, "{now:.200}");
+        if let Err(error) = forgotten {
+            assert_eq!(error["data"]["code"], "storage_error", "{error}");
+        }
+    }
+}
+
+#[test]
+fn two_daemons_keep_what_both_learned() {
+    let mut one = Daemon::start();
+    let mut command = Home::new().command();
+    command.env("ABRIDGED_DATA_DIR", one.home.path("data"));
+    let mut other = Daemon::of(Home::new(), command);
+    other.ok("initialize", json!({"protocolVersion": 1}));
+    for (daemon, model) in [(&mut one, "some/first"), (&mut other, "some/second")] {
+        let session = daemon.new_session(json!({"cwd": "/project", "model": model}));
+        refuse(daemon, &session);
+    }
+    let mut models: Vec<String> = rows(&one.home, 2).iter().map(|row| row["model"]["id"].to_string()).collect();
+    models.sort_unstable();
+    assert_eq!(models, ["\"first\"", "\"second\""]);
+    other.ok("models/forget", json!({"model": "some/first"}));
+    assert_eq!(rows(&one.home, 1)[0]["model"]["id"], "second");
+}
