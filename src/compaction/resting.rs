@@ -12,8 +12,8 @@ pub enum AutoCompaction {
     /// It is on or off.
     Set(bool),
     /// It is on, and rests after an undo until the context is near its window.
-    #[serde(with = "resting")]
-    #[schemars(schema_with = "resting::schema")]
+    #[serde(with = "word")]
+    #[schemars(schema_with = "word::schema")]
     Resting,
 }
 
@@ -40,7 +40,7 @@ impl Fullness {
     }
 }
 
-mod resting {
+mod word {
     use serde::Serializer;
 
     pub(super) fn serialize<S: Serializer>(writer: S) -> Result<S::Ok, S::Error> {
