@@ -143,7 +143,7 @@ impl Budget {
     pub fn of(window: u64, settings: &CompactionSettings, system: u64, tools: u64) -> Self {
         let overhead = system + tools;
         let window = window.max(2);
-        let reserve = settings.reserve_tokens.min(window / 2);
+        let reserve = settings.reserve(window);
         let fifteen_percent = window * 15 / 100;
         let threshold = match (settings.threshold_tokens, settings.threshold_percent) {
             (tokens @ 1.., _) => tokens.unsigned_abs().clamp(1, window - 1),
@@ -225,13 +225,31 @@ mod tests {
     fn thresholds_are_those_of_the_peers_where_theirs_work() {
         assert_eq!(threshold(200_000, 0), 170_000);
         assert_eq!(threshold(128_000, 0), 108_800);
-        assert_eq!(threshold(64_000, 0), 47_616);
+        assert_eq!(threshold(64_000, 0), 48_000, "a quarter of a small window is the reserve");
+    }
+
+    #[test]
+    fn a_reserve_that_nobody_set_is_a_quarter_of_a_small_window_and_one_that_was_set_holds() {
+        for (set, window, reserve) in [
+            (None, 1_000_000, 16_384),
+            (None, 65_536, 16_384),
+            (None, 32_000, 8_000),
+            (None, 8_192, 2_048),
+            (None, 2, 0),
+            (Some(16_384), 32_000, 16_000),
+            (Some(16_384), 40_000, 16_384),
+            (Some(6_000), 32_000, 6_000),
+            (Some(0), 32_000, 0),
+        ] {
+            let settings = CompactionSettings { reserve_tokens: set, ..Default::default() };
+            assert_eq!(Budget::of(window, &settings, 0, 0).reserve, reserve, "{set:?} of {window}");
+        }
     }
 
     #[test]
     fn a_small_window_keeps_a_threshold_that_can_be_met() {
-        assert_eq!(threshold(16_384, 0), 8_192, "the peers come to 0 here and compact for ever");
-        assert_eq!(threshold(16_384, 9_000), 13_927, "the reserve gives way");
+        assert_eq!(threshold(16_384, 0), 12_288, "the peers come to 0 here and compact for ever");
+        assert_eq!(threshold(16_384, 13_000), 13_927, "the reserve gives way");
         assert_eq!(Budget::of(16_384, &CompactionSettings::default(), 10_000, 5_000).attainable(), None);
     }
 
@@ -247,7 +265,7 @@ mod tests {
         assert_eq!(attainable(200_000, 10_799, 10_000, 0), Some(170_000));
         assert_eq!(attainable(200_000, 10_800, 10_000, 0), Some(10_800));
         assert_eq!(attainable(200_000, 10_800, 10_000, 1), Some(170_000), "pins stay, too");
-        assert_eq!(attainable(4_000, -1, 1_500, 0), Some(3_400), "the reserve gives way");
+        assert_eq!(attainable(4_000, -1, 2_300, 0), Some(3_400), "the reserve gives way");
         assert_eq!(attainable(200_000, -1, 190_000, 0), None, "95 % of the window");
         assert_eq!(attainable(100, -1, 0, 0), None);
         assert_eq!(attainable(2_000_000, -1, 1_690_000, 0), Some(1_700_000));
@@ -256,7 +274,7 @@ mod tests {
     #[test]
     fn the_parts_of_a_budget_are_in_proportion() {
         let budget = |window, reserve, system, pins| {
-            let settings = CompactionSettings { reserve_tokens: reserve, ..Default::default() };
+            let settings = CompactionSettings { reserve_tokens: Some(reserve), ..Default::default() };
             Budget::of(window, &settings, system, 0).with_pins(pins)
         };
         let parts = |budget: Budget| (budget.target(), budget.available(), budget.summary_cap());
@@ -265,9 +283,10 @@ mod tests {
         let usable = |reserve| budget(100_000, reserve, 0, 0).usable();
         assert_eq!((usable(10_000), usable(16_000)), (90_000, 85_000));
         // A threshold at the overhead itself gives way, too.
-        assert_eq!((threshold(16_384, 8_191), threshold(16_384, 8_192)), (8_192, 13_927));
+        assert_eq!((threshold(16_384, 12_287), threshold(16_384, 12_288)), (12_288, 13_927));
         let meets = |overhead| {
-            let settings = CompactionSettings { reserve_tokens: 30_000, threshold_tokens: 1, ..Default::default() };
+            let settings =
+                CompactionSettings { reserve_tokens: Some(30_000), threshold_tokens: 1, ..Default::default() };
             Budget::of(100_000, &settings, overhead, 0).attainable().map(|budget| budget.threshold)
         };
         assert_eq!(meets(69_200), Some(70_000), "the reserve holds as long as it can");

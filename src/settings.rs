@@ -134,9 +134,9 @@ pub struct CompactionSettings {
     pub enabled: bool,
     /// The action at the threshold.
     pub strategy: Strategy,
-    /// Tokens that stay free for the next answer.
+    /// Tokens that stay free for the next answer, at most half of the window. Null: 16,384, or a quarter of a smaller window.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
-    pub reserve_tokens: u64,
+    pub reserve_tokens: Option<u64>,
     /// Tokens of the newest messages that stay as they are; 0 keeps none.
     #[schemars(range(min = 0, max = 1_000_000_000), extend("x-project" = within(0, 10_000_000)))]
     pub keep_recent_tokens: u64,
@@ -388,7 +388,7 @@ impl Default for CompactionSettings {
         Self {
             enabled: true,
             strategy: Strategy::default(),
-            reserve_tokens: 16_384,
+            reserve_tokens: None,
             keep_recent_tokens: 20_000,
             threshold_percent: -1,
             threshold_tokens: -1,
@@ -479,6 +479,16 @@ impl Settings {
     #[must_use]
     pub fn model(&self, model: &ModelRef) -> Option<&ModelSettings> {
         self.models.iter().find(|it| it.provider == model.provider && it.id == model.id)
+    }
+}
+
+impl CompactionSettings {
+    /// The tokens that stay free for the next answer in this window.
+    #[must_use]
+    pub fn reserve(&self, window: u64) -> u64 {
+        /// The reserve of the peers.
+        const USUAL: u64 = 16_384;
+        self.reserve_tokens.unwrap_or(USUAL.min(window / 4)).min(window / 2)
     }
 }
 

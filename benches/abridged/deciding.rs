@@ -72,7 +72,8 @@ const SHAPES: [Shape; 5] = [
             entries.add(json!({"type": "custom", "customType": "abridged.undo", "data": {"compactionEntryId": id}}));
         },
         next: |_| user(),
-        why: Why::Undone,
+        // Over the window the rest after an undo is over.
+        why: Why::Due,
     },
 ];
 

@@ -123,9 +123,9 @@ mod tests {
         for (window, threshold, begins) in [
             (200_000, 170_000, 148_750),
             (1_000_000, 850_000, 818_000),
-            (64_000, 47_616, 39_424),
+            (64_000, 48_000, 39_808),
             // Half of a small threshold.
-            (16_000, 8_000, 4_000),
+            (16_000, 12_000, 6_000),
         ] {
             let budget = budget(window);
             assert_eq!((budget.threshold, begins_at(&budget, 0)), (threshold, begins), "window {window}");

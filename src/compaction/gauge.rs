@@ -247,7 +247,7 @@ mod tests {
             }
         };
         for (overhead, bound, window, threshold) in
-            [(1_000, 200_000, 100_000, 83_616), (1_000, 40_000, 40_000, 23_616), (34_000, 40_000, 40_000, 37_000)]
+            [(1_000, 200_000, 100_000, 83_616), (1_000, 40_000, 40_000, 30_000), (34_000, 40_000, 40_000, 37_000)]
         {
             let bounded = fullness(overhead).bounded(bound);
             let Budget { window: of, threshold: over, pins, .. } = bounded.budget;

@@ -12,8 +12,8 @@ pub enum AutoCompaction {
     /// It is on or off.
     Set(bool),
     /// It is on, and rests after an undo until the context is near its window.
-    #[serde(with = "resting")]
-    #[schemars(schema_with = "resting::schema")]
+    #[serde(with = "word")]
+    #[schemars(schema_with = "word::schema")]
     Resting,
 }
 
@@ -40,7 +40,7 @@ impl Fullness {
     }
 }
 
-mod resting {
+mod word {
     use serde::Serializer;
 
     pub(super) fn serialize<S: Serializer>(writer: S) -> Result<S::Ok, S::Error> {
@@ -60,10 +60,10 @@ mod tests {
 
     #[test]
     fn a_rest_ends_where_half_of_the_reserve_is_free_and_within_each_window() {
-        let set = |threshold_percent: i64, threshold_tokens: i64, reserve_tokens: u64| CompactionSettings {
+        let set = |threshold_percent: i64, threshold_tokens: i64, reserve: u64| CompactionSettings {
             threshold_percent,
             threshold_tokens,
-            reserve_tokens,
+            reserve_tokens: Some(reserve),
             ..CompactionSettings::default()
         };
         for (window, settings, overhead, until) in [

@@ -484,8 +484,9 @@ mod tests {
         fs::write(file, text).expect("a file");
     }
 
+    /// The reserve; 0 where nobody set it.
     fn reserve(layers: &Layers) -> u64 {
-        layers.sourced().settings.compaction.reserve_tokens
+        layers.sourced().settings.compaction.reserve_tokens.unwrap_or(0)
     }
 
     #[test]
@@ -505,7 +506,7 @@ mod tests {
         put(&global, r#"{"compaction":{"reserveTokens":2}}"#);
         assert_eq!((files.reread(), reserve(&files.layers())), (Reread::Changed, 2));
         fs::remove_file(&global).expect("removed");
-        assert_eq!((files.reread(), reserve(&files.layers())), (Reread::Changed, 16_384));
+        assert_eq!((files.reread(), reserve(&files.layers())), (Reread::Changed, 0));
         assert_eq!(files.take_problems(), vec![]);
         fs::create_dir(&global).expect("a folder");
         assert_eq!(files.reread(), Reread::Changed);
@@ -521,12 +522,12 @@ mod tests {
         put(&project_file(&project), text);
         let mut files = files(home.path());
         let settings = files.read_project(&project).sourced();
-        assert_eq!(settings.settings.compaction.reserve_tokens, 7);
+        assert_eq!(settings.settings.compaction.reserve_tokens, Some(7));
         assert_eq!(settings.settings.compaction.remote_endpoint, None);
         let told: Vec<_> = files.take_problems().into_iter().map(|it| (it.flaw, it.key, it.line)).collect();
         let refused = "compaction.remoteEndpoint".to_owned();
         assert_eq!(told, [(Flaw::Unknown, "x".to_owned(), Some(2)), (Flaw::Untrusted, refused, Some(2))]);
-        assert_eq!(reserve(&files.layers()), 16_384, "other folders have nothing of it");
+        assert_eq!(reserve(&files.layers()), 0, "other folders have nothing of it");
         files.read_project(&project);
         assert_eq!(files.take_problems(), vec![], "it is told once");
 
@@ -538,7 +539,7 @@ mod tests {
         put(&project_file(&project), r#"{"trustedProjects": ["/"]}"#);
         files.reread();
         assert_eq!(files.take_problems()[0].key, "trustedProjects");
-        assert_eq!(reserve(&files.read_project(Path::new("relative"))), 16_384);
+        assert_eq!(reserve(&files.read_project(Path::new("relative"))), 0);
     }
 
     /// Every number that an untrusted project may set, below, at and above its range, and above that of a trusted one.
@@ -646,13 +647,13 @@ mod tests {
         put(&global, "{\"defaultModel\": \"a/b\",\n\"compaction\": {\"reserveTokens\": 5, \"stallSeconds\": 0}}");
         let mut files = files(home.path());
         let at_start = files.layers().sourced().settings;
-        assert_eq!((at_start.default_model.as_deref(), at_start.compaction.reserve_tokens), (Some("a/b"), 5));
+        assert_eq!((at_start.default_model.as_deref(), at_start.compaction.reserve_tokens), (Some("a/b"), Some(5)));
         assert_eq!(at_start.compaction.stall_seconds, 90);
         assert_eq!(files.take_problems()[0].line, Some(2));
         put(&global, "{\"defaultModel\": \"c/d\", \"compaction\": {\"reserveTokens\": -5, \"stallSeconds\": 7}}");
         files.reread();
         let now = files.layers().sourced().settings;
-        assert_eq!((now.default_model.as_deref(), now.compaction.reserve_tokens), (Some("c/d"), 5));
+        assert_eq!((now.default_model.as_deref(), now.compaction.reserve_tokens), (Some("c/d"), Some(5)));
         assert_eq!(now.compaction.stall_seconds, 7);
         // A file with an invalid value can be changed elsewhere, and mended.
         files.change(Target::Global, &json!({"prune": {"minimumSavings": 3}})).expect("written");

@@ -249,7 +249,7 @@ mod tests {
         let layers = Layers::of(vec![(Source::Global, global), (Source::Project, project)]);
         let patch = json!({"compaction": {"reserveTokens": 2, "keepRecentTokens": null}});
         let sourced = layers.with_session(Some(&patch)).expect("both are right");
-        assert_eq!(sourced.settings.compaction.reserve_tokens, 2);
+        assert_eq!(sourced.settings.compaction.reserve_tokens, Some(2));
         assert_eq!(sourced.settings.compaction.keep_recent_tokens, 20_000);
         assert_eq!(sourced.settings.compaction.speculative, Speculative::Fixed(false));
         assert_eq!(sourced.sources["compaction.reserveTokens"], Source::Session);

@@ -6,6 +6,10 @@ use serde_json::{Value, json};
 /// A session whose model has this window, with estimates that can be foretold.
 fn session(daemon: &mut Daemon, window: u64, compaction: &Value) -> String {
     let model = json!({"provider": "p", "id": "m", "contextWindow": window});
+    let mut compaction = compaction.clone();
+    if compaction["reserveTokens"].is_null() {
+        compaction["reserveTokens"] = 16_384.into();
+    }
     let settings = json!({"tokens": {"estimator": "chars"}, "models": [model], "compaction": compaction});
     daemon.new_session(json!({"cwd": "/project", "model": "p/m", "settings": settings}))
 }

@@ -736,7 +736,7 @@ fn twenty_compactions_keep_the_summary_small_and_the_rules_in_it() {
     let cap = usage["thresholds"]["summaryTokens"].as_u64().expect("a cap") as usize;
     assert!(sizes.iter().all(|size| *size <= cap), "{sizes:?} against {cap}");
     let notices = daemon.events.iter().filter(|frame| frame["params"]["event"]["type"] == "notice").count();
-    assert_eq!(notices, 18, "from the third on a person is told");
+    assert_eq!(notices, 0, "no model was to write them, so nothing was lost");
 }
 
 #[test]

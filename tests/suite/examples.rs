@@ -180,7 +180,7 @@ fn every_turn_of_a_host_loop_ends_inside_the_window() {
             one.body["messages"].as_array().is_some_and(|it| it.last().is_some_and(|it| it["role"] == "tool"))
         };
         assert_eq!(asked.iter().filter(results).count(), TURNS.div_ceil(3), "{language:?}");
-        assert!(entries(&home, "compaction").len() >= 2, "{language:?}");
+        assert!(!entries(&home, "compaction").is_empty(), "{language:?}");
     });
 }
 

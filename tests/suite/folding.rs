@@ -196,7 +196,9 @@ fn both_parts_of_a_summary_meet_a_limit_once() {
     provider.window(9_000).otherwise(good_model);
     let mut messages = turns(60);
     messages.extend(long_turn(60));
-    let (mut daemon, session, _) = session(&window(&provider, Format::OpenAiResponses, 20_000), &messages);
+    let mut settings: Value = serde_json::from_str(&window(&provider, Format::OpenAiResponses, 20_000)).expect("JSON");
+    settings["compaction"]["reserveTokens"] = 16_384.into();
+    let (mut daemon, session, _) = session(&settings.to_string(), &messages);
     let answer = compact(&mut daemon, &session, json!({}));
     completed_by_model(&answer);
     assert!(summary(&answer).contains(SPLIT));
@@ -270,7 +272,8 @@ fn the_room_for_an_answer_is_what_the_reserve_says() {
         (json!({"contextWindow": 100_000}), json!({}), [13_107, 8_192, 512]),
         (json!({"contextWindow": 100_000, "maxOutputTokens": 4_000}), json!({}), [4_000, 4_000, 512]),
         (json!({"contextWindow": 100_000, "maxOutputTokens": 400}), json!({}), [400, 400, 400]),
-        (json!({"contextWindow": 16_000}), json!({}), [6_400, 4_000, 512]),
+        (json!({"contextWindow": 16_000}), json!({}), [3_200, 2_000, 512]),
+        (json!({"contextWindow": 16_000}), json!({"reserveTokens": 16_384}), [6_400, 4_000, 512]),
         (json!({"contextWindow": 100_000}), json!({"reserveTokens": 2_000}), [1_600, 1_000, 400]),
     ];
     for (of_model, compaction, expected) in rows {

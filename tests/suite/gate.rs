@@ -241,6 +241,7 @@ fn asking_again_for_a_shorter_one_has_an_end() {
     other.otherwise(good_model);
     let mut settings: Value = serde_json::from_str(&two(&bad, &other, Format::OpenAiChat)).expect("JSON");
     settings["models"][0]["contextWindow"] = 16_000.into();
+    settings["compaction"]["reserveTokens"] = 16_384.into();
     let (mut daemon, session, path) = session(&settings.to_string(), &plain(150));
     let answer = compact(&mut daemon, &session, json!({}));
     assert_eq!(answer["result"]["model"]["id"], "other", "{answer:#}");

@@ -19,11 +19,14 @@ fn all(runs: impl IntoIterator<Item = Run>) -> Vec<(Run, Told)> {
     });
     let told = told.into_inner().expect("a lock");
     for (run, facts) in &told {
+        // A window that is stated too large, and that no refusal corrects, is overfilled again behind each compaction.
+        let is_misled = matches!(run.stated, Stated::Larger(_)) || matches!(run.refusal, Refusal::States(_));
+        let most = if is_misled { 8 } else { 3 };
         let right = facts.invalid.is_empty()
             && facts.lacking.is_empty()
             && facts.unpaired.is_empty()
             && facts.refused_again.is_empty()
-            && facts.refused.len() * 100 <= facts.requests * 3;
+            && facts.refused.len() * 100 <= facts.requests * most;
         assert!(right, "{run:#?}\n{facts:#?}");
     }
     told

@@ -625,8 +625,21 @@ fn notices(daemon: &mut Daemon) -> Vec<Value> {
 }
 
 #[test]
-fn from_the_third_compaction_on_each_one_is_followed_by_one_notice_until_a_reset() {
-    let mut daemon = Daemon::start();
+fn from_the_third_compaction_on_a_notice_follows_once_in_an_hour_where_models_write_the_summaries() {
+    for (by_model, expected) in [(true, [0, 0, 1, 0, 0, 0]), (false, [0; 6])] {
+        assert_eq!(repeated(by_model), expected, "by a model: {by_model}");
+    }
+}
+
+/// The notices about repeated compactions behind each of six, with a reset before the fifth.
+fn repeated(by_model: bool) -> Vec<usize> {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(good_model);
+    let home = Home::new();
+    if by_model {
+        home.settings(&settings(&provider, Format::Anthropic, json!({})));
+    }
+    let mut daemon = Daemon::at(home);
     let session = daemon.new_session(json!({"cwd": "/project"}));
     let mut told = Vec::new();
     for at in 0..6 {
@@ -642,7 +655,7 @@ fn from_the_third_compaction_on_each_one_is_followed_by_one_notice_until_a_reset
         assert!(notices.iter().all(|it| it["detail"].to_string().contains("session/handoff")), "{notices:#?}");
         told.push(notices.iter().filter(|it| it["title"].to_string().contains("repeated compactions")).count());
     }
-    assert_eq!(told, [0, 0, 1, 1, 0, 0]);
+    told
 }
 
 #[test]

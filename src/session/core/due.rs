@@ -14,7 +14,7 @@ use crate::{
     protocol::events::{Event, Reason, RecoveryAction, RecoveryReason},
     session::{effects::Ticket, hooks::Hooks, operations::Asked, stop::Stop},
 };
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 /// The facts about maintenance that no entry stores.
 #[derive(Default)]
@@ -33,6 +33,8 @@ pub(super) struct Upkeep {
     pub told_of_handoff: bool,
     /// Whether the client was told of reports that are not believed.
     pub told_of_doubt: bool,
+    /// The time at which the client was told last that quality may degrade.
+    pub told_of_quality: Option<Instant>,
     /// Handoffs by maintenance.
     pub relays: Relays,
     /// Extracts that wait for the results of open calls, the oldest first.

@@ -206,8 +206,8 @@ mod tests {
         let leaf: Value = serde_json::from_str(lines.last().expect("a line")).expect("JSON");
         let leaf = leaf["id"].as_str().expect("an id").to_owned();
         let compaction = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-        let compaction = compaction.filter(|line| line["type"] == "compaction").map(|line| line["id"].clone());
-        let data = json!({"customType": "abridged.undo", "data": {"compactionEntryId": compaction.last()}});
+        let mut compaction = compaction.filter(|line| line["type"] == "compaction").map(|line| line["id"].clone());
+        let data = json!({"customType": "abridged.undo", "data": {"compactionEntryId": compaction.next_back()}});
         lines.push(line("undo", Some(&leaf), "custom", data));
         let mut held = Held::of(&lines, u64::MAX);
         set(&mut held, Some(WINDOW), json!({}));

@@ -3,7 +3,7 @@
 use crate::{
     protocol::{
         notices::{NoticeCode, Warning},
-        types::SummaryMethod,
+        types::{CompactionResult, SummaryMethod},
     },
     session::{
         core::{Core, costs::Lack},
@@ -12,9 +12,13 @@ use crate::{
     },
     settings::Strategy,
 };
+use std::time::Duration;
 
-/// The number of compactions of a path from which on each one is followed by a notice.
+/// The number of compactions of a path from which on quality may degrade.
 const MANY: u64 = 3;
+
+/// The least time between two notices that quality may degrade.
+const QUALITY_EVERY: Duration = Duration::from_secs(3_600);
 
 /// The way out of a conversation that lost details.
 const HANDOFF: &str = "A handoff keeps more: session/handoff with the next goal begins a new session with a document about \
@@ -32,21 +36,19 @@ impl Core {
         }
         let mut notices = Vec::new();
         let lack = self.lack_of_tokens();
+        // A new session begins to count anew.
+        let is_here = matches!(end, End::Completed(Product::Compaction(_)));
+        let compactions = if is_here { self.state.path().compactions() } else { 0 };
         let completed = match end {
             End::Completed(product) => product.compaction(),
             _ => None,
         };
         if let Some(result) = completed
             && matches!(lack, Lack::None)
-            && result.method == SummaryMethod::Extractive
-            && let Some(last) = result.rejected.last()
+            && let Some(degraded) = self.degraded(result, compactions)
+            && self.quality_is_due()
         {
-            let detail = format!(
-                "The summary was extracted, because no model wrote a usable one; details may be lost. The last reason: {}. \
-                 {HANDOFF}",
-                last.why
-            );
-            notices.push(Warning::new(NoticeCode::QualityMayDegrade, "No model could write the summary", detail));
+            notices.push(degraded);
         }
         if let Lack::New(notice) = lack {
             notices.push(notice);
@@ -64,17 +66,42 @@ impl Core {
                           place, as with context_full.";
             notices.push(Warning::new(NoticeCode::HandoffCompacted, "The conversation was not handed off", detail));
         }
-        let compactions = self.state.path().compactions();
-        // A new session begins to count anew.
-        if matches!(end, End::Completed(Product::Compaction(_))) && compactions >= MANY {
-            let detail = format!(
-                "This conversation was compacted {compactions} times. Each summary covers the one before and loses details. \
-                 {HANDOFF}"
-            );
-            let title = "Quality may degrade after repeated compactions";
-            notices.push(Warning::new(NoticeCode::QualityMayDegrade, title, detail));
-        }
         notices
+    }
+
+    /// The notice that a summary may have lost details. A summary that was extracted because no model is to write one is as
+    /// good as it was meant to be. `compactions`: those of the path with this one.
+    fn degraded(&self, result: &CompactionResult, compactions: u64) -> Option<Warning> {
+        let (title, detail) = match (result.method, result.rejected.last()) {
+            (SummaryMethod::Extractive, None) => return None,
+            (SummaryMethod::Extractive, Some(last)) => (
+                "No model could write the summary",
+                format!(
+                    "The summary was extracted, because no model wrote a usable one; details may be lost. The last reason: \
+                     {}. {HANDOFF}",
+                    last.why
+                ),
+            ),
+            _ if compactions < MANY => return None,
+            _ => (
+                "Quality may degrade after repeated compactions",
+                format!(
+                    "This conversation was compacted {compactions} times. Each summary covers the one before and loses \
+                     details. {HANDOFF}"
+                ),
+            ),
+        };
+        Some(Warning::new(NoticeCode::QualityMayDegrade, title, detail))
+    }
+
+    /// Whether the client was not told within the hour that quality may degrade. It is told now.
+    fn quality_is_due(&mut self) -> bool {
+        let told = &mut self.upkeep.told_of_quality;
+        let due = told.is_none_or(|told| self.now.saturating_duration_since(told) >= QUALITY_EVERY);
+        if due {
+            *told = Some(self.now);
+        }
+        due
     }
 
     /// Whether automatic compaction acts in place of a handoff, and the client was not told.

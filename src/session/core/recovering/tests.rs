@@ -543,7 +543,7 @@ fn system_prompt_and_tools_count_for_a_larger_model() {
     let tool = json!({"name": "read", "description": text, "parameters": {"type": "object"}});
     let tools = SessionData { tools: Some(vec![tool]), ..SessionData::default() };
     for (data, expected) in [(prompt, true), (tools, true)] {
-        let held = promoting(40_000, json!({}), data);
+        let held = promoting(40_000, json!({"reserveTokens": 16_384}), data);
         let fullness = held.core.state.measure();
         let (threshold, overhead) = (40_000 - 16_384, fullness.budget.overhead());
         assert!(overhead > threshold && fullness.context_tokens > threshold, "the reserve gives way: {overhead}");

@@ -135,8 +135,8 @@ fn a_client_is_told_once_that_automatic_compaction_hands_nothing_off() {
     }
 }
 
-#[test]
-fn a_compaction_that_fails_warns_of_no_summary_of_summaries() {
+/// A session with three compactions.
+fn compacted_often() -> Held {
     let mut lines = compacted_messages();
     for (id, before) in [("c2", "f1"), ("c3", "f2")] {
         let parent = if id == "c2" { "c1" } else { "c2" };
@@ -147,8 +147,53 @@ fn a_compaction_that_fails_warns_of_no_summary_of_summaries() {
     for at in 3..10 {
         lines.push(message(&format!("f{at}"), Some(&if at == 3 { "c3".to_owned() } else { format!("f{}", at - 1) })));
     }
-    let mut held = Held::of(&lines, u64::MAX);
+    let held = Held::of(&lines, u64::MAX);
     assert_eq!(held.core.state().path().compactions(), 3);
+    held
+}
+
+#[test]
+fn quality_is_a_matter_of_a_notice_once_in_an_hour_and_where_a_model_was_to_write() {
+    use crate::{
+        models::ModelRef,
+        summary::made::{Made, Rejected},
+    };
+    let by_model = || Made::by_model(ModelRef::parse("p/m").expect("a model"));
+    let stood_in = || Made { rejected: vec![Rejected::model(None, "it is empty".to_owned())], ..Made::default() };
+    let mut held = compacted_often();
+    set(
+        &mut held,
+        &json!({"tokens": {"estimator": "chars"}, "compaction": {"keepRecentTokens": 50, "enabled": false}}),
+    );
+    let mut told = |number: u64, made: Made, minutes: u64| {
+        held.at.now += std::time::Duration::from_secs(60 * minutes);
+        for more in 0..4 {
+            let text = "Look at src/parser/part.rs and mend what its test says. ".repeat(60);
+            let message = json!({"role": "user", "content": text, "timestamp": 1});
+            held.append_with(10 * number + more, json!({ "messages": [message] }));
+            let work = log_work(held.turn()).expect("a write");
+            held.back(work);
+        }
+        let order = held.begin_draft(10 * number + 9);
+        let id = order.id.clone();
+        let mut made_here = draft(order);
+        made_here.made = made;
+        held.feed(Input::Drafted(id, Ok(made_here)));
+        let work = log_work(held.turn()).expect("a write");
+        notices(&held.back(work)).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(told(1, Made::default(), 0), none, "no model was to write it");
+    assert_eq!(told(2, by_model(), 0), ["Quality may degrade after repeated compactions"]);
+    assert_eq!(told(3, by_model(), 59), none);
+    assert_eq!(told(4, stood_in(), 0), none, "it is the same notice");
+    assert_eq!(told(5, stood_in(), 1), ["No model could write the summary"]);
+    assert_eq!(told(6, by_model(), 60), ["Quality may degrade after repeated compactions"]);
+}
+
+#[test]
+fn a_compaction_that_fails_warns_of_no_summary_of_summaries() {
+    let mut held = compacted_often();
     let order = held.begin_draft(1);
     assert!(notices(&held.feed(Input::Drafted(order.id, Err(Failure::Cancelled)))).is_empty());
 }
