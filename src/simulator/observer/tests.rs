@@ -17,7 +17,7 @@ use crate::{
     ids::ModelRef,
     protocol::{
         events::{Event, RetrySource, Severity},
-        types::Outcome,
+        types::{Outcome, Usage},
     },
     session::{
         core::command::Command,
@@ -617,6 +617,16 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.started("a")?;
         let compaction = play.written("a")?;
         play.emit(Some("a"), end(Outcome::Completed, Some(result(&compaction, 2_000))))
+    }),
+    (Rule::CompactionFits, "more is left than the window has for which it was planned again", |play| {
+        let entry = play.append("x")?;
+        play.plans("a", std::slice::from_ref(&entry))?;
+        play.started("a")?;
+        let smaller = Usage { context_window: Some(500), ..usage(400) };
+        play.emit(Some("a"), Event::UsageUpdated { usage: smaller })?;
+        play.plans("a", &[entry])?;
+        let compaction = play.written("a")?;
+        play.emit(Some("a"), end(Outcome::Completed, Some(result(&compaction, 900))))
     }),
     (Rule::PruningKeepsLimits, "a pruning saves next to nothing", |play| {
         let entry = play.append("x")?;
