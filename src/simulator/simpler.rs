@@ -110,6 +110,11 @@ pub fn simpler_setup(setup: &Setup) -> Vec<Setup> {
     for models in small(setup.models) {
         add(&|it| it.models = models);
     }
+    if let Some(truth) = setup.truth {
+        for truth in std::iter::once(None).chain(truth.simpler().into_iter().map(Some)) {
+            add(&|it| it.truth = truth);
+        }
+    }
     for hooking in hooks::simpler(&setup.hooks) {
         add(&|it| it.hooks = hooking.clone());
     }
@@ -347,6 +352,7 @@ fn simpler_message(message: &Said) -> Vec<Said> {
             let silent = provider.states.map(|_| Provider { states: None, ..*provider });
             std::iter::once(Said::User(1)).chain(silent.into_iter().chain(small).map(Said::Provided)).collect()
         }
+        Said::Told(told) => std::iter::once(Said::User(1)).chain(told.simpler().into_iter().map(Said::Told)).collect(),
         Said::Images(images) => {
             std::iter::once(Said::User(1)).chain(small(*images).filter(|it| *it > 0).map(Said::Images)).collect()
         }

@@ -6,6 +6,7 @@ mod play;
 mod promised;
 mod recovered;
 mod tree;
+mod trusted;
 
 use super::*;
 use crate::{
