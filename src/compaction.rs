@@ -16,4 +16,5 @@ pub mod preview;
 pub mod prune;
 pub mod recovery;
 pub mod request;
+pub mod resting;
 pub mod style;

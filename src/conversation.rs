@@ -5,6 +5,7 @@ pub mod batch;
 pub mod calls;
 pub mod context;
 pub mod entry;
+pub mod evidence;
 pub mod instructions;
 pub mod message;
 pub mod mirroring;

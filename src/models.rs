@@ -84,6 +84,14 @@ pub fn window(settings: &Settings, learned: impl Into<Taught>, model: Option<&Mo
     }
 }
 
+/// The window that the client, a setting or the catalog names. A learned window and the default are no names.
+#[must_use]
+pub fn named_window(settings: &Settings, model: Option<&ModelRef>) -> Option<u64> {
+    let set = || model.and_then(|model| settings.model(model))?.context_window;
+    let known = || model.and_then(|model| known::known(&model.provider, &model.id));
+    settings.stated.window(model).or_else(set).or_else(|| known().map(|known| known.window))
+}
+
 /// The most a model answers: stated by the client or configured, else known; nothing where nobody said.
 #[must_use]
 pub fn output_limit(settings: &Settings, model: Option<&ModelRef>) -> Option<Limit> {

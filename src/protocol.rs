@@ -4,6 +4,7 @@
 pub mod codes;
 pub mod errors;
 pub mod events;
+pub mod notices;
 pub mod notifications;
 pub mod requests;
 pub mod schema;

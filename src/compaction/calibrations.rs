@@ -3,8 +3,10 @@
 
 use crate::{
     conversation::{
-        entry::{CarriedCalibration, Preserved},
+        entry::{CarriedCalibration, Entry, Preserved},
+        evidence::Line,
         instructions::Difference,
+        path::Chosen,
         tokens::{
             Estimator, Scale,
             calibration::{Basis, Calibration, Fit, Learner, Prior},
@@ -25,8 +27,8 @@ pub struct Calibrations {
     estimator: Estimator,
     /// The calibration of each model, the latest one last.
     learners: Vec<(Option<ModelRef>, Learner)>,
-    /// The model that was chosen or that answered last.
-    model: Option<ModelRef>,
+    /// The model of the path.
+    model: Chosen,
     /// The overhead in the latest compaction, if its calibrations are of another estimator.
     carried_overhead: Option<f64>,
 }
@@ -47,13 +49,15 @@ impl Calibrations {
     /// No calibrations.
     #[must_use]
     pub fn new(estimator: Estimator) -> Self {
-        Self { estimator, learners: Vec::new(), model: None, carried_overhead: None }
+        Self { estimator, learners: Vec::new(), model: Chosen::default(), carried_overhead: None }
     }
 
     /// Continues from what a compaction carries. It includes all reports before the compaction.
     pub fn restore(&mut self, preserved: &Preserved) {
         // With nothing kept, no other entry names the model.
-        self.model = preserved.model.clone().or(self.model.take());
+        if preserved.model.is_some() {
+            self.model = Chosen { model: preserved.model.clone(), is_chosen: preserved.model_is_chosen };
+        }
         if preserved.overhead.is_none() && preserved.calibrations.is_empty() {
             return;
         }
@@ -77,20 +81,41 @@ impl Calibrations {
         carried.collect()
     }
 
-    /// Takes the model that was chosen or that answered.
-    pub fn choose(&mut self, model: &ModelRef) {
-        self.model = Some(model.clone());
+    /// Takes the model that an entry chooses, or that answered in it.
+    pub fn choose(&mut self, entry: &Entry) {
+        self.model.take(entry);
     }
 
-    /// Takes a report of the current model.
-    pub fn report(&mut self, estimated: u64, reported: u64, basis: Basis) {
-        let known = self.learners.iter().position(|(model, _)| *model == self.model);
+    /// Takes a believed report of a model.
+    pub fn report(&mut self, of: Option<&ModelRef>, estimated: u64, reported: u64, basis: Basis) {
+        let known = self.learners.iter().position(|(model, _)| model.as_ref() == of);
         let mut current = match known {
             Some(place) => self.learners.remove(place),
-            None => (self.model.clone(), Learner::default()),
+            None => (of.cloned(), Learner::default()),
         };
         current.1.report(estimated, reported, basis);
         self.learners.push(current);
+    }
+
+    /// The expected line of a model's reports: by its own reports, else by those of other models, else by the announced
+    /// instructions of this estimated size.
+    #[must_use]
+    pub fn line(&self, of: Option<&ModelRef>, announced: u64) -> Line {
+        let factor = Scale::expected(self.estimator, of.map(|model| model.provider.as_str())).factor();
+        let knows = |learner: &&Learner| learner.calibration().knows_the_overhead();
+        let own = self.learners.iter().find(|(model, _)| model.as_ref() == of).map(|(_, learner)| learner);
+        if let Some(Fit { factor, overhead, .. }) = own.filter(knows).map(Learner::line) {
+            return Line { factor, overhead, is_learned: true };
+        }
+        let other = self.learners.iter().rev().map(|(_, learner)| learner).find(knows).map(|it| it.line().overhead);
+        let overhead = other.or(self.carried_overhead).unwrap_or(factor * announced as f64);
+        Line { factor, overhead, is_learned: false }
+    }
+
+    /// The model of the path.
+    #[must_use]
+    pub fn model(&self) -> Option<&ModelRef> {
+        self.model.model.as_ref()
     }
 
     /// Ends the series of reports: the context was rewritten.
@@ -102,14 +127,13 @@ impl Calibrations {
     /// Returns the growth of a request in estimated tokens. A part that was not announced before may have been in earlier
     /// reports: its excess over the unannounced overhead is growth, and the next report decides about the rest.
     pub fn announce(&mut self, difference: Difference, before: u64) -> i64 {
-        let current = self.learners.iter().rev().find(|(model, _)| *model == self.model);
+        let current = self.learners.iter().rev().find(|(model, _)| model.as_ref() == self.model());
         let taught = |learner: &&Learner| learner.calibration().knows_the_overhead();
         let latest = || self.learners.iter().rev().map(|(_, learner)| learner).find(taught);
         let line = match current.map(|(_, learner)| learner).filter(taught).or_else(latest) {
             Some(learner) => learner.line(),
             None => Fit {
-                factor: Scale::expected(self.estimator, self.model.as_ref().map(|model| model.provider.as_str()))
-                    .factor(),
+                factor: Scale::expected(self.estimator, self.model().map(|model| model.provider.as_str())).factor(),
                 overhead: self.carried_overhead.unwrap_or_default(),
                 learned: false,
             },
@@ -136,10 +160,10 @@ impl Calibrations {
             let alone = learner.calibration().fit(&Prior { spread: 1e9, ..prior });
             !learner.calibration().is_empty() && alone.overhead <= most.max(announced)
         };
-        let current = self.learners.iter().find(|(model, learner)| *model == self.model && taught(learner));
+        let current = self.learners.iter().find(|(model, learner)| model.as_ref() == self.model() && taught(learner));
         // Another model received the same instructions and counted them with another tokenizer.
         let other = self.learners.iter().rev().find(|(model, learner)| {
-            *model != self.model && taught(learner) && learner.calibration().knows_the_overhead()
+            model.as_ref() != self.model() && taught(learner) && learner.calibration().knows_the_overhead()
         });
         let prior = match other {
             Some((_, learner)) => {
@@ -168,7 +192,7 @@ mod tests {
     #[test]
     fn reports_that_mean_an_overhead_over_the_possible_one_are_ignored() {
         let mut calibrations = Calibrations::new(Estimator::Tiktoken);
-        (1..=6).for_each(|at| calibrations.report(at * 1_000, 100_000 + at * 1_000, Basis::Whole));
+        (1..=6).for_each(|at| calibrations.report(None, at * 1_000, 100_000 + at * 1_000, Basis::Whole));
         let fit = |most: f64, announced: u64| calibrations.fit(Expected { factor: 1.0, announced, most });
         let ignored = Fit { factor: 1.0, overhead: 2_000.0, learned: false };
         assert_eq!(fit(75_000.0, 2_000), ignored);

@@ -3,7 +3,7 @@
 //! The decision is a function of facts. The session asks it after each append, and `session/usage` shows the same answer
 //! as a sentence.
 
-use super::{ahead, gauge::Fullness, images, plan};
+use super::{ahead, gauge::Fullness, images, plan, resting};
 use crate::{
     conversation::{
         entry::{Attempts, Entry},
@@ -23,8 +23,8 @@ pub struct Facts {
     pub budget: Budget,
     /// Whether automatic compaction is on.
     pub automatic: Automatic,
-    /// Whether a compaction on this path was undone. Automatic compaction is then off.
-    pub undone: bool,
+    /// Up to this size, in tokens, automatic compaction rests, because a compaction on this path was undone.
+    pub rests_to: Option<u64>,
     /// The turn at the leaf.
     pub turn: Turn,
     /// Whether the threshold acts between the calls of a turn.
@@ -35,6 +35,8 @@ pub struct Facts {
     pub maintenances: u32,
     /// Whether there is anything that a summary could stand for.
     pub matter: Matter,
+    /// Whether the context is refused, because it is over a window that somebody stated.
+    pub refused: bool,
     /// The images of the context.
     pub images: Images,
     /// Up to this size, in tokens, the context does not wait for the summary that is being made ahead of the threshold.
@@ -157,8 +159,11 @@ pub enum Why {
     Below,
     /// Automatic compaction is off.
     Off(Automatic),
-    /// A compaction was undone on this path.
-    Undone,
+    /// A compaction was undone on this path, and the context still has room.
+    Undone {
+        /// The size up to which automatic compaction rests, in tokens.
+        until: u64,
+    },
     /// The images of the context are over their budget.
     Images,
     /// System prompt, tools and pins leave no room for a conversation.
@@ -199,19 +204,21 @@ pub fn at_threshold(facts: Facts) -> Decision {
     let Facts { context_tokens, budget, automatic, turn, .. } = facts;
     let too_large = facts.images.are_too_large();
     let attainable = budget.attainable().map(|budget| budget.threshold);
+    let rests_to = facts.rests_to.filter(|until| context_tokens <= *until);
     let why = match () {
         () if context_tokens <= budget.threshold && !too_large => Why::Below,
         () if automatic != Automatic::On => Why::Off(automatic),
         () if too_large && turn == Turn::CallsOpen => Why::CallsOpen,
         () if too_large => Why::Images,
-        () if facts.undone => Why::Undone,
+        () if rests_to.is_some() => Why::Undone { until: rests_to.unwrap_or_default() },
         () if attainable.is_none() => Why::Overhead,
         () if attainable.is_some_and(|instead| context_tokens <= instead) => {
             Why::Unattainable { instead: attainable.unwrap_or_default() }
         }
         () if facts.matter == Matter::None && context_tokens < budget.window => Why::TooShort,
         () if turn == Turn::CallsOpen => Why::CallsOpen,
-        () if turn == Turn::Between && !facts.mid_turn => Why::MidTurn,
+        // No answer comes from a context that is refused.
+        () if turn == Turn::Between && !facts.mid_turn && !facts.refused => Why::MidTurn,
         () if facts.rest.is_some_and(|rest| rest.holds(context_tokens, budget.threshold)) => Why::Resting,
         () if facts.maintenances >= MOST_MAINTENANCES => Why::NoProgress,
         () => match facts.goes_on_to.filter(|until| context_tokens <= *until) {
@@ -233,8 +240,13 @@ impl Decision {
     /// summary is made.
     #[must_use]
     pub fn begins_ahead(&self, growth: u64) -> bool {
-        let waits = matches!(self.why, Why::Below | Why::Unattainable { .. } | Why::CallsOpen | Why::MidTurn);
+        let waits = matches!(
+            self.why,
+            Why::Below | Why::Unattainable { .. } | Why::Undone { .. } | Why::CallsOpen | Why::MidTurn
+        );
         let Some(budget) = self.facts.budget.attainable() else { return false };
+        // A compaction is due where the rest after an undo ends.
+        let budget = Budget { threshold: self.facts.rests_to.unwrap_or(budget.threshold), ..budget };
         waits && self.facts.automatic == Automatic::On && self.facts.context_tokens > ahead::begins_at(&budget, growth)
     }
 
@@ -280,9 +292,10 @@ impl fmt::Display for Decision {
                 f,
                 ", but automatic compaction is off: compaction.enabled is false; session/compact works all the same."
             ),
-            Why::Undone => write!(
+            Why::Undone { until } => write!(
                 f,
-                ", but a compaction was undone here; automatic compaction goes on after a manual session/compact."
+                ", but a compaction was undone here; automatic compaction rests until the context has more than {until} \
+                 tokens, or until a manual session/compact."
             ),
             Why::Overhead if budget.overhead() >= threshold => write!(
                 f,
@@ -336,15 +349,15 @@ impl Fullness {
     #[must_use]
     pub fn facts(&self, path: &Path, rest: Option<Rest>) -> Facts {
         // Below the threshold nothing else decides, and the path is not searched.
-        let over = self.context_tokens > self.budget.threshold || self.image_bytes > images::BUDGET;
+        let over = self.evident_tokens > self.budget.threshold || self.image_bytes > images::BUDGET;
         let turn = if over { Turn::at_leaf(path) } else { Turn::Whole };
         // Open calls decide before them, and a long batch has many results to search.
         let maintenances = if over && turn != Turn::CallsOpen { Attempts::of(path).all() } else { 0 };
         Facts {
-            context_tokens: self.context_tokens,
+            context_tokens: self.evident_tokens,
             budget: self.with_reported_overhead(),
             automatic: self.compaction.switch().into(),
-            undone: over && path.has_undo(),
+            rests_to: path.has_undo().then(|| resting::rests_to(&self.with_reported_overhead())),
             turn,
             mid_turn: self.compaction.mid_turn,
             rest,
@@ -353,6 +366,7 @@ impl Fullness {
                 bytes if bytes > images::BUDGET => Images { bytes, pinned: images::pinned_bytes(path) },
                 bytes => Images { bytes, pinned: 0 },
             },
+            refused: self.is_over_its_window(),
             maintenances,
             goes_on_to: None,
         }
@@ -370,11 +384,12 @@ mod tests {
             context_tokens,
             budget: Budget::of(200_000, &CompactionSettings::default(), 0, 0),
             automatic: Automatic::On,
-            undone: false,
+            rests_to: None,
             turn: Turn::Whole,
             mid_turn: true,
             rest: None,
             matter: Matter::Some,
+            refused: false,
             images: Images::default(),
             maintenances: 0,
             goes_on_to: None,
@@ -403,7 +418,13 @@ mod tests {
                 "compaction.strategy is \"off\"",
             ),
             (Facts { automatic: Automatic::ReadOnly, ..over }, Why::Off(Automatic::ReadOnly), "readOnly: true"),
-            (Facts { undone: true, ..over }, Why::Undone, "was undone here"),
+            (
+                Facts { rests_to: Some(170_001), ..over },
+                Why::Undone { until: 170_001 },
+                "rests until the context has more",
+            ),
+            (Facts { rests_to: Some(170_000), ..over }, Why::Due, "is due"),
+            (Facts { rests_to: Some(191_808), ..facts(170_000) }, Why::Below, "nothing to do"),
             (
                 Facts { budget: large, ..facts(199_000) },
                 Why::Overhead,
@@ -420,7 +441,7 @@ mod tests {
             (Facts { matter: Matter::None, ..facts(199_999) }, Why::TooShort, "due after its answer"),
             (Facts { matter: Matter::None, ..facts(200_000) }, Why::Due, "is due"),
             (Facts { images: heavy, ..facts(500) }, Why::Images, "have 15000001 bytes, over the budget of 15000000"),
-            (Facts { images: heavy, undone: true, mid_turn: false, ..over }, Why::Images, "due to leave"),
+            (Facts { images: heavy, rests_to: Some(191_808), mid_turn: false, ..over }, Why::Images, "due to leave"),
             (Facts { images: heavy, turn: Turn::CallsOpen, ..facts(500) }, Why::CallsOpen, "tool calls have no result"),
             (
                 Facts { images: heavy, automatic: Automatic::Disabled, ..facts(500) },
@@ -439,6 +460,7 @@ mod tests {
             (Facts { goes_on_to: Some(170_000), ..over }, Why::Due, "is due"),
             (Facts { turn: Turn::CallsOpen, ..over }, Why::CallsOpen, "tool calls have no result yet"),
             (Facts { turn: Turn::Between, mid_turn: false, ..over }, Why::MidTurn, "compaction.midTurn is false"),
+            (Facts { turn: Turn::Between, mid_turn: false, refused: true, ..over }, Why::Due, "is due"),
             (Facts { turn: Turn::Between, ..over }, Why::Due, "is due"),
             (Facts { turn: Turn::Whole, mid_turn: false, ..over }, Why::Due, "is due"),
             (
@@ -471,7 +493,7 @@ mod tests {
         let mut facts = Facts {
             budget: Budget::of(200_000, &CompactionSettings { threshold_tokens: 1, ..Default::default() }, 199_500, 0),
             automatic: Automatic::Disabled,
-            undone: true,
+            rests_to: Some(200_000),
             turn: Turn::CallsOpen,
             mid_turn: false,
             rest: Some(Rest { context_tokens: 199_900, threshold: 1 }),
@@ -485,7 +507,7 @@ mod tests {
             |facts| facts.automatic = Automatic::On,
             |facts| facts.turn = Turn::Between,
             |facts| facts.images = Images::default(),
-            |facts| facts.undone = false,
+            |facts| facts.rests_to = None,
             |facts| facts.budget.system = 0,
             |facts| facts.turn = Turn::CallsOpen,
             |facts| facts.matter = Matter::Some,
@@ -506,7 +528,7 @@ mod tests {
                 off,
                 CallsOpen,
                 Why::Images,
-                Undone,
+                Undone { until: 200_000 },
                 Overhead,
                 TooShort,
                 TooShort,
@@ -574,6 +596,7 @@ mod tests {
         let facts = |context_tokens, image_bytes| {
             let fullness = Fullness {
                 context_tokens,
+                evident_tokens: context_tokens,
                 source: crate::compaction::gauge::Source::Estimate,
                 messages: context_tokens,
                 summary_tokens: 0,
@@ -585,11 +608,12 @@ mod tests {
                 compaction: compaction.clone(),
             };
             let facts = fullness.facts(&path, None);
-            (facts.undone, facts.maintenances, facts.matter, facts.images.pinned)
+            (facts.rests_to, facts.maintenances, facts.matter, facts.images.pinned)
         };
-        assert_eq!(facts(170_001, 0), (true, 1, Matter::None, 0));
-        assert_eq!(facts(1, images::BUDGET + 1), (true, 1, Matter::None, 40));
-        assert_eq!(facts(170_000, images::BUDGET), (false, 0, Matter::Some, 0), "nothing else decides");
+        let rests_to = Some(191_808);
+        assert_eq!(facts(170_001, 0), (rests_to, 1, Matter::None, 0));
+        assert_eq!(facts(1, images::BUDGET + 1), (rests_to, 1, Matter::None, 40));
+        assert_eq!(facts(170_000, images::BUDGET), (rests_to, 0, Matter::Some, 0), "nothing else decides");
     }
 
     #[test]

@@ -3,16 +3,19 @@
 use super::{
     calibrations::Expected,
     ladder::Floor,
-    meter::{Anchor, Meter, Since},
+    meter::{self, Anchor, Meter, Since},
 };
 use crate::{
     conversation::{
+        entry::Entry,
         instructions::Instructions,
+        path::Path,
         tokens::{Scale, calibration::Fit},
     },
     models::{self, Budget, ModelRef, SaidBy, learned::Taught},
-    settings::{CompactionSettings, Settings, Switch},
+    settings::{CompactionSettings, Settings},
 };
+use std::sync::Arc;
 
 /// The settings, model and instructions that a path is measured with.
 pub struct Gauge<'a> {
@@ -31,6 +34,8 @@ pub struct Gauge<'a> {
 pub struct Fullness {
     /// Size of the context, in tokens.
     pub context_tokens: u64,
+    /// The size that starts maintenance, in tokens. It is smaller where a report counts that no other one confirms yet.
+    pub evident_tokens: u64,
     /// Source of that size.
     pub source: Source,
     /// Estimated size of its messages, in tokens.
@@ -84,25 +89,29 @@ impl Gauge<'_> {
             false => overhead(&fit, size(announced_system), size(announced_tools)),
         };
         let budget = Budget::of(window.tokens, &compaction, system, tools).with_pins(size(meter.pins()));
-        let Since { anchor, messages, announced } = meter.since();
-        let grown = |tokens: u64| match announced {
-            0.. => tokens + size(announced.unsigned_abs()),
-            _ => tokens.saturating_sub(size(announced.unsigned_abs())),
-        };
-        let (context_tokens, source) = match anchor {
-            Anchor::Report(reported) => (grown(reported) + size(messages), Source::Report),
-            Anchor::Compaction { tokens, overhead, same_estimator } => {
-                let now = match same_estimator {
-                    true => system + tools,
-                    false if self.instructions.are_the_same_as(meter.instructions()) => grown(overhead),
-                    false => without_noise(grown(overhead), system + tools),
-                };
-                (tokens.saturating_sub(overhead) + now + size(messages), Source::Estimate)
+        let sized = |Since { anchor, messages, announced }: Since| {
+            let grown = |tokens: u64| match announced {
+                0.. => tokens + size(announced.unsigned_abs()),
+                _ => tokens.saturating_sub(size(announced.unsigned_abs())),
+            };
+            match anchor {
+                Anchor::Report(reported) => (grown(reported) + size(messages), Source::Report),
+                Anchor::Compaction { tokens, overhead, same_estimator } => {
+                    let now = match same_estimator {
+                        true => system + tools,
+                        false if self.instructions.are_the_same_as(meter.instructions()) => grown(overhead),
+                        false => without_noise(grown(overhead), system + tools),
+                    };
+                    (tokens.saturating_sub(overhead) + now + size(messages), Source::Estimate)
+                }
+                Anchor::None => (system + tools + size(meter.sent()), Source::Estimate),
             }
-            Anchor::None => (system + tools + size(meter.sent()), Source::Estimate),
         };
+        let (context_tokens, source) = sized(meter.since());
+        let evident_tokens = sized(meter.confirmed()).0.min(context_tokens);
         Fullness {
             context_tokens,
+            evident_tokens,
             source,
             messages: size(meter.sent()),
             summary_tokens: size(meter.summary()),
@@ -145,12 +154,26 @@ impl Fullness {
         }
     }
 
-    /// The parts of the context as it is.
+    /// Whether the context is over a window that somebody stated. No provider takes it.
     #[must_use]
-    pub fn floor(&self) -> Floor {
-        let Budget { system, tools, pins, window, .. } = self.budget;
-        let latest_turn = self.context_tokens.saturating_sub(self.budget.overhead() + pins);
-        Floor { system, tools, pins, latest_turn, window }
+    pub fn is_over_its_window(&self) -> bool {
+        self.evident_tokens > self.budget.window && self.window_source != SaidBy::Default
+    }
+
+    /// The parts of the context of a path that no compaction summarizes.
+    #[must_use]
+    pub fn floor(&self, path: &Path) -> Floor {
+        let kept = &path[path.first_kept()..];
+        let begin = kept.iter().rposition(|entry| entry.starts_turn() && !entry.is_pinned_text()).unwrap_or(0);
+        let is_pinned = |entry: &Entry| path.pins().iter().any(|pin| pin.entry == entry.id);
+        let size = |entries: &[Arc<Entry>], pinned: bool| {
+            let counted = entries.iter().filter(|entry| is_pinned(entry) == pinned);
+            self.scale.size(counted.map(|entry| meter::sent(entry, self.scale.estimator())).sum())
+        };
+        let Budget { system, tools, window, .. } = self.budget;
+        let pins = self.budget.pins + size(kept, true);
+        let rest = self.context_tokens.saturating_sub(self.budget.overhead() + pins);
+        Floor { system, tools, pins, latest_turn: size(&kept[begin..], false).min(rest), window }
     }
 }
 
@@ -176,14 +199,6 @@ fn overhead(fit: &Fit, system: u64, tools: u64) -> (u64, u64) {
 fn without_noise(then: u64, now: u64) -> u64 {
     let noise = (then / 10).max(500);
     if then.abs_diff(now) <= noise { then } else { now }
-}
-
-impl Fullness {
-    /// Whether automatic compaction is on.
-    #[must_use]
-    pub fn auto(&self) -> bool {
-        self.compaction.switch() == Switch::On
-    }
 }
 
 #[cfg(test)]
@@ -217,6 +232,7 @@ mod tests {
             let compaction = CompactionSettings::default();
             Fullness {
                 context_tokens: 60_000,
+                evident_tokens: 60_000,
                 source: Source::Estimate,
                 messages: 60_000 - overhead,
                 summary_tokens: 0,
@@ -235,7 +251,6 @@ mod tests {
             let Budget { window: of, threshold: over, pins, .. } = bounded.budget;
             assert_eq!((of, over, pins), (window, threshold, 500), "{overhead} of {bound}");
         }
-        assert_eq!(fullness(1_000).floor().latest_turn, 58_500);
     }
 
     #[test]
@@ -243,6 +258,7 @@ mod tests {
         let compaction = CompactionSettings::default();
         let fullness = |context_tokens: u64, messages: u64, source: Source| Fullness {
             context_tokens,
+            evident_tokens: context_tokens,
             source,
             messages,
             summary_tokens: 0,

@@ -8,13 +8,15 @@ use crate::{
         calls::Waiting,
         context::{self, Context, Part},
         entry::{Body, Entry},
+        evidence::{self, Bounds, Estimate, Report, Series, Standing, Verdict},
         instructions::{Announced, Difference, Instructions},
         message::outline::{Outline, Role},
         path::{Path, Revision},
         tokens::{Estimator, calibration::Basis},
     },
-    ids::{CallId, ModelRef},
-    prompts::Prompts,
+    ids::{CallId, EntryId, ModelRef},
+    models,
+    settings::Sourced,
 };
 use std::sync::Arc;
 
@@ -26,11 +28,17 @@ pub struct Meter {
     revision: Revision,
     length: usize,
     last: Option<Arc<Entry>>,
-    /// Estimated tokens of all messages of the context.
-    sent: u64,
+    /// Estimate of all messages of the context.
+    sent: Estimate,
     /// Size of the images of the context, in bytes.
     image_bytes: usize,
     since: Since,
+    /// The same without a report that no other one confirms yet.
+    confirmed: Since,
+    /// The reports of each model about this context.
+    series: Vec<(Option<ModelRef>, Series)>,
+    /// The newest report.
+    newest: Option<Judged>,
     /// Estimated tokens of the summary.
     summary: u64,
     /// Tokens of the pinned texts in the summary message. They are estimated by characters, which is fast.
@@ -38,6 +46,17 @@ pub struct Meter {
     calibrations: Calibrations,
     announced: Announced,
     calls: Calls,
+}
+
+/// A report that was judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// The answer that has it.
+    pub answer: EntryId,
+    /// The model that answered, where the answer names it.
+    pub model: Option<ModelRef>,
+    /// Its standing among the reports of that model.
+    pub standing: Standing,
 }
 
 /// The calls of a path that wait for results. No request contains a result of another call.
@@ -99,7 +118,8 @@ impl Since {
 impl Meter {
     /// Measures a path. With `Tiktoken` this counts the entries that have no count yet, which is slow.
     #[must_use]
-    pub fn of(path: &Path, prompts: &Prompts, estimator: Estimator) -> Self {
+    pub fn of(path: &Path, sourced: &Sourced, estimator: Estimator) -> Self {
+        let prompts = &sourced.prompts;
         // A path in memory may begin earlier than the same path read from its file. Only the entries of both count.
         let beginning = path.beginning();
         let earlier = path.is_cut() || beginning > 0;
@@ -108,9 +128,12 @@ impl Meter {
             revision: path.revision(),
             length: 0,
             last: None,
-            sent: 0,
+            sent: Estimate::default(),
             image_bytes: 0,
             since: Since::the(Anchor::None),
+            confirmed: Since::the(Anchor::None),
+            series: Vec::new(),
+            newest: None,
             summary: path.compaction().map_or(0, |place| u64::from(path[place].tokens(estimator))),
             pins: pinned(path),
             calibrations: Calibrations::new(estimator),
@@ -122,7 +145,7 @@ impl Meter {
         let mut basis = if earlier { Basis::Since } else { Basis::Whole };
         for (place, entry) in path.iter().enumerate().skip(beginning) {
             if !entry.rewrites() {
-                meter.add(entry, basis);
+                meter.add(entry, is_late(path, place), basis, sourced);
                 continue;
             }
             meter.rewritten(entry, path.foundation() == Some(place));
@@ -144,25 +167,25 @@ impl Meter {
     }
 
     /// Adds the new entries of a path. A path that did more than grow is measured again.
-    pub fn follow(&mut self, path: &Path, prompts: &Prompts, estimator: Estimator) {
+    pub fn follow(&mut self, path: &Path, sourced: &Sourced, estimator: Estimator) {
         let same = |last: &Arc<Entry>| path.get(self.length - 1).is_some_and(|entry| Arc::ptr_eq(entry, last));
         let goes_on =
             self.estimator == estimator && self.revision == path.revision() && self.last.as_ref().is_none_or(same);
         if !goes_on || self.length > path.len() {
-            *self = Self::of(path, prompts, estimator);
+            *self = Self::of(path, sourced, estimator);
             return;
         }
-        for entry in &path[self.length..] {
+        for (place, entry) in path.iter().enumerate().skip(self.length) {
             // Every other entry changes the revision.
             debug_assert!(entry.is_plain() || self.length == 0);
-            self.add(entry, Basis::Whole);
+            self.add(entry, is_late(path, place), Basis::Whole, sourced);
         }
         self.stands_at(path);
     }
 
     /// Takes the sizes of a context in the place of its sums.
     fn holds(&mut self, context: &Context) {
-        self.sent = context.tokens(self.estimator);
+        self.sent = context.estimate(self.estimator);
         self.image_bytes = images::bytes(context);
         self.calls = Calls::of_context(context);
     }
@@ -175,9 +198,10 @@ impl Meter {
     /// Takes an entry that changes the context before it. `in_force`: the context begins with it, and it carries the
     /// instructions.
     fn rewritten(&mut self, entry: &Entry, in_force: bool) {
-        self.sent = 0;
+        self.sent = Estimate::default();
         self.image_bytes = 0;
         self.calibrations.interrupt();
+        self.series.iter_mut().for_each(|(_, series)| series.rewritten());
         let compaction = entry.compaction();
         if let Some(preserved) = entry.preserved() {
             self.calibrations.restore(preserved);
@@ -192,34 +216,71 @@ impl Meter {
             Some(Anchor::Compaction { tokens, overhead, same_estimator: estimator.is_some_and(same_estimator) })
         });
         self.since = Since::the(measured.unwrap_or(Anchor::None));
+        self.confirmed = self.since;
     }
 
-    fn add(&mut self, entry: &Entry, basis: Basis) {
+    /// Takes an entry. `is_late`: it is an answer that was made for an earlier context.
+    fn add(&mut self, entry: &Entry, is_late: bool, basis: Basis, sourced: &Sourced) {
         self.announce(entry);
         let is_sent = entry.outline().is_none_or(|outline| self.calls.is_sent(outline));
         let tokens = if is_sent { sent(entry, self.estimator) } else { 0 };
         self.image_bytes += if tokens == 0 { 0 } else { entry.image_bytes() };
-        if let Body::ModelChange { provider, model } = &entry.body {
-            self.calibrations.choose(&ModelRef { provider: provider.clone(), id: model.clone() });
+        self.calibrations.choose(entry);
+        let request = self.sent;
+        let solid = entry.outline().map_or(tokens, |outline| outline.solid(tokens));
+        self.sent = Estimate { all: request.all + tokens, solid: request.solid + solid };
+        self.since.messages += tokens;
+        self.confirmed.messages += tokens;
+        if !is_late {
+            self.take_report(entry, request, tokens, basis, sourced);
         }
-        if let Some(model) = entry.outline().and_then(|outline| outline.model.as_ref()) {
-            self.calibrations.choose(model);
-        }
-        let usage = entry.outline().and_then(|outline| outline.measured());
-        let report = usage.and_then(|usage| match usage.prompt_tokens() {
-            // Without an input only a total says how large the context is; the output alone does not.
-            0 if usage.total > usage.output => Some((self.sent + tokens, usage.total, usage.total)),
-            0 => None,
-            prompt => Some((self.sent, prompt, usage.context_tokens())),
-        });
-        self.sent += tokens;
-        match report.filter(|(estimated, reported, _)| can_be_true(*reported, *estimated)) {
-            Some((estimated, reported, context)) => {
-                self.calibrations.report(estimated, reported, basis);
-                self.since = Since::the(Anchor::Report(context));
+    }
+
+    /// Judges the report of an answer. `request`: the estimate of the messages before it. `tokens`: its own estimate.
+    fn take_report(&mut self, entry: &Entry, request: Estimate, tokens: u64, basis: Basis, sourced: &Sourced) {
+        let Some(outline) = entry.outline() else { return };
+        let Some(usage) = outline.measured() else { return };
+        // Without an input only a total says how large the context is; the output alone does not.
+        let (estimate, report, answer) = match Report::of(&usage) {
+            Some(report) => (request, report, evidence::answer(usage.output, tokens)),
+            None if usage.total > usage.output => (self.sent, Report { prompt: usage.total, uncached: None }, 0),
+            None => return,
+        };
+        let model = outline.model.clone().or_else(|| self.calibrations.model().cloned());
+        let (system, tools) = self.announced.instructions().tokens(self.estimator);
+        let bounds = Bounds {
+            line: self.calibrations.line(model.as_ref(), system + tools),
+            window: models::named_window(&sourced.settings, model.as_ref()),
+            estimator: self.estimator,
+            is_whole: basis == Basis::Whole,
+        };
+        let standing = self.series_of(model.as_ref()).judge(estimate, report, &bounds);
+        let is_exact = answer == usage.output || report.uncached.is_none() && Report::of(&usage).is_none();
+        let since = Since {
+            messages: if is_exact { 0 } else { answer },
+            ..Since::the(Anchor::Report(if is_exact { report.prompt + answer } else { report.prompt }))
+        };
+        match standing.verdict {
+            Verdict::Believed => {
+                if let Some((estimated, reported)) = standing.confirms {
+                    self.calibrations.report(model.as_ref(), estimated, reported, basis);
+                }
+                self.calibrations.report(model.as_ref(), estimate.all, report.prompt, basis);
+                (self.since, self.confirmed) = (since, since);
             }
-            None => self.since.messages += tokens,
+            Verdict::Unconfirmed => self.since = since,
+            Verdict::Waits | Verdict::Refused(_) => {}
         }
+        self.newest = Some(Judged { answer: entry.id.clone(), model, standing });
+    }
+
+    fn series_of(&mut self, model: Option<&ModelRef>) -> &mut Series {
+        let known = self.series.iter().position(|(of, _)| of.as_ref() == model);
+        let place = known.unwrap_or_else(|| {
+            self.series.push((model.cloned(), Series::default()));
+            self.series.len() - 1
+        });
+        &mut self.series[place].1
     }
 
     /// Takes the instructions that an entry announces. Nothing is counted where no earlier count depends on them.
@@ -231,7 +292,13 @@ impl Meter {
         let difference = self.announced.instructions().difference(&before, self.estimator);
         if difference != Difference::default() {
             let (system, tools) = before.tokens(self.estimator);
-            self.since.announced += self.calibrations.announce(difference, system + tools);
+            let growth = self.calibrations.announce(difference, system + tools);
+            self.since.announced += growth;
+            self.confirmed.announced += growth;
+            for (model, series) in &mut self.series {
+                let factor = self.calibrations.line(model.as_ref(), 0).factor;
+                series.shift((growth as f64 * factor).round() as i64);
+            }
         }
     }
 
@@ -256,7 +323,7 @@ impl Meter {
     /// Estimated tokens of all messages of the context.
     #[must_use]
     pub fn sent(&self) -> u64 {
-        self.sent
+        self.sent.all
     }
 
     /// Size of the images of the context, in bytes.
@@ -269,6 +336,19 @@ impl Meter {
     #[must_use]
     pub fn since(&self) -> Since {
         self.since
+    }
+
+    /// The newest count that starts maintenance, and the estimated tokens since then. It differs from `since` where a report
+    /// counts that no other one confirms yet.
+    #[must_use]
+    pub fn confirmed(&self) -> Since {
+        self.confirmed
+    }
+
+    /// The newest report.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Judged> {
+        self.newest.as_ref()
     }
 
     /// Estimated tokens of the summary.
@@ -284,15 +364,10 @@ impl Meter {
     }
 }
 
-/// Whether a report can be the size of a request whose messages have this plain estimate. A smaller one leaves out a part of
-/// the request, as a server that cuts prompts does, or a host that passes on the count of the newest message. A larger one
-/// is larger than any window.
-fn can_be_true(reported: u64, estimated: u64) -> bool {
-    /// Below this the overhead of messages weighs more than any estimate knows.
-    const SMALLEST_ESTIMATE: u64 = 2_000;
-    const LARGEST_WINDOW: u64 = 20_000_000;
-    let too_small = estimated >= SMALLEST_ESTIMATE && reported.saturating_mul(100) < estimated.saturating_mul(60);
-    !too_small && reported <= LARGEST_WINDOW
+/// Whether an answer was made for a context before the one that it follows: the entry after it says so.
+fn is_late(path: &Path, place: usize) -> bool {
+    let of = |marker: &Arc<Entry>| marker.reports_late().is_some_and(|answer| answer == path[place].id);
+    path[place + 1..].iter().take_while(|entry| entry.is_marker()).any(of)
 }
 
 /// Estimated tokens that a single entry adds to the context.
@@ -318,7 +393,7 @@ fn pinned(path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compaction::calibrations::Expected;
+    use crate::{compaction::calibrations::Expected, prompts::Prompts};
     use serde_json::{Value, json};
 
     fn path(lines: &[Value]) -> Path {
@@ -356,25 +431,37 @@ mod tests {
         // tokens are added.
         let lines =
             [user(4_000), user(1_000), report(6_000), edit("0"), user(10_000), report(12_000), edit("1"), user(100)];
-        let meter = Meter::of(&path(&lines), &Prompts::default(), Estimator::Chars);
+        let meter = Meter::of(&path(&lines), &Sourced::default(), Estimator::Chars);
         let fit = meter.calibrations().fit(Expected { factor: 1.0, announced: 0, most: 50_000.0 });
         assert!((fit.factor - 1.0).abs() < 0.02, "{fit:?}");
     }
 
     #[test]
-    fn a_report_that_cannot_be_true_is_no_size_of_the_context() {
-        for (messages, reported, believed) in [
-            (10_000, 6_100, true),
-            (10_000, 5_900, false),
-            (1_900, 100, true),
-            (10_000, 20_000_000, true),
-            (10_000, 20_000_001, false),
+    fn a_report_is_a_size_if_it_is_believed() {
+        let anchored = |lines: &[Value]| Meter::of(&path(lines), &Sourced::default(), Estimator::Chars);
+        let none = (Anchor::None, Anchor::None);
+        for (lines, expected) in [
+            (vec![user(10_000), report(5_900)], none),
+            (vec![user(10_000), report(20_000_001)], none),
+            (vec![user(10_000), report(12_000)], (Anchor::Report(12_001), Anchor::None)),
+            (
+                vec![user(10_000), report(12_000), user(1_000), report(13_300)],
+                (Anchor::Report(13_301), Anchor::Report(13_301)),
+            ),
         ] {
-            let meter = Meter::of(&path(&[user(messages), report(reported)]), &Prompts::default(), Estimator::Chars);
-            let anchor = if believed { Anchor::Report(reported + 1) } else { Anchor::None };
-            assert_eq!(meter.since().anchor, anchor, "{reported}");
-            assert_eq!(meter.calibrations().is_empty(), !believed, "{reported}");
+            let meter = anchored(&lines);
+            assert_eq!((meter.since().anchor, meter.confirmed().anchor), expected, "{lines:?}");
+            assert_eq!(meter.calibrations().is_empty(), expected.1 == Anchor::None, "{lines:?}");
         }
+    }
+
+    #[test]
+    fn a_report_of_an_earlier_context_counts_for_nothing() {
+        let late = json!({"type": "custom", "customType": "abridged.report", "data": {"entryId": "3"}});
+        let lines = [user(10_000), report(12_000), user(1_000), report(13_300), late];
+        let of = |lines: &[Value]| Meter::of(&path(lines), &Sourced::default(), Estimator::Chars);
+        assert_eq!(of(&lines).newest().map(|newest| newest.answer.as_str().to_owned()), Some("1".to_owned()));
+        assert_eq!(of(&lines[..4]).newest().map(|newest| newest.answer.as_str().to_owned()), Some("3".to_owned()));
     }
 
     #[test]
@@ -401,7 +488,7 @@ mod tests {
         for (name, lines) in rows {
             let lines = [vec![user(100)], lines, vec![user(100)]].concat();
             let path = path(&lines);
-            let meter = Meter::of(&path, &Prompts::default(), Estimator::Chars);
+            let meter = Meter::of(&path, &Sourced::default(), Estimator::Chars);
             assert_eq!(meter.sent(), context::build(&path, &Prompts::default()).tokens(Estimator::Chars), "{name}");
         }
     }

@@ -28,8 +28,8 @@ pub struct Answer {
     pub has_text: bool,
     /// Whether it has calls of tools.
     pub has_calls: bool,
-    /// The input that the provider reported, cache included. 0 where it reported none.
-    pub input: u64,
+    /// The input that the provider reported, cache included. `None` where it reported none, or none that is believed.
+    pub input: Option<u64>,
     /// The output that the provider reported.
     pub output: u64,
     /// The size of the context with the answer.
@@ -52,7 +52,7 @@ pub enum AnswerError {
 pub enum Verdict {
     /// The turn can go on from the answer, or is over.
     Usable,
-    /// The output limit cut the text of the answer. It stays.
+    /// The output limit or the end of the window cut the text of the answer. It stays.
     Shortened,
     /// The answer is whole, and its request had more tokens than the window.
     OverWindow,
@@ -74,17 +74,15 @@ pub enum Trouble {
 /// The part of a window that input and output fill when an answer ends at the window, in percent. `maxOutputTokens` leaves a
 /// twentieth of an estimated size free, and a hundredth is for the error of that estimate.
 const FULL: u64 = 94;
-/// No window is larger, in tokens. A larger report is no size.
-const LARGEST_INPUT: u64 = 20_000_000;
 
 impl Answer {
     /// The state of the turn after the answer.
     #[must_use]
     pub fn verdict(&self, room: Room) -> Verdict {
         let Room { window, assumed } = room;
-        let input = if self.input > 0 { self.input } else { self.context_tokens.saturating_sub(self.output) };
+        // The size of the context contains the answer.
+        let filled = self.input.map_or(self.context_tokens, |input| input.saturating_add(self.output));
         let fills = |tokens: u64, percent: u64| tokens.saturating_mul(100) >= window.saturating_mul(percent);
-        let known = !assumed && self.input <= LARGEST_INPUT;
         match (self.stop, self.error) {
             (StopReason::Error, AnswerError::TooManyTokens) => Verdict::Unusable(Trouble::TooLong),
             (StopReason::Error, AnswerError::TooManyBytes) if fills(self.context_tokens, 90) => {
@@ -92,14 +90,13 @@ impl Answer {
             }
             (StopReason::Error | StopReason::Aborted, _) => Verdict::Usable,
             (StopReason::Length, _) => match () {
-                () if self.output == 0 && !self.has_text && fills(self.input, 99) => {
-                    Verdict::Unusable(Trouble::TooLong)
-                }
-                () if fills(input.saturating_add(self.output), FULL) => Verdict::Unusable(Trouble::WindowFull),
+                // The text was delivered, so it stays, also where the window is full: the threshold acts on that.
                 () if self.has_text && !self.has_calls => Verdict::Shortened,
-                () => Verdict::Unusable(Trouble::CutOff),
+                () if !fills(filled, FULL) => Verdict::Unusable(Trouble::CutOff),
+                () if self.output == 0 && !self.has_calls => Verdict::Unusable(Trouble::TooLong),
+                () => Verdict::Unusable(Trouble::WindowFull),
             },
-            _ if known && self.input > window => Verdict::OverWindow,
+            _ if !assumed && self.input.is_some_and(|input| input > window) => Verdict::OverWindow,
             _ => Verdict::Usable,
         }
     }
@@ -205,7 +202,7 @@ mod tests {
             error: AnswerError::None,
             has_text: true,
             has_calls: false,
-            input: 10_000,
+            input: Some(10_000),
             output: 100,
             context_tokens: 10_100,
         }
@@ -215,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_too_long_by_its_error() {
-        let refused = Answer { error: AnswerError::TooManyTokens, input: 0, ..answer(StopReason::Error) };
+        let refused = Answer { error: AnswerError::TooManyTokens, input: None, ..answer(StopReason::Error) };
         assert_eq!(refused.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
         let bytes = Answer { error: AnswerError::TooManyBytes, ..refused };
         assert_eq!(bytes.verdict(ROOM), Verdict::Usable);
@@ -226,7 +223,7 @@ mod tests {
         let aborted = Answer { error: AnswerError::TooManyTokens, ..answer(StopReason::Aborted) };
         assert_eq!(aborted.verdict(ROOM), Verdict::Usable);
         for failed in [StopReason::Error, StopReason::Aborted] {
-            let over = Answer { input: 100_001, ..answer(failed) };
+            let over = Answer { input: Some(100_001), ..answer(failed) };
             assert_eq!(over.verdict(ROOM), Verdict::Usable, "only a whole answer is over the window");
         }
     }
@@ -237,37 +234,30 @@ mod tests {
         assert_eq!(length.verdict(ROOM), Verdict::Shortened);
         assert_eq!(Answer { has_text: false, ..length }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
         assert_eq!(Answer { has_calls: true, ..length }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
-        let full = Answer { input: 60_000, output: 34_000, ..length };
+        let full = Answer { has_calls: true, input: Some(60_000), output: 34_000, ..length };
         assert_eq!(full.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull));
-        assert_eq!(Answer { output: 33_999, ..full }.verdict(ROOM), Verdict::Shortened);
-        let unreported = Answer { input: 0, output: 0, context_tokens: 94_000, ..length };
-        assert_eq!(unreported.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull));
-        let estimated = Answer { has_text: false, context_tokens: 99_000, ..unreported };
-        assert_eq!(estimated.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull), "an estimate cuts no prompt");
-        let empty = Answer { has_text: false, input: 99_000, output: 0, ..length };
+        assert_eq!(Answer { output: 33_999, ..full }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
+        assert_eq!(Answer { has_calls: false, ..full }.verdict(ROOM), Verdict::Shortened, "delivered text stays");
+        let empty = Answer { has_text: false, input: Some(94_000), output: 0, ..length };
         assert_eq!(empty.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
-        for filled in
-            [Answer { input: 98_999, ..empty }, Answer { output: 1, ..empty }, Answer { has_text: true, ..empty }]
-        {
+        assert_eq!(Answer { input: Some(93_999), ..empty }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
+        let estimated = Answer { input: None, context_tokens: 94_000, ..empty };
+        assert_eq!(estimated.verdict(ROOM), Verdict::Unusable(Trouble::TooLong));
+        assert_eq!(Answer { context_tokens: 93_999, ..estimated }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
+        for filled in [Answer { output: 1, ..empty }, Answer { has_calls: true, ..empty }] {
             assert_eq!(filled.verdict(ROOM), Verdict::Unusable(Trouble::WindowFull), "{filled:?}");
         }
-        assert_eq!(Answer { input: 50_000, ..empty }.verdict(ROOM), Verdict::Unusable(Trouble::CutOff));
-        let counted = Answer { input: 0, output: 10_000, context_tokens: 93_999, ..length };
-        assert_eq!(counted.verdict(ROOM), Verdict::Shortened, "the context counts the output once");
+        let counted = Answer { has_calls: true, input: None, output: 10_000, context_tokens: 93_999, ..length };
+        assert_eq!(counted.verdict(ROOM), Verdict::Unusable(Trouble::CutOff), "the context counts the output once");
     }
 
     #[test]
     fn an_answer_over_the_window_stays() {
-        let over = Answer { input: 100_001, ..answer(StopReason::Stop) };
+        let over = Answer { input: Some(100_001), ..answer(StopReason::Stop) };
         assert_eq!(over.verdict(ROOM), Verdict::OverWindow);
         assert_eq!(over.verdict(Room { assumed: true, ..ROOM }), Verdict::Usable);
-        assert_eq!(Answer { input: 100_000, ..over }.verdict(ROOM), Verdict::Usable);
-        assert_eq!(Answer { input: 20_000_000, ..over }.verdict(ROOM), Verdict::OverWindow);
-        assert_eq!(
-            Answer { input: 20_000_001, output: u64::MAX, ..over }.verdict(ROOM),
-            Verdict::Usable,
-            "no window is so large"
-        );
+        assert_eq!(Answer { input: Some(100_000), ..over }.verdict(ROOM), Verdict::Usable);
+        assert_eq!(Answer { input: Some(20_000_000), ..over }.verdict(ROOM), Verdict::OverWindow);
     }
 
     fn facts(trouble: Trouble) -> Facts {

@@ -112,7 +112,7 @@ impl PlanRequest {
                 entry.count();
             }
         }
-        let meter = Meter::of(&self.path, &self.settings.prompts, estimator);
+        let meter = Meter::of(&self.path, &self.settings, estimator);
         let (model, learned, instructions) = (self.model.as_ref(), self.learned, &*self.instructions);
         let fullness = Gauge { settings, model, learned, instructions }.measure(&meter);
         let fullness = match self.cause {

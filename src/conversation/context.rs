@@ -14,6 +14,7 @@ use self::native::NativeForm;
 use crate::{
     conversation::{
         entry::{self, Body, CarriedMessage, Entry, Mirror, Replacement, native::Covers},
+        evidence::Estimate,
         message::{
             Message,
             outline::{Outline, Role},
@@ -96,6 +97,20 @@ impl Context {
     pub fn tokens(&self, estimator: Estimator) -> u64 {
         let readable = self.messages.iter().map(|message| u64::from(message.tokens(estimator))).sum();
         self.native.as_ref().map_or(readable, |native| native.tokens(estimator).max(readable))
+    }
+}
+
+impl Context {
+    /// The estimate of its messages for the judgement of a report. The form of a provider's own compaction is not read: its
+    /// size says nothing about a smallest prompt.
+    #[must_use]
+    pub fn estimate(&self, estimator: Estimator) -> Estimate {
+        let solid = |message: &ContextMessage| message.outline().solid(u64::from(message.tokens(estimator)));
+        let solid = match self.native {
+            None => self.messages.iter().map(solid).sum(),
+            Some(_) => 0,
+        };
+        Estimate { all: self.tokens(estimator), solid }
     }
 }
 

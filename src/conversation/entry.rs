@@ -444,6 +444,12 @@ impl Entry {
         Some(self.ours("undo")?.get("compactionEntryId")?.as_str()?.into())
     }
 
+    /// The answer that was made for a context before the one that it follows. Its report is about that context.
+    #[must_use]
+    pub fn reports_late(&self) -> Option<EntryId> {
+        Some(self.ours("report")?.get("entryId")?.as_str()?.into())
+    }
+
     /// A text that was pinned as an entry of its own.
     #[must_use]
     pub fn is_pinned_text(&self) -> bool {

@@ -67,7 +67,7 @@ enum Foundation {
 struct Marks {
     first_kept: usize,
     last_rewrite: Option<usize>,
-    model: Option<ModelRef>,
+    model: Chosen,
     pins: Vec<Pin>,
     undone: bool,
     batch: Batch,
@@ -138,7 +138,7 @@ impl Path {
         if !entry.is_plain() {
             self.forget_marks();
         } else if let Some(marks) = self.marks.get_mut() {
-            marks.model = model_of(&entry).or(marks.model.take());
+            marks.model.take(&entry);
             marks.batch.push(&entry);
         }
         self.entries.push(entry);
@@ -160,7 +160,7 @@ impl Path {
         self.marks.get_or_init(|| Marks {
             first_kept: self.find_first_kept(),
             last_rewrite: self.entries.iter().rposition(|entry| entry.rewrites()),
-            model: self.newest(|entry| model_of(entry), |past| past.model.clone()),
+            model: self.find_model(),
             pins: self.find_pins(),
             undone: self.find_undone(),
             batch: Batch::at_end_of(&self.entries),
@@ -481,10 +481,25 @@ impl Path {
         self.newest(|entry| entry.ours("session").cloned(), |past| past.session.clone())
     }
 
-    /// The model that was chosen or that answered last.
+    /// The model that was chosen last, or else the one that answered last. An answer of another model than the chosen one may be
+    /// late, or of a request beside the conversation, so it chooses nothing.
     #[must_use]
     pub fn model(&self) -> Option<ModelRef> {
-        self.marks().model.clone()
+        self.marks().model.model.clone()
+    }
+
+    /// Whether that model was chosen, and not only an answer names it.
+    #[must_use]
+    pub fn model_is_chosen(&self) -> bool {
+        self.marks().model.is_chosen
+    }
+
+    fn find_model(&self) -> Chosen {
+        let chosen = self.newest(|entry| chosen(entry), |past| past.model.clone().filter(|_| past.model_is_chosen));
+        match chosen {
+            Some(model) => Chosen { model: Some(model), is_chosen: true },
+            None => Chosen { model: self.newest(|entry| answered(entry), |past| past.model.clone()), is_chosen: false },
+        }
     }
 
     /// System prompt and tools as the system messages of the path declare them: those after the compaction in force, on top
@@ -524,13 +539,37 @@ impl Path {
     }
 }
 
-/// The model that an entry chooses or that answered in it.
-fn model_of(entry: &Entry) -> Option<ModelRef> {
+/// The model of a path.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// The model.
+    pub model: Option<ModelRef>,
+    /// Whether it was chosen, and not only an answer names it.
+    pub is_chosen: bool,
+}
+
+impl Chosen {
+    /// Takes the next entry of the path.
+    pub fn take(&mut self, entry: &Entry) {
+        if let Some(model) = chosen(entry) {
+            *self = Self { model: Some(model), is_chosen: true };
+        } else if !self.is_chosen {
+            self.model = answered(entry).or(self.model.take());
+        }
+    }
+}
+
+/// The model that an entry chooses.
+fn chosen(entry: &Entry) -> Option<ModelRef> {
     match &entry.body {
         Body::ModelChange { provider, model } => Some(ModelRef { provider: provider.clone(), id: model.clone() }),
-        Body::Message(body) => body.outline.model.clone(),
         _ => None,
     }
+}
+
+/// The model that answered in an entry.
+fn answered(entry: &Entry) -> Option<ModelRef> {
+    entry.outline().and_then(|outline| outline.model.clone())
 }
 
 impl Preserved {
@@ -546,6 +585,7 @@ impl Preserved {
             session: path.session_data(),
             pins: path.pins().iter().cloned().map(carried).collect(),
             model: path.model(),
+            model_is_chosen: path.model_is_chosen(),
             thinking_level: path.thinking_level(),
             compactions: path.compactions(),
             undone: None,

@@ -5,6 +5,7 @@ use crate::{
     protocol::{
         HooksSet,
         events::Severity,
+        notices::NoticeCode,
         notifications::{Notice, NoticeParams, Notification as _},
         types::{ClaimedHooks, HooksSetParams},
     },
@@ -34,6 +35,7 @@ impl Daemon {
         }
         (!wrong.is_empty()).then(|| NoticeParams {
             severity: Severity::Warning,
+            code: NoticeCode::HooksInvalid,
             title: "`capabilities.hooks` is wrong in part; `hooks/set` registers hooks again".to_owned(),
             detail: Some(detail),
         })

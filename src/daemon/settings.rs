@@ -10,6 +10,7 @@ use crate::{
         ModelsList, SettingsGet, SettingsSet,
         errors::Failure,
         events::Severity,
+        notices::NoticeCode,
         notifications::{Notice, NoticeParams, Notification as _, SettingsChanged},
         types::{ModelsListAnswer, ModelsListParams, Scope, SettingsGetParams, SettingsSetParams},
     },
@@ -242,19 +243,29 @@ impl LiveSettings {
         }
         for problem in untold.drain(..) {
             let severity = if problem.is_fatal() { Severity::Error } else { Severity::Warning };
-            let title = match (problem.subject, problem.flaw) {
-                (Subject::Settings, Flaw::Broken) => "A settings file is broken; its old values or the defaults hold",
-                (Subject::Settings, Flaw::Invalid) => "A setting is invalid; its old value or its default holds",
-                (Subject::Settings, Flaw::Clamped) => "A setting is out of its range; the nearest value holds",
-                (Subject::Settings, Flaw::Unknown) => "A setting is not known",
-                (Subject::Settings, Flaw::Untrusted) => "A project is not trusted with a setting",
-                (Subject::Prompts, Flaw::Broken | Flaw::Invalid | Flaw::Clamped) => {
-                    "A prompt cannot be used; what was there before holds"
+            let (code, title) = match (problem.subject, problem.flaw) {
+                (Subject::Settings, Flaw::Broken) => {
+                    (NoticeCode::SettingsBroken, "A settings file is broken; its old values or the defaults hold")
                 }
-                (Subject::Prompts, Flaw::Unknown) => "A prompt is not known",
-                (Subject::Prompts, Flaw::Untrusted) => "A project is not trusted with prompts",
+                (Subject::Settings, Flaw::Invalid) => {
+                    (NoticeCode::SettingInvalid, "A setting is invalid; its old value or its default holds")
+                }
+                (Subject::Settings, Flaw::Clamped) => {
+                    (NoticeCode::SettingClamped, "A setting is out of its range; the nearest value holds")
+                }
+                (Subject::Settings, Flaw::Unknown) => (NoticeCode::SettingUnknown, "A setting is not known"),
+                (Subject::Settings, Flaw::Untrusted) => {
+                    (NoticeCode::SettingUntrusted, "A project is not trusted with a setting")
+                }
+                (Subject::Prompts, Flaw::Broken | Flaw::Invalid | Flaw::Clamped) => {
+                    (NoticeCode::PromptInvalid, "A prompt cannot be used; what was there before holds")
+                }
+                (Subject::Prompts, Flaw::Unknown) => (NoticeCode::PromptUnknown, "A prompt is not known"),
+                (Subject::Prompts, Flaw::Untrusted) => {
+                    (NoticeCode::PromptUntrusted, "A project is not trusted with prompts")
+                }
             };
-            let notice = NoticeParams { severity, title: title.to_owned(), detail: Some(problem.to_string()) };
+            let notice = NoticeParams { severity, code, title: title.to_owned(), detail: Some(problem.to_string()) };
             self.outbox.notify(Notice::NAME, notice);
         }
     }

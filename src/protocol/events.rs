@@ -2,6 +2,7 @@
 
 use super::{
     codes::ErrorData,
+    notices::{NoticeCode, Warning},
     types::{CompactionResult, Entry, HookEvent, Outcome, Repair, Status, Usage},
 };
 use crate::{
@@ -339,6 +340,8 @@ events! {
     Durable Notice = "notice" {
         /// Severity.
         severity: Severity,
+        /// Its subject, for programs.
+        code: NoticeCode,
         /// Message in one line.
         title: String,
         /// Further details.
@@ -555,6 +558,13 @@ impl From<Purpose> for RetrySource {
             Purpose::BranchSummary => Self::Branch,
             Purpose::Handoff => Self::Handoff,
         }
+    }
+}
+
+impl From<Warning> for Event {
+    fn from(warning: Warning) -> Self {
+        let Warning { code, title, detail } = warning;
+        Self::Notice { severity: Severity::Warning, code, title: title.to_owned(), detail: Some(detail) }
     }
 }
 

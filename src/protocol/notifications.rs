@@ -1,6 +1,9 @@
 //! Notifications to the client.
 
-use super::events::{Envelope, Severity};
+use super::{
+    events::{Envelope, Severity},
+    notices::NoticeCode,
+};
 use crate::{ids::SessionId, settings::Sourced};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -85,6 +88,8 @@ pub struct SessionsChangedParams {
 pub struct NoticeParams {
     /// Severity.
     pub severity: Severity,
+    /// Its subject, for programs.
+    pub code: NoticeCode,
     /// Message in one line.
     pub title: String,
     /// Further details.

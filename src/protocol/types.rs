@@ -22,7 +22,11 @@ pub use spending::*;
 pub use transfers::*;
 
 use crate::{
-    compaction::gauge::{Fullness, Source},
+    compaction::{
+        gauge::{Fullness, Source},
+        resting::AutoCompaction,
+    },
+    conversation::path::Path,
     ids::{EntryId, OperationId, SessionId},
     models::ModelRef,
     settings::TokenLimit,
@@ -289,8 +293,9 @@ pub struct Usage {
     pub reserve_tokens: u64,
     /// Source of `contextTokens`.
     pub source: UsageSource,
-    /// Whether automatic compaction is on.
-    pub auto_compaction: bool,
+    /// Whether automatic compaction is on. `"resting"`: it is, and a compaction was undone, so it acts when the context is near
+    /// its window.
+    pub auto_compaction: AutoCompaction,
     /// Source of `contextWindow`: `setting`, `learned`, `catalog` or `default`.
     pub window_source: String,
     /// Estimated share of each part of the context.
@@ -299,8 +304,10 @@ pub struct Usage {
     pub estimator: String,
 }
 
-impl From<&Fullness> for Usage {
-    fn from(fullness: &Fullness) -> Self {
+impl Usage {
+    /// The fullness of a path.
+    #[must_use]
+    pub fn of(fullness: &Fullness, path: &Path) -> Self {
         let Fullness { context_tokens, summary_tokens: summary, budget, .. } = *fullness;
         let (system, tools) = (budget.system, budget.tools);
         Self {
@@ -313,7 +320,7 @@ impl From<&Fullness> for Usage {
                 Source::Report => UsageSource::Provider,
                 Source::Estimate => UsageSource::Estimate,
             },
-            auto_compaction: fullness.auto(),
+            auto_compaction: fullness.auto_compaction(path),
             window_source: fullness.window_source.name().to_owned(),
             breakdown: Breakdown {
                 system,
@@ -478,6 +485,10 @@ pub struct AppendParams {
     /// Expected leaf. The request fails if another message or compaction follows this entry.
     #[serde(default)]
     pub expected_leaf_id: Option<EntryId>,
+    /// `contextId` of the context that the answer was made for. Default: the last context in a provider's format or with
+    /// `wait`, else the path before the answer. A report of a context that was rewritten since counts for nothing.
+    #[serde(default)]
+    pub context_id: Option<String>,
 }
 
 /// Result of `session/append`.

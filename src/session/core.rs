@@ -11,6 +11,7 @@ mod automatic;
 mod background;
 pub mod command;
 pub mod commands;
+mod contexts;
 mod costs;
 mod counting;
 mod due;
@@ -23,6 +24,7 @@ mod load;
 pub mod queue;
 mod recovering;
 pub mod relayer;
+mod reports;
 mod result;
 mod settling;
 mod switching;
@@ -47,7 +49,7 @@ use crate::{
     ask::access::ModelAccess,
     compaction::draft::Draft,
     conversation::entry::{Entry, Stamps},
-    ids::{OperationId, SessionId},
+    ids::{ModelRef, OperationId, SessionId},
     log::{Access, Unfinished, sealed::Blocking},
     models::learned::Learned,
     protocol::{
@@ -59,6 +61,7 @@ use crate::{
         background::{FileChanges, IndexWait},
         command::Command,
         commands::append::Staged,
+        contexts::Identity,
         costs::{CostEntries, Costs},
         counting::Counting,
         due::DueRecovery,
@@ -192,6 +195,10 @@ enum Unanswered {
 struct Append {
     params: AppendParams,
     staged: Staged,
+    /// The context that its answer belongs to.
+    context: Identity,
+    /// The model of the session before it.
+    model: Option<ModelRef>,
     ticket: Ticket,
 }
 

@@ -17,6 +17,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, Reason, RecoveryAction, RecoveryOutcome, RecoveryReason, Strategy},
+        notices::Warning,
         types::{CompactAnswer, CompactionResult, StatusKind, Usage},
     },
 };
@@ -302,7 +303,7 @@ impl Kind for OperationKind {
         })
     }
 
-    fn untold(&self, end: &End<Product>) -> Option<(String, String)> {
+    fn untold(&self, end: &End<Product>) -> Option<Warning> {
         match self {
             Self::Transfer(transfer) => transfer.untold(end),
             _ => None,

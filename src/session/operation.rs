@@ -14,6 +14,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{ChunkSource, Event, HookOutcome, RetrySource, Stage},
+        notices::Warning,
         types::{HookEvent, RunningOperation, Status, Usage},
     },
     wire::outbox::About,
@@ -364,8 +365,8 @@ impl<K: Kind, O: Outlet<K>> Operation<K, O> {
         }
     }
 
-    /// Ends it. `notices` are a title and a detail each.
-    pub fn finish(self, end: End<K::Product>, usage: &Usage, notices: Vec<(String, String)>) {
+    /// Ends it, with the notices behind its end.
+    pub fn finish(self, end: End<K::Product>, usage: &Usage, notices: Vec<Warning>) {
         let steps = {
             let Timed { operations, now } = &mut *self.operations.lock();
             operations.end(self.key, end, Some(usage), notices, *now)

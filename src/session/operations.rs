@@ -9,8 +9,8 @@ mod end;
 mod model;
 mod waiting;
 
+use end::untold;
 pub use end::{End, Ended, hook_end, retry_end};
-use end::{untold, warning};
 
 use super::{
     fault::{Fault, planted},
@@ -21,7 +21,8 @@ use crate::{
     log::Unfinished,
     protocol::{
         errors::Failure,
-        events::{Event, HookOutcome, RetrySource, Severity},
+        events::{Event, HookOutcome, RetrySource},
+        notices::{NoticeCode, Warning},
         types::{Cancelled, HookEvent, RunningOperation, Status, StatusKind, Usage},
     },
 };
@@ -48,8 +49,8 @@ pub trait Kind: Clone {
     fn start(&self, before: &Usage) -> Option<Event>;
     /// The end event, if the kind has one.
     fn end(&self, ended: &Ended<'_, Self::Product>) -> Option<Event>;
-    /// The title and the detail of the notice about an end that no end event tells.
-    fn untold(&self, _: &End<Self::Product>) -> Option<(String, String)> {
+    /// The notice about an end that no end event tells.
+    fn untold(&self, _: &End<Self::Product>) -> Option<Warning> {
         None
     }
     /// The event behind everything else that an end sends, if the kind has one.
@@ -305,7 +306,7 @@ impl<K: Kind, W> Operations<K, W> {
         key: Key,
         end: End<K::Product>,
         usage: Option<&Usage>,
-        notices: Vec<(String, String)>,
+        notices: Vec<Warning>,
         now: Instant,
     ) -> Steps<K, W> {
         self.close(vec![(key, end)], usage, notices, now)
@@ -581,7 +582,7 @@ impl<K: Kind, W> Operations<K, W> {
         &mut self,
         ending: Vec<(Key, End<K::Product>)>,
         usage: Option<&Usage>,
-        notices: Vec<(String, String)>,
+        notices: Vec<Warning>,
         now: Instant,
     ) -> Steps<K, W> {
         let was_busy = self.busy().is_some();
@@ -600,8 +601,8 @@ impl<K: Kind, W> Operations<K, W> {
             self.sent = status.clone();
             steps.push(Step::Emit(None, Event::StatusChanged { status }));
         }
-        for (of, (title, detail)) in untold.into_iter().chain(notices.into_iter().map(|notice| (of.clone(), notice))) {
-            steps.push(Step::Emit(of, warning(title, detail)));
+        for (of, notice) in untold.into_iter().chain(notices.into_iter().map(|notice| (of.clone(), notice))) {
+            steps.push(Step::Emit(of, notice.into()));
         }
         if self.settles(was_busy, aborted) {
             steps.push(Step::Emit(None, Event::Settled { aborted }));
@@ -693,19 +694,17 @@ pub fn interrupted<K: Kind>(left_behind: Vec<Unfinished>, usage: &Usage) -> Vec<
                             else was changed";
                 let end = End::Failed(Failure::Internal(what.to_owned()));
                 let event = kind.end(&Ended { end: &end, usage, duration: Duration::ZERO });
-                event.or_else(|| kind.untold(&end).map(|(title, detail)| warning(title, detail)))?
+                event.or_else(|| kind.untold(&end).map(Event::from))?
             }
             None => {
                 let kind: String = kind.chars().take(LONGEST_KIND).collect();
                 tracing::warn!(kind, "the lock lists an operation of an unknown kind");
-                Event::Notice {
-                    severity: Severity::Warning,
-                    title: "An operation of another version of abridged was interrupted".to_owned(),
-                    detail: Some(format!(
-                        "The process that ran it ended before it did. Its kind, {kind:?}, is unknown to this version. \
-                         The entries that it had written are in the session, and nothing else was changed."
-                    )),
-                }
+                let detail = format!(
+                    "The process that ran it ended before it did. Its kind, {kind:?}, is unknown to this version. The \
+                     entries that it had written are in the session, and nothing else was changed."
+                );
+                let title = "An operation of another version of abridged was interrupted";
+                Warning::new(NoticeCode::OperationInterrupted, title, detail).into()
             }
         };
         Some((operation_id, event))

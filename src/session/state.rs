@@ -14,7 +14,7 @@ use crate::{
     ask::access::ModelAccess,
     compaction::{
         gauge::{Fullness, Gauge},
-        meter::Meter,
+        meter::{self, Meter},
     },
     conversation::{
         entry::Header,
@@ -489,10 +489,10 @@ impl State {
     fn with_meter<R>(&self, read: impl FnOnce(&Meter) -> R) -> R {
         let path = self.path();
         let mut meter = self.meter.lock().unwrap_or_else(PoisonError::into_inner);
-        let (prompts, estimator) = (&self.sourced.prompts, self.estimator());
+        let (sourced, estimator) = (&self.sourced, self.estimator());
         match &mut *meter {
-            Some(meter) => meter.follow(path, prompts, estimator),
-            None => *meter = Some(Meter::of(path, prompts, estimator)),
+            Some(meter) => meter.follow(path, sourced, estimator),
+            None => *meter = Some(Meter::of(path, sourced, estimator)),
         }
         read(meter.as_ref().expect("it was made above"))
     }
@@ -504,10 +504,16 @@ impl State {
         self.with_meter(Meter::sent) + system + tools
     }
 
+    /// The newest report of an answer on the path, as it was judged.
+    #[must_use]
+    pub fn newest_report(&self) -> Option<meter::Judged> {
+        self.with_meter(|meter| meter.newest().cloned())
+    }
+
     /// Sums of the path by an estimator. With `Tiktoken` this counts the uncounted entries.
     #[must_use]
     pub fn meter(&self, estimator: Estimator) -> Meter {
-        Meter::of(self.path(), &self.sourced.prompts, estimator)
+        Meter::of(self.path(), &self.sourced, estimator)
     }
 
     /// Fullness of the context by these sums.
@@ -520,7 +526,7 @@ impl State {
     /// Fullness of the context as the protocol has it.
     #[must_use]
     pub fn usage(&self) -> Usage {
-        Usage::from(&self.measure())
+        Usage::of(&self.measure(), self.path())
     }
 
     /// Whether the context is the one that it was when `expected` was the leaf.
@@ -641,7 +647,7 @@ impl View {
     /// Fullness of a path. With the tokenizer this may count for a while.
     #[must_use]
     pub fn measure(&self, path: &Path) -> Fullness {
-        let meter = Meter::of(path, &self.sourced.prompts, self.estimator);
+        let meter = Meter::of(path, &self.sourced, self.estimator);
         gauge(&self.sourced.settings, &self.instructions, &self.learned, self.model(path).as_ref()).measure(&meter)
     }
 }

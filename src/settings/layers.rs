@@ -43,7 +43,7 @@ pub struct Layers {
 }
 
 /// Settings with the source of each value.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sourced {
     /// The settings in force.
     pub settings: Settings,

@@ -109,7 +109,8 @@ impl Exchanges {
         match named {
             Named::Omitted => None,
             Named::Right => Some(newest_id),
-            Named::Wrong => Some("ctx-none".to_owned()),
+            // The last part of an id is an entry.
+            Named::Wrong => Some(format!("{newest_id}-none")),
             Named::Stale => newest.find(|id| *id != newest_id),
         }
     }

@@ -511,7 +511,7 @@ impl Told {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::events::Severity;
+    use crate::protocol::{events::Severity, notices::NoticeCode};
     use serde_json::Value;
 
     fn written(outbox: &Outbox) -> Vec<Value> {
@@ -523,7 +523,12 @@ mod tests {
     }
 
     fn notice(size: usize) -> Event {
-        Event::Notice { severity: Severity::Info, title: "x".repeat(size), detail: None }
+        Event::Notice {
+            severity: Severity::Info,
+            code: NoticeCode::ParamsIgnored,
+            title: "x".repeat(size),
+            detail: None,
+        }
     }
 
     fn chunk() -> Event {

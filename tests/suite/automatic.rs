@@ -106,7 +106,7 @@ fn open_tool_calls_wait_for_their_last_result() {
         let next = |daemon: &mut Daemon, message: Value| daemon.append(&session, &[message])["next"].clone();
         assert_eq!(next(&mut daemon, user("Read both.")), none);
         assert_eq!(next(&mut daemon, calls(&["a", "b"])), none);
-        assert_eq!(next(&mut daemon, result("b", &text_of(11_000, "b"))), none);
+        assert_eq!(next(&mut daemon, result("b", &text_of(7_000, "b"))), none);
         assert!(why(&mut daemon, &session).contains("tool calls have no result yet"));
         let last = next(&mut daemon, result("a", "short"));
         if mid_turn {

@@ -137,6 +137,7 @@ fn a_misspelt_param_is_refused_and_other_unknown_ones_are_named_in_the_answer() 
     let notice =
         daemon.next_within(std::time::Duration::from_secs(10), |frame| frame["method"] == "notice").expect("a notice");
     assert_eq!(notice["params"]["title"], "Params were ignored");
+    assert_eq!(notice["params"]["code"], "params_ignored");
     assert!(notice["params"]["detail"].as_str().is_some_and(|text| text.contains("`giraffe`")), "{notice}");
 }
 

@@ -174,7 +174,7 @@ fn check(path: &Path, window: u64, overhead: u64, cause: Cause) -> Result<(), Te
     let (scale_before, overhead_size) = {
         let meter = abridged::compaction::meter::Meter::of(
             path,
-            &Prompts::default(),
+            &before.settings,
             abridged::conversation::tokens::Estimator::Chars,
         );
         let settings = &before.settings.settings;

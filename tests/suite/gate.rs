@@ -225,6 +225,7 @@ fn when_no_model_can_the_summary_is_extracted() {
     assert_eq!(told, answer["result"]["summary"].as_str().expect("a summary"));
     let notice = daemon.until("notice");
     assert_eq!(notice["params"]["event"]["title"], "No model could write the summary");
+    assert_eq!(notice["params"]["event"]["code"], "quality_may_degrade");
 }
 
 #[test]

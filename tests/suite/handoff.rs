@@ -255,6 +255,7 @@ fn without_a_model_the_document_is_extracted_and_a_notice_says_so() {
     let events = daemon.events_since(from);
     let notice = event(&events, "notice");
     assert!(notice["detail"].to_string().contains("was extracted, because no model can be asked"), "{notice:#}");
+    assert_eq!(notice["code"], "document_extracted");
     let chunks: Vec<_> = all_events(&daemon, "summary_chunk").filter(|chunk| chunk["source"] == "handoff").collect();
     assert!(!chunks.is_empty());
     let again = handed(&mut daemon, &session, json!({"goal": "Release it.", "dryRun": true}));

@@ -73,6 +73,7 @@ mod registration;
 mod remote;
 mod reported;
 mod resending;
+mod resting;
 mod schema;
 mod security;
 mod sessions;

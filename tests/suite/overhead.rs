@@ -315,13 +315,14 @@ impl World {
     }
 
     fn follow(&mut self) {
-        let prompts = &self.settings.prompts;
+        let sourced = &self.settings;
         match &mut self.meter {
-            Some(meter) => meter.follow(&self.path, prompts, Estimator::Tiktoken),
-            None => self.meter = Some(Meter::of(&self.path, prompts, Estimator::Tiktoken)),
+            Some(meter) => meter.follow(&self.path, sourced, Estimator::Tiktoken),
+            None => self.meter = Some(Meter::of(&self.path, sourced, Estimator::Tiktoken)),
         }
-        assert_eq!(self.usage(), Usage::from(&self.measure(&self.path, Estimator::Tiktoken)));
-        assert_eq!(self.usage(), Usage::from(&self.measure(&Path::of(&self.entries), Estimator::Tiktoken)));
+        assert_eq!(self.usage(), Usage::of(&self.measure(&self.path, Estimator::Tiktoken), &self.path));
+        let again = Path::of(&self.entries);
+        assert_eq!(self.usage(), Usage::of(&self.measure(&again, Estimator::Tiktoken), &again));
     }
 
     /// Writes an entry of these fields behind the leaf.
@@ -360,11 +361,11 @@ impl World {
     }
 
     fn measure(&self, path: &Path, estimator: Estimator) -> Fullness {
-        self.gauge().measure(&Meter::of(path, &self.settings.prompts, estimator))
+        self.gauge().measure(&Meter::of(path, &self.settings, estimator))
     }
 
     fn usage(&self) -> Usage {
-        Usage::from(&self.gauge().measure(self.meter.as_ref().expect("something was pushed")))
+        Usage::of(&self.gauge().measure(self.meter.as_ref().expect("something was pushed")), &self.path)
     }
 
     fn take(&mut self, step: &Step) {
@@ -455,8 +456,8 @@ impl World {
         let usage = self.usage();
         assert_eq!((usage.context_tokens, usage.source), (tokens_after, UsageSource::Estimate));
         let reopened = Path::of(&self.entries);
-        assert_eq!(Usage::from(&self.measure(&reopened, Estimator::Tiktoken)), usage);
-        assert_eq!(Usage::from(&self.measure(&reopened, Estimator::Chars)).context_tokens, tokens_after);
+        assert_eq!(Usage::of(&self.measure(&reopened, Estimator::Tiktoken), &reopened), usage);
+        assert_eq!(Usage::of(&self.measure(&reopened, Estimator::Chars), &reopened).context_tokens, tokens_after);
         let reported = self.count();
         let off = tokens_after.abs_diff(reported) as f64 / reported as f64;
         assert!(
@@ -465,7 +466,7 @@ impl World {
             self.provider
         );
         self.path.trim();
-        assert_eq!(Usage::from(&self.measure(&self.path, Estimator::Tiktoken)), usage);
+        assert_eq!(Usage::of(&self.measure(&self.path, Estimator::Tiktoken), &self.path), usage);
     }
 
     /// Writes a compaction. Returns the size of the context that it states, if there was anything to compact.
@@ -677,7 +678,7 @@ fn a_small_difference_of_the_instructions_counts_after_a_compaction() {
     world.compact_unchecked(500);
     let before = world.usage();
     // Another estimator finds another size of the same instructions: that is no difference.
-    let by_characters = Usage::from(&world.measure(&world.path, Estimator::Chars));
+    let by_characters = Usage::of(&world.measure(&world.path, Estimator::Chars), &world.path);
     assert_ne!(by_characters.breakdown.system, before.breakdown.system);
     assert_eq!(by_characters.context_tokens, before.context_tokens);
     // The client gives 200 more words with another load.

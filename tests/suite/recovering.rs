@@ -170,7 +170,8 @@ fn an_answer_that_is_cut_off_is_kept_repeated_or_makes_room() {
         match action {
             None => {
                 assert_eq!(answer["next"], json!({"type": "none"}));
-                assert_eq!(event(&events, "notice")["severity"], "warning");
+                let notice = event(&events, "notice");
+                assert_eq!((&notice["severity"], &notice["code"]), (&json!("warning"), &json!("answer_cut_off")));
                 assert!(there, "the text stays");
             }
             Some(action) => {

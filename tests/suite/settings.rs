@@ -311,7 +311,7 @@ fn a_file_that_breaks_keeps_the_old_values_and_is_told_once() {
     let mut daemon = Daemon::at(home);
     daemon.home.settings("{\n  \"compaction\": { \"reserveTokens\": true } }");
     let notice = told_everybody(&mut daemon, "notice");
-    assert_eq!(notice["severity"], "error");
+    assert_eq!((&notice["severity"], &notice["code"]), (&json!("error"), &json!("setting_invalid")));
     let detail = notice["detail"].as_str().expect("a detail");
     assert!(detail.contains("settings.json: line 2: compaction.reserveTokens: invalid type"), "{detail}");
     let all = daemon.ok("settings/get", json!({}));
@@ -333,7 +333,9 @@ fn a_changed_project_is_told_to_its_sessions_alone() {
     project(&daemon.home, r#"{ "compaction": { "reserveTokens": 7 }, "models": [] }"#);
     let event = told_session(&mut daemon, &inside, "settings_changed");
     assert_eq!(event["sources"], json!({"compaction.reserveTokens": "project"}));
-    assert!(told_everybody(&mut daemon, "notice")["detail"].as_str().is_some_and(|it| it.contains("models")));
+    let notice = told_everybody(&mut daemon, "notice");
+    assert_eq!(notice["code"], "setting_untrusted");
+    assert!(notice["detail"].as_str().is_some_and(|it| it.contains("models")));
     // Trusted by a change of another file, it says more.
     daemon.home.settings(&json!({ "trustedProjects": [folder] }).to_string());
     let event = told_session(&mut daemon, &inside, "settings_changed");

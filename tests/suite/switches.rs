@@ -103,7 +103,7 @@ impl Case {
             other["compaction"]["enabled"] = json!(false);
         }
         let mut settings = json!({"models": [own, other, small, large, writer], "defaultModel": "p/m",
-            "tokens": {"estimator": "chars"}, "retry": {"baseDelayMs": 100}});
+            "tokens": {"estimator": "chars"}, "retry": {"baseDelayMs": 100}, "compaction": {"reserveTokens": 8_000}});
         off.iter().for_each(|switch| merge(&mut settings, switch.settings()));
         let home = Home::new();
         home.settings(&settings.to_string());
@@ -182,10 +182,12 @@ fn threshold(case: &mut Case) {
     let writable = !case.has(ReadOnly);
     let off = case.off.clone();
     let stopped = off.iter().any(|switch| switch.stops_the_threshold() && *switch != ReadOnly);
-    let next = case.next(&session, &[user(&text_of(9_000, "one")), assistant("Done."), user("And now?")]);
+    let next = case.next(&session, &[user(&text_of(6_400, "one")), assistant("Done."), user("And now?")]);
     assert_eq!(next == "maintenance", !stopped, "{off:?}");
     case.names_each(&session, &[ReadOnly]);
     let messages = [user(&text_of(9_000, "two")), assistant("Done."), user("And then?")];
+    // Near the window the time after an undo ends.
+    let stopped = off.iter().any(|switch| switch.stops_the_threshold() && !matches!(switch, ReadOnly | Undone));
     let next = case.next(&session, &messages);
     assert_eq!(next == "maintenance", !stopped, "{off:?}");
     let context = json!({"sessionId": session, "wait": true});
@@ -211,7 +213,7 @@ fn threshold(case: &mut Case) {
     case.daemon.ok("settings/set", set);
     case.daemon.ok("session/close", json!({"sessionId": session}));
     case.daemon.ok("session/load", json!({"sessionId": session, "readOnly": true}));
-    case.names_each(&session, &[]);
+    case.names_each(&session, &[Undone]);
     assert_eq!(case.daemon.err("session/context", context)["data"]["code"], "context_overflow", "{off:?}");
     let refused = case.daemon.err("session/append", json!({"sessionId": session, "messages": [user("x")]}));
     assert_eq!(refused["data"]["code"], "storage_error", "{off:?}");
@@ -225,7 +227,7 @@ fn mid_turn(case: &mut Case) {
     }
     let stopped = case.off.iter().any(|switch| switch.stops_the_threshold() && *switch != ReadOnly);
     case.append(&session, &[user("Read."), calls(&["a", "b"])]);
-    assert_eq!(case.next(&session, &[result("a", &text_of(11_000, "a"))]), "none", "{:?}", case.off);
+    assert_eq!(case.next(&session, &[result("a", &text_of(6_400, "a"))]), "none", "{:?}", case.off);
     let batch = case.next(&session, &[result("b", "short")]);
     let acts = !stopped && !case.has(MidTurn);
     assert_eq!(batch == "maintenance", acts, "{:?}", case.off);
@@ -257,7 +259,7 @@ fn overflow(case: &mut Case) {
     } else {
         // No context fits the window that was learned.
         assert_eq!(context.is_err(), !case.has(LearnWindow), "{:?}: {context:?}", case.off);
-        case.names_each(&session, &[ReadOnly]);
+        case.names_each(&session, &[ReadOnly, Undone]);
     }
     let usage = case.usage(&session);
     let expected = if case.has(LearnWindow) { (16_000, "setting") } else { (9_000, "learned") };

@@ -299,7 +299,7 @@ mod tests {
             threshold_tokens: Some(160_000),
             reserve_tokens: 16_384,
             source,
-            auto_compaction: true,
+            auto_compaction: crate::compaction::resting::AutoCompaction::Set(true),
             window_source: "catalog".to_owned(),
             breakdown: Breakdown { system: 0, tools: 0, summary: 0, messages: tokens },
             estimator: "chars".to_owned(),

@@ -36,6 +36,9 @@ pub struct Preserved {
     /// The model that was chosen or that answered last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
+    /// Whether that model was chosen, and not only an answer named it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub model_is_chosen: bool,
     /// The thinking level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,

@@ -24,6 +24,13 @@ impl Message {
         }
     }
 
+    /// The part of `chars` that a provider may count otherwise or leave out of later requests: images and thinking.
+    #[must_use]
+    pub fn loose_chars(&self) -> usize {
+        let loose = |block: &&Block| matches!(block, Block::Thinking { .. } | Block::Image(_));
+        self.blocks().iter().filter(loose).map(chars_of_block).sum()
+    }
+
     /// Tokens of the message by the tokenizer, images by their dimensions.
     #[must_use]
     pub fn count(&self) -> u32 {

@@ -71,6 +71,8 @@ pub struct Outline {
     pub model: Option<ModelRef>,
     /// Its size as the peers estimate it, in UTF-16 code units.
     pub chars: usize,
+    /// The part of `chars` that a provider may count otherwise or leave out of later requests: images and thinking.
+    pub loose_chars: usize,
     /// The base64 texts of its images together, in bytes.
     pub image_bytes: usize,
 }
@@ -91,6 +93,7 @@ impl Outline {
             invalid_usage: false,
             model: None,
             chars: 0,
+            loose_chars: 0,
             image_bytes: 0,
         }
     }
@@ -123,6 +126,7 @@ impl Outline {
             empty: message.blocks().is_empty(),
             silent: message.blocks().iter().all(silent),
             chars: message.chars(),
+            loose_chars: message.loose_chars(),
             image_bytes: super::image_bytes(message.blocks()),
             ..Self::blank(role)
         };
@@ -143,7 +147,16 @@ impl Outline {
         outline
     }
 
-    /// The provider's count, where it can be believed: an answer that came through and is not all zero.
+    /// The part of an estimate of this message that every request contains, in tokens: without images and thinking.
+    #[must_use]
+    pub fn solid(&self, tokens: u64) -> u64 {
+        match self.loose_chars {
+            0 => tokens,
+            loose => tokens.saturating_mul((self.chars - loose) as u64) / self.chars as u64,
+        }
+    }
+
+    /// The provider's count of an answer that came through, if it is not all zero. It is a report, which `evidence` judges.
     #[must_use]
     pub fn measured(&self) -> Option<Usage> {
         self.usage.filter(|usage| !self.failed && usage.context_tokens() > 0)
@@ -360,7 +373,11 @@ impl Outline {
                 silent = text.bytes == 0;
                 text.utf16
             }
-            "thinking" => block.thinking.unwrap_or_default().utf16,
+            "thinking" => {
+                let chars = block.thinking.unwrap_or_default().utf16;
+                self.loose_chars += chars;
+                chars
+            }
             "toolCall" => {
                 let (id, name) = (block.id?, block.name?);
                 let arguments = block.arguments.map_or("{}", RawValue::get);
@@ -372,6 +389,7 @@ impl Outline {
             }
             "image" => {
                 self.image_bytes += block.data?.bytes;
+                self.loose_chars += tokens::IMAGE_CHARS;
                 tokens::IMAGE_CHARS
             }
             other => other.len() + block.text.map_or(0, |text| text.bytes),

@@ -130,7 +130,7 @@ pub enum IdleSkipped {
     UnansweredCall,
     /// The newest message is a request of the user or a tool result: the model is to answer.
     UnansweredMessage,
-    /// A compaction was undone on this path, and no manual one followed.
+    /// A compaction was undone on this path, and the context is not near its window.
     Undone,
     /// The last automatic maintenance was cancelled, failed or was skipped. A message of the user, or growth by 5 %, ends
     /// that.

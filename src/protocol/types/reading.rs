@@ -70,6 +70,8 @@ pub struct ContextAnswer {
     /// Request body, valid for its provider. Present with the other formats. The client adds the streaming flag.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Object>,
+    /// Id of the context. `session/append` takes it with the answer that was made for the context.
+    pub context_id: String,
     /// Fullness of the context.
     pub usage: Usage,
     /// Compaction in force.

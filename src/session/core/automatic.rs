@@ -2,6 +2,7 @@
 //! complete.
 
 pub(super) mod pruning;
+mod resuming;
 pub(super) mod speculating;
 
 use super::{
@@ -238,6 +239,7 @@ impl Core {
             return;
         }
         self.idle_gives_way();
+        self.tell_of_resuming();
         let DueCompaction { id, reason, asked, former } = due;
         if let Some(covered) = self.part_to_relay(reason) {
             return self.relay(id, reason, asked, covered);

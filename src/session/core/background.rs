@@ -11,6 +11,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, Severity},
+        notices::{NoticeCode, Warning},
         types::{IdleSkipped, Repair},
     },
     session::{
@@ -213,7 +214,8 @@ impl Core {
             Err(error) => {
                 self.changes.reported = true;
                 let (title, detail) = ("The session's file was changed".to_owned(), Some(error.to_string()));
-                self.emit(About::default(), Event::Notice { severity: Severity::Error, title, detail });
+                let code = NoticeCode::FileChanged;
+                self.emit(About::default(), Event::Notice { severity: Severity::Error, code, title, detail });
             }
         }
     }
@@ -243,6 +245,7 @@ impl Core {
         }
         if let Some((messages, leaf)) = left {
             self.warn(
+                NoticeCode::SessionBranched,
                 "Another program went on from an earlier entry",
                 format!(
                     "It had not read the last {messages} of this session's messages. They are a branch of their own \
@@ -270,8 +273,13 @@ impl Core {
     }
 
     /// Sends a warning.
-    pub(super) fn warn(&self, title: &str, detail: String) {
-        let event = Event::Notice { severity: Severity::Warning, title: title.to_owned(), detail: Some(detail) };
+    pub(super) fn warn(&self, code: NoticeCode, title: &'static str, detail: impl Into<String>) {
+        self.emit(About::default(), Warning::new(code, title, detail).into());
+    }
+
+    /// Sends an information.
+    pub(super) fn inform(&self, code: NoticeCode, title: &str, detail: String) {
+        let event = Event::Notice { severity: Severity::Info, code, title: title.to_owned(), detail: Some(detail) };
         self.emit(About::default(), event);
     }
 

@@ -30,6 +30,8 @@ pub(super) struct Upkeep {
     pub ahead: Ahead,
     /// Whether the client was told that the strategy `handoff` summarizes in place.
     pub told_of_handoff: bool,
+    /// Whether the client was told of reports that are not believed.
+    pub told_of_doubt: bool,
     /// Handoffs by maintenance.
     pub relays: Relays,
     /// Extracts that wait for the results of open calls, the oldest first.
@@ -38,6 +40,8 @@ pub(super) struct Upkeep {
     pub hooks: Arc<Hooks>,
     /// The compaction whose summary goes into a new session.
     pub moves: Option<OperationId>,
+    /// The undo after which automatic compaction acts again, as the client was told.
+    pub resumed: Option<EntryId>,
     /// The last decision about a pruning.
     pub pruning: Option<Considered>,
 }

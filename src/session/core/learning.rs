@@ -16,12 +16,6 @@ impl Core {
         if !self.state.settings().settings.tokens.learn_window {
             return;
         }
-        let session = self.state.model(self.state.path());
-        for outline in entries.iter().filter_map(|entry| entry.outline()) {
-            if let (Some(usage), Some(model)) = (outline.measured(), outline.model.as_ref().or(session.as_ref())) {
-                self.state.learned.disprove(model, usage.prompt_tokens());
-            }
-        }
         for entry in entries.iter().filter(|entry| entry.outline().is_some_and(|outline| outline.failed)) {
             let Some(failed) = append::failed_answer(entry) else { continue };
             let Meaning::Overflow(Overflow { limit, .. }) = overflow::meaning(None, &failed.error) else { continue };
@@ -108,17 +102,6 @@ mod tests {
 
     fn refused(error: &str) -> Value {
         json!({"role": "assistant", "content": [], "stopReason": "error", "errorMessage": error, "timestamp": 1})
-    }
-
-    /// An answer of a model whose provider counts a prompt of this size.
-    fn reported(model: &Value, input: u64) -> Value {
-        let usage = json!({"input": input, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": input + 1});
-        let mut answer = json!({"role": "assistant", "content": [{"type": "text", "text": "Yes."}], "stopReason": "stop",
-            "usage": usage, "timestamp": 1});
-        for (name, value) in model.as_object().expect("a model") {
-            answer[name] = value.clone();
-        }
-        answer
     }
 
     fn window(held: &Held) -> (u64, SaidBy) {
@@ -210,23 +193,6 @@ mod tests {
             append(&mut held, 1, &[refused(SILENT)]);
             assert_eq!(bound(&held, "p/m"), corrects.then_some(refused_at), "of {window}");
         }
-    }
-
-    #[test]
-    fn a_report_of_a_longer_prompt_lifts_the_bound_of_its_model() {
-        let (own, other, unnamed) =
-            (json!({"provider": "p", "model": "m"}), json!({"provider": "q", "model": "n"}), json!({"provider": "q"}));
-        let mut held = session(&json!({}));
-        append(&mut held, 1, &[refused(SILENT)]);
-        let bounded = bound(&held, "p/m").expect("a bound");
-        let mut failed = reported(&own, bounded + 1);
-        failed["stopReason"] = "aborted".into();
-        for (number, answer) in [(2, reported(&own, bounded)), (3, reported(&other, bounded + 1)), (4, failed)] {
-            append(&mut held, number, std::slice::from_ref(&answer));
-            assert_eq!(bound(&held, "p/m"), Some(bounded), "{answer}");
-        }
-        append(&mut held, 5, &[reported(&unnamed, bounded + 1)]);
-        assert_eq!(bound(&held, "p/m"), None, "without a model it is the one of the session");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use self::{judging::Judged, reported::Reported};
 use super::{
     Append, Core, LogState, Write,
     commands::context::too_large,
+    contexts::{Contexts, Identity},
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
     work::Work,
@@ -33,6 +34,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, ModelChange, Reason, RecoveryReason},
+        notices::Warning,
         types::{Cancelled, Initiator},
     },
     session::{
@@ -57,18 +59,10 @@ pub(super) struct Recoveries {
     running: Option<Operation>,
     /// Failed answers that were appended while maintenance ran, oldest first.
     reported: Vec<Reported>,
-    /// The context that was given to a client last.
-    given: Option<Given>,
+    /// The contexts that clients were given last.
+    pub(super) contexts: Contexts,
     /// A recovery that failed.
     failed: Option<Failed>,
-}
-
-/// The state in which a context was given to a client.
-#[derive(PartialEq, Eq)]
-struct Given {
-    /// The compaction or the reset that the context begins with.
-    foundation: Option<EntryId>,
-    model: Option<ModelRef>,
 }
 
 /// A recovery that failed. There is no context to repeat the turn with until the session goes on from its leaf, or an edit
@@ -97,7 +91,8 @@ impl Limits {
 impl Core {
     /// The maintenance that the answer at the end of these appends needs.
     pub(super) fn due_after_answer(&mut self, appends: &[Append], asked: Asked<Ticket>) -> Option<Due> {
-        let judged = self.judge_last(appends)?;
+        let context = appends.last().map(|append| append.context.clone());
+        let judged = Judged { context, ..self.judge_last(appends)? };
         match judged.verdict {
             Verdict::Usable | Verdict::Shortened => None,
             Verdict::OverWindow => {
@@ -123,17 +118,10 @@ impl Core {
             Trouble::TooLong => RecoveryReason::Overflow,
             Trouble::WindowFull | Trouble::CutOff => RecoveryReason::Incomplete,
         };
-        if let (Some(outline), Some((window, _))) = (judged.answer.outline(), judged.stated)
-            && !outline.failed
-            && let Some(model) = &outline.model
-        {
-            self.state.learned.see(model, window);
-        }
-        let given = self.recoveries.given.as_ref();
-        let stale = given.is_some_and(|given| *given != self.given_now());
+        let now = self.identity();
+        let stale = judged.context.as_ref().is_some_and(|context| context.is_replaced_by(&now));
         if stale {
-            // A client that asks for no other context is not told the same again.
-            self.recoveries.given = Some(self.given_now());
+            self.recoveries.contexts.told_replaced(now);
         }
         let facts = Facts {
             trouble,
@@ -183,14 +171,15 @@ impl Core {
         (known && takes_it).then_some(larger)
     }
 
-    /// Records that a client was given the context at the leaf.
-    pub(super) fn gives_context(&mut self) {
-        self.recoveries.given = Some(self.given_now());
+    /// Records that a client is given the context at the leaf. `for_request`: in a provider's format, or with `wait`.
+    pub(super) fn gives_context(&mut self, for_request: bool) {
+        let identity = self.identity();
+        self.recoveries.contexts.give(identity, for_request);
     }
 
-    fn given_now(&self) -> Given {
-        let path = self.state.path();
-        Given { foundation: path.foundation().map(|place| path[place].id.clone()), model: self.state.model(path) }
+    /// The identity of the context at the leaf.
+    pub(super) fn identity(&self) -> Identity {
+        Identity::of(self.state.path(), self.state.model(self.state.path()))
     }
 
     /// Writes the entries of a recovery, which starts behind them.
@@ -262,7 +251,7 @@ impl Core {
     /// and no maintenance makes the context smaller.
     fn with_room(&self) -> End<Product> {
         let decision = self.decision();
-        match too_large(&self.state.measure()) {
+        match too_large(&self.state.measure(), self.state.path()) {
             Some(floor) if !decision.is_due() && !planted(Fault::RoomAssumed) => {
                 End::Failed(Failure::OverWindow { floor, why: decision.to_string() })
             }
@@ -289,7 +278,7 @@ impl Core {
     }
 
     /// Ends the recovery around a compaction that has ended. The end of the compaction comes first, and `notices` behind both.
-    pub(super) fn finish_inside(&mut self, compaction: Operation, end: End<Product>, notices: Vec<(String, String)>) {
+    pub(super) fn finish_inside(&mut self, compaction: Operation, end: End<Product>, notices: Vec<Warning>) {
         let end = match end {
             // The plan has a smaller window than the model: the rejected size bounds it.
             End::Failed(Failure::ContextOverflow(floor)) => {
@@ -311,7 +300,7 @@ impl Core {
     }
 
     /// Ends a recovery.
-    fn end_recovery(&mut self, recovery: Operation, end: End<Product>, notices: Vec<(String, String)>) {
+    fn end_recovery(&mut self, recovery: Operation, end: End<Product>, notices: Vec<Warning>) {
         let why = match &end {
             End::Completed(_) | End::Cancelled => None,
             End::Failed(failure) => Some(failure.to_string()),
@@ -371,7 +360,7 @@ impl Core {
                 attempts + 1
             ),
         };
-        Failure::OverWindow { floor: self.state.measure().floor(), why }
+        Failure::OverWindow { floor: self.state.measure().floor(self.state.path()), why }
     }
 
     fn limits(&self) -> Limits {

@@ -4,6 +4,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, Severity},
+        notices::NoticeCode,
     },
     session::{core::Core, state::SessionData},
     settings::{Layers, Problem, patch::patched},
@@ -40,6 +41,7 @@ impl Core {
             },
             Err(problem) => Event::Notice {
                 severity: Severity::Error,
+                code: NoticeCode::SettingsConflict,
                 title: "New settings do not go with those of this session; the old ones hold".to_owned(),
                 detail: Some(problem.to_string()),
             },

@@ -54,11 +54,10 @@ impl Core {
         Some(Due::Compaction(DueCompaction { id, reason: Reason::ModelSwitch, asked, former }))
     }
 
-    /// The decision at the leaf behind a change of the model. An undone compaction, and a turn that goes on, hold back only
-    /// the threshold.
+    /// The decision at the leaf behind a change of the model. A turn that goes on holds back only the threshold.
     fn decision_behind_switch(&self) -> Decision {
         let facts = self.state.measure().facts(self.state.path(), None);
-        at_threshold(Facts { undone: false, mid_turn: true, ..facts })
+        at_threshold(Facts { mid_turn: true, ..facts })
     }
 
     /// Whether a change of the model waits for a decision.

@@ -8,7 +8,7 @@ use crate::{
     conversation::{context::others, entry::Entry, mirroring, path::Path},
     ids::OperationId,
     log::{Access, Appended, Placed, error::StoreError, history::History},
-    protocol::{errors::Failure, events::Event, types::AppendAnswer},
+    protocol::{errors::Failure, events::Event, notices::NoticeCode, types::AppendAnswer},
     session::{
         core::{
             Append, Core, LogState, Unanswered, WaitsFor, Write,
@@ -224,6 +224,7 @@ impl Core {
         if let (true, Some(last)) = (messages > 0, others.last()) {
             let last = &last.entry.id;
             self.warn(
+                NoticeCode::SessionBranched,
                 "Another program wrote to this session at the same moment",
                 format!(
                     "Its {messages} messages are a branch of their own, up to entry {last}, and are not in the context. \
@@ -241,19 +242,22 @@ impl Core {
                 self.compacted(&[], &entry, &[], &draft.origin(), Err(failure.clone()));
             }
             Write::Costs(costs) => self.warn(
+                NoticeCode::CostsNotRecorded,
                 "The costs of model requests could not be recorded",
                 format!("{failure}. session/usage lacks {} of them.", costs.entries.len()),
             ),
             Write::Transfer(delivery) => self.delivered(*delivery, Err(failure.clone())),
             Write::Relief(..) => {
-                self.warn("The context could not be made smaller", failure.to_string());
+                let title = "The context could not be made smaller";
+                self.warn(NoticeCode::ContextNotReduced, title, failure.to_string());
                 // Another try would fail, too, and the requests would start one after the other.
                 self.held.iter_mut().for_each(|context| context.waits_for = WaitsFor::Compaction);
                 self.answer_held();
             }
             Write::Recovery { due, .. } => self.recover(due, Err(failure.clone())),
             Write::Removal(_) => {
-                self.warn("A failed answer could not be removed from the context", failure.to_string());
+                let title = "A failed answer could not be removed from the context";
+                self.warn(NoticeCode::FailedAnswerKept, title, failure.to_string());
                 self.answer_held();
             }
             Write::Edit { ticket, .. } => ticket.fail(failure),
@@ -298,6 +302,8 @@ impl Core {
     /// Answers appends that are on disk, announces their entries, and starts the maintenance that is due.
     pub(super) fn answer_appends(&mut self, appends: Vec<Append>) {
         self.has_changed();
+        let remark = self.heed_report(&appends);
+        let model = appends.first().and_then(|append| append.model.clone());
         let due = self.due_after(&appends);
         let newest = appends.last().and_then(|append| append.staged.entries.last().cloned());
         let usage = self.state.usage();
@@ -320,8 +326,12 @@ impl Core {
         if !planted(Fault::UsageNotSent) {
             self.send_usage(usage.clone());
         }
+        self.tell_of_model(model);
         if let Some(newest) = newest {
             self.tell_of(&newest);
+        }
+        if let Some((code, title, detail)) = remark {
+            self.warn(code, title, detail);
         }
         match due {
             None => self.look_ahead(&usage),

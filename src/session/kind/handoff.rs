@@ -6,6 +6,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::{Event, Replacement},
+        notices::{NoticeCode, Warning},
         types::{HandoffAnswer, HandoffParams},
     },
     session::{jobs::transfer::DocumentOrigin, operations::End},
@@ -99,7 +100,7 @@ pub fn said(text: Option<&str>) -> Option<String> {
 
 impl HandedOff {
     /// The notice about a document that no model wrote.
-    pub(super) fn notice(&self) -> Option<(String, String)> {
+    pub(super) fn notice(&self) -> Option<Warning> {
         let DocumentOrigin::Extracted(why) = &self.origin else { return None };
         let why = match why {
             Some(why) => format!("no model wrote a usable one. The last reason: {why}"),
@@ -107,6 +108,6 @@ impl HandedOff {
                 .to_owned(),
         };
         let detail = format!("The document of the handoff was extracted, because {why}. Details may be lost.");
-        Some(("No model could write the document".to_owned(), detail))
+        Some(Warning::new(NoticeCode::DocumentExtracted, "No model could write the document", detail))
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Event,
+        notices::{NoticeCode, Warning},
         types::{HandoffAnswer, NavigateAnswer, ReferenceAnswer, StatusKind},
     },
     session::operations::End,
@@ -177,14 +178,14 @@ impl Transfer {
     }
 
     /// The notice about an end that no event tells: an extract that is not written. An extract is told by its entry.
-    pub(super) fn untold(&self, end: &End<Product>) -> Option<(String, String)> {
+    pub(super) fn untold(&self, end: &End<Product>) -> Option<Warning> {
         let Self::Reference(_) = self else { return None };
         let detail = match end {
             End::Cancelled => "The reference was cancelled, and the session is as it was.".to_owned(),
             End::Failed(failure) => format!("{failure}."),
             End::Completed(_) | End::Skipped(_) => return None,
         };
-        Some((self.title_of_failure().to_owned(), detail))
+        Some(self.failed_with(detail))
     }
 
     /// The event behind everything else of it.
@@ -206,14 +207,14 @@ impl Transfer {
         }
     }
 
-    /// The title of a notice about its failure.
-    #[must_use]
-    pub fn title_of_failure(&self) -> &'static str {
-        match self {
-            Self::Navigation(_) => "The session has not moved",
-            Self::Reference(_) => "Nothing was taken from the other session",
-            Self::Handoff(_) => "The session was not handed off",
-        }
+    /// The notice about its failure.
+    fn failed_with(&self, detail: String) -> Warning {
+        let (code, title) = match self {
+            Self::Navigation(_) => (NoticeCode::NavigationFailed, "The session has not moved"),
+            Self::Reference(_) => (NoticeCode::ReferenceFailed, "Nothing was taken from the other session"),
+            Self::Handoff(_) => (NoticeCode::HandoffFailed, "The session was not handed off"),
+        };
+        Warning::new(code, title, detail)
     }
 
     /// Whether its failure is told by its end event.
@@ -226,13 +227,13 @@ impl Transfer {
         }
     }
 
-    /// The notices behind its end: a title and a detail each.
+    /// The notices behind its end.
     #[must_use]
-    pub fn notices(&self, end: &End<Product>) -> Vec<(String, String)> {
+    pub fn notices(&self, end: &End<Product>) -> Vec<Warning> {
         match end {
             // Without an end event the client would not learn of it. The end of a reference tells it by itself.
             End::Failed(failure) if !self.has_events() && !matches!(self, Self::Reference(_)) => {
-                vec![(self.title_of_failure().to_owned(), format!("{failure}."))]
+                vec![self.failed_with(format!("{failure}."))]
             }
             end => {
                 let lack = moved(end).and_then(|moved| moved.lack.as_ref()).map(Lack::notice);
@@ -295,30 +296,30 @@ fn referred(end: &End<Product>) -> Option<&Referred> {
 }
 
 impl Referred {
-    fn notice(&self) -> Option<(String, String)> {
+    fn notice(&self) -> Option<Warning> {
         let why = self.lack.as_ref()?;
         let detail = format!(
             "The extract has the passages with most words of the question, because no model wrote a usable one. The last \
              reason: {why}. session/entry of the other session returns each entry whole."
         );
-        Some(("No model could write the extract".to_owned(), detail))
+        Some(Warning::new(NoticeCode::ReferenceExtracted, "No model could write the extract", detail))
     }
 }
 
 impl Lack {
-    fn notice(&self) -> (String, String) {
+    fn notice(&self) -> Warning {
         match self {
             Self::Model(why) => {
                 let detail = format!(
                     "The summary of the branch was extracted, because no model wrote a usable one; details may be lost. The \
                      last reason: {why}. The branch itself is unchanged: session/navigate goes back to it."
                 );
-                ("No model could write the summary".to_owned(), detail)
+                Warning::new(NoticeCode::BranchSummaryExtracted, "No model could write the summary", detail)
             }
             Self::Room => {
                 let detail = "The window has no room for a summary beside the context at the target. Compact the session \
                               with session/compact, navigate back and ask for the summary again.";
-                ("The branch was left without a summary".to_owned(), detail.to_owned())
+                Warning::new(NoticeCode::BranchNotSummarized, "The branch was left without a summary", detail)
             }
         }
     }

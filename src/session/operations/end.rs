@@ -5,7 +5,8 @@ use crate::{
     ids::OperationId,
     protocol::{
         errors::{Failure, Nothing},
-        events::{Event, HookOutcome, RetrySource, Severity},
+        events::{Event, HookOutcome, RetrySource},
+        notices::Warning,
         types::{HookEvent, Outcome, Usage},
     },
 };
@@ -85,12 +86,7 @@ pub fn hook_end(hook: HookEvent, outcome: HookOutcome, took: Duration, why: Opti
 }
 
 /// The notices about ends that neither an event nor an answer tells, with the ids of the operations.
-pub(super) fn untold<K: Kind, W>(closed: &[Closed<K, W>]) -> Vec<(Option<OperationId>, (String, String))> {
+pub(super) fn untold<K: Kind, W>(closed: &[Closed<K, W>]) -> Vec<(Option<OperationId>, Warning)> {
     let unanswered = closed.iter().filter(|closed| closed.open.waiting.is_empty());
     unanswered.filter_map(|Closed { open, end }| Some((Some(open.id.clone()), open.kind.untold(end)?))).collect()
-}
-
-/// A notice of this title and detail.
-pub(super) fn warning(title: String, detail: String) -> Event {
-    Event::Notice { severity: Severity::Warning, title, detail: Some(detail) }
 }

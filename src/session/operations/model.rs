@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::{
-    protocol::types::{Breakdown, Outcome, UsageSource},
+    protocol::{
+        events::Severity,
+        types::{Breakdown, Outcome, UsageSource},
+    },
     session::operation::{OpenOperations, Operation, Outlet},
 };
 use proptest::prelude::*;
@@ -77,6 +80,7 @@ impl Kind for Tested {
         let outcome = format!("{:?}", ended.end.outcome());
         (self.sort != Sort::Speculation).then(|| Event::Notice {
             severity: Severity::Info,
+            code: NoticeCode::OperationInterrupted,
             title: format!("end {}", self.number),
             detail: Some(outcome),
         })
@@ -92,7 +96,12 @@ impl Kind for Tested {
 }
 
 fn named(what: &str, number: usize) -> Event {
-    Event::Notice { severity: Severity::Info, title: format!("{what} {number}"), detail: None }
+    Event::Notice {
+        severity: Severity::Info,
+        code: NoticeCode::OperationInterrupted,
+        title: format!("{what} {number}"),
+        detail: None,
+    }
 }
 
 /// A step, as far as the rules speak of it.
@@ -154,7 +163,7 @@ fn usage() -> Usage {
         threshold_tokens: None,
         reserve_tokens: 0,
         source: UsageSource::Estimate,
-        auto_compaction: true,
+        auto_compaction: crate::compaction::resting::AutoCompaction::Set(true),
         window_source: "default".to_owned(),
         breakdown: Breakdown::default(),
         estimator: "chars".to_owned(),
@@ -494,7 +503,7 @@ impl World {
             Act::Complete(nth) | Act::Fail(nth) | Act::Drop(nth) | Act::Panic(nth) => {
                 let Some(at) = self.pick(nth) else { return };
                 let (_, held) = self.held.remove(at);
-                let notices = || vec![("a title".to_owned(), "a detail".to_owned())];
+                let notices = || vec![Warning::new(NoticeCode::QualityMayDegrade, "a title", "a detail")];
                 match act {
                     Act::Complete(_) => held.finish(End::Completed(()), &usage(), notices()),
                     Act::Fail(_) => held.finish(End::Failed(Failure::Cancelled), &usage(), Vec::new()),

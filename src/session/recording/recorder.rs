@@ -7,6 +7,7 @@ use super::{Line, mask::Mask};
 use crate::{
     protocol::{
         events::Severity,
+        notices::NoticeCode,
         notifications::{Notice, NoticeParams, Notification as _},
     },
     regular,
@@ -153,6 +154,7 @@ impl Shared {
         self.filled.notify_one();
         let notice = NoticeParams {
             severity: Severity::Warning,
+            code: NoticeCode::RecordingEnded,
             title: "The recording has ended".to_owned(),
             detail: Some(format!("{why}. The sessions go on. The recording can be replayed up to here")),
         };

@@ -38,7 +38,7 @@ impl View {
         blocking: &Blocking,
     ) -> LiveRequest {
         let context = context::build(path, self.prompts());
-        let usage = Usage::from(&self.measure(path));
+        let usage = Usage::of(&self.measure(path), path);
         let compaction = context.compaction().cloned();
         // Each step drops the one before: a context may have a hundred megabytes, and each step holds all of it.
         let mut images = Reading::of(self.blobs(), blocking);

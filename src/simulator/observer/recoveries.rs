@@ -2,6 +2,7 @@
 
 use super::{Rule, Verdict, file::File, requests::Asked, require};
 use crate::{
+    compaction::resting::AutoCompaction,
     conversation::{
         entry::{Body, Entry},
         message::outline::Role,
@@ -100,7 +101,7 @@ pub struct Recoveries {
     gives: bool,
     /// The state at the answer of an append whose `next` names a recovery, by that: whether it is stale and whether
     /// automatic maintenance is on.
-    named: HashMap<OperationId, (bool, bool)>,
+    named: HashMap<OperationId, (bool, AutoCompaction)>,
     /// A larger model was chosen in this input.
     promoted: bool,
     /// Whether the client asks the model that a context names.
@@ -127,8 +128,8 @@ impl Recoveries {
     /// Automatic maintenance is off.
     #[cfg(test)]
     pub fn switches_off(&mut self) {
-        self.named.values_mut().for_each(|(_, on)| *on = false);
-        self.last.iter_mut().for_each(|last| last.usage.auto_compaction = false);
+        self.named.values_mut().for_each(|(_, auto)| *auto = AutoCompaction::Set(false));
+        self.last.iter_mut().for_each(|last| last.usage.auto_compaction = AutoCompaction::Set(false));
     }
 
     /// An input goes in.
@@ -162,16 +163,19 @@ impl Recoveries {
             self.given = None;
         }
         if let Some(id) = result["next"]["operationId"].as_str().map(OperationId::from) {
-            let on = result["usage"]["autoCompaction"] == true;
-            self.named.insert(id, (self.is_stale(), on));
+            let auto = match &result["usage"]["autoCompaction"] {
+                Value::Bool(on) => AutoCompaction::Set(*on),
+                _ => AutoCompaction::Resting,
+            };
+            self.named.insert(id, (self.is_stale(), auto));
         }
     }
 
     /// A request that may rewrite the context, or changes what it is measured by, was answered.
     pub fn rewritten(&mut self, result: &Value) {
         if let Some(id) = result["next"]["operationId"].as_str().map(OperationId::from) {
-            let on = self.last.as_ref().is_none_or(|last| last.usage.auto_compaction);
-            self.named.insert(id, (false, on));
+            let auto = self.last.as_ref().map_or(AutoCompaction::Set(true), |last| last.usage.auto_compaction);
+            self.named.insert(id, (false, auto));
         }
         self.session_changes();
         self.unhelpful = None;
@@ -196,7 +200,8 @@ impl Recoveries {
 
     /// Whether a session may end over its window: maintenance is off, or the attempts to recover are used up.
     pub fn may_end(&self) -> bool {
-        self.promise == Promise::Refused || self.last.as_ref().is_none_or(|last| !last.usage.auto_compaction)
+        let is_off = |last: &Snapshot| last.usage.auto_compaction == AutoCompaction::Set(false);
+        self.promise == Promise::Refused || self.last.as_ref().is_none_or(is_off)
     }
 
     /// A request for the context is answered, or is left to be answered.
@@ -225,10 +230,16 @@ impl Recoveries {
             }
             Event::CompactionStart { reason, tokens_before, threshold_tokens, will_retry, .. } => {
                 self.changed &= self.running.is_some();
-                let on = self.last.as_ref().is_none_or(|last| last.usage.auto_compaction)
-                    || self.named.get(id).is_some_and(|(_, on)| *on);
-                require(on || *reason == Reason::Manual, Rule::OffIsOff, || {
-                    format!("{id:?} starts for {reason:?}, and automatic maintenance is off")
+                // After an undo the size of the context starts nothing.
+                let by_size = matches!(reason, Reason::Threshold | Reason::Idle);
+                let acts = |auto: AutoCompaction| match auto {
+                    AutoCompaction::Set(on) => on,
+                    AutoCompaction::Resting => !by_size,
+                };
+                let acts = self.last.as_ref().is_none_or(|last| acts(last.usage.auto_compaction))
+                    || self.named.get(id).is_some_and(|(_, auto)| acts(*auto));
+                require(acts || *reason == Reason::Manual, Rule::OffIsOff, || {
+                    format!("{id:?} starts for {reason:?}, and automatic maintenance is off or rests")
                 })?;
                 let around = self.running.is_some();
                 require(around == *will_retry, Rule::RecoveryAgrees, || {

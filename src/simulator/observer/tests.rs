@@ -17,7 +17,8 @@ use crate::{
     },
     ids::ModelRef,
     protocol::{
-        events::{Event, RetrySource, Severity},
+        events::{Event, RetrySource},
+        notices::{NoticeCode, Warning},
         types::{Outcome, Usage},
     },
     session::{
@@ -42,7 +43,7 @@ fn a_life_without_a_fault_passes() -> Result<(), Violation> {
     let compaction = play.written("a")?;
     play.emit(Some("a"), end(Outcome::Completed, Some(result(&compaction, 100))))?;
     play.status(idle())?;
-    let notice = Event::Notice { severity: Severity::Warning, title: "x".to_owned(), detail: None };
+    let notice = Event::from(Warning::new(NoticeCode::QualityMayDegrade, "x", "y"));
     play.emit(Some("a"), notice)?;
     play.emit(None, Event::Settled { aborted: false })?;
     play.effect(Effect::Record(Vec::new()))?;
@@ -451,7 +452,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.started("a")?;
         play.publish(idle())?;
         play.emit(Some("a"), end(Outcome::Failed, None))?;
-        let notice = Event::Notice { severity: Severity::Warning, title: "x".to_owned(), detail: None };
+        let notice = Event::from(Warning::new(NoticeCode::QualityMayDegrade, "x", "y"));
         play.emit(Some("a"), notice)
     }),
     (Rule::SettledOnce, "settled twice", |play| {

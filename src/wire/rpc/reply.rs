@@ -4,6 +4,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Severity,
+        notices::NoticeCode,
         notifications::{Notice, NoticeParams, Notification as _},
     },
     wire::{outbox::Outbox, transport::Piece},
@@ -75,6 +76,7 @@ impl Ignored {
         let keys: Vec<_> = self.keys.iter().map(|key| format!("`{key}`")).collect();
         NoticeParams {
             severity: Severity::Warning,
+            code: NoticeCode::ParamsIgnored,
             title: "Params were ignored".to_owned(),
             detail: Some(format!("`{}` does not know {}", self.method, keys.join(", "))),
         }
@@ -192,6 +194,7 @@ impl Shared {
         if !self.told_of_dropped.swap(true, Ordering::Relaxed) {
             let notice = NoticeParams {
                 severity: Severity::Error,
+                code: NoticeCode::NotificationsDropped,
                 title: "Notifications were dropped".to_owned(),
                 detail: Some(format!(
                     "{MOST_NOTIFICATIONS} notifications wait already; `{method}` and what follows was not done. Send \

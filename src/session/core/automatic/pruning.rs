@@ -77,19 +77,23 @@ mod tests {
     fn history(calls: &[(&str, &str, usize)], cached: u64) -> Vec<String> {
         let user = json!({"role": "user", "content": "Read the parts.", "timestamp": 1});
         let mut messages = vec![user];
+        let counted = |sum: usize, cached: u64| {
+            let input = (sum as u64 + 100).saturating_sub(cached);
+            json!({"input": input, "output": 5, "cacheRead": cached, "cacheWrite": 0, "totalTokens": input + cached + 5})
+        };
+        let mut sum = 0;
         for (at, (tool, path, tokens)) in calls.iter().enumerate() {
             let call = json!([{"type": "toolCall", "id": format!("c{at}"), "name": tool, "arguments": {"path": path}}]);
-            messages.push(json!({"role": "assistant", "content": call, "stopReason": "toolUse", "timestamp": 1}));
+            messages.push(json!({"role": "assistant", "content": call, "stopReason": "toolUse", "provider": "p",
+                "model": "m", "usage": counted(sum, 0), "timestamp": 1}));
+            sum += tokens;
             let text = "word".repeat(*tokens);
             messages.push(json!({"role": "toolResult", "toolCallId": format!("c{at}"), "toolName": tool,
                 "content": [{"type": "text", "text": text}], "timestamp": 1}));
         }
-        let sum: usize = calls.iter().map(|(_, _, tokens)| tokens).sum();
-        let input = (sum as u64 + 100).saturating_sub(cached);
-        let usage = json!({"input": input, "output": 5, "cacheRead": cached, "cacheWrite": 0, "totalTokens": input + cached + 5});
         messages
             .push(json!({"role": "assistant", "content": [{"type": "text", "text": "Read."}], "stopReason": "stop",
-            "provider": "p", "model": "m", "usage": usage, "timestamp": 1}));
+            "provider": "p", "model": "m", "usage": counted(sum, cached), "timestamp": 1}));
         let parent = |at: usize| at.checked_sub(1).map(|before| format!("e{before}"));
         let of =
             |(at, message)| line(&format!("e{at}"), parent(at).as_deref(), "message", json!({ "message": message }));
@@ -210,6 +214,6 @@ mod tests {
         };
         let why: Value = events(&effects).find_map(of).expect("an event").into();
         let why = why.as_str().expect("a text");
-        assert!(why.starts_with("session/prune was called; it saves 2") && why.contains("more than"), "{why}");
+        assert!(why.starts_with("session/prune was called; it saves 1") && why.contains("more than"), "{why}");
     }
 }

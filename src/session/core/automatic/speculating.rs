@@ -259,7 +259,7 @@ impl Core {
         });
         let waits =
             self.has_reported() || self.has_switched() || self.is_behind_transfer() || self.upkeep.after_turn.is_some();
-        if unwritten || waits || state.path().has_undo() {
+        if unwritten || waits {
             return false;
         }
         let fullness = state.measure();

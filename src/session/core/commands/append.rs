@@ -8,6 +8,7 @@ use crate::{
     conversation::{
         entry::{self, Body, Entry, Stamps},
         message::{Assistant, Message},
+        mirroring,
     },
     ids::{CallId, EntryId, ModelRef},
     models::known,
@@ -17,6 +18,7 @@ use crate::{
         core::{
             Append, Core,
             command::{Command, CommandMethod},
+            contexts::Identity,
             edit::NotStaged,
         },
         effects::Ticket,
@@ -26,7 +28,7 @@ use crate::{
     },
 };
 use fields::Missing;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 use std::sync::Arc;
 use strays::Strays;
 
@@ -61,8 +63,22 @@ impl Core {
         }
         let before = appends.last().and_then(|append| append.staged.entries.last());
         let leaf = before.or_else(|| self.state.path().last()).map(|entry| entry.id.clone());
-        match stage(&self.state, appends, leaf.as_ref(), &params, &mut self.stamps) {
-            Ok(staged) => appends.push(Append { params, staged, ticket }),
+        let named = params.context_id.as_deref();
+        let context = match self.recoveries.contexts.of_answer(named, &self.identity()) {
+            Ok(context) => context,
+            Err(failure) => {
+                ticket.fail(&failure);
+                return true;
+            }
+        };
+        let model = self.state.model(self.state.path());
+        match stage(&self.state, appends, leaf.as_ref(), &params, &context, &mut self.stamps) {
+            Ok(staged) => {
+                if staged.is_outdated {
+                    self.recoveries.contexts.took_outdated(&context, self.state.path());
+                }
+                appends.push(Append { params, staged, context, model, ticket });
+            }
             Err(Unstaged::Not(NotStaged::NeedsIndex)) => self.await_index(Command::Append(params), ticket),
             Err(Unstaged::Not(NotStaged::NeedsEntries(fetch))) => self.fetch(fetch, Command::Append(params), ticket),
             Err(Unstaged::Not(NotStaged::Failed(failure))) => ticket.fail(&failure),
@@ -100,6 +116,8 @@ impl From<Failure> for Unstaged {
 pub struct Staged {
     /// The entries, parsed from the lines of the file.
     pub entries: Vec<Arc<Entry>>,
+    /// Whether an answer among them was made for a context that was rewritten since.
+    pub is_outdated: bool,
 }
 
 /// Makes entries of messages, behind `leaf` and the appends that are written with them.
@@ -111,6 +129,7 @@ fn stage(
     before: &[Append],
     leaf: Option<&EntryId>,
     params: &AppendParams,
+    context: &Identity,
     stamps: &mut Stamps,
 ) -> Result<Staged, Unstaged> {
     if let Some(expected) = &params.expected_leaf_id
@@ -125,7 +144,9 @@ fn stage(
     {
         return Err(Failure::no_entry(parent).into());
     }
-    let model = state.model(state.path());
+    // An answer that names no model is one of the model that its context was for.
+    let model = context.model.clone().or_else(|| state.model(state.path()));
+    let is_outdated = context.is_outdated(state.path());
     let messages = given::in_pis_form(params, state, before, model.as_ref())?;
     if messages.is_empty() {
         return Err(Failure::params("messages", "at least one message is needed").into());
@@ -157,12 +178,19 @@ fn stage(
         let behind = elsewhere.as_ref().or(parent.as_ref());
         let line = entry::line("message", &stamp, behind, &[("message", &json)]);
         let entry = Entry::parse(line.into()).map_err(|error| Failure::Internal(error.to_string()))?;
+        let reports_late = is_outdated && !is_elsewhere && entry.outline().is_some_and(|it| it.measured().is_some());
         staged.entries.push(Arc::new(entry));
         if is_elsewhere {
             strays.placed(at, &stamp.id);
         } else {
             parent = Some(stamp.id.clone());
-            visible_leaf = Some(stamp.id);
+            visible_leaf = Some(stamp.id.clone());
+        }
+        if reports_late {
+            let marker = marker_of_late_report(&stamp.id, stamps)?;
+            parent = Some(marker.id.clone());
+            staged.entries.push(marker);
+            staged.is_outdated = true;
         }
     }
     if is_elsewhere {
@@ -171,6 +199,14 @@ fn stage(
         staged.entries.push(strays::leaf_again(parent.as_ref(), leaf.as_ref(), stamps)?);
     }
     Ok(staged)
+}
+
+/// The line after an answer that says that its report is about an earlier context.
+fn marker_of_late_report(answer: &EntryId, stamps: &mut Stamps) -> Result<Arc<Entry>, Failure> {
+    let fields = [("customType", "abridged.report".into()), ("data", json!({ "entryId": answer }))];
+    let stamp = stamps.stamp();
+    let defect = || Failure::Internal("a marker of a report is no entry, which is a defect of abridged".to_owned());
+    mirroring::entry_of("custom", &stamp, Some(answer), &fields).ok_or_else(defect)
 }
 
 /// The last of the lines for other programs that belong to an entry, where there are any: what goes on behind the entry

@@ -181,7 +181,8 @@ impl Core {
                 return self.answer_held();
             }
         };
-        let opening = self.opening(kind, Place::Top(id), asked, Usage::from(&made.planned.fullness), stop);
+        let usage = Usage::of(&made.planned.fullness, self.state.path());
+        let opening = self.opening(kind, Place::Top(id), asked, usage, stop);
         let operation = self.start_operation(opening);
         self.draft(operation, made, Focus::of(params));
     }

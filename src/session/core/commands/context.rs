@@ -6,7 +6,7 @@ use crate::{
     compaction::{gauge::Fullness, ladder::Floor},
     conversation::{context, path::Path},
     log::{blobs::Reading, sealed::Blocking},
-    models::{ModelRef, SaidBy},
+    models::ModelRef,
     protocol::{
         SessionContext,
         errors::Failure,
@@ -16,6 +16,7 @@ use crate::{
         core::{
             Core, Ending, HeldContext, WaitsFor,
             command::{Command, SessionMethod},
+            contexts::Identity,
             queue,
         },
         effects::{Answer, Ticket},
@@ -53,15 +54,14 @@ fn must_fit(params: &ContextParams) -> bool {
 }
 
 /// The parts of a context that is larger than its window, where somebody said how large that is.
-pub(in crate::session::core) fn too_large(fullness: &Fullness) -> Option<Floor> {
-    let over = fullness.context_tokens > fullness.budget.window && fullness.window_source != SaidBy::Default;
-    over.then(|| fullness.floor())
+pub(in crate::session::core) fn too_large(fullness: &Fullness, path: &Path) -> Option<Floor> {
+    fullness.is_over_its_window().then(|| fullness.floor(path))
 }
 
 /// Refuses a context that is larger than its window.
 fn within_window(view: &View, path: &Path) -> Result<(), Failure> {
     let why = || "The session compacts itself at its leaf alone; ask for the context of the leaf.".to_owned();
-    too_large(&view.measure(path)).map_or(Ok(()), |floor| Err(Failure::OverWindow { floor, why: why() }))
+    too_large(&view.measure(path), path).map_or(Ok(()), |floor| Err(Failure::OverWindow { floor, why: why() }))
 }
 
 impl Core {
@@ -98,9 +98,9 @@ impl Core {
             return Way::Answer;
         }
         if self.failed_recovery().is_some() {
-            return Way::TooLarge(self.state.measure().floor());
+            return Way::TooLarge(self.state.measure().floor(self.state.path()));
         }
-        match too_large(&self.state.measure()) {
+        match too_large(&self.state.measure(), self.state.path()) {
             None => Way::Answer,
             Some(_) if runs => Way::Hold(WaitsFor::Compaction),
             Some(_) if self.counting.runs() && matches!(self.ending, Ending::No) => Way::Hold(WaitsFor::Decision),
@@ -119,7 +119,7 @@ impl Core {
         let decides = |context: &HeldContext| context.waits_for == WaitsFor::Decision && must_fit(&context.params);
         self.held.iter().any(decides)
             && self.failed_recovery().is_none()
-            && too_large(&self.state.measure()).is_some()
+            && too_large(&self.state.measure(), self.state.path()).is_some()
             && (self.counting.runs() || self.decision().is_due())
     }
 
@@ -129,7 +129,7 @@ impl Core {
         let is_here = params.leaf_entry_id.as_ref().is_none_or(|leaf| self.state.visible_leaf().as_ref() == Some(leaf));
         let here = is_here.then(|| self.state.path().clone());
         if params.leaf_entry_id.is_none() {
-            self.gives_context();
+            self.gives_context(must_fit(&params));
         }
         let api = params.format.and_then(MessageFormat::api);
         // No maintenance makes the context of another leaf smaller.
@@ -193,17 +193,19 @@ struct Context {
     system: Option<Value>,
     usage: Usage,
     model: Option<ModelRef>,
+    id: Identity,
     max_output: Option<u64>,
 }
 
 impl Context {
     fn new(view: &View, path: &Path) -> Self {
         let context = context::build(path, view.prompts());
-        let usage = Usage::from(&view.measure(path));
+        let usage = Usage::of(&view.measure(path), path);
         let system = view.instructions().message().cloned();
         let model = view.model(path);
         let max_output = view.max_output(&usage, model.as_ref());
-        Self { context, system, usage, model, max_output }
+        let id = Identity::of(path, model.clone());
+        Self { context, system, usage, model, id, max_output }
     }
 
     /// The JSON of a `ContextAnswer`. The messages are JSON already and may have a hundred megabytes, so they are not
@@ -227,6 +229,7 @@ impl Context {
         let entries: Vec<_> = system.chain(messages.iter().map(context::ContextMessage::entry_shown)).collect();
         let rest = serde_json::json!({
             "entryIds": entries,
+            "contextId": self.id.to_string(),
             "usage": self.usage,
             "compactionEntryId": self.context.compaction(),
             "model": self.model,

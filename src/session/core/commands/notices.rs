@@ -1,7 +1,10 @@
 //! Notices behind the end of a compaction: quality that may be lost, and settings that act in another way than they say.
 
 use crate::{
-    protocol::types::SummaryMethod,
+    protocol::{
+        notices::{NoticeCode, Warning},
+        types::SummaryMethod,
+    },
     session::{
         core::{Core, costs::Lack},
         kind::{OperationKind, Product},
@@ -18,12 +21,12 @@ const HANDOFF: &str = "A handoff keeps more: session/handoff with the next goal 
                        this one.";
 
 impl Core {
-    /// The notices behind the end of an operation: a title and a detail each.
+    /// The notices behind the end of an operation.
     pub(in crate::session::core) fn notices_behind(
         &mut self,
         kind: &OperationKind,
         end: &End<Product>,
-    ) -> Vec<(String, String)> {
+    ) -> Vec<Warning> {
         if let OperationKind::Transfer(transfer) = kind {
             return transfer.notices(end);
         }
@@ -43,22 +46,23 @@ impl Core {
                  {HANDOFF}",
                 last.why
             );
-            notices.push(("No model could write the summary".to_owned(), detail));
+            notices.push(Warning::new(NoticeCode::QualityMayDegrade, "No model could write the summary", detail));
         }
-        if let Lack::New(title, detail) = lack {
-            notices.push((title.to_owned(), detail));
+        if let Lack::New(notice) = lack {
+            notices.push(notice);
         }
         if kind.is_automatic() && self.summarizes_for_handoff() {
             self.upkeep.told_of_handoff = true;
             let detail = "compaction.strategy is \"handoff\". The host runs the turns of this session, so automatic \
                           compaction summarizes in place, as with context_full, until the host asks for a handoff with \
                           session/handoff.";
-            notices.push(("Automatic compaction hands nothing off".to_owned(), detail.to_owned()));
+            let title = "Automatic compaction hands nothing off";
+            notices.push(Warning::new(NoticeCode::HandoffNotAutomatic, title, detail));
         }
         if let (OperationKind::Relay(_), End::Completed(Product::Compaction(_))) = (kind, end) {
             let detail = "compaction.strategy is \"handoff\", and no model wrote a document. The conversation was summarized in \
                           place, as with context_full.";
-            notices.push(("The conversation was not handed off".to_owned(), detail.to_owned()));
+            notices.push(Warning::new(NoticeCode::HandoffCompacted, "The conversation was not handed off", detail));
         }
         let compactions = self.state.path().compactions();
         // A new session begins to count anew.
@@ -67,7 +71,8 @@ impl Core {
                 "This conversation was compacted {compactions} times. Each summary covers the one before and loses details. \
                  {HANDOFF}"
             );
-            notices.push(("Quality may degrade after repeated compactions".to_owned(), detail));
+            let title = "Quality may degrade after repeated compactions";
+            notices.push(Warning::new(NoticeCode::QualityMayDegrade, title, detail));
         }
         notices
     }

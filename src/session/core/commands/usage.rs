@@ -1,6 +1,7 @@
 //! `session/usage`: the fullness of the context.
 
 use crate::{
+    compaction::resting,
     conversation::tokens::Estimator,
     protocol::{
         SessionUsage,
@@ -32,7 +33,7 @@ impl SessionMethod for SessionUsage {
                 calibration: fullness.calibration,
                 estimator: estimator.to_owned(),
             },
-            usage: Usage::from(&fullness),
+            usage: Usage::of(&fullness, core.state.path()),
             why,
         });
     }
@@ -48,9 +49,15 @@ impl Core {
         if self.writable().is_err() {
             off.push("writing (readOnly of session/load)".to_owned());
         }
-        if self.state.path().has_undo() {
-            off.push("automatic compaction (an undone compaction)".to_owned());
+        let fullness = self.state.measure();
+        if fullness.rests(self.state.path()) {
+            let until = resting::rests_to(&fullness.with_reported_overhead());
+            off.push(format!("automatic compaction (an undone compaction; it acts again over {until} tokens)"));
         }
+        let why = match self.why_estimated() {
+            Some(estimated) => format!("{why} {estimated}"),
+            None => why,
+        };
         let why = match self.why_extracted() {
             Some(extracted) => format!("{why} {extracted}"),
             None => why,

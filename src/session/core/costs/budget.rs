@@ -6,7 +6,10 @@ use crate::{
         entry::Entry,
         spending::{Spending, Trigger},
     },
-    protocol::types::{Spent, SpentInHour},
+    protocol::{
+        notices::{NoticeCode, Warning},
+        types::{Spent, SpentInHour},
+    },
     session::{
         core::{Core, costs::CostEntries},
         fault::{Fault, planted},
@@ -41,8 +44,8 @@ pub(in crate::session::core) enum Lack {
     None,
     /// It did, as the client knows.
     Told,
-    /// It did, with the title and the detail of a notice.
-    New(&'static str, String),
+    /// It did, and the client does not know it yet.
+    New(Warning),
 }
 
 impl Core {
@@ -112,7 +115,8 @@ impl Core {
                  is shorter. A compaction that a client asks for still asks a model."
             ),
         };
-        Lack::New("Automatic maintenance may ask no model now", detail)
+        let title = "Automatic maintenance may ask no model now";
+        Lack::New(Warning::new(NoticeCode::TokenCeilingReached, title, detail))
     }
 
     /// The time in which no model is asked, as the client was told.

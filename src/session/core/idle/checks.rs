@@ -38,7 +38,7 @@ impl Core {
         Some(match () {
             () if !self.nothing_waits() => IdleSkipped::Busy,
             () if fullness.compaction.switch() != Switch::On || self.writable().is_err() => IdleSkipped::Disabled,
-            () if self.is_below_idle_threshold(fullness.context_tokens) => IdleSkipped::BelowThreshold,
+            () if self.is_below_idle_threshold(fullness.evident_tokens) => IdleSkipped::BelowThreshold,
             () => return self.objection_at_leaf(),
         })
     }
@@ -51,7 +51,7 @@ impl Core {
             () if awaits_answer(path) && !awaits_result(path) && !planted(Fault::IdleMessageIgnored) => {
                 IdleSkipped::UnansweredMessage
             }
-            () if path.has_undo() => IdleSkipped::Undone,
+            () if self.state.measure().rests(path) => IdleSkipped::Undone,
             () if self.rests() => IdleSkipped::Resting,
             () if self.is_exhausted() || Matter::on(path) == Matter::None => IdleSkipped::NothingToCompact,
             () => return None,

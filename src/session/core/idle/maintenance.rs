@@ -8,6 +8,7 @@ use crate::{
     protocol::{
         errors::Failure,
         events::Reason,
+        notices::Warning,
         types::{CompactParams, IdleSkipped, Initiator, RunIdleAnswer, Usage},
     },
     session::{
@@ -318,7 +319,7 @@ impl Core {
                 return self.leave_turn();
             }
         };
-        let usage = Usage::from(&made.planned.fullness);
+        let usage = Usage::of(&made.planned.fullness, self.state.path());
         let opening = self.opening(kind, Place::Top(id), asked, usage.clone(), stop.clone());
         let round = self.start_operation(opening);
         let place = round.part(self.stamps.operation());
@@ -339,7 +340,7 @@ impl Core {
         &mut self,
         compaction: Operation,
         end: End<Product>,
-        notices: Vec<(String, String)>,
+        notices: Vec<Warning>,
     ) {
         let maintenance = &mut self.idle.maintenance;
         let around = match &end {

@@ -1,18 +1,17 @@
 //! The verdict on an answer that was appended: its error, its end and the counts that its provider reports.
 
 use crate::{
-    compaction::{
-        meter,
-        recovery::{Answer, AnswerError, Room, Trouble, Verdict},
-    },
+    compaction::recovery::{Answer, AnswerError, Room, Verdict},
     conversation::{
         entry::Entry,
+        evidence,
         message::{Block, Message, StopReason, outline::Role},
     },
     models::{self, SaidBy},
+    protocol::notices::NoticeCode,
     provider::overflow::{self, Meaning, Overflow},
     session::{
-        core::{Append, Core, commands::append},
+        core::{Append, Core, commands::append, contexts::Identity},
         fault::{Fault, planted},
     },
 };
@@ -24,6 +23,8 @@ pub(super) struct Judged {
     pub verdict: Verdict,
     /// Limit and size of the request as the provider states them, in tokens.
     pub stated: Option<(u64, u64)>,
+    /// The context that the answer was made for.
+    pub context: Option<Identity>,
 }
 
 impl Core {
@@ -37,9 +38,14 @@ impl Core {
 
     /// Judges an answer. `None` where the entry is none.
     pub(super) fn judge(&self, answer: &Arc<Entry>) -> Option<Judged> {
+        self.judge_with(answer, self.believed_report(answer))
+    }
+
+    /// Judges an answer whose prompt had this size in tokens, if its report is believed.
+    fn judge_with(&self, answer: &Arc<Entry>, reported: Option<u64>) -> Option<Judged> {
         let outline = answer.outline().filter(|outline| outline.role == Role::Assistant)?;
         let usage = outline.usage.unwrap_or_default();
-        let judged = |verdict, stated| Some(Judged { answer: answer.clone(), verdict, stated });
+        let judged = |verdict, stated| Some(Judged { answer: answer.clone(), verdict, stated, context: None });
         let model = outline.model.clone().or_else(|| self.state.model(self.state.path()));
         let learned = model.as_ref().map(|model| self.state.learned.taught(model)).unwrap_or_default();
         let window = models::window(&self.state.settings().settings, learned, model.as_ref());
@@ -49,13 +55,10 @@ impl Core {
             error,
             has_text,
             has_calls: !outline.calls.is_empty(),
-            input: usage.prompt_tokens(),
+            input: reported,
             output: usage.output,
-            context_tokens: self.state.measure().context_tokens,
+            context_tokens: self.state.measure().evident_tokens,
         };
-        if let Some(cut) = self.cut_prompt(answer, usage.prompt_tokens()).filter(|_| !outline.failed) {
-            return judged(Verdict::Unusable(Trouble::TooLong), Some(cut));
-        }
         // The body of an answer that came through is not read.
         if !outline.failed && !outline.cut_off {
             return judged(answer_of(StopReason::Other, AnswerError::None, true).verdict(room), None);
@@ -75,39 +78,21 @@ impl Core {
         judged(answer_of(message.stop, error, has_text).verdict(room), stated)
     }
 
-    /// The window that a provider shows that cut the prompt of an answer without an error, and the size of the prompt, in
-    /// tokens. A model that reported a longer prompt before has a larger window: then a part of the report is missing.
-    fn cut_prompt(&self, answer: &Entry, reported: u64) -> Option<(u64, u64)> {
-        let sent = self.state.plain_request().saturating_sub(meter::sent(answer, self.state.estimator()));
-        let window = overflow::truncated(reported, sent)?;
-        let model = |entry: &Entry| entry.outline().and_then(|outline| outline.model.clone());
-        let longer = |entry: &Arc<Entry>| {
-            let usage = entry.outline().and_then(|outline| outline.measured());
-            usage.is_some_and(|usage| usage.prompt_tokens() > reported) && model(entry) == model(answer)
-        };
-        let misreported = self.state.path().iter().any(longer);
-        (!misreported && self.state.settings().settings.tokens.learn_window).then_some((window, sent))
+    /// The prompt that an answer reports, in tokens, if the report is believed.
+    fn believed_report(&self, answer: &Entry) -> Option<u64> {
+        let report = self.state.newest_report().filter(|report| report.answer == answer.id)?;
+        (report.standing.verdict == evidence::Verdict::Believed).then_some(report.standing.reported)
     }
 
-    /// Tells that the output limit cut the text of the answer at the leaf, or that its prompt seems to be cut.
+    /// Tells that the output limit cut the text of the answer at the leaf.
     pub(in crate::session::core) fn tell_of(&self, answer: &Arc<Entry>) {
-        let usage = answer.outline().and_then(|outline| outline.measured());
-        if let Some((reported, sent)) = usage.and_then(|usage| self.cut_prompt(answer, usage.prompt_tokens())) {
-            self.warn(
-                "The provider seems to have cut the prompt",
-                format!(
-                    "It reported {reported} tokens of about {sent}, so the answer leaves the context. If the report lacks a part, \
-                     such as cached tokens, add that to its usage, or set tokens.learnWindow to false."
-                ),
-            );
-        }
         let cut_off = answer.outline().is_some_and(|outline| outline.cut_off);
         if cut_off && self.judge(answer).is_some_and(|judged| judged.verdict == Verdict::Shortened) {
             self.warn(
+                NoticeCode::AnswerCutOff,
                 "The answer is cut off",
-                "The model reached its output limit. The text that came is kept. To get the rest, ask the model to go on, \
-                 or raise maxOutputTokens."
-                    .to_owned(),
+                "The model reached its output limit, or the end of its window. The text that came is kept. To get the rest, ask \
+                 the model to go on, or raise maxOutputTokens.",
             );
         }
     }
@@ -170,10 +155,13 @@ mod tests {
         json!([{"type": "text", "text": text}])
     }
 
-    /// The verdict on an answer with these fields behind the session, and the sizes that its provider states.
+    /// The verdict on an answer with these fields after the session, and the sizes that its provider states. Its report is
+    /// believed.
     fn judged(held: &Held, fields: Value) -> (Verdict, Option<(u64, u64)>) {
         let line = line("answer", Some("e39"), "message", json!({"message": assistant(fields)}));
-        let judged = held.core.judge(&Arc::new(Entry::parse(line.into()).expect("an entry"))).expect("an answer");
+        let answer = Arc::new(Entry::parse(line.into()).expect("an entry"));
+        let usage = answer.outline().and_then(|outline| outline.measured());
+        let judged = held.core.judge_with(&answer, usage.map(|usage| usage.prompt_tokens())).expect("an answer");
         (judged.verdict, judged.stated)
     }
 
@@ -181,9 +169,9 @@ mod tests {
         judged(held, fields).0
     }
 
-    /// An answer of `p/id`, or of an unknown model, that ended with text and this usage at its output limit.
+    /// An answer of `p/id`, or of an unknown model, that ended without text and with this usage at its output limit.
     fn cut_off(id: Option<&str>, usage: Value) -> Value {
-        let mut fields = json!({"stopReason": "length", "content": text("The first half"), "usage": usage});
+        let mut fields = json!({"stopReason": "length", "content": [], "usage": usage});
         if let Some(id) = id {
             fields["provider"] = "p".into();
             fields["model"] = id.into();
@@ -201,16 +189,16 @@ mod tests {
         for (id, input, full) in
             [(None, 39_500, true), (None, 10_000, false), (Some("small"), 10_000, true), (Some("m"), 10_000, false)]
         {
-            let expected = if full { Verdict::Unusable(WindowFull) } else { Verdict::Shortened };
-            assert_eq!(verdict(&held, cut_off(id, usage(input, 0, 0))), expected, "{id:?}: {input}");
+            let expected = Verdict::Unusable(if full { WindowFull } else { CutOff });
+            assert_eq!(verdict(&held, cut_off(id, usage(input, 0, 1))), expected, "{id:?}: {input}");
         }
     }
 
     #[test]
     fn the_window_of_an_answer_is_the_learned_one() {
         let mut held = session_of(&messages(), json!([]));
-        let full = || cut_off(None, usage(9_900, 0, 0));
-        assert_eq!(verdict(&held, full()), Verdict::Shortened);
+        let full = || cut_off(None, usage(9_900, 0, 1));
+        assert_eq!(verdict(&held, full()), Verdict::Unusable(CutOff));
         held.core.state.learned.learn(&ModelRef::parse("p/m").expect("a name"), 10_000);
         assert_eq!(verdict(&held, full()), Verdict::Unusable(WindowFull));
     }
@@ -219,14 +207,14 @@ mod tests {
     fn the_counts_of_an_answer_are_input_with_cache_and_output() {
         let held = session(40_000);
         for (counts, full) in
-            [(usage(1_000, 36_600, 0), true), (usage(1_000, 35_600, 1_000), true), (usage(1_000, 35_600, 0), false)]
+            [(usage(1_000, 36_600, 1), true), (usage(1_000, 35_600, 1_000), true), (usage(1_000, 35_600, 1), false)]
         {
-            let expected = if full { Verdict::Unusable(WindowFull) } else { Verdict::Shortened };
+            let expected = Verdict::Unusable(if full { WindowFull } else { CutOff });
             assert_eq!(verdict(&held, cut_off(None, counts.clone())), expected, "{counts}");
         }
         let tokens = held.core.state.measure().context_tokens;
         let held = session(tokens);
-        assert_eq!(verdict(&held, cut_off(None, json!(null))), Verdict::Unusable(WindowFull), "the context is counted");
+        assert_eq!(verdict(&held, cut_off(None, json!(null))), Verdict::Unusable(TooLong), "the context is counted");
     }
 
     #[test]
@@ -277,16 +265,6 @@ mod tests {
         assert!(held.core.judge(&Arc::new(entry)).is_none());
     }
 
-    #[test]
-    fn a_prompt_that_was_cut_is_an_overflow_unless_the_answer_failed() {
-        let held = session(40_000);
-        let whole = json!({"content": text("I saw the end alone."), "usage": usage(1_024, 0, 10)});
-        let (verdict_of, stated) = judged(&held, whole);
-        assert_eq!((verdict_of, stated.map(|(window, _)| window)), (Verdict::Unusable(TooLong), Some(1_024)));
-        let aborted = json!({"stopReason": "aborted", "usage": usage(1_024, 0, 10)});
-        assert_eq!(verdict(&held, aborted), Verdict::Usable);
-    }
-
     /// Appends an answer with these fields, and returns the verdict on it and the effects of the append.
     fn append(held: &mut Held, number: u64, fields: Value) -> (Verdict, Vec<crate::session::effects::Effect>) {
         held.append_with(number, json!({"messages": [assistant(fields)]}));
@@ -297,46 +275,27 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_itself_is_no_part_of_its_prompt() {
-        let mut held = session(40_000);
-        let sent = held.core.state.plain_request();
-        // With the answer, the report is less than 60 % of the context.
-        let fields = json!({"content": text(&"word ".repeat(4_000)), "usage": usage(sent * 7 / 10, 0, 10)});
-        assert_eq!(append(&mut held, 1, fields).0, Verdict::Usable);
+    fn a_report_that_is_not_believed_decides_nothing() {
+        // By it the window is full, by the estimate it is not.
+        let fields = json!({"stopReason": "length", "content": [], "usage": usage(39_500, 0, 500)});
+        assert_eq!(append(&mut session(40_000), 1, fields).0, Verdict::Unusable(CutOff));
+        // No request can have been that small, and the answer stays.
+        let fields = json!({"content": text("Done."), "usage": usage(1_024, 0, 10)});
+        assert_eq!(append(&mut session(40_000), 1, fields).0, Verdict::Usable);
     }
 
     #[test]
-    fn a_longer_report_of_another_model_or_of_a_failed_answer_says_nothing_about_a_cut_prompt() {
-        let cut = || json!({"content": text("I saw the end alone."), "usage": usage(1_024, 0, 10)});
-        let earlier = |id: &str, stop: &str| json!({"provider": "p", "model": id, "stopReason": stop, "content": text("Read."), "usage": usage(4_200, 0, 10)});
-        for (before, expected) in [
-            (earlier("m", "stop"), Verdict::Usable),
-            (earlier("small", "stop"), Verdict::Unusable(TooLong)),
-            (earlier("m", "aborted"), Verdict::Unusable(TooLong)),
-        ] {
-            let mut held = session(40_000);
-            append(&mut held, 1, before.clone());
-            let mut fields = cut();
-            fields["provider"] = "p".into();
-            fields["model"] = "m".into();
-            let line = line("answer", Some("e39"), "message", json!({"message": assistant(fields)}));
-            let answer = Arc::new(Entry::parse(line.into()).expect("an entry"));
-            assert_eq!(held.core.judge(&answer).expect("an answer").verdict, expected, "{before}");
-        }
-    }
-
-    #[test]
-    fn the_client_is_told_of_a_cut_prompt_and_of_shortened_text() {
+    fn the_client_is_told_of_shortened_text() {
         let told = |fields: Value| {
             let (_, effects) = append(&mut session(40_000), 1, fields);
             notices(&effects).into_iter().map(str::to_owned).collect::<Vec<_>>()
         };
-        let cut_prompt = "The provider seems to have cut the prompt";
-        assert_eq!(told(json!({"content": text("The end."), "usage": usage(1_024, 0, 10)})), [cut_prompt]);
+        let shortened =
+            |input| json!({"stopReason": "length", "content": text("The first half"), "usage": usage(input, 0, 10)});
+        assert_eq!(told(shortened(10_000)), ["The answer is cut off"]);
+        assert_eq!(told(cut_off(None, usage(10_000, 0, 10))), [""; 0], "it leaves the context");
         assert_eq!(told(json!({"stopReason": "aborted", "usage": usage(1_024, 0, 10)})), [""; 0]);
-        assert_eq!(told(cut_off(None, usage(10_000, 0, 10))), ["The answer is cut off"]);
-        assert_eq!(told(cut_off(None, usage(40_000, 0, 10))), [""; 0], "it leaves the context");
-        assert_eq!(told(json!({"content": text("Done."), "usage": usage(5_000, 0, 10)})), [""; 0]);
+        assert_eq!(told(json!({"content": text("The end."), "usage": usage(1_024, 0, 10)})), [""; 0]);
     }
 
     #[test]

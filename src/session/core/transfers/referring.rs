@@ -93,7 +93,7 @@ impl Core {
         let room = fullness.budget.window.saturating_sub(fullness.context_tokens) / 2;
         if room < SMALLEST + self.tokens_of(question) {
             let why = "the window has no room for an extract; compact the session, then refer again".to_owned();
-            return Err(Failure::OverWindow { floor: fullness.floor(), why });
+            return Err(Failure::OverWindow { floor: fullness.floor(self.state.path()), why });
         }
         Ok(room.min(LARGEST))
     }
@@ -163,7 +163,7 @@ impl Core {
                 "messages came meanwhile, and the window has no room for the extract; compact the session, then refer \
                        again"
                     .to_owned();
-            return Err(Failure::OverWindow { floor: fullness.floor(), why });
+            return Err(Failure::OverWindow { floor: fullness.floor(self.state.path()), why });
         }
         let fields = [
             ("customType", json!(REFERENCE)),

@@ -6,7 +6,7 @@ use crate::{
     compaction::request::Cause,
     conversation::{entry::Body, message::outline::Role, path::Path},
     ids::OperationId,
-    protocol::{events::Reason, types::Initiator},
+    protocol::{events::Reason, notices::Warning, types::Initiator},
     session::{
         core::{
             Core,
@@ -121,7 +121,7 @@ impl Core {
         &mut self,
         handoff: Operation,
         end: End<Product>,
-        notices: Vec<(String, String)>,
+        notices: Vec<Warning>,
     ) {
         let Some(around) = self.upkeep.relays.around.take() else { return };
         let ends = match &end {

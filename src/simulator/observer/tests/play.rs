@@ -48,7 +48,7 @@ pub fn usage(tokens: u64) -> Usage {
         threshold_tokens: Some(800),
         reserve_tokens: 100,
         source: UsageSource::Estimate,
-        auto_compaction: true,
+        auto_compaction: crate::compaction::resting::AutoCompaction::Set(true),
         window_source: "setting".to_owned(),
         breakdown: Breakdown { system: 0, tools: 0, summary: 0, messages: tokens },
         estimator: "chars".to_owned(),

@@ -7,6 +7,7 @@ use crate::{
     protocol::errors::Failure,
     provider::{Api, Delivery, codec},
     session::{
+        core::contexts::Identity,
         effects::Answer,
         state::{View, request::LiveRequest},
     },
@@ -27,7 +28,8 @@ pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, bl
     let text = body.to_string();
     drop(body);
     let most = view.max_output(&usage, Some(&model));
-    let rest = json!({ "usage": usage, "compactionEntryId": compaction, "model": model, "maxOutputTokens": most });
+    let id = Identity::of(path, Some(model.clone())).to_string();
+    let rest = json!({ "contextId": id, "usage": usage, "compactionEntryId": compaction, "model": model, "maxOutputTokens": most });
     let rest = rest.to_string();
     Answer::Pieces(vec![
         Piece::Text("{\"body\":".to_owned()),

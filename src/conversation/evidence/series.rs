@@ -1,0 +1,446 @@
+//! The reports of one model about one context, in their order. The context grows from report to report. A rewrite begins
+//! another series.
+
+use super::{Bounds, Doubt, Estimate, LARGEST, Line, Report, SMALLEST_WINDOW, Verdict, is_too_small};
+use crate::conversation::tokens::Estimator;
+
+/// Least growth of a context that tells anything about a report, in estimated tokens.
+const LEAST_GROWTH: u64 = 500;
+
+/// Growth after which a report far from a known line is confirmed, whatever its distance, in estimated tokens.
+const ENOUGH_GROWTH: f64 = 2_000.0;
+
+/// Reports of about the same size in a row that show a cut prompt.
+const SATURATED: u32 = 3;
+
+/// A report with the estimate of its request, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Sample {
+    estimate: Estimate,
+    prompt: u64,
+}
+
+/// A report that another one has to confirm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Waiting {
+    sample: Sample,
+    /// Tokens above the expectation; negative below it.
+    excess: f64,
+    /// Whether it is near the expectation, and counts meanwhile.
+    counts: bool,
+    /// Whether a report agreed after enough growth. A report far from a known line needs another one.
+    agreed: bool,
+}
+
+/// Reports in a row that are smaller than the messages of their requests, and of about the same size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Short {
+    prompt: u64,
+    times: u32,
+}
+
+/// The reports of a model about a context.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Series {
+    /// The newest believed report of this context.
+    base: Option<Sample>,
+    waiting: Option<Waiting>,
+    short: Option<Short>,
+    /// The estimate of the request of the newest report of any worth.
+    before: Option<Estimate>,
+    /// The largest prompt that was believed, also before the last rewrite.
+    largest: u64,
+    /// Refused and contradicted reports in a row, also before the last rewrite.
+    doubted: u32,
+}
+
+/// The standing of a report in its series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The judgement.
+    pub verdict: Verdict,
+    /// An earlier report that this one confirms: the estimate of its request and its prompt.
+    pub confirms: Option<(u64, u64)>,
+    /// The window of a server that cuts prompts, as three reports show it, in tokens.
+    pub saturated: Option<u64>,
+    /// Reports in a row that are not believed, this one included.
+    pub doubted: u32,
+    /// The reported prompt, in tokens.
+    pub reported: u64,
+    /// The prompt that was expected, in tokens.
+    pub expected: u64,
+    /// The reason of the doubt, also of an earlier report that this one contradicts.
+    pub doubt: Option<Doubt>,
+}
+
+impl Series {
+    /// The context was rewritten. Earlier reports are about another context.
+    pub fn rewritten(&mut self) {
+        self.base = None;
+        self.waiting = None;
+        self.before = None;
+        self.short = None;
+    }
+
+    /// Every later request has this many reported tokens more: the announced instructions grew. The number may be negative.
+    pub fn shift(&mut self, by: i64) {
+        let waiting = self.waiting.iter_mut().map(|waiting| &mut waiting.sample);
+        for sample in self.base.iter_mut().chain(waiting) {
+            sample.prompt = sample.prompt.saturating_add_signed(by);
+        }
+    }
+
+    /// Judges the report of a request.
+    pub fn judge(&mut self, estimate: Estimate, report: Report, bounds: &Bounds) -> Standing {
+        let sample = Sample { estimate, prompt: report.prompt };
+        let before = self.before.replace(estimate);
+        let expected = self.expected(estimate, bounds.line);
+        let mut confirms = None;
+        let (verdict, doubt) = match self.refusal(sample, report, expected, bounds) {
+            Some(doubt) => (Verdict::Refused(doubt), Some(doubt)),
+            None if self.is_near(sample.prompt, expected, bounds) => match self.base {
+                Some(_) => (self.believe(sample), None),
+                None => self.first(sample, expected, bounds, &mut confirms),
+            },
+            None if !bounds.is_whole => (self.believe(sample), None),
+            None => self.far(sample, expected, bounds, &mut confirms),
+        };
+        let saturated = match verdict {
+            Verdict::Refused(Doubt::TooSmall) => self.is_cut(sample, before),
+            _ => {
+                self.short = None;
+                None
+            }
+        };
+        match (verdict, doubt) {
+            (Verdict::Believed, _) => self.doubted = 0,
+            (_, Some(_)) => self.doubted += 1,
+            _ => {}
+        }
+        let expected = expected.max(0.0).round() as u64;
+        Standing { verdict, confirms, saturated, doubted: self.doubted, reported: sample.prompt, expected, doubt }
+    }
+
+    /// The expected prompt of a request, in tokens.
+    fn expected(&self, estimate: Estimate, line: Line) -> f64 {
+        match self.base {
+            Some(base) => base.prompt as f64 + line.factor * (estimate.all as f64 - base.estimate.all as f64),
+            None => line.at(estimate.all),
+        }
+    }
+
+    /// The reason why no request can have had this prompt.
+    fn refusal(&self, sample: Sample, report: Report, expected: f64, bounds: &Bounds) -> Option<Doubt> {
+        let Sample { estimate, prompt } = sample;
+        let over = |window: u64| prompt > window && expected <= window as f64;
+        match () {
+            () if is_too_small(prompt, estimate.solid) => Some(Doubt::TooSmall),
+            () if prompt > LARGEST || bounds.window.is_some_and(over) => Some(Doubt::OverWindow),
+            // The other reading of the same report fits.
+            () if !self.is_near(prompt, expected, bounds) => report
+                .uncached
+                .filter(|uncached| *uncached < prompt && self.is_near(*uncached, expected, bounds))
+                .filter(|uncached| prompt <= uncached.saturating_mul(2))
+                .map(|_| Doubt::CountedTwice),
+            () => None,
+        }
+    }
+
+    /// Whether a prompt is near the expectation. Without a known line the tolerance is larger.
+    fn is_near(&self, prompt: u64, expected: f64, bounds: &Bounds) -> bool {
+        let known = self.base.is_some() || bounds.line.is_learned;
+        let (below, above) = match (known, bounds.estimator) {
+            (true, Estimator::Tiktoken) => (0.15, 0.15),
+            (false, Estimator::Tiktoken) => (0.35, 0.35),
+            // Characters tell nothing of dense scripts, of which a token is a character.
+            (_, Estimator::Chars) => (0.35, 1.0),
+        };
+        let off = prompt as f64 - expected;
+        off >= -(below * expected + 500.0) && off <= above * expected + 500.0
+    }
+
+    fn believe(&mut self, sample: Sample) -> Verdict {
+        self.base = Some(sample);
+        self.waiting = None;
+        self.largest = self.largest.max(sample.prompt);
+        Verdict::Believed
+    }
+
+    /// Takes a report near the estimate of a context that no report is believed of yet.
+    fn first(
+        &mut self,
+        sample: Sample,
+        expected: f64,
+        bounds: &Bounds,
+        confirms: &mut Option<(u64, u64)>,
+    ) -> (Verdict, Option<Doubt>) {
+        let excess = sample.prompt as f64 - expected;
+        match self.waiting {
+            Some(waiting) if waiting.counts && waiting.agrees(sample, excess, bounds) => {
+                *confirms = Some(waiting.sample.pair());
+                (self.believe(sample), None)
+            }
+            // A small growth confirms nothing. The first report waits for the next one.
+            Some(waiting) if waiting.counts && waiting.growth(sample) < LEAST_GROWTH => (Verdict::Unconfirmed, None),
+            _ => {
+                self.waiting = Some(Waiting { sample, excess, counts: true, agreed: false });
+                (Verdict::Unconfirmed, None)
+            }
+        }
+    }
+
+    /// Takes a report far from the expectation.
+    fn far(
+        &mut self,
+        sample: Sample,
+        expected: f64,
+        bounds: &Bounds,
+        confirms: &mut Option<(u64, u64)>,
+    ) -> (Verdict, Option<Doubt>) {
+        let excess = sample.prompt as f64 - expected;
+        let Some(waiting) = self.waiting else {
+            self.waiting = Some(Waiting { sample, excess, counts: false, agreed: false });
+            return (Verdict::Waits, None);
+        };
+        if !waiting.agrees(sample, excess, bounds) {
+            if waiting.growth(sample) < LEAST_GROWTH && waiting.is_beside(sample) {
+                return (Verdict::Waits, None);
+            }
+            self.waiting = Some(Waiting { sample, excess, counts: false, agreed: false });
+            return (Verdict::Waits, Some(Doubt::Contradicted));
+        }
+        let known = self.base.is_some() || bounds.line.is_learned;
+        if known && !waiting.agreed {
+            let agreed = waiting.growth(sample) as f64 >= (waiting.excess.abs() / 4.0).min(ENOUGH_GROWTH);
+            self.waiting = Some(Waiting { agreed, ..waiting });
+            return (Verdict::Waits, None);
+        }
+        *confirms = Some(waiting.sample.pair());
+        (self.believe(sample), None)
+    }
+
+    /// Takes a report that is smaller than its request. Returns the window of a server that cuts prompts, where reports in a
+    /// row stay the same while the context grows, and none is the part that a cache lacked.
+    fn is_cut(&mut self, sample: Sample, before: Option<Estimate>) -> Option<u64> {
+        let Sample { estimate, prompt } = sample;
+        let grown = before.map_or(0, |before| estimate.all.saturating_sub(before.all));
+        let is_new_part = prompt.saturating_mul(2) < grown.saturating_mul(3);
+        if is_new_part || prompt < self.largest || prompt < SMALLEST_WINDOW {
+            self.short = None;
+            return None;
+        }
+        let times = match self.short {
+            Some(short) if short.prompt.abs_diff(prompt) <= short.prompt / 50 => short.times + 1,
+            _ => 1,
+        };
+        self.short = Some(Short { prompt, times });
+        (times >= SATURATED).then_some(prompt)
+    }
+}
+
+impl Sample {
+    fn pair(self) -> (u64, u64) {
+        (self.estimate.all, self.prompt)
+    }
+}
+
+impl Waiting {
+    /// Growth of the context since it, in estimated tokens.
+    fn growth(&self, sample: Sample) -> u64 {
+        sample.estimate.solid.saturating_sub(self.sample.estimate.solid)
+    }
+
+    /// Whether two reports of about one context have about one size.
+    fn is_beside(&self, sample: Sample) -> bool {
+        let by = sample.prompt.abs_diff(self.sample.prompt);
+        by <= 2 * sample.estimate.all.abs_diff(self.sample.estimate.all) + 500
+    }
+
+    /// Whether a report after enough growth is above the expectation by the same number of tokens.
+    fn agrees(&self, sample: Sample, excess: f64, bounds: &Bounds) -> bool {
+        /// Deviation of a growth from its estimate. Single messages are denser or thinner than the average.
+        const DEVIATION: f64 = 0.35;
+        /// Deviation of any report, in tokens: separators, roles, dates in a system prompt.
+        const NOISE: f64 = 150.0;
+        let growth = self.growth(sample);
+        let all = sample.estimate.all.saturating_sub(self.sample.estimate.all) as f64;
+        let most = match bounds.estimator {
+            Estimator::Tiktoken => DEVIATION,
+            Estimator::Chars => 2.0,
+        };
+        let off = excess - self.excess;
+        let grew = bounds.line.factor * all;
+        growth >= LEAST_GROWTH && off >= -(DEVIATION * grew + NOISE) && off <= most * grew + NOISE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Line = Line { factor: 1.0, overhead: 0.0, is_learned: false };
+
+    fn bounds(window: Option<u64>) -> Bounds {
+        Bounds { line: PLAIN, window, estimator: Estimator::Tiktoken, is_whole: true }
+    }
+
+    fn whole(tokens: u64) -> Estimate {
+        Estimate { all: tokens, solid: tokens }
+    }
+
+    fn report(prompt: u64) -> Report {
+        Report { prompt, uncached: None }
+    }
+
+    /// The verdicts on reports of these estimates and prompts, in their order.
+    fn verdicts(window: Option<u64>, reports: &[(u64, u64)]) -> Vec<Verdict> {
+        let mut series = Series::default();
+        let judge = |&(estimate, prompt): &(u64, u64)| series.judge(whole(estimate), report(prompt), &bounds(window));
+        reports.iter().map(judge).map(|standing| standing.verdict).collect()
+    }
+
+    #[test]
+    fn the_first_report_near_the_estimate_counts_and_the_next_one_confirms_it() {
+        use Verdict::{Believed, Unconfirmed, Waits};
+        assert_eq!(
+            verdicts(None, &[(10_000, 11_000), (11_000, 12_100), (12_000, 13_100)]),
+            [Unconfirmed, Believed, Believed]
+        );
+        assert_eq!(
+            verdicts(None, &[(10_000, 11_000), (10_400, 11_400), (10_900, 11_900)]),
+            [Unconfirmed, Unconfirmed, Believed],
+            "a small growth confirms nothing"
+        );
+        assert_eq!(verdicts(None, &[(10_000, 14_001), (10_000, 14_001)]), [Waits, Waits]);
+        assert_eq!(verdicts(None, &[(10_000, 14_000), (10_000, 6_000)]), [Unconfirmed, Unconfirmed]);
+    }
+
+    #[test]
+    fn an_overhead_that_nobody_announced_is_believed_with_the_second_report() {
+        use Verdict::{Believed, Waits};
+        assert_eq!(
+            verdicts(Some(200_000), &[(1_000, 21_000), (2_000, 22_100), (4_000, 24_000)]),
+            [Waits, Believed, Believed]
+        );
+        let mut series = Series::default();
+        series.judge(whole(1_000), report(21_000), &bounds(None));
+        assert_eq!(series.judge(whole(2_000), report(22_000), &bounds(None)).confirms, Some((1_000, 21_000)));
+    }
+
+    #[test]
+    fn a_report_without_the_cached_part_is_refused() {
+        use Verdict::{Refused, Unconfirmed};
+        let reports = [(2_000, 2_000), (6_000, 2_200), (9_000, 900), (12_000, 7_199)];
+        let short = Refused(Doubt::TooSmall);
+        assert_eq!(verdicts(None, &reports), [Unconfirmed, short, short, short]);
+        assert_eq!(verdicts(None, &[(1_999, 10), (2_000, 1_199)])[1], short);
+        let images = Estimate { all: 10_000, solid: 1_000 };
+        let standing = Series::default().judge(images, report(1_100), &bounds(None));
+        assert_ne!(standing.verdict, short, "images and thinking may be absent from a request");
+    }
+
+    #[test]
+    fn a_report_over_a_named_window_is_refused_unless_the_estimate_is_over_it() {
+        let over = Verdict::Refused(Doubt::OverWindow);
+        assert_eq!(verdicts(Some(20_000), &[(13_000, 3_000_000)]), [over]);
+        assert_eq!(verdicts(Some(20_000), &[(20_001, 20_100)]), [Verdict::Unconfirmed]);
+        assert_eq!(verdicts(Some(20_000), &[(20_000, 20_001)]), [over]);
+        assert_eq!(verdicts(None, &[(1_000, 20_000_001)]), [over]);
+    }
+
+    #[test]
+    fn a_cached_part_that_is_counted_twice_shows_in_the_other_reading() {
+        let mut series = Series::default();
+        let plain = bounds(None);
+        for tokens in [10_000, 11_000] {
+            series.judge(whole(tokens), report(tokens), &plain);
+        }
+        let twice = |prompt, uncached| Report { prompt, uncached: Some(uncached) };
+        let standing = series.clone().judge(whole(12_000), twice(23_000, 12_000), &plain);
+        assert_eq!(standing.verdict, Verdict::Refused(Doubt::CountedTwice));
+        let standing = series.clone().judge(whole(12_000), twice(12_000, 1_000), &plain);
+        assert_eq!(standing.verdict, Verdict::Believed, "the cached part is a part");
+    }
+
+    #[test]
+    fn sums_over_the_steps_of_a_turn_are_contradicted() {
+        let mut series = Series::default();
+        let doubts: Vec<_> = (0..8_u64)
+            .map(|turn| {
+                let size = 6_000 + turn * 3_000;
+                series.judge(whole(size), report(size * 2 - 1_500), &bounds(Some(200_000)))
+            })
+            .collect();
+        assert!(doubts.iter().all(|standing| standing.verdict != Verdict::Believed), "{doubts:?}");
+        assert!(doubts.last().is_some_and(|standing| standing.doubted >= 3), "{doubts:?}");
+    }
+
+    #[test]
+    fn a_constant_is_never_believed() {
+        for constant in [4_000, 30_000, 3_000_000] {
+            let reports: Vec<(u64, u64)> = (0..20).map(|turn| (1_000 + turn * 800, constant)).collect();
+            let believed = verdicts(None, &reports).into_iter().filter(|verdict| *verdict == Verdict::Believed).count();
+            assert_eq!(believed, 0, "{constant}");
+        }
+    }
+
+    #[test]
+    fn a_jump_from_a_believed_report_needs_two_others_after_enough_growth() {
+        use Verdict::{Believed, Unconfirmed, Waits};
+        let steady = [(10_000, 10_000), (11_000, 11_000)];
+        let jump = |rest: &[(u64, u64)]| verdicts(None, &[&steady[..], rest].concat())[2..].to_vec();
+        assert_eq!(jump(&[(12_000, 22_000), (14_500, 24_500), (15_500, 25_500)]), [Waits, Waits, Believed]);
+        assert_eq!(
+            jump(&[(12_000, 22_000), (13_000, 23_000), (14_000, 24_000)]),
+            [Waits, Waits, Waits],
+            "too little growth"
+        );
+        assert_eq!(jump(&[(12_000, 22_000), (13_000, 13_000)]), [Waits, Believed], "a single one is forgotten");
+        assert_eq!(verdicts(None, &steady), [Unconfirmed, Believed]);
+    }
+
+    #[test]
+    fn a_rewrite_begins_another_series() {
+        let mut series = Series::default();
+        for tokens in [40_000, 41_000] {
+            series.judge(whole(tokens), report(tokens), &bounds(None));
+        }
+        series.rewritten();
+        let old = series.judge(whole(10_000), report(41_500), &bounds(None));
+        assert_eq!(old.verdict, Verdict::Waits, "the size before the rewrite");
+        assert_eq!(series.judge(whole(11_000), report(11_000), &bounds(None)).verdict, Verdict::Unconfirmed);
+    }
+
+    #[test]
+    fn three_equal_reports_of_a_growing_context_show_a_server_that_cuts_prompts() {
+        let saturated = |reports: &[(u64, u64)]| {
+            let mut series = Series::default();
+            let judge = |&(estimate, prompt): &(u64, u64)| series.judge(whole(estimate), report(prompt), &bounds(None));
+            reports.iter().map(judge).fold(None, |found, standing| standing.saturated.or(found))
+        };
+        assert_eq!(saturated(&[(7_000, 4_096), (8_000, 4_090), (9_000, 4_080)]), Some(4_080));
+        assert_eq!(saturated(&[(7_000, 4_096), (8_000, 4_090)]), None, "twice is chance");
+        assert_eq!(saturated(&[(7_000, 4_096), (8_000, 3_000), (9_000, 4_090)]), None, "not in a row");
+        assert_eq!(
+            saturated(&[(7_000, 4_096), (10_000, 4_090), (13_000, 4_080), (16_000, 4_080)]),
+            None,
+            "the new part"
+        );
+        assert_eq!(
+            saturated(&[(5_000, 5_000), (6_000, 6_000), (12_000, 5_990), (13_000, 5_990), (14_000, 5_990)]),
+            None,
+            "a longer prompt was read before"
+        );
+        assert_eq!(saturated(&[(3_000, 1_000), (4_000, 1_000), (5_000, 1_000)]), None, "no window is that small");
+    }
+
+    #[test]
+    fn announced_instructions_move_the_expectation() {
+        let mut series = Series::default();
+        for tokens in [10_000, 11_000] {
+            series.judge(whole(tokens), report(tokens), &bounds(None));
+        }
+        series.shift(8_000);
+        assert_eq!(series.judge(whole(12_000), report(20_000), &bounds(None)).verdict, Verdict::Believed);
+    }
+}

@@ -1,0 +1,101 @@
+//! Reports of answers, after they were judged: the window that a saturated server shows, the doubts that the client is told of,
+//! and the model that an answer names.
+
+use super::{Append, Core};
+use crate::{
+    conversation::{evidence::Verdict, tokens::Estimator},
+    models::ModelRef,
+    protocol::{
+        events::{Event, ModelChange},
+        notices::NoticeCode,
+    },
+    provider::http,
+    wire::outbox::About,
+};
+
+/// Reports in a row that are not believed, after which the client is told.
+const TOLD_AFTER: u32 = 3;
+
+/// Provider whose servers cut prompts without an error, at any address.
+const CUTS_PROMPTS: &str = "ollama";
+
+/// A remark about a report: code, title and detail of a notice.
+pub(super) type Remark = (NoticeCode, &'static str, String);
+
+impl Core {
+    /// Acts on the report of the answer that ends these appends. Returns the remark that the client is sent after their entries.
+    pub(super) fn heed_report(&mut self, appends: &[Append]) -> Option<Remark> {
+        let judged = self.state.newest_report()?;
+        let is_new = |append: &Append| append.staged.entries.iter().any(|entry| entry.id == judged.answer);
+        // Until the entries are counted, a report is judged by a weaker estimate.
+        let is_counted = self.state.estimator() == self.state.wanted_estimator();
+        if !appends.iter().any(is_new) || !is_counted {
+            return None;
+        }
+        let (standing, model) = (judged.standing, judged.model.or_else(|| self.state.model(self.state.path())));
+        if let (Verdict::Believed, Some(model)) = (standing.verdict, &model) {
+            self.state.learned.disprove(model, standing.reported);
+        }
+        let cuts = |model: &ModelRef| self.state.settings().settings.tokens.learn_window && self.may_cut_prompts(model);
+        if let (Some(window), Some(model)) = (standing.saturated, model.filter(cuts)) {
+            self.state.learned.see(&model, window);
+            let detail = format!(
+                "It reported about {window} tokens three times in a row, while the conversation has about {} and grows. The next \
+                 contexts are made to fit {window} tokens. To keep more, raise the server's context length (num_ctx of Ollama, \
+                 --ctx-size of llama.cpp); if the reports lack a part, report it, or set tokens.learnWindow to false.",
+                standing.expected
+            );
+            return Some((NoticeCode::PromptCut, "The server cuts prompts", detail));
+        }
+        let doubt = standing.doubt.filter(|_| standing.doubted >= TOLD_AFTER && !self.upkeep.told_of_doubt)?;
+        self.upkeep.told_of_doubt = true;
+        let detail = format!(
+            "It reports {} tokens where about {} are expected. The estimate counts instead, and nothing else follows from the \
+             report. {}",
+            standing.reported,
+            standing.expected,
+            doubt.question()
+        );
+        Some((NoticeCode::UsageNotBelieved, "The reported usage is not believed", detail))
+    }
+
+    /// Whether the server of a model is one that may cut prompts without an error: on this machine, or Ollama.
+    fn may_cut_prompts(&self, model: &ModelRef) -> bool {
+        let settings = &self.state.settings().settings;
+        let address = settings.model(model).and_then(|model| model.base_url.as_deref());
+        model.provider == CUTS_PROMPTS || address.is_some_and(http::is_local)
+    }
+
+    /// The sentence about the newest report, where it is not the size of the context.
+    pub(super) fn why_estimated(&self) -> Option<String> {
+        let judged = self.state.newest_report()?;
+        let (reported, expected) = (judged.standing.reported, judged.standing.expected);
+        let counted = match self.state.estimator() {
+            Estimator::Tiktoken => "",
+            Estimator::Chars => " by characters",
+        };
+        match judged.standing.verdict {
+            Verdict::Believed => None,
+            Verdict::Unconfirmed => Some(format!(
+                "The report of {reported} tokens is the first about this context; it starts nothing until a later one agrees."
+            )),
+            Verdict::Waits => Some(format!(
+                "The report of {reported} tokens is not believed yet, because about {expected} were expected{counted}; the \
+                 estimate counts until a later one agrees."
+            )),
+            Verdict::Refused(doubt) => Some(format!(
+                "The report of {reported} tokens is not believed, because about {expected} were expected{counted}; the estimate \
+                 counts. {}",
+                doubt.question()
+            )),
+        }
+    }
+
+    /// Tells of the model that an answer of these appends gave the session. A session with a chosen model keeps that.
+    pub(super) fn tell_of_model(&self, from: Option<ModelRef>) {
+        let to = self.state.model(self.state.path());
+        if let Some(to) = to.filter(|to| from.as_ref() != Some(to)) {
+            self.emit(About::default(), Event::ModelChanged { from, to, reason: ModelChange::User });
+        }
+    }
+}
