@@ -10,6 +10,7 @@ pub mod instructions;
 pub mod message;
 pub mod mirroring;
 pub mod path;
+pub mod restating;
 pub mod spending;
 pub mod tokens;
 pub mod undo;

@@ -93,6 +93,12 @@ impl EntryId {
     pub fn of_bits(bits: u64) -> Self {
         format!("{bits:016x}").into()
     }
+
+    /// Whether it has the form of [`EntryId::of_bits`]. The ids of pi and oh-my-pi have 8 digits, or are UUIDs.
+    #[must_use]
+    pub fn is_of_bits(&self) -> bool {
+        self.0.len() == 16 && self.0.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    }
 }
 
 impl OperationId {

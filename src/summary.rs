@@ -1,5 +1,6 @@
 //! Summaries of a part of a conversation.
 
+mod archived;
 pub mod branch;
 pub mod extractive;
 pub mod files;

@@ -223,7 +223,7 @@ impl Draft {
         }
         let history = self.native.as_ref().and_then(|native| native.history());
         preserved.native_items = history.as_ref().map(|history| history.items().len() as u64);
-        let mut ours = json!(preserved);
+        let mut ours = preserved.of_entry(&stamp.id);
         if let Some(by) = &self.made.by {
             ours["summarizer"] = json!(by);
         }

@@ -136,6 +136,9 @@ mod tests {
             line["id"] = json!(id);
             line["parentId"] = std::mem::replace(&mut parent, json!(id));
             line["timestamp"] = json!("2026-01-01T00:00:00.000Z");
+            if let Some(Value::Object(ours)) = line.pointer_mut("/preserveData/abridged") {
+                ours.insert("entryId".to_owned(), json!(id));
+            }
             Arc::new(Entry::parse(line.to_string().into()).expect("an entry"))
         });
         let entries: Vec<Arc<Entry>> = entries.collect();

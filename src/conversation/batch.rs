@@ -56,6 +56,13 @@ impl Batch {
         }
     }
 
+    /// Whether an entry is a result that no call of the newest answer waits for.
+    #[must_use]
+    pub fn is_stray(&self, entry: &Entry) -> bool {
+        let answers = |call: Option<&CallId>| call.is_some_and(|call| self.open.contains(call));
+        entry.outline().is_some_and(|outline| outline.role == Role::ToolResult && !answers(outline.answers.as_ref()))
+    }
+
     /// Whether calls of the newest answer have no result yet.
     #[must_use]
     pub fn is_open(&self) -> bool {

@@ -291,13 +291,16 @@ pub fn clip_carried(text: &str, most_chars: usize) -> String {
 
 /// The summary message: the summary, and the parts behind it.
 fn summary(entry: &Entry, behind: &[String], prompts: &Prompts) -> Option<ContextMessage> {
-    let summary = escape_frame(&entry.compaction()?.summary);
+    let compaction = entry.compaction()?;
+    let summary = escape_frame(&compaction.summary);
     let mut text = prompts.render(Prompt::CompactionSummaryContext, &[("summary", &summary)]);
     for part in behind {
         text.push_str("\n\n");
         text.push_str(part);
     }
-    ContextMessage::user_text(entry, Part::Summary, &text)
+    let text = json!({ "type": "text", "text": text });
+    let content = std::iter::once(text).chain(compaction.frames().iter().cloned()).collect();
+    ContextMessage::user(entry, Part::Summary, content)
 }
 
 /// The parts of the summary message behind the summary: the pinned texts of entries before `sent_from`, the open tasks, the

@@ -1,6 +1,7 @@
 //! The lines of a session file, read into typed values. The line itself is kept: it is what `session/entry` answers,
 //! what a fork copies, and what a context sends.
 
+mod archive;
 mod compaction;
 mod cost;
 mod escapes;
@@ -240,7 +241,7 @@ impl Entry {
         let (id, parent) = Self::ids(&head)?;
         let timestamp =
             head.timestamp.map(|json| text(json).unwrap_or(json.get().into())).unwrap_or_default().into_owned();
-        let body = Body::read(&line, &head).map_or(Body::Unknown, |body| mirror::marked(body, &line));
+        let body = Body::read(&line, &id, &head).map_or(Body::Unknown, |body| mirror::marked(body, &line));
         let size = body.size();
         let kind = head.kind.to_string();
         Ok(Self { id, parent, timestamp, body, kind, line, size })
@@ -545,7 +546,7 @@ impl Entry {
 }
 
 impl Body {
-    fn read(line: &str, head: &Head<'_>) -> Option<Self> {
+    fn read(line: &str, id: &EntryId, head: &Head<'_>) -> Option<Self> {
         let small = || serde_json::from_str::<Small>(line).ok();
         Some(match head.kind.as_ref() {
             "message" => {
@@ -554,7 +555,7 @@ impl Body {
                 let outline = Outline::read(json.get()).ok()?;
                 Self::Message(MessageBody { outline, json: start..start + json.get().len(), message: OnceLock::new() })
             }
-            "compaction" => Self::Compaction(serde_json::from_str(line).ok()?),
+            "compaction" => Self::Compaction(Compaction::read(line, id)?),
             "branch_summary" => Self::BranchSummary(serde_json::from_str(line).ok()?),
             "custom_message" => {
                 let json = head.content?;
@@ -592,7 +593,7 @@ impl Body {
             }
             "thinking_level_change" => Self::ThinkingLevel(small()?.thinking_level.unwrap_or_else(|| "off".to_owned())),
             "usage" | "model_usage" => Self::Usage,
-            "reset_boundary" => Self::ResetBoundary(serde_json::from_str(line).unwrap_or_default()),
+            "reset_boundary" => Self::ResetBoundary(Reset::read(line, id)),
             _ => Self::Unknown,
         })
     }

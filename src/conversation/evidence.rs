@@ -10,8 +10,10 @@
 //! - Any other report waits. A later report that is above the expectation by the same number of tokens confirms it: system
 //!   prompts, tools and media that nobody announced add a constant. Sums over steps and doubled counts grow with the context.
 
+mod grounds;
 mod series;
 
+pub use grounds::Grounds;
 pub use series::{Series, Standing};
 
 use crate::conversation::{message::Usage, tokens::Estimator};

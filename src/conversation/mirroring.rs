@@ -5,6 +5,7 @@ use crate::{
         context::others::{self, Lacking},
         entry::{self, CARRIED, Entry, Mark, Stamp, Stamps},
         path::Path,
+        restating,
     },
     ids::EntryId,
     prompts::Prompts,
@@ -15,8 +16,11 @@ use std::sync::Arc;
 /// The entries that other programs lack behind the end of a path, each the child of the one before.
 #[must_use]
 pub fn mirrors(path: &Path, prompts: &Prompts, stamps: &mut Stamps) -> Vec<Arc<Entry>> {
+    let restated = restating::restated(path, stamps);
+    let grown = restated.clone().map(|entry| path.with(entry));
+    let path = grown.as_ref().unwrap_or(path);
     let mut parent = path.last().map(|leaf| leaf.id.clone());
-    let mut entries = Vec::new();
+    let mut entries: Vec<_> = restated.into_iter().collect();
     for lacking in others::lacking(path, prompts) {
         let (kind, fields) = match lacking {
             Lacking::Edit { edit, compaction } => (
@@ -43,6 +47,14 @@ pub fn mirrors(path: &Path, prompts: &Prompts, stamps: &mut Stamps) -> Vec<Arc<E
         entries.push(entry);
     }
     entries
+}
+
+/// Whether other programs may lack a line behind entries that go behind a path. Cheap, except after a rewrite of the path
+/// and where a result comes that no call waits for.
+#[must_use]
+pub fn may_be_needed(path: &Path, entries: &[Arc<Entry>], prompts: &Prompts) -> bool {
+    let is_lacking = || restating::is_needed(path) || !others::lacking(path, prompts).is_empty();
+    path.lacks_lines(is_lacking) || others::has_stray_results(path, entries) || others::may_lack_texts(path, prompts)
 }
 
 /// Adds to entries that go behind a path those that other programs lack then.

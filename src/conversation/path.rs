@@ -34,6 +34,8 @@ pub struct Path {
     foundation: OnceLock<Option<Foundation>>,
     /// Derived too; kept up to date while the path only grows.
     marks: OnceLock<Marks>,
+    /// Whether other programs lacked lines when somebody asked first.
+    lacks_lines: OnceLock<bool>,
     /// There is more of it before the first entry, in the file.
     cut: bool,
     /// Size of the entries' lines.
@@ -154,6 +156,12 @@ impl Path {
         self.revision = Revision::default();
         self.foundation = OnceLock::new();
         self.marks = OnceLock::new();
+        self.lacks_lines = OnceLock::new();
+    }
+
+    /// Whether other programs lacked lines for it, which `look` finds out once for each rewrite.
+    pub(super) fn lacks_lines(&self, look: impl FnOnce() -> bool) -> bool {
+        *self.lacks_lines.get_or_init(look)
     }
 
     fn marks(&self) -> &Marks {
@@ -695,7 +703,7 @@ mod tests {
     #[test]
     fn pins_from_before_a_cleared_point_do_not_come_back() {
         let boundary = |parent: &str| json!({"type": "reset_boundary", "id": "r", "parentId": parent});
-        let carried = json!({"abridged": {"pins": [{"entryId": "old", "text": "kept"}]}});
+        let carried = json!({"abridged": {"entryId": "c", "pins": [{"entryId": "old", "text": "kept"}]}});
         let mut compacted = compaction("c", "a", "c");
         compacted["preserveData"] = carried.clone();
         let pinned = |lines: &[Value]| Path::of(&entries(lines)).pins().len();

@@ -12,24 +12,18 @@
 
 use crate::{
     conversation::{
-        entry::{Body, Entry, Stamp, Stamps},
+        entry::{Body, Entry, Stamps},
         mirroring::{entry_of, mirrors},
         path::Path,
     },
     prompts::Prompts,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
-
-/// The summary of a compaction line that keeps every message.
-const NOTHING_SUMMARIZED: &str = "A compaction of this conversation was undone. All of its messages follow.";
 
 /// An undo that still needs the path without the compaction or the reset, which has to be read.
 pub struct Undoing {
     marker: Arc<Entry>,
-    /// The compaction or the reset.
-    undone: Arc<Entry>,
-    followed: Followed,
     prompts: Arc<Prompts>,
 }
 
@@ -61,7 +55,7 @@ impl Undoing {
         };
         let fields = [("customType", kind.into()), ("data", data)];
         let marker = entry_of("custom", &stamps.stamp(), parent.as_ref(), &fields)?;
-        Some(Self { marker, undone, followed, prompts: prompts.clone() })
+        Some(Self { marker, prompts: prompts.clone() })
     }
 
     /// The entry by which the compaction or the reset is undone.
@@ -74,57 +68,9 @@ impl Undoing {
     #[must_use]
     pub fn complete(&self, path: Path, stamps: &mut Stamps) -> (Vec<Arc<Entry>>, Path) {
         let mut path = path;
-        let mut entries = vec![self.marker.clone()];
-        let mut add = |path: &mut Path, entry: Arc<Entry>| {
-            path.push(entry.clone());
-            entries.push(entry);
-        };
-        if self.followed == Followed::ByState
-            && let Some(entry) = self.restated(&path, stamps.stamp())
-        {
-            add(&mut path, entry);
-        }
-        for entry in mirrors(&path, &self.prompts, stamps) {
-            add(&mut path, entry);
-        }
-        (entries, path)
-    }
-
-    /// A compaction line after which other programs have the context of this path.
-    fn restated(&self, path: &Path, stamp: Stamp) -> Option<Arc<Entry>> {
-        let first = path.get(path.first_kept()).map(|entry| &entry.id);
-        let mut line: Value = match path.compaction() {
-            Some(place) => serde_json::from_str(path[place].line()).ok()?,
-            None => json!({
-                "type": "compaction",
-                "summary": NOTHING_SUMMARIZED,
-                "tokensBefore": self.undone.compaction().map_or(0, |it| it.tokens_before as u64),
-            }),
-        };
-        let fields = line.as_object_mut()?;
-        // It was paid for once.
-        ["usage", "keepLastMessages"].iter().for_each(|name| drop(fields.remove(*name)));
-        let place = path.compaction().map(|place| path[place].id.clone());
-        fields.insert("id".into(), json!(stamp.id));
-        fields.insert("parentId".into(), json!(path.last().map(|leaf| &leaf.id)));
-        fields.insert("timestamp".into(), stamp.timestamp.into());
-        fields.insert("firstKeptEntryId".into(), json!(first));
-        // pi drops the system messages before a compaction and reads this one.
-        match path.system_prompt().message() {
-            Some(message) => drop(fields.insert("systemMessage".into(), message)),
-            None => drop(fields.remove("systemMessage")),
-        }
-        let mut preserved = match fields.remove("preserveData") {
-            Some(Value::Object(preserved)) => preserved,
-            _ => serde_json::Map::new(),
-        };
-        if preserved.contains_key("openaiRemoteCompaction") {
-            // oh-my-pi shows what its provider's history replays, and from the message behind this entry on.
-            fields.insert("providerReplayThroughEntryId".into(), json!(place));
-        }
-        preserved.insert("abridged".into(), json!({ "undone": self.undone.id }));
-        fields.insert("preserveData".into(), preserved.into());
-        Entry::parse(line.to_string().into()).ok().map(Arc::new)
+        let mirrors = mirrors(&path, &self.prompts, stamps);
+        mirrors.iter().for_each(|entry| path.push(entry.clone()));
+        (std::iter::once(self.marker.clone()).chain(mirrors).collect(), path)
     }
 }
 
@@ -138,6 +84,7 @@ fn may_leave(entry: &Entry) -> bool {
 mod tests {
     use super::*;
     use crate::{conversation::entry::PLACEHOLDER, ids::EntryId};
+    use serde_json::Value;
 
     /// A path of these lines, each the child of the one before.
     fn path(lines: &[Value]) -> Path {
@@ -177,7 +124,7 @@ mod tests {
     fn a_seed_repeats_every_line_of_an_undo() {
         let later = [message("u2", "user", "b"), compaction("second"), message("u3", "user", "c")];
         let first = json!({"type": "compaction", "id": "first", "summary": "s", "firstKeptEntryId": "u1",
-            "preserveData": {"abridged": {"edits": [{"targetId": "u1", "replacement": {"content": "short"}}]}}});
+            "preserveData": {"abridged": {"entryId": "first", "edits": [{"targetId": "u1", "replacement": {"content": "short"}}]}}});
         let whole = path(&[&[message("u1", "user", "a"), first][..], &later].concat());
         let lines = |seed: u64| -> Vec<String> {
             let mut stamps = Stamps::seeded(seed, jiff::Timestamp::UNIX_EPOCH);

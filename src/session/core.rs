@@ -569,7 +569,7 @@ impl Core {
             Command::Append(params) => {
                 let mut appends = self.appends_in_a_row(params, ticket);
                 if !appends.is_empty() {
-                    self.add_texts_held_back(&mut appends);
+                    self.add_lines_for_others(&mut appends);
                     self.write(Write::Appends(appends));
                 }
             }

@@ -9,7 +9,7 @@ pub mod salient;
 pub use super::ledger::Cleaner;
 
 use super::{
-    SPLIT_TURN,
+    SPLIT_TURN, archived,
     files::FileLists,
     ledger::{self, Ledger, Said, Speaker},
     sections::{self, Section},
@@ -72,7 +72,8 @@ pub fn summarize(request: &Request<'_>) -> Summary {
     let listen = |entries: &[&Arc<Entry>]| ledger::listen(entries, &|text| request.clean(text), request.stop);
     let room = request.cap.saturating_sub(scale.text(&tags));
     let previous = previous_summary(request);
-    let heard = listen(&history);
+    let archived = span.previous_archive().map(|archive| archived::said(archive, &|text| request.clean(text)));
+    let heard: Vec<Said> = archived.into_iter().flatten().chain(listen(&history)).collect();
     // The kept messages continue the beginning of a split turn: it gets two fifths of the room, or all of it.
     let heard_prefix = listen(&prefix);
     let share = match (heard.is_empty() && previous.is_none(), heard_prefix.is_empty()) {
@@ -100,7 +101,11 @@ pub fn summarize(request: &Request<'_>) -> Summary {
     Summary { text: out, short, files }
 }
 
+/// The previous summary. One with an archive says only how to read it.
 fn previous_summary(request: &Request<'_>) -> Option<String> {
+    if request.span.previous_archive().is_some() {
+        return None;
+    }
     // The file lists of a summary are read from its details.
     Some(request.clean(&without_files(request.span.previous_summary()?)))
 }

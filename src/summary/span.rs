@@ -89,6 +89,12 @@ impl<'a> Span<'a> {
         }
     }
 
+    /// The text of the archive that the previous summary ends with.
+    #[must_use]
+    pub fn previous_archive(&self) -> Option<&'a str> {
+        self.previous?.compaction()?.archive()
+    }
+
     /// The estimate of everything that a summary of the span replaces, in tokens: the messages and the previous summary.
     #[must_use]
     pub fn replaced(&self, estimator: Estimator) -> u64 {

@@ -578,7 +578,7 @@ mod tests {
     fn a_carried_list_goes_on_and_those_of_the_kept_part_are_not_read_twice() {
         let carried =
             json!({"entryId": "r9", "since": "c9", "open": [{"id": "7", "text": "seven", "state": "open"}], "done": 2});
-        let compaction = |todos: Value| json!({"type": "compaction", "id": "k", "summary": "s", "firstKeptEntryId": "c0", "tokensBefore": 1, "preserveData": {"abridged": {"todos": todos}}});
+        let compaction = |todos: Value| json!({"type": "compaction", "id": "k", "summary": "s", "firstKeptEntryId": "c0", "tokensBefore": 1, "preserveData": {"abridged": {"entryId": "k", "todos": todos}}});
         // The call is kept, and its result comes behind the compaction.
         let update = called(0, "TaskUpdate", json!({"taskId": "7", "status": "in_progress"}), "ok", Value::Null);
         let around = [update[0].clone(), compaction(carried.clone()), update[1].clone()];

@@ -33,7 +33,7 @@ fn lines() -> Vec<String> {
         json!({"type": "context_edit", "targetId": "e2", "replacement": {"content": "less"}}),
         json!({"type": "custom", "customType": "abridged.pin", "data": {"entryId": "e0", "at": "t"}}),
         json!({"type": "compaction", "summary": "S", "firstKeptEntryId": "e4", "tokensBefore": 7, "details": {"readFiles": ["a"]},
-               "preserveData": {"abridged": {"pins": [{"entryId": "e0", "text": "one", "at": "t"}], "edits": []}}}),
+               "preserveData": {"abridged": {"entryId": "e8", "pins": [{"entryId": "e0", "text": "one", "at": "t"}], "edits": []}}}),
         json!({"type": "message", "message": {"role": "bashExecution", "command": "ls", "output": "a", "exitCode": 0}}),
         json!({"type": "compaction", "summary": "S4", "keepLastMessages": 2, "tokensBefore": 1}),
         json!({"type": "custom", "customType": "abridged.undo", "data": {"compactionEntryId": "e10"}}),

@@ -2,7 +2,9 @@
 
 use crate::{
     pi_reader::{Session, plain, plain_chat},
-    support::Daemon,
+    provider::{Format, Provider},
+    summarizing::{compact, good_model, settings},
+    support::{Daemon, Home},
 };
 use serde_json::{Value, json};
 use std::{
@@ -14,7 +16,9 @@ use std::{
 struct Recording {
     name: String,
     path: PathBuf,
-    /// The messages that were sent, each in the form in which programs are compared.
+    /// The messages that were sent.
+    sent: Vec<Value>,
+    /// The same in the form in which programs are compared.
     messages: Vec<Value>,
     /// The system prompt and the tools that were sent, where the file has them.
     system: Option<String>,
@@ -40,6 +44,7 @@ impl Recording {
         Self {
             name: path.file_stem().expect("a name").to_string_lossy().into_owned(),
             messages: messages.iter().flat_map(plain_chat).collect(),
+            sent: messages.clone(),
             system: system.and_then(|message| Some(message["content"].as_str()?.to_owned())),
             tools: sent["tools"].as_array().cloned().unwrap_or_default(),
             path,
@@ -62,6 +67,11 @@ impl Recording {
         let path = folder.join(format!("{}.jsonl", self.name));
         fs::copy(&self.path, &path).expect("a copy");
         daemon.load(&path)
+    }
+
+    /// Whether the conversation before its compaction is in an archive.
+    fn is_archived(&self) -> bool {
+        self.name.starts_with("archived")
     }
 
     /// The messages of the daemon's context have what the program sent, in the same order.
@@ -97,7 +107,103 @@ fn a_context_has_the_messages_that_pi_sent() {
 #[test]
 fn a_context_has_the_messages_that_oh_my_pi_sent() {
     let mut daemon = Daemon::start();
-    recordings("oh-my-pi").iter().for_each(|recording| recording.holds(&mut daemon));
+    recordings("oh-my-pi").iter().filter(|it| !it.is_archived()).for_each(|recording| recording.holds(&mut daemon));
+}
+
+/// The texts of a message's blocks.
+fn texts(message: &Value) -> Vec<&str> {
+    message["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str()).collect()
+}
+
+/// The text of an archive stands for its pictures, which are made of it.
+#[test]
+fn a_context_has_the_archive_that_oh_my_pi_sent() {
+    let mut daemon = Daemon::start();
+    let archived: Vec<_> = recordings("oh-my-pi").into_iter().filter(Recording::is_archived).collect();
+    let pictures = |recording: &Recording| recording.sent[0].to_string().contains("image_url");
+    assert_eq!(archived.iter().map(pictures).collect::<Vec<_>>(), [true, false]);
+    for recording in archived {
+        let session = recording.load(&mut daemon);
+        let context = daemon.context(&session);
+        let messages = context["messages"].as_array().expect("messages");
+        let [ours] = texts(&messages[0])[..] else { panic!("{:#}", messages[0]) };
+        let theirs = texts(&recording.sent[0]);
+        let is_own = |line: &&str| !line.starts_with("----");
+        let lines: Vec<&str> = theirs.iter().flat_map(|text| text.lines()).filter(is_own).collect();
+        assert!(lines.len() > 20, "{lines:#?}");
+        for line in lines {
+            assert!(ours.contains(line), "{}: {line}", recording.name);
+        }
+        assert!((0..10).all(|at| ours.contains(&format!("Item 1-{at}: part {at} belongs to shelf {}.\n", at * 7))));
+        let rest: Vec<Value> = messages[1..].iter().flat_map(plain).collect();
+        let theirs: Vec<Value> = recording.sent[1..].iter().flat_map(plain_chat).collect();
+        same(&recording.name, &rest, &theirs);
+        if recording.name.ends_with("pictures") {
+            // These stand in the picture alone.
+            for at in (0..650).step_by(10) {
+                assert!(ours.contains(&format!("Item 1-{at}: part {at} belongs to shelf {}.", at * 7)), "{at}");
+            }
+        }
+    }
+}
+
+/// Archives of older versions have no text beside their pictures.
+#[test]
+fn the_pictures_of_an_archive_without_a_text_are_sent() {
+    let mut daemon = Daemon::start();
+    let recordings = recordings("oh-my-pi");
+    let recording = recordings.iter().find(|it| it.name == "archived-with-pictures").expect("a recording");
+    let session = recording.load(&mut daemon);
+    let path = daemon.ok("session/status", json!({"sessionId": session}))["session"]["path"].clone();
+    daemon.ok("session/close", json!({"sessionId": session}));
+    let path = PathBuf::from(path.as_str().expect("a path"));
+    let mut lines = Vec::new();
+    for line in fs::read_to_string(&path).expect("a file").lines() {
+        let mut line: Value = serde_json::from_str(line).expect("JSON");
+        if let Some(Value::Object(archive)) = line.pointer_mut("/preserveData/snapcompact") {
+            archive.remove("text").expect("a text");
+        }
+        lines.push(format!("{line}\n"));
+    }
+    fs::write(&path, lines.concat()).expect("a file");
+    let session = daemon.load(&path);
+    let image = |of: &Value| plain_chat(of).into_iter().find(|part| part.get("image").is_some());
+    let theirs = image(&recording.sent[0]).expect("a picture");
+    let params = json!({"sessionId": session, "format": "openai_chat", "model": "openai/gpt-5"});
+    daemon.ok("session/configure", json!({"sessionId": session, "model": "openai/gpt-5"}));
+    let body = daemon.ok("session/context", params)["body"].clone();
+    let messages = body["messages"].as_array().expect("messages");
+    assert_eq!(messages.iter().find_map(image), Some(theirs));
+    let context = daemon.context(&session)["messages"][0].to_string();
+    assert!(context.contains("Item 1-3:") && context.contains("Item 1-640:"), "the ends are texts");
+    assert!(context.contains("1 images have the next part"), "{context}");
+}
+
+#[test]
+fn an_archive_goes_into_the_next_summary_and_not_into_its_data() {
+    for method in ["llm", "extractive"] {
+        let provider = Provider::start(Format::OpenAiChat);
+        provider.otherwise(good_model);
+        let home = Home::new();
+        home.settings(&settings(&provider, Format::OpenAiChat, json!({})));
+        let mut daemon = Daemon::at(home);
+        let recordings = recordings("oh-my-pi");
+        let recording = recordings.iter().find(|it| it.name == "archived").expect("a recording");
+        let session = recording.load(&mut daemon);
+        let answer = compact(&mut daemon, &session, json!({"method": method, "keepRecentTokens": 10}));
+        assert_eq!(answer["result"]["method"], method, "{answer:#}");
+        let summary = answer["result"]["summary"].as_str().expect("a summary");
+        let told = match method {
+            "llm" => provider.asked().iter().map(|asked| asked.text()).collect(),
+            _ => summary.to_owned(),
+        };
+        assert!(told.contains("part 3 belongs to shelf 21"), "{method}: {told}");
+        let id = answer["result"]["entryId"].clone();
+        let line = daemon.ok("session/entry", json!({"sessionId": session, "entryId": id}))["entry"].clone();
+        assert_eq!(line["preserveData"].get("snapcompact"), None, "{line:#}");
+        let context = daemon.context(&session)["messages"].to_string();
+        assert!(!context.contains("Read HISTORY fully") || method == "extractive", "{context}");
+    }
 }
 
 #[test]

@@ -96,6 +96,39 @@ impl Session {
     }
 }
 
+/// The messages of pi's request: failed answers are left out, and a call without a result gets one before the next message
+/// of the user or the model. A result stays where it is.
+pub fn requested(sent: Vec<Sent>) -> Vec<Value> {
+    let mut messages: Vec<Value> = Vec::new();
+    let mut waiting: Vec<Value> = Vec::new();
+    let stand_in = |call: Value| json!({"role": "toolResult", "toolCallId": call, "content": []});
+    for Sent { message, .. } in sent {
+        match message["role"].as_str() {
+            Some("system") => {}
+            Some("bashExecution") if message["excludeFromContext"] == true => {}
+            Some("toolResult") => {
+                waiting.retain(|call| *call != message["toolCallId"]);
+                messages.push(message);
+            }
+            Some("assistant") => {
+                messages.extend(waiting.drain(..).map(stand_in));
+                if matches!(message["stopReason"].as_str(), Some("error" | "aborted")) {
+                    continue;
+                }
+                let blocks = message["content"].as_array().into_iter().flatten();
+                waiting = blocks.filter(|it| it["type"] == "toolCall").map(|it| it["id"].clone()).collect();
+                messages.push(message);
+            }
+            _ => {
+                messages.extend(waiting.drain(..).map(stand_in));
+                messages.push(json!({"role": "user", "content": message["content"]}));
+            }
+        }
+    }
+    messages.extend(waiting.into_iter().map(stand_in));
+    messages
+}
+
 fn is_system(entry: &Value) -> bool {
     entry["type"] == "message" && entry["message"]["role"] == "system"
 }

@@ -152,7 +152,7 @@ impl Style<'_> {
             Body::Compaction(compaction) => {
                 let summary = compaction.short_summary.as_ref().filter(|short| !short.is_empty());
                 let summary = summary.unwrap_or(&compaction.summary);
-                match compaction.tokens_before {
+                match compaction.tokens_before() {
                     tokens if tokens >= 1.0 => format!("{} tokens: {summary}", short(tokens as u64)),
                     _ => summary.clone(),
                 }

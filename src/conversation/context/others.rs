@@ -37,6 +37,7 @@ pub fn lacking(path: &Path, prompts: &Prompts) -> Vec<Lacking> {
     let mut lines = Vec::new();
 
     let mut carried = carried(path, compaction, prompts);
+    let mut waiting = WaitingCalls::default();
     for entry in shown {
         let seen = seen.get(&entry.id).map(Option::as_ref);
         if let Body::Mirror(Mirror::Carried { of }) = &entry.body {
@@ -46,6 +47,7 @@ pub fn lacking(path: &Path, prompts: &Prompts) -> Vec<Lacking> {
             let wanted = match needed {
                 Some(at) => {
                     carried.remove(at);
+                    waiting = WaitingCalls::default();
                     None
                 }
                 None => Some(None),
@@ -58,7 +60,12 @@ pub fn lacking(path: &Path, prompts: &Prompts) -> Vec<Lacking> {
                 Some(Some(_)) if pinned => None,
                 wanted => wanted.map(Option::as_ref),
             };
-            lines.extend(edit(entry, seen, wanted, carrier(path, compaction, &entry.id)));
+            let is_left_out = matches!(wanted, Some(None));
+            if !is_left_out && !waiting.may_follow(entry, wanted.flatten()) {
+                lines.extend(edit(entry, seen, Some(None), None));
+            } else {
+                lines.extend(edit(entry, seen, wanted, carrier(path, compaction, &entry.id)));
+            }
         }
     }
     // A text between a call and its results would make every later request invalid.
@@ -66,6 +73,56 @@ pub fn lacking(path: &Path, prompts: &Prompts) -> Vec<Lacking> {
         lines.extend(carried.into_iter().map(|(of, text)| Lacking::Carried { of, text }));
     }
     lines
+}
+
+/// The calls of the newest answer that still wait for their results. pi sends a result where it stands in the file: behind
+/// anything but its call and other results it would be refused.
+#[derive(Default)]
+struct WaitingCalls(Vec<CallId>);
+
+impl WaitingCalls {
+    /// Goes on with an entry that pi sends, perhaps with another content. False for a result that no call waits for.
+    fn may_follow(&mut self, entry: &Entry, replacement: Option<&Replacement>) -> bool {
+        let Some(outline) = entry.outline() else {
+            self.0.clear();
+            return true;
+        };
+        match outline.role {
+            Role::ToolResult => {
+                let place = self.0.iter().position(|call| Some(call) == outline.answers.as_ref());
+                place.map(|place| self.0.swap_remove(place)).is_some()
+            }
+            Role::Assistant if !outline.failed => {
+                let calls = outline.calls.iter().map(|call| call.id.clone());
+                self.0 = calls.filter(|call| replacement.is_none_or(|it| has_call(it, call))).collect();
+                true
+            }
+            _ => {
+                self.0.clear();
+                true
+            }
+        }
+    }
+}
+
+/// Whether a content has the call with this id.
+fn has_call(replacement: &Replacement, call: &CallId) -> bool {
+    let blocks = replacement.content.as_array().map(Vec::as_slice).unwrap_or_default();
+    blocks.iter().any(|block| block["type"] == "toolCall" && block["id"] == call.as_str())
+}
+
+/// Whether one of these entries, which go behind a path, is a result that no call waits for.
+#[must_use]
+pub fn has_stray_results(path: &Path, entries: &[Arc<Entry>]) -> bool {
+    if !entries.iter().any(|entry| entry.is_from(Role::ToolResult)) {
+        return false;
+    }
+    let mut batch = path.batch().clone();
+    entries.iter().any(|entry| {
+        let is_stray = batch.is_stray(entry);
+        batch.push(entry);
+        is_stray
+    })
 }
 
 /// The entries that pi shows.
@@ -99,12 +156,7 @@ fn edit(
     wanted: Option<Option<&Replacement>>,
     compaction: Option<EntryId>,
 ) -> Option<Lacking> {
-    let same = match (seen, wanted) {
-        (None, None) | (Some(None), Some(None)) => true,
-        (Some(Some(seen)), Some(Some(wanted))) => seen.content == wanted.content,
-        _ => false,
-    };
-    if same {
+    if seen.is_none() && wanted.is_none() {
         return None;
     }
     let replacement = match wanted {
@@ -112,6 +164,9 @@ fn edit(
         // An entry without content of its own, such as a command, is shown whole despite an edit.
         None => Some(Replacement { content: content(entry).unwrap_or_default() }),
     };
+    if seen.is_some_and(|seen| seen.map(|it| &it.content) == replacement.as_ref().map(|it| &it.content)) {
+        return None;
+    }
     let compaction = compaction.filter(|_| wanted.is_some());
     Some(Lacking::Edit { edit: ContextEdit { target_id: entry.id.clone(), replacement }, compaction })
 }
@@ -212,7 +267,7 @@ mod tests {
         let pin = |kind: &str| json!({"type": "custom", "id": kind, "customType": kind, "data": {"entryId": "r"}});
         add(json!({"type": "message", "id": "r", "message": {"role": "user", "content": "Whole."}}));
         let (lines, texts) = add(
-            json!({"type": "compaction", "id": "c", "summary": "s", "firstKeptEntryId": "r", "preserveData": {"abridged": {"edits": edits}}}),
+            json!({"type": "compaction", "id": "c", "summary": "s", "firstKeptEntryId": "r", "tokensBefore": 9, "preserveData": {"abridged": {"entryId": "c", "edits": edits}}}),
         );
         assert_eq!((lines.len(), &lines[0]["abridged"]), (1, &json!({"compactionEntryId": "c"})));
         assert!(texts.contains("[left out]"), "{texts}");

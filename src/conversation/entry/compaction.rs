@@ -3,7 +3,7 @@
 use super::{
     Preserved,
     native::NativeHistory,
-    preserved::{PreserveData, object_or_nothing},
+    preserved::{PreserveData, Stored, object_or_nothing},
 };
 use crate::ids::EntryId;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
-    /// The text that stands for what was summarized.
+    /// The text that stands for what was summarized, with the text of an archive behind it.
     #[serde(default)]
     pub summary: String,
     /// Two sentences for a person.
@@ -29,7 +29,7 @@ pub struct Compaction {
     pub keep_last_messages: Option<u64>,
     /// Size of the context before, in tokens.
     #[serde(default)]
-    pub tokens_before: f64,
+    tokens_before: Option<f64>,
     /// File lists of ours; anything of a hook's.
     #[serde(default)]
     pub details: Option<Value>,
@@ -39,9 +39,12 @@ pub struct Compaction {
     /// Size of the context after it, in tokens; another program may have written anything there.
     #[serde(default)]
     tokens_after: Option<Value>,
-    /// Data that programs keep for themselves; ours is under `abridged`.
-    #[serde(default, deserialize_with = "object_or_nothing")]
-    preserve_data: Option<PreserveData>,
+    /// Data that programs keep for themselves, as the line has them; ours is under `abridged`.
+    #[serde(default, rename = "preserveData", deserialize_with = "object_or_nothing")]
+    stored: Stored,
+    /// The same, as far as they are this entry's.
+    #[serde(skip)]
+    data: PreserveData,
     /// oh-my-pi: made by an extension.
     #[serde(default)]
     from_extension: Option<bool>,
@@ -51,10 +54,32 @@ pub struct Compaction {
 }
 
 impl Compaction {
+    /// The compaction in the line of the entry with this id; `None` where the fields are not those of one.
+    pub(super) fn read(line: &str, id: &EntryId) -> Option<Self> {
+        let mut compaction: Self = serde_json::from_str(line).ok()?;
+        compaction.data = std::mem::take(&mut compaction.stored).of_entry(id);
+        if let Some(archive) = compaction.data.archive() {
+            compaction.summary = format!("{}\n\n{}", compaction.summary.trim_end(), archive.text);
+        }
+        Some(compaction)
+    }
+
     /// Made by somebody's hook or extension: its `details` are theirs.
     #[must_use]
     pub fn from_hook(&self) -> bool {
         self.from_hook == Some(true) || self.from_extension == Some(true)
+    }
+
+    /// The size of the context before it, in tokens; zero where the line does not say it.
+    #[must_use]
+    pub fn tokens_before(&self) -> f64 {
+        self.tokens_before.unwrap_or_default()
+    }
+
+    /// Whether it has the fields that pi and oh-my-pi read. pi's terminal ends at one without the size before it.
+    #[must_use]
+    pub fn is_read_by_others(&self) -> bool {
+        self.tokens_before.is_some() && (self.first_kept_entry_id.is_some() || self.keep_last_messages.is_none())
     }
 
     /// The size of the context right after it and the overhead in that, where we measured both.
@@ -68,12 +93,24 @@ impl Compaction {
     /// Data that a compaction of ours carries; none for another program's.
     #[must_use]
     pub fn preserved(&self) -> Option<&Preserved> {
-        self.preserve_data.as_ref()?.ours()
+        self.data.ours()
+    }
+
+    /// The text of the archive that the summary ends with.
+    #[must_use]
+    pub fn archive(&self) -> Option<&str> {
+        self.data.archive().map(|archive| archive.text.as_str())
+    }
+
+    /// Pictures that belong to the summary, as blocks of a message.
+    #[must_use]
+    pub fn frames(&self) -> &[Value] {
+        self.data.archive().map(|archive| archive.frames.as_slice()).unwrap_or_default()
     }
 
     /// The history that a provider made by its own compaction, if it is valid.
     #[must_use]
     pub fn native(&self) -> Option<&Arc<NativeHistory>> {
-        self.preserve_data.as_ref()?.native()
+        self.data.native()
     }
 }

@@ -17,7 +17,8 @@ pub enum Mirror {
     Edit { edit: ContextEdit, compaction: Option<EntryId> },
     /// A `custom_message` with a pinned text, or with the newest user message, of this entry before the cut.
     Carried { of: EntryId },
-    /// A `compaction` that repeats the context from before a compaction that was undone, or the empty one behind a reset.
+    /// A `compaction` that repeats the context from before a compaction that was undone, the empty one behind a reset, or
+    /// that of a compaction in an older form.
     Compaction { first_kept: Option<EntryId> },
 }
 
@@ -108,8 +109,8 @@ mod tests {
             json!({"type": "context_edit", "id": "a", "targetId": "x", "replacement": null, "abridged": {}}),
             json!({"type": "context_edit", "id": "a", "targetId": "x", "replacement": null, "abridged": {"compactionEntryId": "c"}}),
             json!({"type": "custom_message", "id": "a", "customType": CARRIED, "content": "y", "details": {"entryId": "z"}}),
-            json!({"type": "compaction", "id": "a", "summary": "s", "preserveData": {"abridged": {"undone": "c"}}}),
-            json!({"type": "compaction", "id": "a", "summary": "s", "preserveData": {"abridged": {"reset": "r"}}}),
+            json!({"type": "compaction", "id": "a", "summary": "s", "preserveData": {"abridged": {"entryId": "a", "undone": "c"}}}),
+            json!({"type": "compaction", "id": "a", "summary": "s", "preserveData": {"abridged": {"entryId": "a", "reset": "r"}}}),
         ];
         for line in marked {
             let entry = Entry::parse(line.to_string().into()).expect("an entry");

@@ -2,8 +2,9 @@
 
 use super::{
     Preserved,
-    preserved::{PreserveData, object_or_nothing},
+    preserved::{PreserveData, Stored, object_or_nothing},
 };
+use crate::ids::EntryId;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,15 +14,25 @@ use serde_json::Value;
 pub struct Reset {
     /// System prompt and tools at that time, as one message in pi's form.
     pub system_message: Option<Value>,
-    /// Data that programs keep for themselves; ours is under `abridged`.
-    #[serde(deserialize_with = "object_or_nothing")]
-    preserve_data: Option<PreserveData>,
+    /// Data that programs keep for themselves, as the line has them; ours is under `abridged`.
+    #[serde(rename = "preserveData", deserialize_with = "object_or_nothing")]
+    stored: Stored,
+    /// The same, as far as they are this entry's.
+    #[serde(skip)]
+    data: PreserveData,
 }
 
 impl Reset {
+    /// The reset in the line of the entry with this id. Fields of another form count as missing.
+    pub(super) fn read(line: &str, id: &EntryId) -> Self {
+        let mut reset: Self = serde_json::from_str(line).unwrap_or_default();
+        reset.data = std::mem::take(&mut reset.stored).of_entry(id);
+        reset
+    }
+
     /// Data that a reset of ours carries; none for another program's.
     #[must_use]
     pub fn preserved(&self) -> Option<&Preserved> {
-        self.preserve_data.as_ref()?.ours()
+        self.data.ours()
     }
 }

@@ -146,7 +146,7 @@ mod tests {
 
     fn compaction(id: &str, parent: &str, carried: Option<&Spending>) -> Value {
         json!({"type": "compaction", "id": id, "parentId": parent, "summary": "s", "firstKeptEntryId": id,
-            "preserveData": {"abridged": {"spent": carried}}})
+            "preserveData": {"abridged": {"entryId": id, "spent": carried}}})
     }
 
     fn source(lines: &[Value]) -> Source {

@@ -141,7 +141,22 @@ impl Staged {
         kind: &str,
         fields: &[(&str, Value)],
     ) -> Result<EntryId, Failure> {
+        self.add_with(state, stamps, kind, |_| fields.to_vec())
+    }
+
+    /// The same with fields that may name the new entry.
+    ///
+    /// # Errors
+    /// As [`Staged::add`].
+    pub fn add_with<'a>(
+        &mut self,
+        state: &State,
+        stamps: &mut Stamps,
+        kind: &str,
+        fields: impl FnOnce(&EntryId) -> Vec<(&'a str, Value)>,
+    ) -> Result<EntryId, Failure> {
         let stamp = stamps.stamp();
+        let fields = fields(&stamp.id);
         let parent = self.entries.last().or_else(|| state.path().last()).map(|entry| entry.id.clone());
         let raw: Vec<_> = fields.iter().map(|(name, value)| (*name, entry::raw(value))).collect();
         let fields: Vec<_> = raw.iter().map(|(name, value)| (*name, &**value)).collect();

@@ -27,6 +27,7 @@ use crate::{
     conversation::{
         attempts::Attempt,
         entry::{Attempts, Body, Entry},
+        evidence::Grounds,
         message::outline::Role,
     },
     ids::{EntryId, OperationId},
@@ -207,10 +208,16 @@ impl Core {
         Ok(staged)
     }
 
-    /// The entries with which answers leave the context.
+    /// The entries with which answers leave the context. An answer that was delivered stays, whatever asks for its removal.
     fn removal<'a>(&mut self, answers: impl Iterator<Item = &'a EntryId>) -> Result<Staged, Failure> {
         let mut staged = Staged::default();
         for answer in answers {
+            let path = self.state.path();
+            let entry = path.position(answer).map(|place| &path[place]);
+            if entry.is_some_and(|entry| Grounds::of(entry).is_none()) {
+                tracing::error!(%answer, "a delivered answer does not leave the context");
+                continue;
+            }
             let fields = [("targetId", json!(answer)), ("replacement", json!(null))];
             staged.add(&self.state, &mut self.stamps, "context_edit", &fields)?;
         }

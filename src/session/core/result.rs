@@ -24,7 +24,7 @@ pub fn sent(entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
         summary: Some(compaction.summary.clone()),
         short_summary: compaction.short_summary.clone(),
         first_kept_entry_id: first_kept,
-        tokens_before: compaction.tokens_before as u64,
+        tokens_before: compaction.tokens_before() as u64,
         tokens_after,
         details: compaction.details.clone().unwrap_or_default(),
         from_hook: compaction.from_hook(),

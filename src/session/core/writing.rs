@@ -5,7 +5,7 @@ use super::{
     edit::{self, Edit},
 };
 use crate::{
-    conversation::{context::others, entry::Entry, mirroring, path::Path},
+    conversation::{entry::Entry, mirroring, path::Path},
     ids::OperationId,
     log::{Access, Appended, Placed, error::StoreError, history::History},
     protocol::{errors::Failure, events::Event, notices::NoticeCode, types::AppendAnswer},
@@ -47,15 +47,13 @@ impl Write {
 }
 
 impl Core {
-    /// Adds the texts that other programs lack since a compaction between a call and its result. Entries on another branch
-    /// get none, because these texts belong to the current path.
-    pub(super) fn add_texts_held_back(&mut self, appends: &mut [Append]) {
+    /// Adds the lines that other programs lack: texts since a compaction between a call and its result, edits of results
+    /// without a call, and all that a torn write or another program's form left out. Entries on another branch get none,
+    /// because these lines belong to the current path.
+    pub(super) fn add_lines_for_others(&mut self, appends: &mut [Append]) {
         let (path, prompts) = (self.state.path(), &self.state.settings().prompts);
-        if !others::may_lack_texts(path, prompts) {
-            return;
-        }
         let staged: Vec<Arc<Entry>> = appends.iter().flat_map(|append| append.staged.entries.clone()).collect();
-        if !path.continues_with_all(&staged) {
+        if !path.continues_with_all(&staged) || !mirroring::may_be_needed(path, &staged, prompts) {
             return;
         }
         let mirrors = mirroring::with_mirrors(path, &staged, prompts, &mut self.stamps);

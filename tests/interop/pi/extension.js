@@ -6,7 +6,7 @@ export default function (pi) {
   const tool = (name, description) => ({
     name, label: name, description,
     parameters: { type: "object", properties: { part: { type: "string", description: "The name of a part." } }, required: ["part"] },
-    execute: async (_id, { part }) => ({ content: [{ type: "text", text: `${name} of ${part}: ${`${part} is as it should be. `.repeat(12)}` }], details: { part } }),
+    execute: async (_id, { part }) => ({ content: [{ type: "text", text: `${name} of ${part}: ${`${part} is as it should be. `.repeat(part.startsWith("long") ? 900 : 12)}` }], details: { part } }),
   });
   pi.registerTool(tool("lookup", "Looks a part up in the catalogue."));
   pi.registerTool(tool("measure", "Measures a part."));

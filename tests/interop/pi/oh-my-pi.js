@@ -3,8 +3,8 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** oh-my-pi under a home of its own, with one model at `baseUrl`. */
-export function installOhMyPi(home, baseUrl) {
+/** oh-my-pi under a home of its own, with one model at `baseUrl`, and these settings of its compaction. */
+export function installOhMyPi(home, baseUrl, compaction = {}) {
   const modules = join(process.env.OH_MY_PI, "node_modules");
   const agent = join(home, ".omp", "agent");
   mkdirSync(agent, { recursive: true });
@@ -13,7 +13,7 @@ export function installOhMyPi(home, baseUrl) {
   // JSON is YAML too.
   writeFileSync(join(agent, "models.yml"), JSON.stringify({ providers: { local: provider } }));
   const settings = {
-    startup: { checkUpdate: false, quiet: true, setupWizard: false }, compaction: { keepRecentTokens: 300, remoteEnabled: false },
+    startup: { checkUpdate: false, quiet: true, setupWizard: false }, compaction: { keepRecentTokens: 300, methodOrder: ["soft"], ...compaction },
     setupVersion: 99, images: { autoResize: false }, memory: { backend: "off" },
   };
   writeFileSync(join(agent, "config.yml"), JSON.stringify(settings));

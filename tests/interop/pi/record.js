@@ -10,7 +10,7 @@ import { installOhMyPi } from "./oh-my-pi.js";
 import { installPi, startRpc } from "./pi.js";
 import { photo, picture } from "./pictures.js";
 
-const [which, into] = process.argv.slice(2);
+const [which, into, ...wanted] = process.argv.slice(2);
 // The files name their folder: one that means nothing.
 const home = "/tmp/abridged-recording";
 rmSync(home, { recursive: true, force: true });
@@ -32,6 +32,13 @@ async function turn({ prompt }, number, images) {
 
 async function turns(rpc, from, until) {
   for (let number = from; number <= until; number++) await turn(rpc, number);
+}
+
+/** A request with so many lines. Its tool answers with more text than an archive keeps. */
+async function longTurn({ prompt }, number, lines) {
+  const list = Array.from({ length: lines }, (_, at) => `Item ${number}-${at}: part ${at} belongs to shelf ${at * 7}.`);
+  model.script.push(lookup(`long${number}`), { text: `List ${number} is as it should be.` });
+  await prompt(`Request ${number}: compare this list.\n${list.join("\n")}`);
 }
 
 const fileOf = async ({ ask }) => (await ask("get_state")).sessionFile;
@@ -119,7 +126,21 @@ const alone = {
       await turn(rpc, 3);
     },
   },
-  "oh-my-pi": {},
+  "oh-my-pi": {
+    // The archive of a short conversation has no pictures.
+    "archived": async (rpc) => {
+      await longTurn(rpc, 1, 10);
+      await turn(rpc, 2);
+      await rpc.ask("compact");
+      await turn(rpc, 3);
+    },
+    "archived-with-pictures": async (rpc) => {
+      await longTurn(rpc, 1, 650);
+      await turn(rpc, 2);
+      await rpc.ask("compact");
+      await turn(rpc, 3);
+    },
+  },
 };
 
 const textOf = ({ content }) => typeof content === "string" ? content : (content ?? []).map(({ text }) => text ?? "").join("");
@@ -134,7 +155,9 @@ function recorded(message) {
 }
 
 mkdirSync(into, { recursive: true });
-for (const [name, steps] of Object.entries({ ...both, ...alone[which] })) {
+const named = ([name]) => wanted.length === 0 || wanted.includes(name);
+for (const [name, steps] of Object.entries({ ...both, ...alone[which] }).filter(named)) {
+  if (name.startsWith("archived")) installOhMyPi(home, model.baseUrl, { methodOrder: ["snapcompact"] });
   const rpc = await startRpc(program, cwd, program.args);
   await steps(rpc);
   cpSync(await fileOf(rpc), join(into, `${name}.jsonl`));

@@ -1,7 +1,10 @@
 //! `session/reset`: a context without the messages before it. Pins and the values of the session stay.
 
 use crate::{
-    conversation::entry::{Preserved, Stamps},
+    conversation::{
+        entry::{Preserved, Stamps},
+        restating::CLEARED,
+    },
     protocol::{
         SessionReset,
         errors::Failure,
@@ -16,9 +19,6 @@ use crate::{
     },
 };
 use serde_json::{Value, json};
-
-/// The summary of the compaction line that other programs read behind a reset.
-const CLEARED: &str = "The conversation before this point was cleared. None of it is part of this context.";
 
 impl EditMethod for SessionReset {
     fn stage(state: &State, _: &SessionParams, stamps: &mut Stamps) -> Result<Staged, NotStaged> {
@@ -48,15 +48,18 @@ impl EditMethod for SessionReset {
             pin.text = path.position(&pin.entry_id).map(|place| path[place].pinned_text()).or(pin.text.take());
         }
         let system_message = path.system_prompt().message();
-        let reset =
-            staged.add(state, stamps, "reset_boundary", &fields(&[], json!(carried), system_message.as_ref()))?;
-        let told = [
+        let reset = staged.add_with(state, stamps, "reset_boundary", |id| {
+            fields(Vec::new(), carried.of_entry(id), system_message.as_ref())
+        })?;
+        let told = vec![
             ("summary", CLEARED.into()),
             ("firstKeptEntryId", json!(reset)),
             ("tokensBefore", fullness.context_tokens.into()),
             ("details", json!({ "readFiles": [], "modifiedFiles": [] })),
         ];
-        staged.add(state, stamps, "compaction", &fields(&told, json!({ "reset": reset }), system_message.as_ref()))?;
+        let repeated = Preserved { reset: Some(reset.clone()), ..Preserved::default() };
+        staged
+            .add_with(state, stamps, "compaction", |id| fields(told, repeated.of_entry(id), system_message.as_ref()))?;
         staged.add_mirrors(state, stamps);
         staged.about.push(reset);
         Ok(staged)
@@ -73,7 +76,7 @@ impl EditMethod for SessionReset {
 }
 
 /// The fields of a line that carries data of this program and the system message of the path.
-fn fields<'a>(own: &[(&'a str, Value)], ours: Value, system_message: Option<&Value>) -> Vec<(&'a str, Value)> {
+fn fields<'a>(own: Vec<(&'a str, Value)>, ours: Value, system_message: Option<&Value>) -> Vec<(&'a str, Value)> {
     let system_message = system_message.map(|message| ("systemMessage", message.clone()));
-    own.iter().cloned().chain([("preserveData", json!({ "abridged": ours }))]).chain(system_message).collect()
+    own.into_iter().chain([("preserveData", json!({ "abridged": ours }))]).chain(system_message).collect()
 }

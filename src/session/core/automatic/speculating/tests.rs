@@ -562,7 +562,7 @@ fn a_summary_begins_earlier_where_the_session_grows_fast_in_the_time_of_its_summ
     // Its usual begin is half of the threshold; here the headroom is an eighth.
     let begins = |carried: Value| {
         let mut lines = messages();
-        let preserve = json!({"abridged": {"summaryTimes": carried}});
+        let preserve = json!({"abridged": {"entryId": "c", "summaryTimes": carried}});
         let compaction =
             json!({"summary": "Done.", "firstKeptEntryId": "e0", "tokensBefore": 9, "preserveData": preserve});
         lines.push(line("c", Some("e39"), "compaction", compaction));
