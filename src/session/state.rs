@@ -520,7 +520,10 @@ impl State {
     #[must_use]
     pub fn measure_with(&self, meter: &Meter) -> Fullness {
         let model = self.model(self.path());
-        gauge(&self.sourced.settings, &self.instructions, &self.learned, model.as_ref()).measure(meter)
+        let fullness = gauge(&self.sourced.settings, &self.instructions, &self.learned, model.as_ref()).measure(meter);
+        let (tokens, evident) = (fullness.context_tokens, fullness.evident_tokens);
+        let divisor = if planted(Fault::SizeHalved) { 2 } else { 1 };
+        Fullness { context_tokens: tokens / divisor, evident_tokens: evident / divisor, ..fullness }
     }
 
     /// Fullness of the context as the protocol has it.

@@ -262,3 +262,95 @@ fn characters(part: &Value) -> u64 {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRUTH: Truth =
+        Truth { window: 1_000, density: 100, untold: 100, reserved: 0, beyond: Beyond::Refuses(Stated::Window) };
+
+    /// A host that has sent contexts of these sizes, each with its compaction.
+    fn host(truth: Truth, contexts: &[(usize, Option<&str>)]) -> Exchanges {
+        let mut exchanges = Exchanges::with(Some(truth));
+        for (number, (tokens, compaction)) in (0..).zip(contexts) {
+            exchanges.sent(number, "session/context", &json!({"wait": true}));
+            let messages = json!([{"content": "x".repeat(4 * tokens)}]);
+            let answer =
+                json!({"messages": messages, "compactionEntryId": compaction, "contextId": format!("c{number}")});
+            exchanges.answered(number, &Answer::ok(&answer));
+        }
+        exchanges
+    }
+
+    fn tells(exchanges: &mut Exchanges, reports: Report) -> Telling {
+        exchanges.tell(Told { gives: Gives::Text(40), reports, names: Named::Right })
+    }
+
+    #[test]
+    fn a_host_reports_each_number_as_it_says() {
+        let contexts = [(300, Some("a")), (200, Some("b")), (400, Some("b"))];
+        let reported = |report| {
+            let mut host = host(TRUTH, &contexts);
+            let Telling::Answered(usage) = tells(&mut host, report) else { panic!("it fits") };
+            (usage.map(|usage| input(&usage)), host.take()[0].lies)
+        };
+        assert_eq!(reported(Report::True), (Some(500), false));
+        assert_eq!(reported(Report::Nothing), (None, false));
+        assert_eq!(reported(Report::Zero), (Some(0), true));
+        assert_eq!(reported(Report::Uncached), (Some(200), true), "300 were read from the cache");
+        assert_eq!(reported(Report::Steps), (Some(400 + 300 + 500), true));
+        assert_eq!(reported(Report::Constant(7)), (Some(7), true));
+        assert_eq!(reported(Report::Doubled), (Some(800), true));
+        assert_eq!(reported(Report::Late(0)), (Some(300), true));
+        assert_eq!(reported(Report::Late(1)), (Some(400), true));
+        assert_eq!(reported(Report::Late(9)), (Some(500), false), "there is no such request");
+        assert_eq!(reported(Report::BeforeRewrite), (Some(400), true));
+        assert_eq!(reported(Report::OfAnother(40)), (Some(200), true));
+    }
+
+    #[test]
+    fn a_provider_refuses_cuts_or_takes_a_request() {
+        let end = |beyond, reserved, tokens| {
+            let mut host = host(Truth { beyond, reserved, ..TRUTH }, &[(tokens, None)]);
+            let text = match tells(&mut host, Report::True) {
+                Telling::NoRequest => "no request".to_owned(),
+                Telling::Refused(text) => text,
+                Telling::Answered(usage) => format!("{} tokens", input(&usage.expect("a report"))),
+            };
+            (text, host.take()[0])
+        };
+        let refuses = Beyond::Refuses;
+        assert_eq!(end(refuses(Stated::Window), 0, 900).0, "1000 tokens");
+        let (text, exchange) = end(refuses(Stated::Window), 0, 901);
+        assert_eq!((text.as_str(), exchange.stated), ("prompt is too long: 1001 tokens > 1000 maximum", Some(1_000)));
+        assert_eq!(end(refuses(Stated::Nothing), 0, 901).1.stated, None);
+        assert_eq!(end(refuses(Stated::Wrong(7)), 0, 901).1.stated, Some(7));
+        assert!(end(refuses(Stated::Nothing), 500, 800).0.contains("(900 in the messages, 500 in the completion)"));
+        assert_eq!(end(Beyond::Cuts, 0, 5_000).0, "1000 tokens");
+        assert!(!end(Beyond::Cuts, 0, 5_000).1.lies, "the server counts what it read");
+    }
+
+    #[test]
+    fn a_host_names_contexts_and_sends_none_that_was_refused() {
+        let mut host = host(TRUTH, &[(1, None), (2, None)]);
+        assert_eq!(host.named(Named::Right).as_deref(), Some("c1"));
+        assert_eq!(host.named(Named::Stale).as_deref(), Some("c0"));
+        assert_eq!(host.named(Named::Omitted), None);
+        assert!(host.named(Named::Wrong).is_some_and(|id| id != "c1"));
+        host.sent(7, "session/context", &json!({"format": "messages"}));
+        host.answered(7, &Answer::Failed(crate::protocol::errors::Failure::Cancelled));
+        assert!(matches!(tells(&mut host, Report::True), Telling::Answered(_)), "a person reads");
+        host.sent(8, "session/context", &json!({"format": "anthropic"}));
+        host.answered(8, &Answer::Failed(crate::protocol::errors::Failure::Cancelled));
+        assert!(matches!(tells(&mut host, Report::True), Telling::NoRequest));
+    }
+
+    #[test]
+    fn a_context_has_one_size_in_each_format() {
+        let messages = json!({"messages": [{"role": "user", "content": "x".repeat(400), "timestamp": 1}]});
+        let body = json!({"body": {"model": "m", "messages": [{"role": "user", "content": [
+            {"type": "text", "text": "x".repeat(400)}]}]}});
+        assert_eq!((TRUTH.tokens(&messages), TRUTH.tokens(&body)), (104, 104));
+    }
+}

@@ -398,7 +398,7 @@ mod tests {
     use super::*;
     use crate::{
         ids::random::SplitMix64,
-        simulator::{client, shrink::Search},
+        simulator::{seeds, shrink::Search},
     };
     use std::collections::HashSet;
 
@@ -409,7 +409,7 @@ mod tests {
     fn simpler_forms_of_every_action_end() {
         let mut random = SplitMix64::new(1);
         for seed in 0..300 {
-            for action in client::scenario(seed).actions {
+            for action in seeds::scenario(seed).actions {
                 // A search that accepts half of all forms, at random.
                 let (mut current, mut seen) = (action, HashSet::new());
                 for length in 0.. {
@@ -426,7 +426,7 @@ mod tests {
     #[test]
     fn simpler_forms_of_every_setup_end_at_one_without_history_and_script() {
         for seed in 0..300 {
-            let setup = client::scenario(seed).setup;
+            let setup = seeds::scenario(seed).setup;
             let mut search = Search::of(100_000);
             let simplest = search.simplest(setup, &simpler_setup, &mut |_| true);
             assert!(!search.is_spent());

@@ -5,7 +5,10 @@ use crate::{
     conversation::entry::Entry,
     models::{self, ModelRef, SaidBy},
     provider::overflow::{self, Meaning, Overflow},
-    session::effects::Effect,
+    session::{
+        effects::Effect,
+        fault::{Fault, planted},
+    },
 };
 use std::sync::Arc;
 
@@ -15,6 +18,12 @@ impl Core {
     pub(super) fn learn_from(&mut self, entries: &[Arc<Entry>]) {
         if !self.state.settings().settings.tokens.learn_window {
             return;
+        }
+        if planted(Fault::ReportLearned) {
+            let reports = entries.iter().filter_map(|entry| entry.outline()?.usage).map(|usage| usage.prompt_tokens());
+            let model = self.state.model(self.state.path());
+            let learned = model.zip(reports.max()).map(|(model, window)| Effect::Learn(model, window.max(1)));
+            learned.into_iter().for_each(|effect| self.effects.push(effect));
         }
         for entry in entries.iter().filter(|entry| entry.outline().is_some_and(|outline| outline.failed)) {
             let Some(failed) = append::failed_answer(entry) else { continue };

@@ -2,7 +2,7 @@
 
 use crate::{
     ids::random::SplitMix64,
-    provider::{Trouble, TroubleKind},
+    provider::TroubleKind,
     session::effects::Sent,
     simulator::{
         action::{Action, Ahead, Compacting, Counts, Format, Indexed, Request, Said, Scenario, Setup, Way},
@@ -85,7 +85,6 @@ fn script(random: &mut SplitMix64, models: u32) -> Script {
         3 => {
             let kinds = [TroubleKind::Unwilling, TroubleKind::Broken, TroubleKind::Denied, TroubleKind::Refused];
             let kind = random.one_of(&kinds).copied().unwrap_or(TroubleKind::Broken);
-            debug_assert!(Trouble::new(kind, "").retry_after.is_none());
             Step::ends(End::Fails(Fault::new(kind)))
         }
         _ => return Script::default(),
@@ -212,4 +211,43 @@ fn append(said: Said) -> Action {
 
 fn send(request: Request) -> Action {
     Action::Send(request, Sent::Alone)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_lie_is_drawn_in_a_quarter_of_200_seeds() {
+        let seeds: Vec<u64> = (0..200).filter(|seed| lies(*seed)).collect();
+        assert!((35..65).contains(&seeds.len()), "{}", seeds.len());
+        let kind = |debug: String| debug.split(['(', ' ']).next().unwrap_or_default().to_owned();
+        let (mut reports, mut names, mut beyond) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut throttled, mut undone, mut useless) = (false, false, false);
+        for Scenario { setup, actions, .. } in seeds.into_iter().map(scenario) {
+            let Truth { beyond: end, .. } = setup.truth.expect("a truth");
+            beyond.insert(match end {
+                Beyond::Refuses(stated) => kind(format!("{stated:?}")),
+                Beyond::Cuts => "Cuts".to_owned(),
+            });
+            useless |= !setup.script.models.is_empty();
+            for action in actions {
+                match action {
+                    Action::Send(Request::Append { messages, .. }, _) => {
+                        for said in messages {
+                            let Said::Told(told) = said else { continue };
+                            reports.insert(kind(format!("{:?}", told.reports)));
+                            names.insert(kind(format!("{:?}", told.names)));
+                            throttled |= matches!(told.gives, Gives::Throttled(_));
+                        }
+                    }
+                    Action::Send(Request::Undo, _) => undone = true,
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!((reports.len(), names.len(), beyond.len()), (10, 4, 5), "{reports:?} {names:?} {beyond:?}");
+        assert!(throttled && undone && useless);
+    }
 }
