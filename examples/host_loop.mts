@@ -46,7 +46,7 @@ async function turn(request: string): Promise<unknown> {
     if (!again) await call("session/append", { sessionId, messages });
     const answer = await ask((await call("session/context", { sessionId, format: "openai_chat" })).body);
     const { next } = await call("session/append", { sessionId, messages: [answer] });
-    again = next.type === "maintenance" && next.willRetry;
+    again = next.type !== "none" && next.willRetry;
     const calls = answer.content.filter((block) => block.type === "toolCall" && !again);
     if (calls.length === 0 && !again) return answer["errorMessage"] ?? answer.content[0]?.["text"];
     messages = calls.map((it) => ({ role: "toolResult", toolCallId: String(it["id"]), content: "3 lines" }));

@@ -4,6 +4,7 @@ pub mod ahead;
 pub mod calibrations;
 pub mod decide;
 pub mod draft;
+pub mod fruitless;
 pub mod gauge;
 pub mod images;
 pub mod ladder;

@@ -1,6 +1,7 @@
 //! Requests to models and their answers, in terms of no wire format. The codecs below are pure: a request becomes a body,
 //! and the bytes of an answer become an `Answer` or a `Trouble`. `http` sends them.
 
+pub mod address;
 pub mod anthropic;
 mod body;
 pub mod codec;

@@ -57,7 +57,7 @@ impl Allowance {
 
     fn refuse(&self, tokens: u64, left: u64) -> String {
         self.refused.fetch_max(tokens, Ordering::Relaxed);
-        format!("it may take {tokens} tokens, and {left} of compaction.maxTokensPerHour are left")
+        format!("it may take {tokens} tokens, and {left} of those that an hour has are left")
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     fn a_refusal_names_what_is_left_and_the_most_is_known() {
         let allowance = Allowance::new(50);
         assert_eq!((allowance.has(50), allowance.refused()), (Ok(()), None));
-        let said = "it may take 51 tokens, and 50 of compaction.maxTokensPerHour are left";
+        let said = "it may take 51 tokens, and 50 of those that an hour has are left";
         assert_eq!(allowance.has(51), Err(said.to_owned()));
         assert!(allowance.claim(70).is_err() && allowance.claim(60).is_err());
         assert_eq!(allowance.refused(), Some(70));

@@ -51,6 +51,7 @@ impl Failed {
             model: candidate.named().cloned(),
             next: match trouble.kind {
                 TroubleKind::Overflow(overflow) => Next::Shorten { window: overflow.limit },
+                TroubleKind::Reserved(reservation) => Next::Shorten { window: Some(reservation.limit()) },
                 // A limit of bytes, or an error without numbers.
                 TroubleKind::TooLarge => Next::Shorten { window: None },
                 TroubleKind::OutOfTime => Next::Stop,
@@ -108,7 +109,10 @@ fn advice(kind: TroubleKind) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{models::candidates::Way, provider::overflow::Overflow};
+    use crate::{
+        models::candidates::Way,
+        provider::overflow::{Overflow, Reservation},
+    };
 
     fn failed(kind: TroubleKind, said: &str) -> Failed {
         let model = ModelRef::parse("some/model").expect("a model");
@@ -122,6 +126,8 @@ mod tests {
         let overflow = |limit| TroubleKind::Overflow(Overflow { limit, ..Overflow::default() });
         row(overflow(Some(8_192)), Next::Shorten { window: Some(8_192) });
         row(overflow(None), Next::Shorten { window: None });
+        let reservation = Reservation::of(8_192, 4_000, 8_192).expect("a reservation");
+        row(TroubleKind::Reserved(reservation), Next::Shorten { window: Some(8_192) });
         row(TroubleKind::TooLarge, Next::Shorten { window: None });
         row(TroubleKind::OutOfTime, Next::Stop);
         row(TroubleKind::Denied, Next::OtherModel);

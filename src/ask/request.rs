@@ -5,7 +5,10 @@ use crate::{
     conversation::{message::Usage, spending::Trigger},
     ids::{OperationId, SessionId},
     models::{candidates::Candidate, dialects},
-    provider::{self, Cache, Delta, Effort, Reasoning, ToolChoice, Trouble, TroubleKind, Turn},
+    provider::{
+        self, Cache, Delta, Effort, Reasoning, ToolChoice, Trouble, TroubleKind, Turn,
+        overflow::{Overflow, Reservation, is_far_off},
+    },
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -159,6 +162,8 @@ pub struct Answered {
     pub answer: provider::Answer,
     /// Usage of all attempts together.
     pub cost: Usage,
+    /// The window that the provider stated where it refused a larger answer first, in tokens.
+    pub limit: Option<u64>,
 }
 
 /// Tokens that thinking takes beside the answer where it should not: a model that thinks does so even then, and the limit
@@ -185,6 +190,35 @@ impl Request {
             ceiling: *output,
             reasoning: if *thinks { self.reasoning } else { Reasoning::Unsaid },
             cache: self.cache.clone(),
+        }
+    }
+
+    /// The request with a smaller answer, where it was refused for the room kept for its answer alone. None for any other
+    /// trouble, and where too little room is left.
+    #[must_use]
+    pub fn with_less_output(&self, trouble: &Trouble) -> Option<Box<Self>> {
+        let refused = trouble.reservation()?;
+        // The provider also counts the room for thinking.
+        let beside = refused.output().saturating_sub(self.max_tokens);
+        let most = refused.next_output(self.limits.input)?.checked_sub(beside)?;
+        let helps = most >= Reservation::LEAST_OUTPUT && most < self.max_tokens;
+        helps.then(|| Box::new(Self { max_tokens: most, ..self.clone() }))
+    }
+
+    /// Forgets the sizes that a refusal of this request states, where they are far off its estimate.
+    pub fn doubt(&self, trouble: &mut Trouble) {
+        let input = self.limits.input;
+        let far_off = match trouble.kind {
+            _ if input == 0 => false,
+            // Some count the room for the answer, and some do not.
+            TroubleKind::Overflow(Overflow { requested: Some(size), .. }) => {
+                is_far_off(size, input) && is_far_off(size, input.saturating_add(self.max_tokens))
+            }
+            TroubleKind::Reserved(refused) => is_far_off(refused.input(), input),
+            _ => false,
+        };
+        if far_off {
+            trouble.kind = TroubleKind::Overflow(Overflow::default());
         }
     }
 }

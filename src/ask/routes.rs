@@ -10,7 +10,7 @@ use super::{
     spent::Spent,
 };
 use crate::{
-    conversation::message::Usage,
+    conversation::{evidence, message::Usage, spending::Trigger},
     models::candidates::Way,
     provider::{
         self, Answer, Delta, Encoded, Endpoint, Part, Trouble, TroubleKind, http::Http, openai_responses::compact,
@@ -118,18 +118,36 @@ impl Charge {
         Self { usage: Usage { input, total: input, ..Usage::default() }, is_estimated: input > 0 }
     }
 
-    /// The tokens that a provider reported, or else the estimate where the request may be billed.
+    /// The tokens that a provider reported, or else the estimate where the request may be billed, or where the report cannot be
+    /// its cost.
     fn of(request: &Request, usage: Usage, is_billed: bool) -> Self {
-        match usage == Usage::default() && is_billed {
-            true => Self::estimated(request),
-            false => Self { usage, is_estimated: false },
+        let sent = request.limits.input;
+        let is_reported = usage != Usage::default();
+        match () {
+            () if is_reported && sent > 0 && !evidence::is_credible_cost(&usage, sent) => {
+                let usage = Usage { input: sent, output: usage.output.min(sent), ..Usage::default() };
+                Self { usage: Usage { total: usage.context_tokens(), ..usage }, is_estimated: true }
+            }
+            () if !is_reported && is_billed => Self::estimated(request),
+            () => Self { usage, is_estimated: false },
         }
     }
 
     /// The cost as a report.
     fn spent(self, request: &Request) -> Update {
         let (purpose, trigger, model) = (request.purpose, request.origin.trigger, request.candidate.model.clone());
-        Update::Spent(Spent { purpose, model, trigger, usage: self.usage, estimated: self.is_estimated })
+        let (usage, estimated, sent) = (self.usage, self.is_estimated, request.limits.input);
+        Update::Spent(Spent { purpose, model, trigger, usage, estimated, sent })
+    }
+
+    /// The tokens that count against an allowance. A summary that may come to nothing counts for no less than was sent, or a
+    /// report that is too small would let it repeat.
+    fn counted(&self, request: &Request) -> u64 {
+        match (self.usage.context_tokens(), request.origin.trigger) {
+            (0, _) => 0,
+            (tokens, Trigger::Speculative) => tokens.max(request.limits.input),
+            (tokens, _) => tokens,
+        }
     }
 }
 
@@ -166,7 +184,7 @@ impl Routes {
     /// # Errors
     /// When there is no answer. The failure says what to do next.
     pub async fn ask(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
-        let asking = self.with_retries(request, tell);
+        let asking = Box::pin(self.with_retries(request, tell));
         let Some(until) = request.limits.until else { return asking.await };
         within(&*self.clock, until, asking)
             .await
@@ -175,20 +193,25 @@ impl Routes {
 
     async fn with_retries(&self, request: &Request, tell: Sink<'_>) -> Result<Answered, Failed> {
         let Request { retry, candidate, .. } = request;
+        // A request that was refused for the room kept for its answer is sent once more, with less.
+        let (mut lessened, mut limit): (Option<Box<Request>>, _) = (None, None);
         let mut cost = Usage::default();
         let mut retries = 0;
         let mut running: Option<Retry<'_>> = None;
         loop {
-            let (trouble, charge) = match self.once(request, tell).await {
+            let sent = lessened.as_deref().unwrap_or(request);
+            let (mut trouble, charge) = match self.once(sent, tell).await {
                 Ok((answer, charge)) => {
                     if let Some(retry) = running {
                         retry.ends(RetryOutcome::Answered);
                     }
                     tell(charge.spent(request));
-                    return Ok(Answered { cost: sum(cost, charge.usage), answer });
+                    return Ok(Answered { cost: sum(cost, charge.usage), answer, limit });
                 }
                 Err(failed) => failed,
             };
+            let less = if lessened.is_none() { request.with_less_output(&trouble) } else { None };
+            request.doubt(&mut trouble);
             let failed = Failed::new(candidate, &trouble);
             if let Some(retry) = running.take() {
                 retry.ends(RetryOutcome::Failed(failed.clone()));
@@ -196,6 +219,12 @@ impl Routes {
             if charge.usage != Usage::default() {
                 cost = sum(cost, charge.usage);
                 tell(charge.spent(request));
+            }
+            if let Some(less) = less {
+                tracing::info!(model = %candidate.model, most = less.max_tokens, "asked again for a smaller answer");
+                limit = trouble.reservation().map(|refused| refused.limit());
+                lessened = Some(less);
+                continue;
             }
             let Some(delay) = retry.wait(&trouble, retries, self.clock.chance()) else { return Err(failed) };
             retries += 1;
@@ -221,7 +250,7 @@ impl Routes {
             Err(attempt) => Charge::of(request, attempt.usage, is_billed(attempt.trouble.kind)),
         };
         if let Some(claim) = claim {
-            claim.took(charge.usage.context_tokens());
+            claim.took(charge.counted(request));
         }
         match sent {
             Ok(answer) => Ok((answer, charge)),

@@ -28,6 +28,14 @@ pub struct Spent {
     /// Whether the usage is an estimate, because no report came.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// The input by an estimate, where it is known, in tokens. A report may be too small.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sent: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 impl Spent {

@@ -582,6 +582,23 @@ fn an_allowance_limits_the_tokens_of_requests_and_their_retries_together() {
 }
 
 #[test]
+fn a_summary_ahead_counts_for_no_less_than_was_sent() {
+    for (trigger, left) in [(Trigger::Threshold, 88), (Trigger::Speculative, 40)] {
+        let allowance = Arc::new(Allowance::new(100));
+        let mut request = at_provider();
+        request.origin.trigger = trigger;
+        request.limits.input = 60;
+        request.limits.tokens = Some((allowance.clone(), 90));
+        let world = World::new([answers("hi")]);
+        world.ask(&request).expect("an answer");
+        assert!(allowance.has(left).is_ok() && allowance.has(left + 1).is_err(), "{trigger:?}");
+        let sent =
+            world.updates().into_iter().find_map(|it| if let Update::Spent(it) = it { Some(it.sent) } else { None });
+        assert_eq!(sent, Some(60));
+    }
+}
+
+#[test]
 fn an_error_of_a_client_is_read_like_its_providers() {
     let next = |unanswered: Unanswered| {
         let mut request = by_client();
@@ -634,4 +651,74 @@ fn a_request_to_a_service_ends_where_it_is_dropped() {
     let world = World::new([Reply::Silence(Vec::new())]);
     world.ask_and_drop(&at_service());
     assert!(world.is_cancelled());
+}
+
+/// A refusal for the room kept for an answer.
+fn reserves(limit: u64, input: u64, output: u64) -> Reply {
+    let said = format!("input length and `max_tokens` exceed context limit: {input} + {output} > {limit}");
+    Reply::Ends(Vec::new(), Err(Trouble::of(Some(400), &said, None)))
+}
+
+#[test]
+fn a_request_that_is_refused_for_the_room_of_its_answer_is_sent_once_more_with_less() {
+    let mut request = at_provider();
+    request.limits.input = 5_000;
+    let world = World::new([reserves(8_000, 5_000, 4_000), answers("hi")]);
+    let answered = world.ask(&request).expect("an answer");
+    assert_eq!(answered.limit, Some(8_000));
+    let asked = world.requests();
+    let most = |request: &provider::Request| request.max_tokens;
+    assert_eq!(asked.iter().map(most).collect::<Vec<_>>(), [Some(4_000), Some(2_750)]);
+    assert_eq!(asked[0].turns, asked[1].turns);
+    let retried = world.updates().iter().any(|update| matches!(update, Update::RetryStart { .. }));
+    assert!(!retried, "it waits for nothing");
+
+    let world = World::new([reserves(8_000, 5_000, 4_000), reserves(8_000, 5_500, 2_750)]);
+    let failed = world.ask(&request).expect_err("a failure");
+    assert_eq!((failed.next, world.requests().len()), (Next::Shorten { window: Some(8_000) }, 2), "once");
+
+    let world = World::new([reserves(8_000, 5_000, 4_000), fails(TroubleKind::Broken), answers("hi")]);
+    world.ask(&request).expect("an answer");
+    let asked = world.requests();
+    assert_eq!(asked.iter().map(most).collect::<Vec<_>>(), [Some(4_000), Some(2_750), Some(2_750)]);
+}
+
+#[test]
+fn a_request_without_room_for_a_smaller_answer_has_to_be_shorter() {
+    for (limit, input, output) in [
+        (8_000, 7_500, 4_000),
+        // The thinking beside the answer takes what is left.
+        (8_000, 5_000, 7_000),
+    ] {
+        let mut request = at_provider();
+        request.limits.input = 5_000;
+        let world = World::new([reserves(limit, input, output)]);
+        let failed = world.ask(&request).expect_err("a failure");
+        assert_eq!((failed.next, world.requests().len()), (Next::Shorten { window: Some(limit) }, 1), "{input}");
+    }
+}
+
+#[test]
+fn sizes_far_off_the_request_say_nothing_about_the_window() {
+    let next = |said: &str, input: u64| {
+        let mut request = at_provider();
+        request.limits.input = input;
+        let world = World::new([Reply::Ends(Vec::new(), Err(Trouble::of(Some(400), said, None)))]);
+        world.ask(&request).expect_err("a failure").next
+    };
+    let too_long = "prompt is too long: 210000 tokens > 200000 maximum";
+    let stated = Next::Shorten { window: Some(200_000) };
+    for (input, expected) in [
+        (0, stated),
+        (200_000, stated),
+        (70_000, stated),
+        (60_000, Next::Shorten { window: None }),
+        (640_000, Next::Shorten { window: None }),
+    ] {
+        assert_eq!(next(too_long, input), expected, "{input}");
+    }
+    // The room for the answer is a part of the size.
+    let sum = "This model's maximum context length is 4000 tokens. However, you requested 5000 tokens.";
+    assert_eq!(next(sum, 1_000), Next::Shorten { window: Some(4_000) });
+    assert_eq!(next("prompt is too long: 5000 tokens", 1_000), Next::Shorten { window: None });
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     conversation::{
-        entry::{CarriedCalibration, Entry, Preserved},
+        entry::{CarriedCalibration, CarriedModel, Entry, Preserved},
         evidence::Line,
         instructions::Difference,
         path::Chosen,
@@ -55,8 +55,8 @@ impl Calibrations {
     /// Continues from what a compaction carries. It includes all reports before the compaction.
     pub fn restore(&mut self, preserved: &Preserved) {
         // With nothing kept, no other entry names the model.
-        if preserved.model.is_some() {
-            self.model = Chosen { model: preserved.model.clone(), is_chosen: preserved.model_is_chosen };
+        if let Some(CarriedModel { model, chosen }) = preserved.model.clone() {
+            self.model = Chosen { model: Some(model), is_chosen: chosen };
         }
         if preserved.overhead.is_none() && preserved.calibrations.is_empty() {
             return;

@@ -1,6 +1,6 @@
 //! A draft: everything that a compaction would write, measured before it is written.
 
-use super::{images, native, plan::Plan};
+use super::{images, plan::Plan};
 use crate::{
     conversation::{
         context::{self, Context},
@@ -168,7 +168,7 @@ impl Draft {
         let stamp = Stamp { id: "draft".into(), timestamp: String::new() };
         let path = self.plan.path();
         let (parent, spent) = (path.last().map(|leaf| &leaf.id), Spending::default());
-        let line = self.line_for_us(&stamp, parent, path, None, 0, spent);
+        let line = self.line(&stamp, parent, path, None, 0, spent);
         let entry = Entry::parse(line.into()).expect("we wrote this line ourselves");
         context::build(&self.plan.path().with(Arc::new(entry)), &self.plan.prompts)
     }
@@ -177,23 +177,6 @@ impl Draft {
     /// first kept entry of a plan that itself keeps nothing.
     #[must_use]
     pub fn line(
-        &self,
-        stamp: &Stamp,
-        parent: Option<&EntryId>,
-        path: &Path,
-        first_kept: Option<&EntryId>,
-        tokens_after: u64,
-        spent: Spending,
-    ) -> String {
-        let line = self.line_for_us(stamp, parent, path, first_kept, tokens_after, spent);
-        match &self.native {
-            None => line,
-            Some(native) => native::repeating_kept(line, path, &self.plan, &native.model),
-        }
-    }
-
-    /// The entry without the data that only other programs read.
-    fn line_for_us(
         &self,
         stamp: &Stamp,
         parent: Option<&EntryId>,
@@ -234,7 +217,7 @@ impl Draft {
         data.extend(self.supplied.data.clone());
         data.retain(|_, value| !value.is_null());
         data.insert("abridged".to_owned(), ours);
-        data.extend(history.map(|history| ("openaiRemoteCompaction".to_owned(), history.stored())));
+        data.extend(history.as_ref().map(|history| ("openaiRemoteCompaction".to_owned(), history.stored())));
         let by_hook = self.made.method == SummaryMethod::Hook;
         let details = match by_hook {
             true => self.supplied.details.as_ref().map(entry::raw),
@@ -256,7 +239,12 @@ impl Draft {
         let marks = marks.into_iter().filter(|_| by_hook);
         // pi reads here what its system messages before the compaction declared.
         let system = path.system_prompt().message().map(|message| ("systemMessage", entry::raw(&message)));
-        let fields: Vec<_> = texts.into_iter().chain(details).chain([data]).chain(marks).chain(system).collect();
+        // oh-my-pi sends no entries up to this one beside a history of a provider.
+        let before_kept = path.position(first_kept).map_or(parent, |place| path[place].parent.as_ref());
+        let before_kept = before_kept.filter(|_| history.is_some());
+        let replayed = before_kept.map(|id| ("providerReplayThroughEntryId", entry::raw(id)));
+        let more = marks.chain(system).chain(replayed);
+        let fields: Vec<_> = texts.into_iter().chain(details).chain([data]).chain(more).collect();
         let fields: Vec<_> = fields.iter().map(|(name, json)| (*name, &**json)).collect();
         entry::line("compaction", stamp, parent, &fields)
     }

@@ -1,25 +1,22 @@
-//! The provider's own compaction of the part that a plan summarizes: its input, and the copy of kept entries for other
-//! programs.
+//! The provider's own compaction of the part that a plan summarizes: its input.
 
 use super::plan::Plan;
 use crate::{
     conversation::{
         context::{self, Context, ContextMessage},
-        entry::{Entry, native::Covers},
-        path::Path,
+        entry::native::Covers,
     },
     ids::ModelRef,
     models::candidates::Candidate,
     prompts::{Prompt, escape_frame},
     provider::{
-        Api, Part, Request, Turn, openai_responses,
+        Api, Part, Request, Turn,
         turns::{Target, turns},
     },
     redact,
     summary::model::writer::NativeJob,
 };
 use serde_json::Value;
-use std::sync::Arc;
 
 /// A compaction that a provider is asked for.
 #[derive(Debug, Clone)]
@@ -134,32 +131,6 @@ fn clean_value(value: &mut Value) {
             fields.iter_mut().filter(|(name, value)| !is_kept(name, value)).for_each(|(_, value)| clean_value(value));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// The line of a compaction behind a path, with the kept messages repeated behind the history: oh-my-pi sends no kept
-/// entries beside one. The copies have no images, because the entries have them.
-#[must_use]
-pub fn repeating_kept(line: String, path: &Path, plan: &Plan, model: &ModelRef) -> String {
-    let (Ok(entry), Ok(mut value)) = (Entry::parse(line.as_str().into()), serde_json::from_str::<Value>(&line)) else {
-        return line;
-    };
-    let context = context::build(&path.with(Arc::new(entry)), &plan.prompts);
-    let history = value.pointer_mut("/preserveData/openaiRemoteCompaction/replacementHistory");
-    let (Some(native), Some(Value::Array(items))) = (context.native(&model.provider), history) else { return line };
-    let mut turns = turns(native.messages().iter().map(ContextMessage::json), &target(model));
-    turns.iter_mut().for_each(lighten);
-    items.extend(openai_responses::items_behind(items, &turns));
-    value.to_string()
-}
-
-/// Removes thinking and images from a turn.
-fn lighten(turn: &mut Turn) {
-    const IMAGE: &str = "[An image, which is in the entry of this message.]";
-    let parts = parts(turn);
-    parts.retain(|part| !matches!(part, Part::Thinking { .. }));
-    for part in parts.iter_mut().filter(|part| matches!(part, Part::Image { .. })) {
-        *part = Part::text(IMAGE);
     }
 }
 

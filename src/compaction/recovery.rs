@@ -6,6 +6,7 @@ use super::decide::{Automatic, MOST_MAINTENANCES};
 use crate::{
     conversation::{entry::Attempts, message::StopReason},
     models::ModelRef,
+    provider::overflow::{Reservation, is_far_off},
 };
 
 /// The window of the model that answered.
@@ -43,6 +44,8 @@ pub enum AnswerError {
     None,
     /// The request has more tokens than the window.
     TooManyTokens,
+    /// The request fits with a smaller answer.
+    Reserved(Reservation),
     /// The request has too many bytes. It is too long only where it nearly fills the window.
     TooManyBytes,
 }
@@ -56,6 +59,8 @@ pub enum Verdict {
     Shortened,
     /// The answer is whole, and its request had more tokens than the window.
     OverWindow,
+    /// The request was refused for the room kept for its answer. It fits with a smaller one.
+    Reserved(Reservation),
     /// The turn cannot go on from the answer.
     Unusable(Trouble),
 }
@@ -85,6 +90,7 @@ impl Answer {
         let fills = |tokens: u64, percent: u64| tokens.saturating_mul(100) >= window.saturating_mul(percent);
         match (self.stop, self.error) {
             (StopReason::Error, AnswerError::TooManyTokens) => Verdict::Unusable(Trouble::TooLong),
+            (StopReason::Error, AnswerError::Reserved(refused)) => Verdict::Reserved(refused),
             (StopReason::Error, AnswerError::TooManyBytes) if fills(self.context_tokens, 90) => {
                 Verdict::Unusable(Trouble::TooLong)
             }
@@ -182,10 +188,12 @@ pub fn remedy(facts: Facts) -> Remedy {
 const SMALLEST_PART: u64 = 4;
 
 /// The window of a recovery's compaction: the rejected context bounds it. Where the provider states sizes, the bound is in
-/// the proportion of its limit to its count of the request, and a quarter of the context at least.
+/// the proportion of its limit to its count of the request, and a quarter of the context at least. A count far off the size
+/// of the context is not believed.
 #[must_use]
 pub fn bound(rejected: u64, share: Share, stated: Option<(u64, u64)>) -> u64 {
-    let in_proportion = stated.filter(|(limit, requested)| limit < requested).map(|(limit, requested)| {
+    let believed = |&(limit, requested): &(u64, u64)| limit < requested && !is_far_off(requested, rejected);
+    let in_proportion = stated.filter(believed).map(|(limit, requested)| {
         let product = u128::from(rejected) * u128::from(limit) / u128::from(requested);
         u64::try_from(product).unwrap_or(rejected).max(rejected / SMALLEST_PART)
     });
@@ -225,6 +233,16 @@ mod tests {
         for failed in [StopReason::Error, StopReason::Aborted] {
             let over = Answer { input: Some(100_001), ..answer(failed) };
             assert_eq!(over.verdict(ROOM), Verdict::Usable, "only a whole answer is over the window");
+        }
+    }
+
+    #[test]
+    fn a_refusal_for_the_room_of_an_answer_has_a_verdict_of_its_own() {
+        let refused = Reservation::of(100_000, 10_000, 100_000).expect("a reservation");
+        let error = AnswerError::Reserved(refused);
+        assert_eq!(Answer { error, ..answer(StopReason::Error) }.verdict(ROOM), Verdict::Reserved(refused));
+        for other in [StopReason::Aborted, StopReason::Stop] {
+            assert_eq!(Answer { error, ..answer(other) }.verdict(ROOM), Verdict::Usable);
         }
     }
 
@@ -321,8 +339,11 @@ mod tests {
         assert_eq!(bound(20_000, Share::WHOLE, Some((32_000, 40_000))), 16_000);
         assert_eq!(bound(20_000, Share::SMALLER, Some((32_000, 40_000))), 11_200);
         assert_eq!(bound(20_000, Share::WHOLE, Some((40_000, 32_000))), 20_000, "no refusal states that");
-        assert_eq!(bound(16_042, Share::WHOLE, Some((16_000, 999_999))), 4_010, "a quarter at least");
-        assert_eq!(bound(16_042, Share::SMALLER, Some((16_000, 999_999))), 2_807);
+        assert_eq!(bound(16_042, Share::WHOLE, Some((8_000, 48_126))), 4_010, "a quarter at least");
+        assert_eq!(bound(16_042, Share::SMALLER, Some((8_000, 48_126))), 2_807);
+        assert_eq!(bound(16_042, Share::WHOLE, Some((8_000, 48_127))), 16_042, "over three times the estimate");
+        assert_eq!(bound(16_042, Share::SMALLER, Some((4_000, 5_347))), 11_229, "under a third of it");
+        assert_eq!(bound(16_042, Share::WHOLE, Some((4_000, 5_348))), 11_998);
         assert_eq!(bound(20_000, Share::WHOLE, Some((10_001, 40_000))), 5_000);
         assert_eq!(bound(u64::MAX, Share::WHOLE, Some((1, u64::MAX))), u64::MAX / 4);
         assert_eq!(bound(0, Share::SMALLER, None), 1);

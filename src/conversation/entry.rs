@@ -22,7 +22,7 @@ pub use head::{Head, text};
 pub use header::{Header, HeaderKind};
 pub use mirror::{CARRIED, Mark, Mirror};
 pub use place::{Broken, PLACEHOLDER};
-pub use preserved::{Attempts, CarriedCalibration, CarriedMessage, CarriedPin, Preserved, carried_data};
+pub use preserved::{Attempts, CarriedCalibration, CarriedMessage, CarriedModel, CarriedPin, Preserved, carried_data};
 pub use reset::Reset;
 pub use stamps::{Stamp, Stamps, milliseconds, timestamp};
 pub use todos::{CarriedTodos, Todo, TodoState};

@@ -147,16 +147,41 @@ pub fn answer(output: u64, estimated: u64) -> u64 {
     if (least..=most).contains(&output) { output } else { estimated }
 }
 
-/// The tokens that a request cost, for a limit on costs. A report below the estimate of what was sent would let requests pass
-/// the limit, and one far above it would stop them.
+/// Whether a report can be the cost of a request of the daemon's own, of which the estimate of what was sent is known. A report
+/// below half of it would let requests pass a limit on costs, and one far above it would stop them.
 #[must_use]
-pub fn spent(usage: &Usage, sent: u64) -> u64 {
-    /// Largest credible ratio of a cost to the estimate of its request. Reasoning and dense text reach about three.
-    const MOST: u64 = 8;
-    /// Tokens that any request may cost beside its estimate: a system prompt, and an answer with reasoning.
+pub fn is_credible_cost(usage: &Usage, sent: u64) -> bool {
+    /// Largest ratio of a cost to the estimate of its request. Dense text reaches about three.
+    const MOST: u64 = 4;
+    /// Tokens that any request may cost beside its estimate: an answer with reasoning.
     const ALLOWANCE: u64 = 64_000;
-    let most = sent.saturating_mul(MOST).saturating_add(ALLOWANCE);
-    usage.context_tokens().clamp(sent.min(most), most)
+    (sent / 2..=sent.saturating_mul(MOST).saturating_add(ALLOWANCE)).contains(&usage.context_tokens())
+}
+
+/// The prompt of a request of the daemon's own: the report as far as it is credible, else the estimate of what was sent. Such a
+/// request has no overhead that nobody announced.
+#[must_use]
+pub fn own_prompt(reported: u64, sent: u64) -> u64 {
+    /// Tokens that a provider may add to a request.
+    const ADDED: u64 = 8_000;
+    if reported <= sent.saturating_mul(2).saturating_add(ADDED) { reported } else { sent }
+}
+
+/// Whether an answer without an error is an overflow: its prompt is over the window, or all but fills it and left no room for a
+/// single token of the answer.
+#[must_use]
+pub fn is_silent_overflow(prompt: u64, output: u64, stopped_for_length: bool, window: u64) -> bool {
+    let full = prompt.saturating_mul(100) >= window.saturating_mul(99);
+    window > 0 && (prompt > window || stopped_for_length && output == 0 && full)
+}
+
+/// The window of a server that cut the prompt of a request of the daemon's own, in tokens: the part that it read, if that is far
+/// less than the plain estimate of what was sent. A single such report is enough to reject a summary.
+#[must_use]
+pub fn served(reported: u64, sent: u64) -> Option<u64> {
+    /// Smallest window that such a report shows, in tokens. Smaller counts are other numbers.
+    const SMALLEST: u64 = 512;
+    Some(reported).filter(|tokens| is_too_small(*tokens, sent) && *tokens >= SMALLEST)
 }
 
 #[cfg(test)]
@@ -173,11 +198,59 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_is_at_least_what_was_sent_and_bounded() {
+    fn a_cost_is_near_what_was_sent() {
         let usage = |input| Usage { input, ..Usage::default() };
-        assert_eq!(spent(&usage(1), 50_000), 50_000);
-        assert_eq!(spent(&usage(60_000), 50_000), 60_000);
-        assert_eq!(spent(&usage(1_000_000_000_000_000), 50_000), 464_000);
-        assert_eq!(spent(&usage(u64::MAX), u64::MAX), u64::MAX);
+        for (reported, sent, credible) in [
+            (1, 50_000, false),
+            (24_999, 50_000, false),
+            (25_000, 50_000, true),
+            (264_000, 50_000, true),
+            (264_001, 50_000, false),
+            (u64::MAX, 50_000, false),
+            (0, 0, true),
+        ] {
+            assert_eq!(is_credible_cost(&usage(reported), sent), credible, "{reported} of {sent}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_of_the_daemon_is_what_it_sent_where_the_report_cannot_be() {
+        assert_eq!(own_prompt(28_000, 10_000), 28_000);
+        assert_eq!(own_prompt(28_001, 10_000), 10_000);
+        assert_eq!(own_prompt(u64::MAX, u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn an_answer_without_an_error_overflows_by_its_numbers() {
+        for (prompt, output, length, window, overflows) in [
+            (200_001, 500, false, 200_000, true),
+            (200_001, 0, true, 200_000, true),
+            (200_000, 500, false, 200_000, false),
+            (198_000, 0, true, 200_000, true),
+            (197_999, 0, true, 200_000, false),
+            (199_000, 1, true, 200_000, false),
+            (199_000, 0, false, 200_000, false),
+            (0, 0, true, 0, false),
+            (u64::MAX, 0, false, 1_000_000, true),
+            (0, 0, true, u64::MAX, false),
+        ] {
+            assert_eq!(is_silent_overflow(prompt, output, length, window), overflows, "{prompt} {output} {window}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_cut_a_prompt_shows_in_what_it_read() {
+        for (reported, sent, window) in [
+            (4_095, 30_000, Some(4_095)),
+            (5_999, 10_000, Some(5_999)),
+            (6_000, 10_000, None),
+            (1_000, 1_999, None),
+            (1_000, 2_000, Some(1_000)),
+            (0, 30_000, None),
+            (511, 30_000, None),
+            (512, u64::MAX, Some(512)),
+        ] {
+            assert_eq!(served(reported, sent), window, "{reported} of {sent}");
+        }
     }
 }

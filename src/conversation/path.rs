@@ -4,14 +4,18 @@
 //! leaf towards the root and stops where nothing older can matter, so the cost of opening is that distance. What a
 //! context needs from before it, the compaction in force carries.
 
+mod chosen;
 mod gather;
 
+pub use chosen::Chosen;
 pub use gather::gather;
+
+use chosen::{answered, chosen};
 
 use crate::{
     conversation::{
         batch::Batch,
-        entry::{Attempts, Body, CarriedPin, Entry, Preserved},
+        entry::{Attempts, Body, CarriedModel, CarriedPin, Entry, Preserved},
         message::{outline::Role, system::SystemPrompt},
     },
     ids::{EntryId, ModelRef},
@@ -503,10 +507,16 @@ impl Path {
     }
 
     fn find_model(&self) -> Chosen {
-        let chosen = self.newest(|entry| chosen(entry), |past| past.model.clone().filter(|_| past.model_is_chosen));
+        let chosen = self.newest(
+            |entry| chosen(entry),
+            |past| past.model.as_ref().filter(|it| it.chosen).map(|it| it.model.clone()),
+        );
         match chosen {
             Some(model) => Chosen { model: Some(model), is_chosen: true },
-            None => Chosen { model: self.newest(|entry| answered(entry), |past| past.model.clone()), is_chosen: false },
+            None => Chosen {
+                model: self.newest(|entry| answered(entry), |past| past.model.as_ref().map(|it| it.model.clone())),
+                is_chosen: false,
+            },
         }
     }
 
@@ -547,39 +557,6 @@ impl Path {
     }
 }
 
-/// The model of a path.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chosen {
-    /// The model.
-    pub model: Option<ModelRef>,
-    /// Whether it was chosen, and not only an answer names it.
-    pub is_chosen: bool,
-}
-
-impl Chosen {
-    /// Takes the next entry of the path.
-    pub fn take(&mut self, entry: &Entry) {
-        if let Some(model) = chosen(entry) {
-            *self = Self { model: Some(model), is_chosen: true };
-        } else if !self.is_chosen {
-            self.model = answered(entry).or(self.model.take());
-        }
-    }
-}
-
-/// The model that an entry chooses.
-fn chosen(entry: &Entry) -> Option<ModelRef> {
-    match &entry.body {
-        Body::ModelChange { provider, model } => Some(ModelRef { provider: provider.clone(), id: model.clone() }),
-        _ => None,
-    }
-}
-
-/// The model that answered in an entry.
-fn answered(entry: &Entry) -> Option<ModelRef> {
-    entry.outline().and_then(|outline| outline.model.clone())
-}
-
 impl Preserved {
     /// The settings of a path beside its messages, for readers that do not see the path.
     #[must_use]
@@ -592,8 +569,7 @@ impl Preserved {
             title: path.title(),
             session: path.session_data(),
             pins: path.pins().iter().cloned().map(carried).collect(),
-            model: path.model(),
-            model_is_chosen: path.model_is_chosen(),
+            model: path.model().map(|model| CarriedModel { model, chosen: path.model_is_chosen() }),
             thinking_level: path.thinking_level(),
             compactions: path.compactions(),
             undone: None,

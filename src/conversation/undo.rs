@@ -172,6 +172,11 @@ mod tests {
         let line = restated(&[message("u1", "user", "a"), first]);
         assert_eq!(line["providerReplayThroughEntryId"], "first");
         assert_eq!(line["preserveData"]["openaiRemoteCompaction"]["provider"], "openai");
+        let mut first = compaction("first");
+        first["preserveData"] = json!({"openaiRemoteCompaction": {"provider": "openai", "replacementHistory": []}});
+        first["providerReplayThroughEntryId"] = json!("u1");
+        let line = restated(&[message("u1", "user", "a"), first]);
+        assert_eq!(line["providerReplayThroughEntryId"], "u1", "the entries behind that one are no part of it");
         let line = restated(&[message("u1", "user", "a"), compaction("first")]);
         assert_eq!(line.get("providerReplayThroughEntryId"), None);
     }

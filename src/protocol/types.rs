@@ -523,6 +523,15 @@ pub enum Next {
         /// Whether the session continues without input afterwards.
         will_continue: bool,
     },
+    /// The request fits with a smaller answer. Nothing runs.
+    Retry {
+        /// Always true: the client repeats the turn.
+        will_retry: bool,
+        /// Largest answer of the next request, in tokens. The next context carries it.
+        max_output_tokens: u64,
+        /// Reason, for a person.
+        why: String,
+    },
 }
 
 /// Result of `session/usage`.

@@ -1,9 +1,9 @@
-//! Requests to providers over HTTP. The only file that uses reqwest. Dropping a request closes its connection.
+//! Requests to providers over HTTP. The only file that uses reqwest, but for the reading of addresses in `address.rs`. Dropping a request closes its connection.
 
 #![expect(clippy::disallowed_methods, reason = "the deadline of a connection")]
 
 use super::{
-    Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Request, Trouble, TroubleKind,
+    Answer, Api, Delivery, Delta, Encoded, Endpoint, Part, Request, Trouble, TroubleKind, address,
     body::{Body, Progress, Worth, endless},
     codec,
     format::WireFormat,
@@ -15,7 +15,7 @@ use reqwest::{
     header::{HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
-use std::{error::Error as _, net::IpAddr, sync::OnceLock, time::Duration};
+use std::{error::Error as _, sync::OnceLock, time::Duration};
 use tokio::time::Instant;
 
 /// The HTTP client for all providers. Connections are reused.
@@ -159,18 +159,7 @@ impl Endpoint {
     /// Whether its address is one of this machine.
     #[must_use]
     pub fn is_local(&self) -> bool {
-        is_local(&self.base_url)
-    }
-}
-
-/// Whether a URL is an address of this machine.
-#[must_use]
-pub fn is_local(url: &str) -> bool {
-    let url = reqwest::Url::parse(url.trim()).ok();
-    let Some(host) = url.as_ref().and_then(reqwest::Url::host_str) else { return false };
-    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-        Ok(address) => address.to_canonical().is_loopback() || address.is_unspecified(),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+        address::is_local(&self.base_url)
     }
 }
 

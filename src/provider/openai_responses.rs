@@ -97,12 +97,6 @@ const LONGEST_CACHE_KEY: usize = 64;
 /// The output of a tool that returned nothing.
 const NO_OUTPUT: &str = "(no output)";
 
-/// The items of a conversation behind a history.
-#[must_use]
-pub fn items_behind(history: &[Value], turns: &[Turn]) -> Vec<Value> {
-    appended(history.to_vec(), turns).split_off(history.len())
-}
-
 fn input(request: &Request) -> Vec<Value> {
     appended(request.history.clone(), &request.turns)
 }

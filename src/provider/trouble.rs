@@ -1,6 +1,6 @@
 //! Failed requests, named by the next step of the caller, with the provider's text.
 
-use super::overflow::{self, Meaning, Overflow};
+use super::overflow::{self, Meaning, Overflow, Reservation};
 use crate::{conversation::message::Usage, text};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,8 @@ pub struct Trouble {
 pub enum TroubleKind {
     /// The request is too long for the window.
     Overflow(Overflow),
+    /// The input fits the window, and the room kept for the answer does not.
+    Reserved(Reservation),
     /// Too many bytes or images in the request.
     TooLarge,
     /// Too much was asked lately; later it works.
@@ -86,6 +88,7 @@ impl Trouble {
             (_, Some(407 | 500..=599)) if html => TroubleKind::Broken,
             _ if html => TroubleKind::Garbled,
             (Meaning::Overflow(overflow), _) => TroubleKind::Overflow(overflow),
+            (Meaning::Reserved(reservation), _) => TroubleKind::Reserved(reservation),
             (Meaning::OutOfQuota, _) | (_, Some(402)) => TroubleKind::OutOfQuota,
             (Meaning::Throttled, _) | (_, Some(429)) => TroubleKind::Throttled,
             (Meaning::PayloadTooLarge, _) | (_, Some(413)) => TroubleKind::TooLarge,
@@ -108,6 +111,12 @@ impl Trouble {
         Self { kind: TroubleKind::Garbled, ..self }
     }
 
+    /// The sizes of a request that was refused for the room kept for its answer.
+    #[must_use]
+    pub fn reservation(&self) -> Option<Reservation> {
+        if let TroubleKind::Reserved(reservation) = self.kind { Some(reservation) } else { None }
+    }
+
     /// Whether the same request may work in a moment.
     #[must_use]
     pub fn transient(&self) -> bool {
@@ -127,6 +136,9 @@ impl Trouble {
     pub fn advice(&self) -> &'static str {
         match self.kind {
             TroubleKind::Overflow(_) => "set the model's contextWindow to what it really has",
+            TroubleKind::Reserved(_) => {
+                "set the model's maxOutputTokens lower, or its contextWindow to what it really has"
+            }
             TroubleKind::TooLarge => "send fewer or smaller images",
             TroubleKind::Throttled => "wait, or name another model in compaction.models",
             TroubleKind::OutOfQuota => "see to the account, or name another model in compaction.models",
@@ -160,6 +172,7 @@ impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
             TroubleKind::Overflow(_) => "the request is too long for its window",
+            TroubleKind::Reserved(_) => "the request leaves too little of its window for the answer",
             TroubleKind::TooLarge => "the request is too large",
             TroubleKind::Throttled => "it takes no more requests for now",
             TroubleKind::OutOfQuota => "the quota is used up",

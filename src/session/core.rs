@@ -11,7 +11,6 @@ mod automatic;
 mod background;
 pub mod command;
 pub mod commands;
-mod contexts;
 mod costs;
 mod counting;
 mod due;
@@ -24,7 +23,7 @@ mod load;
 pub mod queue;
 mod recovering;
 pub mod relayer;
-mod reports;
+pub mod reports;
 mod result;
 mod settling;
 mod switching;
@@ -61,7 +60,6 @@ use crate::{
         background::{FileChanges, IndexWait},
         command::Command,
         commands::append::Staged,
-        contexts::Identity,
         costs::{CostEntries, Costs},
         counting::Counting,
         due::DueRecovery,
@@ -70,6 +68,7 @@ use crate::{
         idle::Idle,
         queue::Queue,
         recovering::Recoveries,
+        reports::contexts::Identity,
         transfers::Delivery,
         work::{TransferPhase, Unstarted, Work},
     },

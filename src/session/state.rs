@@ -2,6 +2,7 @@
 //! from them.
 
 mod glance;
+pub mod output;
 pub mod request;
 
 pub use super::data::SessionData;
@@ -28,7 +29,7 @@ use crate::{
     prompts::Prompts,
     protocol::{
         errors::Failure,
-        types::{self, SessionInfo, Status, Usage, UsageSource},
+        types::{self, SessionInfo, Status, Usage},
     },
     settings::{
         Flaw, Layers, Limits, Problem, Settings, Sourced,
@@ -596,30 +597,6 @@ impl View {
     #[must_use]
     pub fn thinking_level(&self, path: &Path) -> String {
         path.thinking_level().or_else(|| self.thinking_in_header.clone()).unwrap_or_else(|| "off".to_owned())
-    }
-
-    /// The largest answer to a context of this size, in tokens: the limit of the model, and no more than the window leaves.
-    /// Providers that add the limit to the request refuse a sum over the window, and the size of the request is partly
-    /// estimated. So a hundredth of the window stays free, and a twentieth of a size without any report. Both leave half of
-    /// the room at least.
-    #[must_use]
-    pub fn max_output(&self, usage: &Usage, model: Option<&ModelRef>) -> Option<u64> {
-        if planted(Fault::OutputUnlimited) {
-            return usage.context_window;
-        }
-        let room = usage.context_window.map(|window| {
-            let room = window.saturating_sub(usage.context_tokens);
-            let estimated = match usage.source {
-                UsageSource::Provider => 0,
-                UsageSource::Estimate => usage.context_tokens / 20,
-            };
-            (room - (window / 100).max(estimated).min(room / 2)).max(1)
-        });
-        let limit = models::output_limit(self.settings(), model).map(|limit| limit.tokens.max(1));
-        match (limit, room) {
-            (Some(limit), Some(room)) => Some(limit.min(room)),
-            (limit, room) => limit.or(room),
-        }
     }
 
     /// Images beside the session's file.

@@ -464,7 +464,7 @@ fn an_overhead_over_the_threshold_that_was_not_announced_starts_no_compaction_be
         answer["usage"] =
             json!({"input": input, "output": 100, "cacheRead": 0, "cacheWrite": 0, "totalTokens": input + 100});
         daemon.append(&session, &[answer]);
-        if turn == 1 {
+        if turn == 5 {
             let why = why(&mut daemon, &session);
             assert!(why.contains("no compaction can help"), "{why}");
         }

@@ -103,7 +103,7 @@ fn above_the_ceiling_summaries_are_extracted_with_one_notice_also_after_a_restar
     let result = grow(&mut daemon, &session);
     assert_eq!(result["method"], "extractive", "{result:#}");
     let rejected = result["rejected"].to_string();
-    assert!(rejected.contains("8000 of compaction.maxTokensPerHour are left"), "{rejected}");
+    assert!(rejected.contains("8000 of those that an hour has are left"), "{rejected}");
     grow(&mut daemon, &session);
     assert_eq!(provider.asked().len(), 2, "no model was asked");
     let notices = told(&daemon);

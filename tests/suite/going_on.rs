@@ -3,10 +3,11 @@
 //! which other programs get as messages of their own.
 
 use crate::{
-    pi_reader::{Sent, Session, plain},
+    pi_reader::{Sent, Session, plain, requested},
     support::{Daemon, Home, header, result, text_of, user},
     wire::number,
 };
+use abridged::conversation::context::check::violations;
 use proptest::{prelude::*, sample::Index};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs, io::Write, path::PathBuf};
@@ -27,6 +28,8 @@ enum Step {
     Trouble {
         failed: bool,
     },
+    /// A result that no call waits for where it stands.
+    Stray(Stray),
     Compact {
         keep: u64,
     },
@@ -52,6 +55,18 @@ enum Step {
     },
     /// pi goes on.
     Pi(Pi),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Stray {
+    /// Its call is before a message of the user.
+    Late,
+    /// Its answer was aborted.
+    Aborted,
+    /// Its call has a result already.
+    Second,
+    /// It has no call.
+    Lone,
 }
 
 #[derive(Debug, Clone)]
@@ -82,6 +97,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => prop::collection::vec(prop_oneof![3 => 10_usize..200, 1 => 1_000_usize..4_000], 0..3)
             .prop_map(|results| Step::Work { results }),
         1 => any::<bool>().prop_map(|failed| Step::Trouble { failed }),
+        2 => prop::sample::select(vec![Stray::Late, Stray::Aborted, Stray::Second, Stray::Lone]).prop_map(Step::Stray),
         5 => (0_u64..2_000).prop_map(|keep| Step::Compact { keep }),
         3 => Just(Step::Undo),
         1 => Just(Step::Reset),
@@ -153,7 +169,14 @@ impl World {
 
     /// One of the entries that `what` holds for.
     fn any(&self, at: Index, what: impl Fn(&Value) -> bool) -> Option<Value> {
-        let mut found: Vec<Value> = self.entries().into_iter().filter(what).collect();
+        let entries = self.entries();
+        // The edit of a result without a call comes behind it: a session that goes on before the edit lacks it until the next
+        // append.
+        let is_stray = |entry: &Value| {
+            let is_its_edit = |edit: &&Value| edit["targetId"] == entry["id"] && is_left_out(edit);
+            entries.iter().any(|edit| is_its_edit(&edit))
+        };
+        let mut found: Vec<Value> = entries.iter().filter(|it| what(it) && !is_stray(it)).cloned().collect();
         (!found.is_empty()).then(|| found.swap_remove(at.index(found.len())))
     }
 
@@ -190,6 +213,20 @@ impl World {
                 };
                 let next = user(&self.text(20));
                 self.append(vec![answer, next], None);
+            }
+            Step::Stray(stray) => {
+                let id = format!("call{}", self.count);
+                let call = self.calls(std::slice::from_ref(&id));
+                let mut aborted = call.clone();
+                aborted["stopReason"] = json!("aborted");
+                let mut messages = match stray {
+                    Stray::Late => vec![call, user(&self.text(20))],
+                    Stray::Aborted => vec![aborted],
+                    Stray::Second => vec![call, result(&id, &self.text(20))],
+                    Stray::Lone => Vec::new(),
+                };
+                messages.push(result(&id, &self.text(20)));
+                self.append(messages, None);
             }
             Step::Compact { keep } => {
                 let _ = self.asked("session/compact", json!({"keepRecentTokens": keep, "wait": true}));
@@ -377,12 +414,19 @@ impl World {
     /// pi's rules give what the daemon gives.
     fn check(&mut self) {
         let context = self.asked("session/context", json!({})).expect("a context");
-        let messages = context["messages"].as_array().expect("messages");
-        let ids = context["entryIds"].as_array().expect("ids");
-        let ours = messages.iter().zip(ids).filter(|(_, id)| !id.is_null());
-        let ours: Vec<_> = ours.flat_map(|(message, id)| tagged(id, message)).collect();
-
         let file = self.file();
+        // A result that came late stands with its call here. pi cannot move it, and leaves it out.
+        let path = file.path();
+        let is_edit = |entry: &&&Value, id: &Value| entry["type"] == "context_edit" && entry["targetId"] == *id;
+        let left_out = |id: &Value| path.iter().rfind(|entry| is_edit(entry, id)).is_some_and(|edit| is_left_out(edit));
+        let ids = context["entryIds"].as_array().expect("ids");
+        let messages = context["messages"].as_array().expect("messages").iter().zip(ids);
+        let messages: Vec<_> =
+            messages.filter(|(message, id)| message["role"] != "toolResult" || !left_out(id)).collect();
+        let ours = messages.iter().filter(|(_, id)| !id.is_null());
+        let ours: Vec<_> = ours.flat_map(|(message, id)| tagged(id, message)).collect();
+        assert_eq!(violations(&requested(file.context())), Vec::<String>::new(), "a request of pi");
+
         let status = self.asked("session/status", json!({})).expect("a status");
         let leaf =
             file.path().into_iter().rev().find(|entry| !is_marker(entry)).map_or(&Value::Null, |entry| &entry["id"]);
@@ -401,7 +445,8 @@ impl World {
         }
         let there: Vec<&Value> =
             sent.iter().map(|it| &it.message).filter(|message| !plain(message).is_empty()).collect();
-        assert_eq!(words(messages), words(there), "the words of all messages, the frames included");
+        let here = messages.iter().map(|(message, _)| *message);
+        assert_eq!(words(here), words(there), "the words of all messages, the frames included");
     }
 }
 
@@ -415,6 +460,11 @@ fn is_marker(entry: &Value) -> bool {
         Some("compaction") => !ours["undone"].is_null() || !ours["reset"].is_null(),
         kind => kind == Some("usage"),
     }
+}
+
+/// Whether an edit is a line of the daemon by which other programs leave an entry out.
+fn is_left_out(edit: &Value) -> bool {
+    edit["replacement"].is_null() && edit["abridged"].is_object()
 }
 
 fn is_result(entry: &Value) -> bool {

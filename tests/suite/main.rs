@@ -76,6 +76,7 @@ mod registration;
 mod remote;
 mod reported;
 mod resending;
+mod reserving;
 mod resting;
 mod schema;
 mod security;

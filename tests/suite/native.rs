@@ -91,7 +91,11 @@ fn openai_compacts_itself_and_gets_its_history_and_others_get_the_summary() {
     let ours = line["preserveData"]["abridged"]["nativeItems"].as_u64().expect("a count") as usize;
     let history = stored["replacementHistory"].as_array().expect("items");
     assert_eq!(history[ours - 1]["encrypted_content"], "c2VjcmV0LWhpc3Rvcnk=");
-    assert!(history[ours..].iter().any(|item| item.to_string().contains("next_value")), "the kept messages follow");
+    // oh-my-pi sends the history and the entries behind the one that is named, or the summary and the kept entries.
+    assert_eq!(history.len(), ours, "the kept messages are no part of it: {history:#?}");
+    let kept = daemon.ok("session/entry", json!({"sessionId": session, "entryId": line["firstKeptEntryId"]}));
+    assert_eq!(line["providerReplayThroughEntryId"], kept["entry"]["parentId"]);
+    assert!(kept["entry"]["parentId"].is_string());
 
     // The provider's own requests have the history in the place of the summary, and the kept entries behind it.
     let own = body(&mut daemon, &session, "openai_responses");

@@ -41,7 +41,7 @@ pub struct Compaction {
     tokens_after: Option<Value>,
     /// Data that programs keep for themselves, as the line has them; ours is under `abridged`.
     #[serde(default, rename = "preserveData", deserialize_with = "object_or_nothing")]
-    stored: Stored,
+    stored: Option<Box<Stored>>,
     /// The same, as far as they are this entry's.
     #[serde(skip)]
     data: PreserveData,
@@ -57,7 +57,7 @@ impl Compaction {
     /// The compaction in the line of the entry with this id; `None` where the fields are not those of one.
     pub(super) fn read(line: &str, id: &EntryId) -> Option<Self> {
         let mut compaction: Self = serde_json::from_str(line).ok()?;
-        compaction.data = std::mem::take(&mut compaction.stored).of_entry(id);
+        compaction.data = compaction.stored.take().map(|stored| stored.of_entry(id)).unwrap_or_default();
         if let Some(archive) = compaction.data.archive() {
             compaction.summary = format!("{}\n\n{}", compaction.summary.trim_end(), archive.text);
         }

@@ -35,10 +35,7 @@ pub struct Preserved {
     pub pins: Vec<CarriedPin>,
     /// The model that was chosen or that answered last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<ModelRef>,
-    /// Whether that model was chosen, and not only an answer named it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub model_is_chosen: bool,
+    pub model: Option<CarriedModel>,
     /// The thinking level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
@@ -74,7 +71,7 @@ pub struct Preserved {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub todos: Option<CarriedTodos>,
     /// The number of the first items of `openaiRemoteCompaction.replacementHistory` that stand for the summarized part. The
-    /// items behind them repeat kept entries for oh-my-pi.
+    /// items behind them, which earlier versions wrote, repeat kept entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_items: Option<u64>,
     /// The costs of all entries before this compaction, on any branch.
@@ -94,6 +91,17 @@ pub struct Attempts {
     pub compactions: u32,
     /// Moves to a larger model.
     pub promotions: u32,
+}
+
+/// The model of a path in a compaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CarriedModel {
+    /// The model.
+    #[serde(flatten)]
+    pub model: ModelRef,
+    /// Whether it was chosen, and not only an answer named it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub chosen: bool,
 }
 
 /// The calibration of one model in a compaction.
@@ -139,7 +147,7 @@ pub struct CarriedMessage {
 pub(super) struct PreserveData {
     abridged: Option<Arc<Preserved>>,
     native: Option<Arc<NativeHistory>>,
-    archive: Option<Archive>,
+    archive: Option<Arc<Archive>>,
 }
 
 /// The parts of `preserveData` that are read, as a line has them. The other parts of other programs are not read.
@@ -173,7 +181,7 @@ impl Stored {
         let is_stale = abridged.is_some() && ours.is_none();
         let native = Some(native).filter(|native| !native.is_null() && !is_stale);
         // The summaries of this program stand for an archive before them.
-        let archive = Archive::read(&snapcompact).filter(|_| abridged.is_none());
+        let archive = Archive::read(&snapcompact).filter(|_| abridged.is_none()).map(Arc::new);
         PreserveData {
             native: native.and_then(|native| NativeHistory::read(native, ours)).map(Arc::new),
             abridged,
@@ -193,9 +201,9 @@ impl Preserved {
 }
 
 /// Reads `preserveData`. A value that is no object counts as missing: hooks write any value.
-pub(super) fn object_or_nothing<'de, D: Deserializer<'de>>(reader: D) -> Result<Stored, D::Error> {
+pub(super) fn object_or_nothing<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Box<Stored>>, D::Error> {
     let value = Value::deserialize(reader)?;
-    Ok(Stored::deserialize(value).unwrap_or_default())
+    Ok(Stored::deserialize(value).ok().map(Box::new))
 }
 
 /// Keys of `preserveData` that no later compaction carries on: ours, the state that providers made of a conversation for
@@ -226,7 +234,7 @@ impl PreserveData {
     }
 
     pub(super) fn archive(&self) -> Option<&Archive> {
-        self.archive.as_ref()
+        self.archive.as_deref()
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Reset {
     pub system_message: Option<Value>,
     /// Data that programs keep for themselves, as the line has them; ours is under `abridged`.
     #[serde(rename = "preserveData", deserialize_with = "object_or_nothing")]
-    stored: Stored,
+    stored: Option<Box<Stored>>,
     /// The same, as far as they are this entry's.
     #[serde(skip)]
     data: PreserveData,
@@ -26,7 +26,7 @@ impl Reset {
     /// The reset in the line of the entry with this id. Fields of another form count as missing.
     pub(super) fn read(line: &str, id: &EntryId) -> Self {
         let mut reset: Self = serde_json::from_str(line).unwrap_or_default();
-        reset.data = std::mem::take(&mut reset.stored).of_entry(id);
+        reset.data = reset.stored.take().map(|stored| stored.of_entry(id)).unwrap_or_default();
         reset
     }
 

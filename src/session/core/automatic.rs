@@ -8,7 +8,7 @@ pub(super) mod speculating;
 use super::{
     Append, Core, Ending, LogState, Unanswered, WaitsFor, Write,
     commands::prune,
-    due::{Due, DueCompaction},
+    due::{Due, DueCompaction, DueRepeat},
     edit::Staged,
     work::Work,
 };
@@ -28,6 +28,7 @@ use crate::{
         fault::{Fault, planted},
         jobs::{Focus, Job, PlanOrder},
         kind::{OperationKind, Product},
+        operation::Operation,
         operations::{Asked, End, Kind as _, Place},
         stop::Stop,
     },
@@ -181,30 +182,33 @@ impl Core {
     /// `next` of an append: the maintenance that is due, or the one that runs.
     pub(super) fn next(&self, due: Option<&Due>) -> Next {
         let (operation_id, reason, will_retry) = match (due, self.work.operation()) {
+            (Some(Due::Repeat(DueRepeat { max_output, why, .. })), _) => {
+                return Next::Retry { will_retry: true, max_output_tokens: *max_output, why: why.clone() };
+            }
             (Some(Due::Recovery(due)), _) => {
                 (due.id.clone(), OperationKind::Recovering(due.reason).cause(), due.repeats_the_turn())
             }
             (Some(Due::Delayed(request)), _) => (request.id.clone(), request.kind.cause(), false),
             (Some(Due::Compaction(due)), _) => (due.id.clone(), OperationKind::Compaction(due.reason).cause(), false),
-            // Such an operation makes nothing smaller. Maintenance that is due starts behind it.
-            (_, Some(operation))
-                if matches!(operation.kind, OperationKind::Transfer(_)) && self.relay_around().is_none() =>
-            {
-                return Next::None;
-            }
-            (_, Some(operation)) => {
+            (_, Some(operation)) if self.is_maintenance(operation) => {
                 let repeats = operation.kind.repeats_the_turn() || self.repeats_behind_maintenance();
                 (operation.id.clone(), operation.kind.cause(), repeats)
             }
-            (_, None) => return Next::None,
+            _ => return Next::None,
         };
         Next::Maintenance { operation_id, reason, will_retry, will_continue: false }
+    }
+
+    /// Whether an operation makes the context smaller. Maintenance that is due starts behind any other.
+    pub(super) fn is_maintenance(&self, operation: &Operation) -> bool {
+        !matches!(operation.kind, OperationKind::Transfer(_)) || self.relay_around().is_some()
     }
 
     /// Starts the maintenance that is due.
     pub(super) fn start_due(&mut self, due: Option<Due>) {
         match due {
             Some(Due::Recovery(due)) => self.write_recovery(due),
+            Some(Due::Repeat(due)) => self.write_removal(&due.removed),
             Some(Due::Compaction(due)) => self.start_automatic(due),
             Some(Due::Delayed(request)) => self.begin_delayed(*request),
             Some(Due::Relief(staged, event)) => self.write(Write::Relief(staged, event)),
@@ -265,6 +269,7 @@ impl Core {
         self.upkeep.rest = match end {
             End::Completed(_) => {
                 self.idle_succeeds();
+                self.upkeep.ahead.begins_anew();
                 None
             }
             _ if planted(Fault::RestForgotten) => None,

@@ -118,7 +118,7 @@ mod tests {
             let mut costs = Costs::opened(&Recent::default(), &at);
             let model = ModelRef::parse(model).expect("a name");
             let (purpose, trigger) = (Purpose::Compaction, Trigger::Idle);
-            costs.add("op".into(), Spent { purpose, model, trigger, usage, estimated: false }, now);
+            costs.add("op".into(), Spent { purpose, model, trigger, usage, estimated: false, sent: 0 }, now);
             let mut stamps = Stamps::seeded(1, Timestamp::UNIX_EPOCH);
             let entries = costs.take(None, &mut stamps, &Settings::default()).entries;
             let line: Value = serde_json::from_str(entries[0].line()).expect("JSON");

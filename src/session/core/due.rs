@@ -57,12 +57,23 @@ pub(super) struct Switched {
 pub(super) enum Due {
     /// A recovery from the answer at the leaf.
     Recovery(DueRecovery),
+    /// The client repeats the turn with a smaller answer.
+    Repeat(DueRepeat),
     /// Entries that bring the context below the threshold, with the event behind them.
     Relief(Staged, Event),
     /// A compaction.
     Compaction(DueCompaction),
     /// A compaction that a client asked for after the turn.
     Delayed(Box<Request>),
+}
+
+/// A turn that the client repeats with a smaller answer. Nothing runs.
+pub(super) struct DueRepeat {
+    /// The failed answer that leaves the context.
+    pub removed: EntryId,
+    /// Largest answer of the next request, in tokens.
+    pub max_output: u64,
+    pub why: String,
 }
 
 /// A compaction that is due.

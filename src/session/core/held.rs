@@ -284,6 +284,7 @@ pub fn cost() -> Progress {
             trigger: Trigger::Threshold,
             usage,
             estimated: false,
+            sent: 0,
         }),
     );
     Progress::Summary(spent)

@@ -5,6 +5,7 @@
 
 mod judging;
 mod reported;
+mod reserving;
 #[cfg(test)]
 mod tests;
 
@@ -12,9 +13,9 @@ use self::{judging::Judged, reported::Reported};
 use super::{
     Append, Core, LogState, Write,
     commands::context::too_large,
-    contexts::{Contexts, Identity},
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
+    reports::contexts::{Contexts, Identity},
     work::Work,
 };
 use crate::{
@@ -94,6 +95,7 @@ impl Core {
     pub(super) fn due_after_answer(&mut self, appends: &[Append], asked: Asked<Ticket>) -> Option<Due> {
         let context = appends.last().map(|append| append.context.clone());
         let judged = Judged { context, ..self.judge_last(appends)? };
+        self.learn_reserved(&judged.answer);
         let verdict = match judged.verdict {
             Verdict::Usable if planted(Fault::DeliveredLeaves) => Verdict::Unusable(Trouble::TooLong),
             verdict => verdict,
@@ -110,8 +112,14 @@ impl Core {
             Verdict::Unusable(trouble) if self.may_maintain() => {
                 self.recovery(&judged, trouble, asked).map(Due::Recovery)
             }
-            Verdict::Unusable(trouble) => {
-                self.report(judged, trouble);
+            // Its turn is repeated behind the maintenance that `next` names.
+            Verdict::Reserved(_) if self.maintains() => {
+                self.report(judged);
+                None
+            }
+            Verdict::Reserved(refused) => Some(Due::Repeat(self.repeat(&judged, refused))),
+            Verdict::Unusable(_) => {
+                self.report(judged);
                 None
             }
         }

@@ -1,6 +1,8 @@
 //! Reports of answers, after they were judged: the window that a saturated server shows, the doubts that the client is told of,
 //! and the model that an answer names.
 
+pub mod contexts;
+
 use super::{Append, Core};
 use crate::{
     conversation::{evidence::Verdict, tokens::Estimator},
@@ -9,7 +11,7 @@ use crate::{
         events::{Event, ModelChange},
         notices::NoticeCode,
     },
-    provider::http,
+    provider::address,
     wire::outbox::About,
 };
 
@@ -63,7 +65,7 @@ impl Core {
     fn may_cut_prompts(&self, model: &ModelRef) -> bool {
         let settings = &self.state.settings().settings;
         let address = settings.model(model).and_then(|model| model.base_url.as_deref());
-        model.provider == CUTS_PROMPTS || address.is_some_and(http::is_local)
+        model.provider == CUTS_PROMPTS || address.is_some_and(address::is_local)
     }
 
     /// The sentence about the newest report, where it is not the size of the context.

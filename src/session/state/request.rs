@@ -48,16 +48,15 @@ impl View {
         let history = native.map(|native| native.history().items().to_vec()).unwrap_or_default();
         let messages = native.map_or_else(|| context.messages(), NativeForm::messages);
         let turns = turns(messages.iter().map(|message| images.resolve(message.json())), &target);
-        let limit = models::output_limit(self.settings(), Some(model));
-        let limit = limit.and_then(|_| self.max_output(&usage, Some(model)));
+        let most = self.max_output(path, &usage, Some(model));
         let request = Request {
             model: models::dialects::model(&model.id),
             system: self.instructions().system_prompt().map(str::to_owned),
             history,
             turns,
             tools: self.instructions().tools().map(<[_]>::to_vec).unwrap_or_default(),
-            max_tokens: limit,
-            ceiling: self.max_output(&usage, Some(model)),
+            max_tokens: most.tokens.filter(|_| most.is_named),
+            ceiling: most.tokens,
             reasoning: self.reasoning(model, path),
             cache: Cache::Prefix(session.to_string()),
             ..Request::default()

@@ -6,7 +6,7 @@ use crate::{
     compaction::draft::Draft,
     conversation::entry::{Body, Entry},
     ids::{EntryId, OperationId},
-    protocol::events::Event,
+    protocol::{events::Event, notices::NoticeCode},
     session::{effects::Effect, stop::Stop},
 };
 use std::{collections::HashMap, sync::Arc};
@@ -99,6 +99,7 @@ impl Ahead {
         let Some(report) = &mut self.report else { return };
         match effect {
             Effect::Emit(_, Event::CompactionStart { .. }) => report.starts = true,
+            Effect::Emit(_, Event::Notice { code: NoticeCode::SpeculationRests, .. }) => {}
             Effect::Emit(..) | Effect::Answer(..) => {
                 report.shown.get_or_insert_with(|| named(effect));
             }

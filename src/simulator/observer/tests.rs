@@ -650,6 +650,7 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
             trigger: Trigger::Threshold,
             usage: Default::default(),
             estimated: false,
+            sent: 0,
         };
         play.observer.feeds(&Input::Reported(
             "a".into(),

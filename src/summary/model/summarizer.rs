@@ -7,9 +7,12 @@ use super::{
 };
 use crate::{
     ask::request::thinking_room,
-    conversation::tokens::{self, Estimator, Scale},
+    conversation::{
+        evidence,
+        tokens::{self, Estimator, Scale},
+    },
     models::candidates::Candidate,
-    provider::{Reasoning, overflow},
+    provider::Reasoning,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -104,11 +107,11 @@ impl<'a> Summarizer<'a> {
 
     /// The window that a server really has, where it cut a request of about `estimate` tokens and read `reported`.
     pub fn truncated(&self, reported: u64, estimate: u64, text: &str) -> Option<u64> {
-        let served = overflow::truncated(reported, estimate)?;
+        let served = evidence::served(reported, estimate)?;
         match self.scale.estimator() {
             Estimator::Tiktoken => Some(served),
             // A quarter of the characters is far too many for blanks, so the text is counted.
-            Estimator::Chars => overflow::truncated(reported, u64::from(tokens::of_text(text))),
+            Estimator::Chars => evidence::served(reported, u64::from(tokens::of_text(text))),
         }
     }
 

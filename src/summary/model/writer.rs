@@ -21,10 +21,10 @@ use crate::{
         request::{Answered, Limits, Origin, Quota, Request, Update},
         retry::Policy,
     },
-    conversation::tokens::Scale,
+    conversation::{evidence, tokens::Scale},
     ids::ModelRef,
     models::candidates::{Candidate, Unfit, Way},
-    provider::{self, Answer, Beside, Cache, Delta, Reasoning, Stop, ToolChoice, Turn, overflow},
+    provider::{self, Answer, Beside, Cache, Delta, Reasoning, Stop, ToolChoice, Turn},
     redact::Stream,
     settings::Sourced,
     summary::{
@@ -433,7 +433,10 @@ impl Writer<'_> {
         loop {
             let text = brief.text(&Ask { refused: refused.as_deref(), ..ask });
             let answer = match self.send(summarizer, ask.part, &text, estimate, retry).await {
-                Ok(Answered { answer, .. }) => answer,
+                Ok(Answered { answer, limit, .. }) => {
+                    self.learn(candidate, limit);
+                    answer
+                }
                 Err(failed) => match failed.next {
                     Next::Stop => return Err(NoSummary::Time),
                     Next::Enough => {
@@ -464,7 +467,8 @@ impl Writer<'_> {
                     Err(NoSummary::Candidate)
                 };
             }
-            if overflow::silent(reported, usage.output, answer.stop == Stop::Length, window) {
+            let prompt = evidence::own_prompt(reported, summarizer.input(estimate));
+            if evidence::is_silent_overflow(prompt, usage.output, answer.stop == Stop::Length, window) {
                 self.reject_candidate(candidate, format!("the request filled its window of {window} tokens"));
                 return if self.shrinks(summarizer, window, Clue::None, estimate) {
                     Ok(None)
@@ -512,10 +516,16 @@ impl Writer<'_> {
             Clue::Served(window) => Some(window).filter(|_| !is_set),
             Clue::None => None,
         };
-        if let Some(window) = lesson.filter(|_| settings.tokens.learn_window) {
+        self.learn(summarizer.candidate, lesson);
+        summarizer.shrink(before, clue, estimate)
+    }
+
+    /// Learns the window of a candidate.
+    fn learn(&self, candidate: &Candidate, window: Option<u64>) {
+        let learns = self.job.settings.settings.tokens.learn_window;
+        if let (Some(model), Some(window)) = (candidate.named(), window.filter(|_| learns)) {
             self.job.access.windows.learn(model, window);
         }
-        summarizer.shrink(before, clue, estimate)
     }
 
     /// Keeps two sentences for a person that came beside a part. Those about whole turns count for more.

@@ -69,6 +69,16 @@ export const scenarios = {
     await append(answer("Only left has something."));
   },
 
+  "results that no call waits for": async ({ call, append, turns }) => {
+    await append(user("Look at it."), calls("lost"));
+    await call("session/reset", {});
+    await append(result("lost", "behind the reset"));
+    await turns(0, 1);
+    await append(user("Again."), calls("twice"), result("twice", "the first"), result("twice", "the second"));
+    await append({ ...calls("stopped"), stopReason: "aborted" }, result("stopped", "of an aborted answer"));
+    await append(user("And now?"), answer("Now it is fine."));
+  },
+
   "images": async ({ append }) => {
     await append(user("What is in this picture?", picture, photo), answer("A red point."));
     await append(user("Look at the file."), calls("photo"), result("photo", "Read image file", picture), answer("The same point."));

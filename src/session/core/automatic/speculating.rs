@@ -1,6 +1,7 @@
 //! Summaries ahead of the threshold. One is made in the background while the context still has room. It has no event and
 //! changes nothing, until a compaction is due: that one begins with it.
 
+mod failing;
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +11,7 @@ use crate::{
         ahead::{self, Speed},
         decide::{Rest, Why},
         draft::Draft,
+        fruitless::Refused,
         gauge::Fullness,
         meter,
         request::Cause,
@@ -43,6 +45,7 @@ use crate::{
     settings::{Sourced, Speculative},
     wire::outbox::About,
 };
+use failing::Failing;
 use std::{sync::Arc, time::Instant};
 
 /// The summary that is made ahead, and what decides when the next one begins.
@@ -51,8 +54,11 @@ pub(in crate::session::core) struct Ahead {
     making: Option<Making>,
     /// Settings and model with which no model writes a summary ahead.
     unwritten: Option<(Arc<Sourced>, Option<ModelRef>)>,
-    /// The end of one that came to nothing. Until the next message of the user, or growth of 5 %, none begins.
+    /// The end of one that was cancelled, gave way or became stale. Until the next message of the user, or growth of 5 %,
+    /// none begins.
     rest: Option<Rest>,
+    /// Those that came to nothing.
+    failing: Failing,
     /// The growth of the session and the time of its summaries.
     speed: Speed,
     /// The compaction that waits for a summary that was begun ahead of it.
@@ -75,6 +81,10 @@ struct Making {
     stop: Stop,
     rank: Rank,
     phase: Phase,
+    /// The sizes at its begin.
+    begun: Refused,
+    /// The tokens that its requests took, or that were sent with them.
+    charged: u64,
 }
 
 /// The phase of a summary that is made ahead.
@@ -172,6 +182,11 @@ impl Ahead {
         self.rest = None;
     }
 
+    /// Lets another one begin behind one that no model wrote: a compaction was written.
+    pub fn begins_anew(&mut self) {
+        self.failing.begins_anew();
+    }
+
     /// Whether one is ready about which nothing was decided.
     pub fn is_new(&self) -> bool {
         matches!(&self.making, Some(Making { phase: Phase::Ready { is_new: true, .. }, .. }))
@@ -218,7 +233,8 @@ impl Core {
         }
         self.recall_times();
         let decision = self.decision();
-        if !decision.begins_ahead(self.upkeep.ahead.speed.growth()) || self.reaches_the_threshold_otherwise() {
+        let begins = decision.begins_ahead(self.upkeep.ahead.speed.growth()) && !self.rests_ahead();
+        if !begins || self.reaches_the_threshold_otherwise() {
             return;
         }
         let (id, stop, rank) = (self.stamps.operation(), Stop::default(), Rank::background());
@@ -231,7 +247,9 @@ impl Core {
         self.start(Job::Plan(PlanOrder { id: id.clone(), request, method: None, former: None, stop: stop.clone() }));
         self.upkeep.ahead.drafting_begins(self.now);
         let phase = Phase::Planning;
-        self.upkeep.ahead.making = Some(Making { id, operation, covered, settings, model, stop, rank, phase });
+        let begun = Refused { context_tokens: usage.context_tokens, span: 0 };
+        let making = Making { id, operation, covered, settings, model, stop, rank, phase, begun, charged: 0 };
+        self.upkeep.ahead.making = Some(making);
     }
 
     /// Takes the times of summaries that the entry carries which the context begins with.
@@ -288,7 +306,10 @@ impl Core {
             self.upkeep.ahead.unwritten = Some((making.settings.clone(), making.model.clone()));
             return self.throw_away();
         }
-        making.phase = Phase::Drafting { cut: made.planned.plan.first_kept() };
+        let plan = &made.planned.plan;
+        let span = plan.summarized().iter().map(|entry| meter::sent(entry, plan.demand.scale.estimator())).sum();
+        making.begun.span = plan.demand.scale.size(span);
+        making.phase = Phase::Drafting { cut: plan.first_kept() };
         let (id, rank, stop) = (making.id.clone(), making.rank.clone(), making.stop.clone());
         self.order_draft(id, &OperationKind::Speculation, made, Focus::default(), rank, stop);
     }
@@ -296,8 +317,13 @@ impl Core {
     /// Takes the draft of the summary that is made ahead.
     pub(in crate::session::core) fn drafted_ahead(&mut self, result: Result<Draft, Failure>) {
         // An extracted summary takes no time, and the models may answer when it is due.
-        let Some(draft) = result.ok().filter(|draft| !draft.origin().is_extracted()) else { return self.throw_away() };
+        let draft = match result {
+            Ok(draft) if draft.origin().is_extracted() => return self.extracted_ahead(&draft),
+            Ok(draft) => draft,
+            Err(failure) => return self.fail_ahead(failure.to_string()),
+        };
         self.upkeep.ahead.drafting_ends(self.now, &draft);
+        self.upkeep.ahead.failing.succeeds();
         let Some(making) = &mut self.upkeep.ahead.making else { return };
         making.phase = Phase::Ready { draft: Box::new(draft), is_new: true };
         let operation = making.operation.take();
@@ -305,6 +331,17 @@ impl Core {
         if planted(Fault::AheadAnnounced) {
             let usage = self.state.usage();
             self.emit(About::default(), Event::UsageUpdated { usage });
+        }
+    }
+
+    /// Ends a summary that no model wrote.
+    fn extracted_ahead(&mut self, draft: &Draft) {
+        let made = draft.origin();
+        match made.rejected.last() {
+            // The models are not to blame.
+            _ if made.unaffordable.is_some() => self.throw_away(),
+            Some(last) => self.fail_ahead(last.why.clone()),
+            None => self.fail_ahead("no model was asked".to_owned()),
         }
     }
 
@@ -338,6 +375,7 @@ impl Core {
     pub(in crate::session::core) fn throw_away(&mut self) {
         let Some(making) = self.upkeep.ahead.making.take() else { return };
         making.stop.request();
+        self.upkeep.ahead.failing.wastes(&making, self.now);
         let fullness = self.state.measure();
         self.upkeep.ahead.rest =
             Some(Rest { context_tokens: fullness.context_tokens, threshold: fullness.budget.threshold });
@@ -457,7 +495,7 @@ impl Core {
 
     /// The sentence about a summary that is made ahead.
     pub(in crate::session::core) fn why_ahead(&self) -> Option<String> {
-        let making = self.upkeep.ahead.making.as_ref()?;
+        let Some(making) = &self.upkeep.ahead.making else { return self.why_none_ahead() };
         let id = &making.id;
         Some(match making.is_ready() {
             true => format!("A summary ({id}) is ready and is spliced in when a compaction is due."),

@@ -18,8 +18,8 @@ use crate::{
         core::{
             Append, Core,
             command::{Command, CommandMethod},
-            contexts::Identity,
             edit::NotStaged,
+            reports::contexts::Identity,
         },
         effects::Ticket,
         fault::{Fault, planted},

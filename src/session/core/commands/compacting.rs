@@ -293,7 +293,10 @@ impl Core {
             Progress::Hook(step) => return self.hook_reported(id, &step),
         };
         match (step, self.work.drafting(id)) {
-            (Step::Request(_, Update::Spent(spent)), _) => self.costs.add(id.clone(), spent, self.now),
+            (Step::Request(_, Update::Spent(spent)), _) => {
+                self.charge_ahead(id, &spent);
+                self.costs.add(id.clone(), spent, self.now);
+            }
             (_, None) => {}
             (Step::Progress { done, total }, Some(operation))
                 if matches!(operation.kind, OperationKind::Transfer(_)) =>

@@ -16,8 +16,8 @@ use crate::{
         core::{
             Core, Ending, HeldContext, WaitsFor,
             command::{Command, SessionMethod},
-            contexts::Identity,
             queue,
+            reports::contexts::Identity,
         },
         effects::{Answer, Ticket},
         fault::{Fault, planted},
@@ -207,7 +207,7 @@ impl Context {
         let usage = Usage::of(&view.measure(path), path);
         let system = view.instructions().message().cloned();
         let model = view.model(path);
-        let max_output = view.max_output(&usage, model.as_ref());
+        let max_output = view.max_output(path, &usage, model.as_ref()).tokens;
         let id = Identity::of(path, model.clone());
         Self { context, system, usage, model, id, max_output }
     }

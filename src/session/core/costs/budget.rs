@@ -66,7 +66,11 @@ impl Core {
 
     /// Tokens that the models of an operation may take, if they are limited.
     pub(in crate::session::core) fn tokens_for(&self, trigger: Trigger) -> Option<u64> {
-        self.tokens_left().filter(|_| trigger.is_automatic() && !planted(Fault::CeilingForgotten))
+        let left = self.tokens_left().filter(|_| trigger.is_automatic() && !planted(Fault::CeilingForgotten));
+        match trigger {
+            Trigger::Speculative => left.into_iter().chain([self.tokens_ahead()]).min(),
+            _ => left,
+        }
     }
 
     /// The costs of the file with those that are written before a compaction. Their ages are those of the clock of timers.

@@ -11,7 +11,7 @@ use crate::{
     protocol::notices::NoticeCode,
     provider::overflow::{self, Meaning, Overflow},
     session::{
-        core::{Append, Core, commands::append, contexts::Identity},
+        core::{Append, Core, commands::append, reports::contexts::Identity},
         fault::{Fault, planted},
     },
 };
@@ -69,6 +69,7 @@ impl Core {
             Some(Meaning::Overflow(Overflow { limit, requested })) => {
                 (AnswerError::TooManyTokens, limit.zip(requested))
             }
+            Some(Meaning::Reserved(refused)) => self.reserved(refused, answer, model.as_ref()),
             Some(Meaning::Throttled) if planted(Fault::RateLimitRecovered) => (AnswerError::TooManyTokens, None),
             Some(Meaning::PayloadTooLarge) => (AnswerError::TooManyBytes, None),
             _ => (AnswerError::None, None),

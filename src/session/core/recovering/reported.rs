@@ -2,7 +2,7 @@
 
 use super::judging::Judged;
 use crate::{
-    compaction::recovery::Trouble,
+    compaction::recovery::{Trouble, Verdict},
     conversation::{entry::Entry, message::outline::Role},
     ids::EntryId,
     session::{
@@ -17,19 +17,18 @@ use std::sync::Arc;
 pub(super) struct Reported {
     /// The answer, as it was judged in the context that it was given for.
     judged: Judged,
-    trouble: Trouble,
     /// The size of the context that was rejected, in tokens.
     rejected: u64,
 }
 
 impl Core {
     /// Takes a failed answer. Where the path lacks its past, the decision needs the index.
-    pub(super) fn report(&mut self, judged: Judged, trouble: Trouble) {
+    pub(super) fn report(&mut self, judged: Judged) {
         if !matches!(self.ending, Ending::No) {
             return;
         }
         let rejected = self.state.measure().context_tokens;
-        self.recoveries.reported.push(Reported { judged, trouble, rejected });
+        self.recoveries.reported.push(Reported { judged, rejected });
         if self.lacks_past() {
             self.start_indexing();
         }
@@ -44,8 +43,10 @@ impl Core {
     pub(in crate::session::core) fn repeats_behind_maintenance(&self) -> bool {
         let leaf = self.state.path().visible_leaf();
         let at_leaf = self.recoveries.reported.last().filter(|it| Some(&it.judged.answer.id) == leaf);
-        at_leaf
-            .is_some_and(|it| it.trouble == Trouble::CutOff || self.state.measure().compaction.switch() == Switch::On)
+        at_leaf.is_some_and(|it| match it.judged.verdict {
+            Verdict::Unusable(Trouble::CutOff) | Verdict::Reserved(_) => true,
+            _ => self.state.measure().compaction.switch() == Switch::On,
+        })
     }
 
     /// Forgets the failed answers that wait for a decision. The contexts that wait for it are answered.
@@ -58,7 +59,7 @@ impl Core {
     /// conversation went on, it only leaves the context. Those before it leave the context in any case.
     pub(in crate::session::core) fn decide_reported(&mut self) {
         let mut reported = std::mem::take(&mut self.recoveries.reported);
-        let Some(Reported { judged, trouble, rejected }) = reported.pop() else { return };
+        let Some(Reported { judged, rejected }) = reported.pop() else { return };
         if !self.may_maintain() {
             return self.answer_held();
         }
@@ -68,9 +69,11 @@ impl Core {
         let newest = &judged.answer.id;
         let Some(place) = path.position(newest) else { return self.remove(&earlier) };
         let goes_on = |entry: &Arc<Entry>| entry.is_from(Role::User) || entry.is_from(Role::Assistant);
-        if path[place + 1..].iter().any(goes_on) || self.state.measure().context_tokens < rejected {
-            return self.remove(&[earlier, vec![newest.clone()]].concat());
-        }
+        let gone = path[place + 1..].iter().any(goes_on) || self.state.measure().context_tokens < rejected;
+        let trouble = match judged.verdict {
+            Verdict::Unusable(trouble) if !gone => trouble,
+            _ => return self.remove(&[earlier, vec![newest.clone()]].concat()),
+        };
         match self.recovery(&judged, trouble, Asked::Unasked) {
             Some(due) => self.write_recovery(DueRecovery { earlier, ..due }),
             None => self.remove(&earlier),
@@ -78,7 +81,7 @@ impl Core {
     }
 
     /// Removes answers from the context. No recovery follows.
-    fn remove(&mut self, answers: &[EntryId]) {
+    pub(super) fn remove(&mut self, answers: &[EntryId]) {
         // They waited for a recovery, and there is none.
         self.decide_held_anew();
         match self.removal(answers.iter()) {

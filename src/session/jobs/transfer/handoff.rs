@@ -14,6 +14,7 @@ use crate::{
     },
     compaction::{gauge::Fullness, native},
     conversation::{
+        evidence,
         message::{Message, outline::Role},
         path::Path,
         spending::Trigger,
@@ -24,7 +25,7 @@ use crate::{
     models::candidates::{self, Candidate, Situation, Unfit, Way},
     prompts::{Prompt, escape_tags},
     protocol::{errors::Failure, types::UsageSource},
-    provider::{self, Api, Effort, Reasoning, ToolChoice, Turn, keys, overflow},
+    provider::{self, Api, Effort, Reasoning, ToolChoice, Turn, keys},
     session::{
         jobs::{
             blocking::{Pool, blocking},
@@ -320,7 +321,12 @@ impl Writing<'_> {
                 }
             };
             let answer = match access.routes.ask(&request, &report).await {
-                Ok(Answered { answer, .. }) => answer,
+                Ok(Answered { answer, limit, .. }) => {
+                    if let Some(window) = limit.filter(|_| settings.tokens.learn_window) {
+                        access.windows.learn(&model, window);
+                    }
+                    answer
+                }
                 // Another request, once: some servers know no choice of tools, or only `auto`.
                 Err(failed) if choice == ToolChoice::None && is_about_choice(&failed) => {
                     choice = ToolChoice::Auto;
@@ -337,7 +343,7 @@ impl Writing<'_> {
             };
             let reported = answer.usage.input + answer.usage.cache_read + answer.usage.cache_write;
             let (at_provider, plain) = (matches!(candidate.way, Way::Provider(_)), self.order.plain);
-            if at_provider && overflow::truncated(reported, plain).is_some() {
+            if at_provider && evidence::served(reported, plain).is_some() {
                 let why = format!("it was sent about {plain} tokens and read {reported}: its server cuts prompts");
                 return Err(rejected(why));
             }

@@ -1,3 +1,5 @@
+mod failing;
+
 use super::*;
 use crate::{
     models::candidates::Way,

@@ -7,7 +7,7 @@ use crate::{
     protocol::errors::Failure,
     provider::{Api, Delivery, codec},
     session::{
-        core::contexts::Identity,
+        core::reports::contexts::Identity,
         effects::Answer,
         state::{View, request::LiveRequest},
     },
@@ -27,7 +27,7 @@ pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, bl
     drop(request);
     let text = body.to_string();
     drop(body);
-    let most = view.max_output(&usage, Some(&model));
+    let most = view.max_output(path, &usage, Some(&model)).tokens;
     let id = Identity::of(path, Some(model.clone())).to_string();
     let rest = json!({ "contextId": id, "usage": usage, "compactionEntryId": compaction, "model": model, "maxOutputTokens": most });
     let rest = rest.to_string();

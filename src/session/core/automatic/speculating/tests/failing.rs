@@ -1,0 +1,142 @@
+//! Summaries ahead that come to nothing.
+
+use super::*;
+use crate::{
+    ask::{purpose::Purpose, request::Update, spent::Spent},
+    compaction::fruitless,
+    conversation::{message::Usage as Tokens, spending::Trigger},
+    protocol::notices::NoticeCode,
+    session::jobs::progress::Progress,
+    summary::model::writer::Step,
+};
+
+/// The cost of a request in which so many tokens were sent. Its provider reports one.
+fn lied(id: &OperationId, sent: u64) -> Input {
+    let usage = Tokens { input: 1, total: 1, ..Tokens::default() };
+    let (purpose, model) = (Purpose::Compaction, ModelRef::parse("p/m").expect("a name"));
+    let spent = Spent { purpose, model, trigger: Trigger::Speculative, usage, estimated: false, sent };
+    Input::Reported(id.clone(), Progress::Summary(Step::Request(purpose, Update::Spent(spent))))
+}
+
+/// Orders the draft of a plan, and returns its order.
+fn drafting(held: &mut Held, order: PlanOrder) -> DraftOrder {
+    let id = order.id.clone();
+    let made = PlanMade { candidates: vec![Ok(candidate(Way::Client))], ..plan(order) };
+    let Job::Draft(order) = job(held.feed(Input::Planned(id, Ok(made)))) else { unreachable!("a draft") };
+    order
+}
+
+/// The models write nothing that can be used.
+fn refuse(held: &mut Held, order: DraftOrder) -> Vec<Effect> {
+    let id = order.id.clone();
+    let mut draft = draft(order);
+    draft.made.rejected.push(crate::summary::made::Rejected::model(None, "it has no headings".to_owned()));
+    held.feed(Input::Drafted(id, Ok(draft)))
+}
+
+fn codes(effects: &[Effect]) -> Vec<NoticeCode> {
+    let code = |event: &Event| if let Event::Notice { code, .. } = event { Some(*code) } else { None };
+    events(effects).filter_map(code).collect()
+}
+
+fn tokens(held: &Held) -> u64 {
+    held.core.state.measure().context_tokens
+}
+
+#[test]
+fn a_refused_one_waits_for_a_quarter_more_and_the_second_is_told() {
+    let mut held = near_of(&messages(), json!({"thresholdTokens": 14_000}));
+    let order = planning(append(&mut held, 1, long(3_000))).expect("a summary begins ahead");
+    let begun = tokens(&held);
+    let order = drafting(&mut held, order);
+    let span = held.core.upkeep.ahead.making.as_ref().expect("one is made").begun.span;
+    assert!(span > 4_000, "{span}");
+    assert_eq!(codes(&refuse(&mut held, order)), []);
+    let until = begun + span / 4;
+    let said = why(&mut held, 3);
+    assert!(said.contains(&format!("below {until} tokens")) && said.contains("it has no headings"), "{said}");
+    // A message of the user does not lift it.
+    let mut number = 4;
+    while tokens(&held) + 500 < until {
+        assert!(planning(append(&mut held, number, long(250))).is_none(), "{} of {until}", tokens(&held));
+        number += 1;
+    }
+    let order = planning(append(&mut held, number, long(700))).expect("the next one");
+    assert!(tokens(&held) >= until && tokens(&held) < 14_000);
+    let order = drafting(&mut held, order);
+    assert_eq!(codes(&refuse(&mut held, order)), [NoticeCode::SpeculationRests]);
+    assert!(planning(append(&mut held, number + 1, user("go on"))).is_none());
+}
+
+#[test]
+fn a_failed_one_waits_too_and_other_settings_let_the_next_one_begin() {
+    let mut held = near();
+    let order = ask(&mut held);
+    held.feed(Input::Drafted(order.id, Err(Failure::Internal("the client answers errors".to_owned()))));
+    for number in 2..20 {
+        assert!(planning(append(&mut held, number, user("go on"))).is_none(), "message {number}");
+    }
+    set(&mut held, json!({"keepRecentTokens": 600}));
+    assert!(planning(append(&mut held, 20, user("go on"))).is_some());
+}
+
+#[test]
+fn a_success_ends_the_row() {
+    let mut held = near();
+    let order = ask(&mut held);
+    refuse(&mut held, order);
+    set(&mut held, json!({"keepRecentTokens": 600}));
+    let order = planning(append(&mut held, 2, user("go on"))).expect("the next one");
+    let order = drafting(&mut held, order);
+    held.feed(Input::Drafted(order.id.clone(), Ok(written_by_model(order))));
+    set(&mut held, json!({"keepRecentTokens": 700}));
+    let order = planning(append(&mut held, 3, user("go on"))).expect("the next one");
+    let order = drafting(&mut held, order);
+    assert_eq!(codes(&refuse(&mut held, order)), [], "it is the first again");
+}
+
+#[test]
+fn those_that_come_to_nothing_take_at_most_two_windows_an_hour_however_little_is_reported() {
+    let mut held = near();
+    let mut sent = 0;
+    for number in 1..200 {
+        // Other settings make each one stale.
+        set(&mut held, json!({"keepRecentTokens": 500 + number}));
+        let Some(order) = planning(append(&mut held, number, user("go"))) else { continue };
+        let order = drafting(&mut held, order);
+        assert!(order.tokens.is_some_and(|most| sent + most <= 2 * WINDOW), "{:?} beside {sent}", order.tokens);
+        let span = tokens(&held);
+        held.feed(lied(&order.id, span));
+        sent += span;
+    }
+    // The last one is thrown away, too.
+    set(&mut held, json!({"keepRecentTokens": 499}));
+    assert!(append(&mut held, 200, user("go")).len() > 1);
+    assert!(sent > WINDOW && sent <= fruitless::most(WINDOW), "{sent}");
+    let said = why(&mut held, 201);
+    assert!(said.contains(&format!("took {sent} of {} tokens", fruitless::most(WINDOW))), "{said}");
+    held.at.now += Duration::from_secs(3_601);
+    assert!(planning(append(&mut held, 202, user("go on"))).is_some(), "the hour is over");
+}
+
+#[test]
+fn costs_of_the_file_count_where_they_came_to_nothing_within_the_hour() {
+    for (trigger, minutes, begins) in [("speculative", 10, false), ("speculative", 61, true), ("threshold", 10, true)] {
+        let mut held = Held::new();
+        let at = held.at.wall - jiff::SignedDuration::from_mins(minutes);
+        let usage = json!({"input": 2 * WINDOW - 1_000, "output": 0, "cacheRead": 0, "cacheWrite": 0});
+        let mut lines = messages();
+        let mut cost: Value = serde_json::from_str(&line(
+            "cost",
+            Some("e39"),
+            "usage",
+            json!({"kind": "compaction",
+            "purpose": "compaction", "trigger": trigger, "provider": "p", "model": "m", "usage": usage}),
+        ))
+        .expect("JSON");
+        cost["timestamp"] = at.to_string().into();
+        lines.push(cost.to_string());
+        held = near_of(&lines, json!({}));
+        assert_eq!(planning(append(&mut held, 1, user("go on"))).is_some(), begins, "{trigger} {minutes}");
+    }
+}
