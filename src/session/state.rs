@@ -521,10 +521,7 @@ impl State {
     #[must_use]
     pub fn measure_with(&self, meter: &Meter) -> Fullness {
         let model = self.model(self.path());
-        let fullness = gauge(&self.sourced.settings, &self.instructions, &self.learned, model.as_ref()).measure(meter);
-        let (tokens, evident) = (fullness.context_tokens, fullness.evident_tokens);
-        let divisor = if planted(Fault::SizeHalved) { 2 } else { 1 };
-        Fullness { context_tokens: tokens / divisor, evident_tokens: evident / divisor, ..fullness }
+        measured(&gauge(&self.sourced.settings, &self.instructions, &self.learned, model.as_ref()), meter)
     }
 
     /// Fullness of the context as the protocol has it.
@@ -628,7 +625,7 @@ impl View {
     #[must_use]
     pub fn measure(&self, path: &Path) -> Fullness {
         let meter = Meter::of(path, &self.sourced, self.estimator);
-        gauge(&self.sourced.settings, &self.instructions, &self.learned, self.model(path).as_ref()).measure(&meter)
+        measured(&gauge(&self.sourced.settings, &self.instructions, &self.learned, self.model(path).as_ref()), &meter)
     }
 }
 
@@ -666,6 +663,13 @@ fn gauge<'a>(
 ) -> Gauge<'a> {
     let learned = model.map(|model| learned.taught(model)).unwrap_or_default();
     Gauge { settings, model, learned, instructions }
+}
+
+fn measured(gauge: &Gauge, meter: &Meter) -> Fullness {
+    let fullness = gauge.measure(meter);
+    let divisor = if planted(Fault::SizeHalved) { 2 } else { 1 };
+    let (context_tokens, evident_tokens) = (fullness.context_tokens / divisor, fullness.evident_tokens / divisor);
+    Fullness { context_tokens, evident_tokens, ..fullness }
 }
 
 impl From<&Repair> for types::Repair {

@@ -275,8 +275,8 @@ impl Recoveries {
         let message = &message["message"];
         let too_long = message["stopReason"] == "error" && means_too_long(message["errorMessage"].as_str());
         let needed = match reason {
-            // A provider that cuts a prompt reports less than it was sent.
-            RecoveryReason::Overflow => too_long || message["stopReason"] != "error" && message["usage"]["input"] != 0,
+            // An empty answer may say that the window was full before its first word.
+            RecoveryReason::Overflow => too_long || message["stopReason"] == "length",
             RecoveryReason::Incomplete => message["stopReason"] == "length",
         };
         require(needed, Rule::RecoveryWasNeeded, || format!("{id:?} recovers by {reason:?} from {message}"))?;
