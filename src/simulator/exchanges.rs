@@ -159,7 +159,7 @@ impl Exchanges {
             Gives::Throttled(_) => 0,
         };
         let usage = self.usage(told.reports, true_input, output);
-        let reported = usage.as_ref().map(|usage| input(usage));
+        let reported = usage.as_ref().map(input);
         self.ended.push(Exchange {
             accepted: Some(true_input),
             stated: None,
