@@ -5,9 +5,11 @@
 
 pub mod action;
 pub mod client;
+pub mod exchanges;
 pub mod found;
 pub mod hooks;
 mod hosts;
+pub mod lies;
 pub mod long;
 pub mod models;
 pub mod observer;

@@ -159,6 +159,14 @@ pub enum Fault {
     SummaryOnBranch,
     /// A navigation leaves out our own lines behind its target.
     StateForgotten,
+    /// An answer that was delivered leaves the context.
+    DeliveredLeaves,
+    /// A window is learned from any report.
+    ReportLearned,
+    /// A context over the threshold is refused though maintenance would make it fit.
+    OverflowAssumed,
+    /// The context counts as half as large as it is.
+    SizeHalved,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

@@ -7,6 +7,7 @@ pub use tree::{Navigating, Target};
 
 use super::{
     hooks::{Hooking, Registered},
+    lies::{Told, Truth},
     script::Script,
 };
 use crate::session::effects::Sent;
@@ -62,6 +63,9 @@ pub struct Setup {
     pub prices: Prices,
     /// Hooks of the client.
     pub hooks: Hooking,
+    /// The provider of the session's model and its host, where they have a truth of their own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truth: Option<Truth>,
 }
 
 /// `compaction.speculative`.
@@ -122,6 +126,7 @@ impl Default for Setup {
             ahead: Ahead::Auto,
             prices: Prices::Unknown,
             hooks: Hooking::default(),
+            truth: None,
         }
     }
 }
@@ -532,6 +537,8 @@ pub enum Said {
     Invalid(u32),
     /// The answer of a provider that counts the context that was given last.
     Provided(Provider),
+    /// The end of the newest request to a provider with a truth of its own.
+    Told(Told),
     /// An answer that was cut off inside a call.
     CutCall(Reported),
     /// An answer that was cut off before its first word.

@@ -1,5 +1,6 @@
 //! Clients that draw their actions from a seed.
 
+pub mod lying;
 mod tree;
 
 use super::{
@@ -140,6 +141,7 @@ fn drawn_setup(random: &mut SplitMix64, profile: Profile) -> Setup {
         ahead: Ahead::Auto,
         prices: Prices::Unknown,
         hooks: Hooking::default(),
+        truth: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Planted faults: the seeds find each of them.
 
 use super::{
-    client,
+    client::{self, lying},
     observer::{Observer, Rule, Violation},
     script::{self, End, Script, Step},
     setup,
@@ -94,6 +94,14 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::StateForgotten, Rule::ThereAndBack, 161),
 ];
 
+/// Faults of trust, in sessions in which someone lies.
+const TRUST: &[(Fault, Rule, u64)] = &[
+    (Fault::DeliveredLeaves, Rule::NoDeliveredAnswerLeaves, 0),
+    (Fault::ReportLearned, Rule::NoWindowFromALie, 0),
+    (Fault::OverflowAssumed, Rule::OverflowOnlyWhereNothingFits, 0),
+    (Fault::SizeHalved, Rule::FitsTheTrueWindow, 0),
+];
+
 /// Seeds of a usual run.
 const SEEDS: u64 = 300;
 
@@ -109,10 +117,24 @@ fn broken_by(seed: u64, fault: Fault) -> Option<Violation> {
     World::run(&scenario, &mut Observer::default()).err()
 }
 
+/// The broken rule of a seed in whose session someone lies.
+fn broken_by_lies(seed: u64, _: Fault) -> Option<Violation> {
+    World::run(&lying::scenario(seed), &mut Observer::default()).err()
+}
+
 #[test]
 fn each_planted_fault_is_found() {
+    finds(FAULTS, broken_by);
+}
+
+#[test]
+fn each_planted_fault_of_trust_is_found() {
+    finds(TRUST, broken_by_lies);
+}
+
+fn finds(faults: &[(Fault, Rule, u64)], broken_by: fn(u64, Fault) -> Option<Violation>) {
     let mut wrong = Vec::new();
-    for (fault, rule, seed) in FAULTS {
+    for (fault, rule, seed) in faults {
         let planted = plant(*fault);
         let seeds = std::iter::once(*seed).chain(0..SEEDS);
         let found = seeds.map(|seed| (seed, broken_by(seed, *fault))).find(|(_, found)| found.is_some());

@@ -137,6 +137,7 @@ fn drawn(random: &mut SplitMix64) -> Setup {
         ahead: Ahead::Auto,
         prices: Prices::Unknown,
         hooks: Hooking::default(),
+        truth: None,
     }
 }
 

@@ -41,6 +41,8 @@ struct State {
     requests: BTreeMap<u64, Asked>,
     /// Number of the next request.
     next: u64,
+    /// Tokens of all requests.
+    tokens: u64,
     hooking: Hooking,
     /// Number of calls of each hook.
     hooked: BTreeMap<&'static str, usize>,
@@ -95,7 +97,7 @@ impl Models {
     pub fn new(clock: VirtualClock, script: Script) -> Self {
         let (asked, requests, hooked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let hooking = Hooking::default();
-        let state = State { script, asked, requests, next: 0, hooking, hooked, calls: Vec::new() };
+        let state = State { script, asked, requests, next: 0, tokens: 0, hooking, hooked, calls: Vec::new() };
         Self { clock, state: Arc::new(Mutex::new(state)) }
     }
 
@@ -136,6 +138,12 @@ impl Models {
         self.state().next
     }
 
+    /// The tokens of all requests so far.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.state().tokens
+    }
+
     /// Takes the requests that ended, in the order in which they were sent, and leaves those that run.
     #[must_use]
     pub fn take_ended(&self) -> Vec<Asked> {
@@ -168,6 +176,7 @@ impl Models {
         let step = state.script.step(model, earlier);
         let number = state.next;
         state.next += 1;
+        state.tokens += tokens;
         let purpose = purpose(prompt);
         let asked = Asked { at, model: model.to_owned(), by, purpose, tokens, max_tokens, outcome: Outcome::Running };
         state.requests.insert(number, asked);

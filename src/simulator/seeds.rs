@@ -2,10 +2,17 @@
 
 use super::{
     action::Scenario,
+    client::{self, lying},
     found::Found,
     observer::{Observer, Violation},
     world::{Report, World},
 };
+
+/// The scenario of a seed. In a share of all someone lies.
+#[must_use]
+pub fn scenario(seed: u64) -> Scenario {
+    if lying::lies(seed) { lying::scenario(seed) } else { client::scenario(seed) }
+}
 
 /// Runs a scenario.
 ///
@@ -82,7 +89,7 @@ mod tests {
     fn no_seed_breaks_a_rule() {
         let seeds = match (variable("ABRIDGED_SIM_SEED"), variable("ABRIDGED_SIM_SEEDS")) {
             (Some(seed), None) => {
-                eprintln!("{}", World::traced(&client::scenario(seed), &mut Observer::default()).join("\n"));
+                eprintln!("{}", World::traced(&scenario(seed), &mut Observer::default()).join("\n"));
                 seed..seed + 1
             }
             (first, count) => {
@@ -93,7 +100,7 @@ mod tests {
         let count = thread::available_parallelism().map_or(1, usize::from);
         let part = |first: usize| {
             let (mut all, mut failed) = (Report::default(), Vec::new());
-            for scenario in seeds.clone().skip(first).step_by(count).map(client::scenario) {
+            for scenario in seeds.clone().skip(first).step_by(count).map(scenario) {
                 match run(&scenario) {
                     Ok(report) => all.add(&report),
                     Err(violation) => failed.push((scenario, violation)),

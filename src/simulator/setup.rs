@@ -2,6 +2,7 @@
 
 use super::{
     action::{Ahead, Counts, Indexed, Prices, Setup, Tuning, Way},
+    lies::Beyond,
     words::text,
 };
 use crate::{
@@ -120,7 +121,9 @@ fn listed(setup: &Setup, number: u32) -> Value {
     match setup.way {
         Way::Provider => {
             listed["api"] = "openai_chat".into();
-            listed["baseUrl"] = "http://models.test/v1".into();
+            // Servers that cut prompts stand on the user's own machine.
+            let cuts = setup.truth.is_some_and(|truth| truth.beyond == Beyond::Cuts);
+            listed["baseUrl"] = if cuts { "http://127.0.0.1:11434/v1" } else { "http://models.test/v1" }.into();
         }
         Way::Client => listed["api"] = "client".into(),
     }

@@ -110,6 +110,11 @@ pub fn simpler_setup(setup: &Setup) -> Vec<Setup> {
     for models in small(setup.models) {
         add(&|it| it.models = models);
     }
+    if let Some(truth) = setup.truth {
+        for truth in std::iter::once(None).chain(truth.simpler().into_iter().map(Some)) {
+            add(&|it| it.truth = truth);
+        }
+    }
     for hooking in hooks::simpler(&setup.hooks) {
         add(&|it| it.hooks = hooking.clone());
     }
@@ -347,6 +352,7 @@ fn simpler_message(message: &Said) -> Vec<Said> {
             let silent = provider.states.map(|_| Provider { states: None, ..*provider });
             std::iter::once(Said::User(1)).chain(silent.into_iter().chain(small).map(Said::Provided)).collect()
         }
+        Said::Told(told) => std::iter::once(Said::User(1)).chain(told.simpler().into_iter().map(Said::Told)).collect(),
         Said::Images(images) => {
             std::iter::once(Said::User(1)).chain(small(*images).filter(|it| *it > 0).map(Said::Images)).collect()
         }
@@ -392,7 +398,7 @@ mod tests {
     use super::*;
     use crate::{
         ids::random::SplitMix64,
-        simulator::{client, shrink::Search},
+        simulator::{seeds, shrink::Search},
     };
     use std::collections::HashSet;
 
@@ -403,7 +409,7 @@ mod tests {
     fn simpler_forms_of_every_action_end() {
         let mut random = SplitMix64::new(1);
         for seed in 0..300 {
-            for action in client::scenario(seed).actions {
+            for action in seeds::scenario(seed).actions {
                 // A search that accepts half of all forms, at random.
                 let (mut current, mut seen) = (action, HashSet::new());
                 for length in 0.. {
@@ -420,7 +426,7 @@ mod tests {
     #[test]
     fn simpler_forms_of_every_setup_end_at_one_without_history_and_script() {
         for seed in 0..300 {
-            let setup = client::scenario(seed).setup;
+            let setup = seeds::scenario(seed).setup;
             let mut search = Search::of(100_000);
             let simplest = search.simplest(setup, &simpler_setup, &mut |_| true);
             assert!(!search.is_spent());

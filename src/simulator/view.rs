@@ -5,6 +5,8 @@ use super::{
         Compacting, Configured, Error, Format, Method, Navigating, Pinned, Provider, Reported, Request, Said, Target,
         Which, WhichOperation,
     },
+    exchanges::{Exchanges, Telling},
+    lies::{Gives, Named},
     setup,
     words::text,
 };
@@ -48,6 +50,8 @@ pub struct View {
     pub has_newest: bool,
     /// The number of the newest text of the user.
     asked: u64,
+    /// The requests to a provider with a truth of its own.
+    pub exchanges: Exchanges,
 }
 
 impl View {
@@ -69,6 +73,7 @@ impl View {
             refused: None,
             has_newest: true,
             asked: 0,
+            exchanges: Exchanges::default(),
         }
     }
 
@@ -98,6 +103,7 @@ impl View {
     /// An answer arrives.
     pub fn answer(&mut self, request: TicketNumber, answer: &Answer) {
         let method = self.open.remove(&request);
+        self.exchanges.answered(request, answer);
         if method == Some("session/context") {
             self.given = given(answer);
             self.has_newest = has(answer, &format!("m{}:", self.asked));
@@ -185,8 +191,15 @@ impl View {
         let (method, params) = match request {
             Request::Append { messages, parent, expected } => {
                 let (parent, expected) = (entry(self, *parent), entry(self, *expected));
+                let names = messages.iter().rev().find_map(|said| match said {
+                    Said::Told(told) => Some(told.names),
+                    _ => None,
+                });
+                let context = or_absent(self.exchanges.named(names.unwrap_or(Named::Omitted)).map(Value::from));
                 let messages: Vec<Value> = messages.iter().map(|said| self.message(said)).collect();
-                let params = json!({"messages": messages, "parentEntryId": parent, "expectedLeafId": expected});
+                let params = json!({
+                    "messages": messages, "parentEntryId": parent, "expectedLeafId": expected, "contextId": context,
+                });
                 ("session/append", params)
             }
             Request::Compact(compacting) => ("session/compact", self.compact(compacting)),
@@ -301,6 +314,7 @@ impl View {
         match *said {
             Said::User(chars) => {
                 self.asked = number;
+                self.exchanges.turn_begins();
                 json!({"role": "user", "content": text(number, chars)})
             }
             Said::Answer(chars, reported) => answer(blocks(chars), "stop", reported),
@@ -316,6 +330,26 @@ impl View {
                         Some(limit) => format!("prompt is too long: {tokens} tokens > {limit} maximum").into(),
                         None => "prompt is too long".into(),
                     };
+                    message
+                }
+            },
+            Said::Told(told) => match self.exchanges.tell(told) {
+                Telling::NoRequest => json!({"role": "user", "content": text(number, 40)}),
+                Telling::Refused(error) => {
+                    let mut message = answer(json!([]), "error", Reported::Nothing);
+                    message["errorMessage"] = error.into();
+                    message
+                }
+                Telling::Answered(usage) => {
+                    let said = match told.gives {
+                        Gives::Calls(calls) => Said::Calls(calls, Reported::Nothing),
+                        Gives::Text(chars) => Said::Answer(chars, Reported::Nothing),
+                        Gives::Throttled(_) => Said::Aborted(0),
+                    };
+                    let mut message = self.message(&said);
+                    if let Some(usage) = usage {
+                        message["usage"] = usage;
+                    }
                     message
                 }
             },

@@ -10,6 +10,7 @@ mod trace;
 
 use super::{
     action::{Action, OtherWrite, PanicAt, Rights, Scenario, Setup, Tuning, Unsynced},
+    exchanges::Exchanges,
     models::Models,
     observer::{Observer, Violation},
     setup,
@@ -171,7 +172,12 @@ impl<'a> World<'a> {
             access.the_client_switches_models();
             observer.client_switches_models();
         }
+        if let Some(truth) = setup.truth {
+            observer.knows(truth);
+        }
         let (disk, ids) = setup::disk(setup);
+        let mut view = View::new(setup::header().id, ids);
+        view.exchanges = Exchanges::with(setup.truth);
         let surroundings = Surroundings {
             rights: setup.rights,
             tuning: Tuning::None,
@@ -188,7 +194,7 @@ impl<'a> World<'a> {
             setup,
             seed,
             observer,
-            view: View::new(setup::header().id, ids),
+            view,
             clock,
             random: SplitMix64::new(seed),
             equal: HashMap::new(),

@@ -9,7 +9,10 @@ use crate::{
     },
     protocol::notices::NoticeCode,
     provider::overflow::{self, Meaning, Overflow},
-    session::effects::Effect,
+    session::{
+        effects::Effect,
+        fault::{Fault, planted},
+    },
 };
 use std::sync::Arc;
 
@@ -25,6 +28,12 @@ impl Core {
     /// Learns from refusals that were appended: the window that one states. Where it states none and the window is a default, the
     /// size of the context that was refused bounds it for this session.
     pub(super) fn learn_from(&mut self, entries: &[Arc<Entry>]) {
+        if planted(Fault::ReportLearned) {
+            let reports = entries.iter().filter_map(|entry| entry.outline()?.usage).map(|usage| usage.prompt_tokens());
+            if let Some((model, window)) = self.state.model(self.state.path()).zip(reports.max()) {
+                self.learn(&model, window.max(1), WindowOrigin::Saturation);
+            }
+        }
         for entry in entries.iter().filter(|entry| entry.outline().is_some_and(|outline| outline.failed)) {
             let (Some(failed), Some(outline)) = (append::failed_answer(entry), entry.outline()) else { continue };
             let Meaning::Overflow(refusal) = overflow::meaning(None, &failed.error) else { continue };

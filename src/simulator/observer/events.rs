@@ -27,6 +27,7 @@ impl Observer {
     pub(super) fn emitted(&mut self, about: &About, event: &Event, disk: &Disk) -> Verdict {
         self.operations.names(about, event, self.status.ended_last())?;
         self.budget.event(event);
+        self.spending.event(about.operation.as_ref(), event);
         self.calls.event(event)?;
         match event {
             Event::EntryAppended { entry, .. } => {

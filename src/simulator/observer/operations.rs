@@ -80,7 +80,7 @@ struct Open {
     is_part: bool,
     /// The outcome of the compaction inside of it.
     inside: Option<Outcome>,
-    /// The window that its start names. The plan is made for it.
+    /// The window that its plan is made for.
     window: u64,
     /// The request that is answered at the end.
     owner: Option<TicketNumber>,
@@ -111,6 +111,8 @@ pub struct Operations {
     /// Operations that are idle maintenance.
     idle: HashSet<OperationId>,
     due: Due,
+    /// The window that the client was told last.
+    window: Option<u64>,
     /// The operation whose plan is made, or was made and waits for the log.
     planning: Option<Planning>,
     /// Requests that are answered at the end of an operation.
@@ -433,7 +435,10 @@ impl Operations {
         match job {
             Job::Plan(order) => {
                 self.stops.push((order.id.clone(), order.stop.clone()));
-                self.plans.insert(order.id.clone(), ids(&order.request.path));
+                let is_again = self.plans.insert(order.id.clone(), ids(&order.request.path)).is_some();
+                if is_again {
+                    self.is_planned_again(&order.id);
+                }
                 if order.request.cause == PlanCause::Ahead {
                     let running = self.open.last().map(|open| &open.id);
                     return self.ahead.begins(&order.id, &order.stop, running);
@@ -597,6 +602,7 @@ impl Operations {
 
     /// The usage is sent.
     pub fn usage(&mut self, about: &About, usage: &Usage) {
+        self.window = usage.context_window;
         if let Some(open) = self.of(about) {
             open.usage = Some(usage.clone());
         }

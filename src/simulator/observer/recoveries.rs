@@ -193,6 +193,17 @@ impl Recoveries {
         }
     }
 
+    /// The usage behind the last input.
+    pub fn usage(&self) -> Option<&Usage> {
+        self.last.as_ref().map(|last| &last.usage)
+    }
+
+    /// Whether a session may end over its window: maintenance is off, or the attempts to recover are used up.
+    pub fn may_end(&self) -> bool {
+        let is_off = |last: &Snapshot| last.usage.auto_compaction == AutoCompaction::Set(false);
+        self.promise == Promise::Refused || self.last.as_ref().is_none_or(is_off)
+    }
+
     /// A request for the context is answered, or is left to be answered.
     pub fn gives(&mut self, asked: &Asked, failure: Option<&Failure>) -> Verdict {
         let at_leaf = asked.params["leafEntryId"].is_null();
@@ -264,8 +275,8 @@ impl Recoveries {
         let message = &message["message"];
         let too_long = message["stopReason"] == "error" && means_too_long(message["errorMessage"].as_str());
         let needed = match reason {
-            // A provider that cuts a prompt reports less than it was sent.
-            RecoveryReason::Overflow => too_long || message["stopReason"] != "error" && message["usage"]["input"] != 0,
+            // An empty answer may say that the window was full before its first word.
+            RecoveryReason::Overflow => too_long || message["stopReason"] == "length",
             RecoveryReason::Incomplete => message["stopReason"] == "length",
         };
         require(needed, Rule::RecoveryWasNeeded, || format!("{id:?} recovers by {reason:?} from {message}"))?;
@@ -451,7 +462,8 @@ fn went_on(answer: Option<&EntryId>, file: &File) -> bool {
 
 /// Whether a text says that a request is too long, by the texts of simulated providers.
 fn means_too_long(text: Option<&str>) -> bool {
-    text.is_some_and(|text| text.contains("too long") || text.contains("too large"))
+    let meanings = ["too long", "too large", "maximum context length"];
+    text.is_some_and(|text| meanings.iter().any(|meaning| text.contains(meaning)))
 }
 
 fn is_progress(entry: &Entry) -> bool {

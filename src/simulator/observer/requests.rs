@@ -175,7 +175,9 @@ impl Requests {
                 continue;
             }
             if let Some((parent, above)) = &before {
-                require(file.parent(place) == Some(parent) && place > *above, Rule::Chained, || {
+                // The context of an answer may be recorded behind it.
+                let before = file.first_above(place, |entry| entry.ours("report").is_none());
+                require(before.is_some_and(|it| it.id == *parent) && place > *above, Rule::Chained, || {
                     format!("{id:?} does not follow {parent:?}")
                 })?;
             } else {

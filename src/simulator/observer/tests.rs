@@ -6,6 +6,7 @@ mod play;
 mod promised;
 mod recovered;
 mod tree;
+mod trusted;
 
 use super::*;
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
     protocol::{
         events::{Event, RetrySource},
         notices::{NoticeCode, Warning},
-        types::Outcome,
+        types::{Outcome, Usage},
     },
     session::{
         core::command::Command,
@@ -619,6 +620,16 @@ const FAULTS: &[(Rule, &str, Fault)] = &[
         play.started("a")?;
         let compaction = play.written("a")?;
         play.emit(Some("a"), end(Outcome::Completed, Some(result(&compaction, 2_000))))
+    }),
+    (Rule::CompactionFits, "more is left than the window has for which it was planned again", |play| {
+        let entry = play.append("x")?;
+        play.plans("a", std::slice::from_ref(&entry))?;
+        play.started("a")?;
+        let smaller = Usage { context_window: Some(500), ..usage(400) };
+        play.emit(Some("a"), Event::UsageUpdated { usage: smaller })?;
+        play.plans("a", &[entry])?;
+        let compaction = play.written("a")?;
+        play.emit(Some("a"), end(Outcome::Completed, Some(result(&compaction, 900))))
     }),
     (Rule::PruningKeepsLimits, "a pruning saves next to nothing", |play| {
         let entry = play.append("x")?;

@@ -441,7 +441,7 @@ impl World<'_> {
         let lives = self.lives;
         let at = self.moment();
         self.report.steps += 1;
-        self.observer.models_were_asked(self.models.count(), at.wall.as_millisecond());
+        self.observer.models_were_asked(self.models.count(), self.models.tokens(), at.wall.as_millisecond());
         for call in self.models.take_calls() {
             self.observer.hook_is_asked(call);
         }

@@ -86,6 +86,10 @@ impl World<'_> {
         self.tell(|| {
             format!("  request {number}: {method} {}", params.to_string().chars().take(300).collect::<String>())
         });
+        self.view.exchanges.sent(number, method, &params);
+        for exchange in self.view.exchanges.take() {
+            self.observer.exchanged(exchange);
+        }
         self.observer.sent(self.next_ticket, method, params, sent);
         self.next_ticket
     }

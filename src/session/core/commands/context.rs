@@ -100,7 +100,11 @@ impl Core {
         if self.failed_recovery().is_some() {
             return Way::TooLarge(self.state.measure().floor(self.state.path()));
         }
-        match too_large(&self.state.measure(), self.state.path()) {
+        let fullness = self.state.measure();
+        match too_large(&fullness, self.state.path()) {
+            None if planted(Fault::OverflowAssumed) && fullness.context_tokens > fullness.budget.threshold => {
+                Way::TooLarge(fullness.floor(self.state.path()))
+            }
             None => Way::Answer,
             Some(_) if runs => Way::Hold(WaitsFor::Compaction),
             Some(_) if self.counting.runs() && matches!(self.ending, Ending::No) => Way::Hold(WaitsFor::Decision),

@@ -3,11 +3,19 @@
 use super::{Open, Operations};
 use crate::{
     conversation::entry::{Body, Entry},
+    ids::OperationId,
     protocol::types::{CompactionResult, Usage},
     simulator::observer::{Rule, Verdict, broken, file::File, require},
 };
 
 impl Operations {
+    /// The plan of an operation is made again. The first one is made for the window that the start names, this one for the
+    /// window that the client was told since: the model may have changed.
+    pub(super) fn is_planned_again(&mut self, id: &OperationId) {
+        let Some(window) = self.window else { return };
+        self.open.iter_mut().filter(|open| open.id == *id).for_each(|open| open.window = window);
+    }
+
     /// Whether a compaction that completed agrees with its entry.
     pub(super) fn completed(&self, open: &Open, result: &CompactionResult, usage: &Usage, file: &File) -> Verdict {
         let id = &open.id;

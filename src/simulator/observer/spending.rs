@@ -1,0 +1,83 @@
+//! The tokens of summaries that are made ahead and used by no compaction.
+
+use super::{Rule, Verdict, require};
+use crate::{
+    ids::OperationId,
+    protocol::{events::Event, types::Usage},
+};
+
+/// Milliseconds of an hour.
+const HOUR: i64 = 3_600_000;
+
+/// The most tokens of an hour that come to nothing, in windows. Behind them no request is sent.
+const WINDOWS: u64 = 2;
+/// The part of a true size that the session may count, as a divisor of percent: it counts by estimates.
+const COUNTED: u64 = 60;
+
+/// Tokens of requests, each with the time of day of its request.
+type Tokens = Vec<(i64, u64)>;
+
+/// The tokens of summaries ahead, in a life of a session.
+#[derive(Debug, Default)]
+pub struct Spending {
+    /// Tokens of all requests so far.
+    sent: u64,
+    /// Of those that came to nothing.
+    wasted: Tokens,
+    /// Of the summary that was begun last, unless a compaction began with it.
+    ahead: Option<(OperationId, Tokens)>,
+    /// The tokens of the last hour at the newest request.
+    at_request: Option<u64>,
+}
+
+impl Spending {
+    /// A life begins.
+    pub fn opens(&mut self) {
+        self.comes_to_nothing();
+        self.at_request = None;
+    }
+
+    /// Requests of so many tokens were sent to models until now.
+    pub fn sent(&mut self, tokens: u64, now: i64) {
+        let new = tokens - std::mem::replace(&mut self.sent, tokens);
+        let Some((_, spent)) = self.ahead.as_mut().filter(|_| new > 0) else { return };
+        self.wasted.retain(|(at, _)| now - at < HOUR);
+        let recent = self.wasted.iter().chain(spent.iter()).filter(|(at, _)| now - at < HOUR);
+        self.at_request = Some(recent.map(|(_, tokens)| tokens).sum());
+        spent.push((now, new));
+    }
+
+    /// A summary begins ahead.
+    pub fn begins(&mut self, id: &OperationId) {
+        self.comes_to_nothing();
+        self.ahead = Some((id.clone(), Vec::new()));
+    }
+
+    /// An event of an operation is sent.
+    pub fn event(&mut self, id: Option<&OperationId>, event: &Event) {
+        if !matches!(
+            event,
+            Event::CompactionStart { .. } | Event::RecoveryStart { .. } | Event::BranchSummaryStart { .. }
+        ) {
+            return;
+        }
+        // A compaction that begins with it uses it.
+        self.ahead.take_if(|(ahead, _)| Some(&*ahead) == id);
+        self.comes_to_nothing();
+    }
+
+    fn comes_to_nothing(&mut self) {
+        self.wasted.extend(self.ahead.take().into_iter().flat_map(|(_, spent)| spent));
+    }
+
+    /// An input was handled.
+    pub fn after_input(&mut self, usage: Option<&Usage>) -> Verdict {
+        let (Some(spent), Some(window)) = (self.at_request.take(), usage.and_then(|usage| usage.context_window)) else {
+            return Ok(());
+        };
+        let most = WINDOWS * window * 100 / COUNTED;
+        require(spent <= most, Rule::SpendingIsBounded, || {
+            format!("a summary is asked for ahead behind {spent} tokens without use, in a window of {window}")
+        })
+    }
+}
