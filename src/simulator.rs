@@ -5,7 +5,6 @@
 
 pub mod action;
 pub mod client;
-pub mod exchanges;
 pub mod found;
 pub mod hooks;
 mod hosts;
@@ -21,7 +20,6 @@ pub mod shrink;
 pub mod simpler;
 pub mod situations;
 pub mod tasks;
-mod texts;
 pub mod view;
 pub mod words;
 pub mod world;

@@ -1,5 +1,7 @@
 //! Requests to models on a clock of the tests, with a scripted provider and a scripted client.
 
+mod charged;
+
 use super::{
     Pending,
     allowance::Allowance,
@@ -507,48 +509,6 @@ fn dropping_a_request_cancels_it() {
 }
 
 #[test]
-fn a_request_that_was_sent_and_not_reported_is_charged_its_input_by_an_estimate() {
-    let charges = |world: &World| -> Vec<(u64, bool)> {
-        let spent = |update: &Update| match update {
-            Update::Spent(spent) => Some((spent.usage.context_tokens(), spent.estimated)),
-            _ => None,
-        };
-        world.updates().iter().filter_map(spent).collect()
-    };
-    let mut request = at_provider();
-    request.limits.input = 700;
-    request.origin.trigger = Trigger::Manual;
-    let world = World::new([Reply::Silence(vec![text("half")])]);
-    world.ask_and_drop(&request);
-    assert_eq!(charges(&world), [], "a client asked for it");
-    request.origin.trigger = Trigger::Idle;
-    // Cancelled while it is answered.
-    let world = World::new([Reply::Silence(vec![text("half")])]);
-    world.ask_and_drop(&request);
-    assert_eq!(charges(&world), [(700, true)]);
-    // Refused: nothing is billed.
-    request.retry = Policy::NEVER;
-    for kind in [TroubleKind::Broken, TroubleKind::Throttled, TroubleKind::Unreachable, TroubleKind::Denied] {
-        let world = World::new([fails(kind)]);
-        assert!(world.ask(&request).is_err());
-        assert_eq!(charges(&world), [], "{kind:?}");
-    }
-    // Broken off.
-    let world = World::new([fails(TroubleKind::CutOff)]);
-    assert!(world.ask(&request).is_err());
-    assert_eq!(charges(&world), [(700, true)]);
-    // Answered without a report.
-    let mut unreported = answer("hi");
-    unreported.usage = Usage::default();
-    let world = World::new([Reply::Ends(Vec::new(), Ok(unreported))]);
-    assert!(world.ask(&request).is_ok());
-    assert_eq!(charges(&world), [(700, true)]);
-    let world = World::new([answers("hi")]);
-    let reported = world.ask(&request).expect("an answer").answer.usage.context_tokens();
-    assert_eq!(charges(&world), [(reported, false)]);
-}
-
-#[test]
 fn a_quota_limits_requests_and_their_retries_together() {
     let quota = Arc::new(Quota::new(3, "3 were sent"));
     let mut request = at_provider();
@@ -579,23 +539,6 @@ fn an_allowance_limits_the_tokens_of_requests_and_their_retries_together() {
     let spent =
         world.updates().into_iter().filter_map(|it| if let Update::Spent(it) = it { Some(it.usage) } else { None });
     assert_eq!(spent.map(|usage| usage.context_tokens()).collect::<Vec<_>>(), [12, 30]);
-}
-
-#[test]
-fn a_summary_ahead_counts_for_no_less_than_was_sent() {
-    for (trigger, left) in [(Trigger::Threshold, 88), (Trigger::Speculative, 40)] {
-        let allowance = Arc::new(Allowance::new(100));
-        let mut request = at_provider();
-        request.origin.trigger = trigger;
-        request.limits.input = 60;
-        request.limits.tokens = Some((allowance.clone(), 90));
-        let world = World::new([answers("hi")]);
-        world.ask(&request).expect("an answer");
-        assert!(allowance.has(left).is_ok() && allowance.has(left + 1).is_err(), "{trigger:?}");
-        let sent =
-            world.updates().into_iter().find_map(|it| if let Update::Spent(it) = it { Some(it.sent) } else { None });
-        assert_eq!(sent, Some(60));
-    }
 }
 
 #[test]

@@ -148,14 +148,14 @@ pub fn answer(output: u64, estimated: u64) -> u64 {
 }
 
 /// Whether a report can be the cost of a request of the daemon's own, of which the estimate of what was sent is known. A report
-/// below half of it would let requests pass a limit on costs, and one far above it would stop them.
+/// below a quarter of it would let requests pass a limit on costs, and one far above it would stop them.
 #[must_use]
 pub fn is_credible_cost(usage: &Usage, sent: u64) -> bool {
     /// Largest ratio of a cost to the estimate of its request. Dense text reaches about three.
     const MOST: u64 = 4;
     /// Tokens that any request may cost beside its estimate: an answer with reasoning.
     const ALLOWANCE: u64 = 64_000;
-    (sent / 2..=sent.saturating_mul(MOST).saturating_add(ALLOWANCE)).contains(&usage.context_tokens())
+    (sent / 4..=sent.saturating_mul(MOST).saturating_add(ALLOWANCE)).contains(&usage.context_tokens())
 }
 
 /// The prompt of a request of the daemon's own: the report as far as it is credible, else the estimate of what was sent. Such a
@@ -202,8 +202,8 @@ mod tests {
         let usage = |input| Usage { input, ..Usage::default() };
         for (reported, sent, credible) in [
             (1, 50_000, false),
-            (24_999, 50_000, false),
-            (25_000, 50_000, true),
+            (12_499, 50_000, false),
+            (12_500, 50_000, true),
             (264_000, 50_000, true),
             (264_001, 50_000, false),
             (u64::MAX, 50_000, false),

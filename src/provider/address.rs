@@ -1,14 +1,47 @@
 //! Addresses of servers.
 
-use std::net::IpAddr;
-
 /// Whether a URL is an address of this machine.
 #[must_use]
 pub fn is_local(url: &str) -> bool {
-    let url = reqwest::Url::parse(url.trim()).ok();
-    let Some(host) = url.as_ref().and_then(reqwest::Url::host_str) else { return false };
-    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
-        Ok(address) => address.to_canonical().is_loopback() || address.is_unspecified(),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    let Some(host) = host(url.trim()) else { return false };
+    let is_name = host.eq_ignore_ascii_case("localhost") || host.to_ascii_lowercase().ends_with(".localhost");
+    let is_number = host.starts_with("127.") && host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    is_name || is_number || ["0.0.0.0", "[::]", "[::1]"].contains(&host) || host.starts_with("[::ffff:127.")
+}
+
+/// The host of a URL, with the brackets of an address.
+fn host(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#', '\\']).next()?;
+    let place = authority.rsplit('@').next()?;
+    match place.find(']') {
+        Some(end) if place.starts_with('[') => Some(&place[..=end]),
+        _ => place.split(':').next(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_this_machine() {
+        for (url, local) in [
+            ("http://127.0.0.1:11434/v1", true),
+            ("http://127.1/", true),
+            ("http://Localhost:8080", true),
+            ("http://models.localhost/", true),
+            ("http://name:secret@localhost/", true),
+            ("http://[::1]:1/", true),
+            ("http://[::ffff:127.0.0.1]/", true),
+            ("http://0.0.0.0:1/", true),
+            ("http://127.example.com/", false),
+            ("http://10.0.0.1/", false),
+            ("https://localhost@example.com/", false),
+            ("https://api.example.com/localhost", false),
+            ("not an address", false),
+        ] {
+            assert_eq!(is_local(url), local, "{url}");
+        }
     }
 }

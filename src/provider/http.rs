@@ -1,4 +1,4 @@
-//! Requests to providers over HTTP. The only file that uses reqwest, but for the reading of addresses in `address.rs`. Dropping a request closes its connection.
+//! Requests to providers over HTTP. The only file that uses reqwest. Dropping a request closes its connection.
 
 #![expect(clippy::disallowed_methods, reason = "the deadline of a connection")]
 

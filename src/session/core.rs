@@ -21,9 +21,8 @@ mod idle;
 mod learning;
 mod load;
 pub mod queue;
-mod recovering;
+pub mod recovering;
 pub mod relayer;
-pub mod reports;
 mod result;
 mod settling;
 mod switching;
@@ -68,7 +67,7 @@ use crate::{
         idle::Idle,
         queue::Queue,
         recovering::Recoveries,
-        reports::contexts::Identity,
+        recovering::reports::contexts::Identity,
         transfers::Delivery,
         work::{TransferPhase, Unstarted, Work},
     },

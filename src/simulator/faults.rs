@@ -43,11 +43,11 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::ContextNotHeld, Rule::HeldContext, 0),
     (Fault::CancelledRemembered, Rule::QueuesBounded, 3),
     (Fault::CostDropped, Rule::CostsKept, 6),
-    (Fault::OverWindow, Rule::RequestFits, 8),
+    (Fault::OverWindow, Rule::RequestFits, 2),
     (Fault::NextNotStarted, Rule::NextRuns, 0),
     (Fault::AlwaysDue, Rule::NextIsDue, 0),
     (Fault::ChangedPathCovered, Rule::CoveredUnchanged, 24),
-    (Fault::StaleSpliced, Rule::SplicedUnchanged, 129),
+    (Fault::StaleSpliced, Rule::SplicedUnchanged, 489),
     (Fault::SplicedEarly, Rule::SplicedWhenDue, 3),
     (Fault::AheadAnnounced, Rule::AheadIsQuiet, 3),
     (Fault::BusyIgnored, Rule::RefusedWhileBusy, 26),
@@ -66,7 +66,7 @@ const FAULTS: &[(Fault, Rule, u64)] = &[
     (Fault::OffForgotten, Rule::OffIsOff, 14),
     (Fault::SwitchAssumed, Rule::PromotionFits, 28),
     (Fault::FailureForgotten, Rule::FailedRefuses, 0),
-    (Fault::RoomAssumed, Rule::RecoveredFits, 14),
+    (Fault::RoomAssumed, Rule::RecoveredFits, 346),
     (Fault::RateLimitRecovered, Rule::RecoveryWasNeeded, 1),
     (Fault::RestForgotten, Rule::NoLoop, 572),
     (Fault::RetryNotSaid, Rule::RecoveryAgrees, 0),
@@ -99,7 +99,7 @@ const TRUST: &[(Fault, Rule, u64)] = &[
     (Fault::DeliveredLeaves, Rule::NoDeliveredAnswerLeaves, 0),
     (Fault::ReportLearned, Rule::NoWindowFromALie, 0),
     (Fault::OverflowAssumed, Rule::OverflowOnlyWhereNothingFits, 0),
-    (Fault::SizeHalved, Rule::FitsTheTrueWindow, 0),
+    (Fault::SizeHalved, Rule::FitsTheTrueWindow, 12),
 ];
 
 /// Seeds of a usual run.

@@ -1,5 +1,7 @@
 //! Providers and hosts that tell the daemon something else than the truth, as data.
 
+pub mod exchanges;
+
 use super::shrink::smaller;
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +103,7 @@ pub enum Named {
     Omitted,
     /// That of the request.
     Right,
-    /// One that never was.
+    /// A context that no client was given.
     Wrong,
     /// The one before.
     Stale,

@@ -3,7 +3,7 @@
 use super::{
     hooks::{Called, Hooking},
     script::{End, Said, Script, Step},
-    texts,
+    words::texts,
 };
 use crate::{
     ask::{

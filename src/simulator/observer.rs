@@ -22,11 +22,8 @@ mod prunings;
 mod recoveries;
 mod requests;
 mod rules;
-mod spending;
 mod status;
-mod trust;
 mod turns;
-mod usage;
 
 #[cfg(test)]
 mod tests;
@@ -45,7 +42,7 @@ use crate::{
         jobs::{Job, progress::Progress},
         log_work::LogDone,
     },
-    simulator::{exchanges::Exchange, hooks::Called, lies::Truth},
+    simulator::{hooks::Called, lies::Truth, lies::exchanges::Exchange},
     summary::model::writer::Step,
 };
 use budget::Budget;
@@ -61,13 +58,13 @@ use operations::Operations;
 use recoveries::Recoveries;
 use requests::{Asked, Requests};
 pub use rules::Rule;
+use rules::spending::Spending;
+use rules::trust::Trust;
 use serde_json::Value;
-use spending::Spending;
 use status::StatusLine;
+use status::usage::UsageSent;
 use std::fmt;
-use trust::Trust;
 use turns::Turns;
-use usage::UsageSent;
 
 /// A broken rule.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::{
         Compacting, Configured, Error, Format, Method, Navigating, Pinned, Provider, Reported, Request, Said, Target,
         Which, WhichOperation,
     },
-    exchanges::{Exchanges, Telling},
+    lies::exchanges::{Exchanges, Telling},
     lies::{Gives, Named},
     setup,
     words::text,

@@ -1,5 +1,7 @@
 //! Texts of simulated conversations. Each names its number once, so that a reader finds it again.
 
+pub mod texts;
+
 const WORDS: [&str; 24] = [
     "parser",
     "reads",

@@ -10,7 +10,7 @@ mod trace;
 
 use super::{
     action::{Action, OtherWrite, PanicAt, Rights, Scenario, Setup, Tuning, Unsynced},
-    exchanges::Exchanges,
+    lies::exchanges::Exchanges,
     models::Models,
     observer::{Observer, Violation},
     setup,

@@ -84,7 +84,7 @@ fn a_manual_compaction_ends_after_a_number_of_requests() {
     let window = std::sync::atomic::AtomicU64::new(90_000);
     provider.otherwise(move |_: &Asked| {
         let window = window.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
-        let message = format!("prompt is too long: 99999 tokens > {window} maximum");
+        let message = format!("This model's maximum context length is {window} tokens.");
         let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}});
         Step::status(400).body(&error.to_string())
     });

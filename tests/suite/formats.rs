@@ -254,7 +254,7 @@ fn whatever_a_session_went_through_no_provider_refuses_it() {
                 assert_eq!(refused, None, "{name} to {model} thinking {level}: {body:#}");
                 assert_eq!(body.get("stream"), None);
                 let fields: Vec<&String> = answer.as_object().expect("an object").keys().collect();
-                assert_eq!(fields, ["body", "usage", "compactionEntryId", "model", "maxOutputTokens"]);
+                assert_eq!(fields, ["body", "contextId", "usage", "compactionEntryId", "model", "maxOutputTokens"]);
                 assert_eq!(
                     format!("{}/{}", answer["model"]["provider"], answer["model"]["id"]).replace('"', ""),
                     **model

@@ -209,8 +209,12 @@ impl Hooked {
             }
             Trigger::Incomplete => {
                 self.append(&[user("Go on.")]);
-                self.append(&[json!({"role": "assistant", "content": [], "stopReason": "length", "timestamp": 1,
-                    "usage": {"input": 99_950, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 99_960}})]);
+                // The thinking fills the window by its estimate.
+                let thinking = json!([{"type": "thinking", "thinking": text_of(75_000, "thought")}]);
+                self.append(&[
+                    json!({"role": "assistant", "content": thinking, "stopReason": "length", "timestamp": 1,
+                    "usage": {"input": 0, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 10}}),
+                ]);
             }
             Trigger::Idle => drop(self.ok("session/run_idle", json!({}))),
             Trigger::ModelSwitch => drop(self.ok("session/configure", json!({"model": "p/small"}))),

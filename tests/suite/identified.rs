@@ -126,7 +126,7 @@ fn the_first_answer_that_names_a_model_gives_it_to_the_session_with_an_event() {
     (answer["provider"], answer["model"]) = ("p".into(), "other".into());
     daemon.append(&session, &[answer.clone()]);
     let changed = daemon.until("model_changed");
-    assert_eq!(changed["to"], json!({"provider": "p", "id": "other"}), "{changed}");
+    assert_eq!(changed["params"]["event"]["to"], json!({"provider": "p", "id": "other"}), "{changed}");
     daemon.append(&session, &[user("And now?"), answer]);
     daemon.ok("session/status", json!({"sessionId": session}));
     assert_eq!(daemon.count("model_changed"), 1);

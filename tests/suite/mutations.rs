@@ -47,6 +47,7 @@ fn frames(session: &str) -> Vec<String> {
         ("ping", json!({})),
         ("rpc.discover", json!([])),
         ("models/list", json!({})),
+        ("models/forget", json!({"model": "p/m"})),
         ("settings/get", of_session(json!({}))),
         ("hooks/set", json!({"events": ["session_compacting"], "sessionIds": [session], "timeoutMs": 200})),
         ("settings/set", of_session(json!({"scope": "session", "patch": {"compaction": {"keepRecentTokens": 9}}}))),

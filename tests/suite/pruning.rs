@@ -77,9 +77,9 @@ fn a_warm_cache_is_not_broken_for_less_than_that_saves() {
 fn a_cache_that_is_cold_costs_nothing() {
     // The same results with answers that report no cached tokens.
     let mut daemon = Daemon::start();
-    let session = session(&mut daemon, 120_000, &Value::Null);
+    let session = session(&mut daemon, 148_000, &Value::Null);
     let mut messages = little_before_much();
-    messages.push(reporting(0, 132_000));
+    messages.push(reporting(0, 160_000));
     assert_eq!(daemon.append(&session, &messages)["next"], json!({"type": "none"}));
     let event = daemon.until("pruned")["params"]["event"].clone();
     let reason = event["why"].as_str().expect("a text");

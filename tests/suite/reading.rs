@@ -1,6 +1,6 @@
 //! The methods that read a session.
 
-use crate::support::{Daemon, assistant, calls, result, session_of, turns, user};
+use crate::support::{Daemon, assistant, calls, result, session_of, text_of, turns, user};
 use serde_json::{Value, json};
 
 #[test]
@@ -163,27 +163,28 @@ fn a_context_pairs_calls_and_results_whatever_happened() {
 fn usage_follows_the_provider_and_says_why() {
     let mut daemon = Daemon::start();
     let model = json!({"provider": "p", "id": "m", "contextWindow": 200_000});
-    let settings = json!({"models": [model], "compaction": {"enabled": false}});
+    let settings = json!({"models": [model], "compaction": {"enabled": false, "thresholdTokens": 20_000}, "tokens": {"estimator": "chars"}});
     let new = json!({"cwd": "/project", "model": "p/m", "settings": settings, "systemPrompt": "Be brief.", "tools": [{"name": "read"}]});
     let session = daemon.ok("session/new", new)["session"]["sessionId"].clone();
     let usage = daemon.ok("session/usage", json!({"sessionId": session}));
     assert_eq!(
         (&usage["contextWindow"], &usage["windowSource"], &usage["thresholdTokens"]),
-        (&json!(200_000), &json!("setting"), &json!(170_000))
+        (&json!(200_000), &json!("setting"), &json!(20_000))
     );
     assert_eq!(usage["source"], "estimate");
     assert!(usage["breakdown"]["system"].as_u64() > Some(0) && usage["breakdown"]["tools"].as_u64() > Some(0));
     let reported = json!({"role": "assistant", "content": "ok", "provider": "p", "model": "m", "stopReason": "stop",
-        "usage": {"input": 10, "output": 90, "cacheRead": 170_000, "cacheWrite": 0, "totalTokens": 170_100}});
-    let answer = daemon.ok("session/append", json!({"sessionId": session, "messages": [user("hi"), reported]}));
-    assert_eq!((&answer["usage"]["contextTokens"], &answer["usage"]["source"]), (&json!(170_100), &json!("provider")));
+        "usage": {"input": 10, "output": 20, "cacheRead": 27_000, "cacheWrite": 0, "totalTokens": 27_030}});
+    let asked = user(&text_of(20_000, "asked"));
+    let answer = daemon.ok("session/append", json!({"sessionId": session, "messages": [asked, reported]}));
+    assert_eq!((&answer["usage"]["contextTokens"], &answer["usage"]["source"]), (&json!(27_030), &json!("provider")));
     let usage = daemon.ok("session/usage", json!({"sessionId": session}));
-    assert!(usage["why"].as_str().is_some_and(|why| why.contains("over the threshold of 170000")), "{}", usage["why"]);
+    assert!(usage["why"].as_str().is_some_and(|why| why.contains("over the threshold of 20000")), "{}", usage["why"]);
     // All zero, aborted or failed reports say nothing.
     for (stop, input) in [("stop", 0), ("error", 5), ("aborted", 5)] {
         let void = json!({"role": "assistant", "content": "x", "stopReason": stop, "usage": {"input": input, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0}});
         let answer = daemon.ok("session/append", json!({"sessionId": session, "messages": [void]}));
-        assert!(answer["usage"]["contextTokens"].as_u64() >= Some(170_100), "{stop}");
+        assert!(answer["usage"]["contextTokens"].as_u64() >= Some(27_030), "{stop}");
     }
     daemon.ok("session/compact", json!({"sessionId": session, "keepRecentTokens": 1, "wait": true}));
     let usage = daemon.ok("session/usage", json!({"sessionId": session}));

@@ -158,7 +158,7 @@ fn an_answer_that_is_cut_off_is_kept_repeated_or_makes_room() {
         (text.clone(), 10_000, 500, None),
         (call, 10_000, 500, Some("retry")),
         (nothing, 10_000, 500, Some("retry")),
-        (text, 30_000, 9_900, Some("compact")),
+        (json!([{"type": "thinking", "thinking": text_of(23_000, "thought")}]), 0, 9_900, Some("compact")),
     ] {
         let mut daemon = Daemon::start();
         let session = session(&mut daemon, 40_000);
@@ -356,66 +356,51 @@ fn without_automatic_compaction_a_refusal_ends_the_turn() {
 }
 
 #[test]
-fn a_full_window_acts_while_tool_calls_are_open() {
+fn a_report_over_the_window_alone_starts_nothing() {
     let mut daemon = Daemon::start();
     let session = session(&mut daemon, 40_000);
     daemon.append(&session, &history(14_000));
-    let mut answer = calls(&["a", "b"]);
-    answer["usage"] = json!({"input": 40_500, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 40_510});
-    assert_eq!(daemon.append(&session, &[answer])["next"]["reason"], "overflow");
-    daemon.until("compaction_end");
-    daemon.append(&session, &[result("a", "The first."), result("b", "The second.")]);
-    let messages = daemon.context(&session)["messages"].to_string();
-    assert!(messages.contains("The first.") && messages.contains("The second."), "the calls stay with their results");
-}
-
-#[test]
-fn a_whole_answer_over_the_window_stays_and_is_compacted() {
-    let mut daemon = Daemon::start();
-    let session = session(&mut daemon, 40_000);
-    daemon.append(&session, &history(14_000));
-    let usage = json!({"input": 41_000, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 41_010});
-    let mut whole = assistant("It is done.");
-    whole["usage"] = usage;
-    let next = daemon.append(&session, &[whole])["next"].clone();
-    assert_eq!((&next["reason"], &next["willRetry"]), (&json!("overflow"), &json!(false)));
-    daemon.until("compaction_end");
+    for mut answer in [calls(&["a", "b"]), assistant("It is done.")] {
+        answer["usage"] =
+            json!({"input": 41_000, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 41_010});
+        let appended = daemon.append(&session, &[answer]);
+        assert_eq!(appended["next"], json!({"type": "none"}));
+        assert_eq!(appended["usage"]["source"], "estimate");
+    }
     assert!(daemon.context(&session)["messages"].to_string().contains("It is done."));
+    assert_eq!(daemon.count("compaction_start"), 0);
 }
 
 #[test]
-fn a_prompt_that_the_provider_cut_is_an_overflow_and_teaches_its_window() {
-    for learns in [true, false] {
+fn a_server_that_cuts_prompts_shows_its_window_and_its_answers_stay() {
+    for (learns, provider) in [(true, "ollama"), (false, "ollama"), (true, "p")] {
         let mut daemon = Daemon::start();
         let mut settings = settings(&[]);
         settings["tokens"]["learnWindow"] = json!(learns);
-        let session = session_with(&mut daemon, &settings);
+        let model = format!("{provider}/m");
+        let session = daemon.new_session(json!({"cwd": "/project", "model": model, "settings": settings}));
         daemon.append(&session, &history(14_000));
-        let mut answer = assistant("I have seen the end alone.");
-        answer["usage"] = json!({"input": 4_096, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 4_106});
-        let next = daemon.append(&session, &[answer])["next"].clone();
-        if !learns {
-            assert_eq!(next, json!({"type": "none"}));
+        let mut answered = Value::Null;
+        for (number, input) in [(1, 4_096), (2, 4_090), (3, 4_096)] {
+            let mut answer = assistant(&format!("Answer {number}."));
+            answer["usage"] =
+                json!({"input": input, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": input + 10});
+            answered = daemon.append(&session, &[user(&text_of(600, "more")), answer]);
+        }
+        let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+        if !learns || provider != "ollama" {
+            assert_eq!(answered["next"], json!({"type": "none"}), "{provider}");
+            assert_eq!(usage["windowSource"], "default", "{provider}");
             continue;
         }
-        assert_eq!((&next["reason"], &next["willRetry"]), (&json!("overflow"), &json!(true)));
-        let context = daemon.context(&session);
-        let usage = &context["usage"];
         assert_eq!((&usage["contextWindow"], &usage["windowSource"]), (&json!(4_096), &json!("learned")));
-        assert!(usage["contextTokens"].as_u64() < Some(4_096), "{usage:#}");
-        assert!(!context["messages"].to_string().contains("the end alone"));
-        // A longer prompt that is reported shows that the window is larger.
-        daemon.append(&session, &[user(&text_of(1_000, "more"))]);
-        let mut answer = assistant("All of it.");
-        answer["usage"] = json!({"input": 5_000, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 5_010});
-        daemon.append(&session, &[answer]);
-        let usage = daemon.ok("session/usage", json!({"sessionId": session}));
-        assert_eq!(usage["windowSource"], "default");
-        // A report without the cached part is no cut prompt.
-        daemon.append(&session, &[user(&text_of(6_000, "even_more"))]);
-        let mut answer = assistant("Read.");
-        answer["usage"] = json!({"input": 2_500, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2_510});
-        assert_eq!(daemon.append(&session, &[answer])["next"], json!({"type": "none"}));
+        assert_eq!(daemon.until("notice")["params"]["event"]["code"], "prompt_cut");
+        let fits = daemon.context(&session);
+        assert!(fits["usage"]["contextTokens"].as_u64() <= Some(4_096), "{fits:#}");
+        let entries = daemon.ok("session/entries", json!({"sessionId": session, "types": ["context_edit"]}));
+        let edits = entries["entries"].as_array().expect("entries");
+        assert!(edits.iter().all(|edit| !edit["replacement"].is_null()), "no answer leaves the context: {edits:#?}");
+        assert_eq!(daemon.count("recovery_start"), 0);
     }
 }
 

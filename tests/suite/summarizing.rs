@@ -2,7 +2,7 @@
 
 use crate::{
     provider::{Asked, Format, Provider, Step},
-    support::{Daemon, Home, assistant, entries, header, session_of, turns, user},
+    support::{Daemon, Home, assistant, entries, header, session_of, text_of, turns, user},
 };
 use serde_json::{Value, json};
 use std::{
@@ -122,10 +122,14 @@ fn a_report_that_comes_while_a_model_summarizes_is_in_the_size_of_the_compaction
     provider.wait_for(1);
     let usage = |daemon: &mut Daemon| daemon.ok("session/usage", json!({"sessionId": session}));
     let overhead = 20_000;
-    let reported = overhead + usage(&mut daemon)["contextTokens"].as_u64().expect("a number");
-    let mut reply = assistant("Go on.");
-    reply["usage"] = json!({"input": reported, "output": 2, "cacheRead": 0, "cacheWrite": 0});
-    daemon.ok("session/append", json!({"sessionId": session, "messages": [reply]}));
+    // Two reports agree on an overhead that nobody announced.
+    for topic in ["first", "second"] {
+        daemon.ok("session/append", json!({"sessionId": session, "messages": [user(&text_of(600, topic))]}));
+        let reported = overhead + usage(&mut daemon)["contextTokens"].as_u64().expect("a number");
+        let mut reply = assistant("Go on.");
+        reply["usage"] = json!({"input": reported, "output": 2, "cacheRead": 0, "cacheWrite": 0});
+        daemon.ok("session/append", json!({"sessionId": session, "messages": [reply]}));
+    }
     drop(release);
     let done = daemon.answer(answer).expect("an answer");
     assert_eq!((&done["outcome"], &done["result"]["method"]), (&json!("completed"), &json!("llm")), "{done:#}");

@@ -108,7 +108,8 @@ fn a_daemon_at_work_is_seen_with_the_numbers_that_it_reports() {
         (&json!("Fix the parser"), &json!("/project"), &json!([]))
     );
     let mut reply = assistant("Go on.");
-    reply["usage"] = json!({"input": 30_000, "output": 2, "cacheRead": 0, "cacheWrite": 0});
+    let size = row["usage"]["contextTokens"].as_u64().expect("a size");
+    reply["usage"] = json!({"input": size + 100, "output": 2, "cacheRead": 0, "cacheWrite": 0});
     daemon.append(&session, &[reply, user("Yes.")]);
     assert_eq!(compare(&mut daemon)["usage"]["source"], "provider");
 

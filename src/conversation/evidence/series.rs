@@ -13,6 +13,9 @@ const STALLED_AFTER: u64 = 1_500;
 /// Deviation of any report from its expectation, in tokens: a date, or a note of the host, in a system prompt.
 const NOISE: f64 = 250.0;
 
+/// The same where reports of the model give the expectation.
+const NOISE_OF_KNOWN: f64 = 100.0;
+
 /// Deviation of the growth between two reports, in tokens: separators and roles.
 const FRAMES: f64 = 150.0;
 
@@ -168,7 +171,8 @@ impl Series {
             (_, Estimator::Chars) => (0.35, 0.35),
         };
         let off = prompt as f64 - expected;
-        off >= -(below * expected + NOISE) && off <= above * expected + NOISE
+        let noise = if known { NOISE_OF_KNOWN } else { NOISE };
+        off >= -(below * expected + noise) && off <= above * expected + noise
     }
 
     /// Whether the reports do not grow with the context. Each of them may be near the one before.

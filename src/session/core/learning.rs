@@ -2,7 +2,7 @@
 
 use super::{Core, commands::append};
 use crate::{
-    conversation::{entry::Entry, message::outline::Outline},
+    conversation::{entry::Entry, evidence, message::outline::Outline},
     models::{
         self, ModelRef, SaidBy,
         learned::{Change, Learned, LearnedWindow, Server, WindowOrigin},
@@ -60,6 +60,8 @@ impl Core {
     fn is_about_this_context(&self, refusal: Overflow) -> bool {
         let size = self.state.measure().context_tokens;
         match (refusal.requested, refusal.limit) {
+            // An overhead that nobody announced may be many times the messages.
+            _ if size < evidence::SMALLEST_ESTIMATE => true,
             (Some(requested), _) => !overflow::is_far_off(requested, size),
             (None, Some(limit)) => limit <= size.saturating_mul(3),
             (None, None) => false,

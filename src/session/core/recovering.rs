@@ -5,17 +5,21 @@
 
 mod judging;
 mod reported;
+pub mod reports;
 mod reserving;
 #[cfg(test)]
 mod tests;
 
-use self::{judging::Judged, reported::Reported};
+use self::{
+    judging::Judged,
+    reported::Reported,
+    reports::contexts::{Contexts, Identity},
+};
 use super::{
     Append, Core, LogState, Write,
     commands::context::too_large,
     due::{Due, DueCompaction, DueRecovery},
     edit::Staged,
-    reports::contexts::{Contexts, Identity},
     work::Work,
 };
 use crate::{

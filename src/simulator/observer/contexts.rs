@@ -298,10 +298,7 @@ fn fits(asked: &Asked, answer: &Answer, file: &File) -> Verdict {
     };
     let end: Value = serde_json::from_str(&end).unwrap_or_default();
     let usage = &end["usage"];
-    // A report that no other one confirms counts as a size and refuses nothing. `trust.rs` knows the true sizes.
-    let over = usage["contextTokens"].as_u64() > usage["contextWindow"].as_u64()
-        && usage["windowSource"] != "default"
-        && usage["source"] != "provider";
+    let over = usage["contextTokens"].as_u64() > usage["contextWindow"].as_u64() && usage["windowSource"] != "default";
     require(!asked.must_fit() || !over, Rule::RequestFits, || {
         format!("request {} is answered with {usage}", asked.number)
     })?;

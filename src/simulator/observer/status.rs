@@ -1,5 +1,7 @@
 //! The status: it flips before events, is sent when it changes, and is followed by `settled` when nothing runs.
 
+pub mod usage;
+
 use super::{Rule, Verdict, broken, names::named, operations::Ended, require};
 use crate::{
     ids::OperationId,

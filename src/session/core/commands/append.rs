@@ -19,7 +19,7 @@ use crate::{
             Append, Core,
             command::{Command, CommandMethod},
             edit::NotStaged,
-            reports::contexts::Identity,
+            recovering::reports::contexts::Identity,
         },
         effects::Ticket,
         fault::{Fault, planted},

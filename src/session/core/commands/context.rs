@@ -17,7 +17,7 @@ use crate::{
             Core, Ending, HeldContext, WaitsFor,
             command::{Command, SessionMethod},
             queue,
-            reports::contexts::Identity,
+            recovering::reports::contexts::Identity,
         },
         effects::{Answer, Ticket},
         fault::{Fault, planted},

@@ -1,7 +1,7 @@
 //! Streams with a recovery that break a rule.
 
 use super::{
-    super::{Rule, Verdict, Violation, usage::UsageSent},
+    super::{Rule, Verdict, Violation, status::usage::UsageSent},
     Fault,
     play::*,
 };

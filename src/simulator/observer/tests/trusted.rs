@@ -18,7 +18,7 @@ use crate::{
         stop::Stop,
     },
     simulator::{
-        exchanges::Exchange,
+        lies::exchanges::Exchange,
         lies::{Beyond, Stated, Truth},
     },
 };

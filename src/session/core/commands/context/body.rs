@@ -7,7 +7,7 @@ use crate::{
     protocol::errors::Failure,
     provider::{Api, Delivery, codec},
     session::{
-        core::reports::contexts::Identity,
+        core::recovering::reports::contexts::Identity,
         effects::Answer,
         state::{View, request::LiveRequest},
     },

@@ -1,6 +1,6 @@
 //! The usage that clients are sent behind the entries of an append.
 
-use super::{Rule, Verdict, require};
+use super::super::{Rule, Verdict, require};
 use crate::{protocol::types::Usage, session::core::Core, wire::outbox::About};
 use serde_json::Value;
 

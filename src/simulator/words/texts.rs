@@ -1,6 +1,6 @@
 //! The texts of scripted models.
 
-use super::script::Text;
+use super::super::script::Text;
 use crate::{
     provider::{Answer, Part, Stop},
     text::head,
@@ -10,7 +10,7 @@ use crate::{
 const LARGEST: u64 = 1 << 20;
 
 /// The answer of a model to a prompt, without its usage.
-pub(super) fn answer(text: &Text, prompt: &str) -> Answer {
+pub fn answer(text: &Text, prompt: &str) -> Answer {
     let part = match text {
         Text::OnlyThinking => {
             Part::Thinking { text: "The user wants a record.".to_owned(), signature: None, redacted: false }
@@ -74,7 +74,7 @@ fn other_script(prompt: &str) -> String {
 }
 
 /// The prompt behind the frames of the conversation.
-pub(super) fn instructions(prompt: &str) -> &str {
+pub fn instructions(prompt: &str) -> &str {
     ["</conversation>", "</previous-summary>", "</additional-context>"]
         .iter()
         .fold(prompt, |rest, tag| rest.rsplit_once(tag).map_or(rest, |(_, behind)| behind))

@@ -3,7 +3,7 @@
 
 pub mod contexts;
 
-use super::{Append, Core};
+use super::super::{Append, Core};
 use crate::{
     conversation::{evidence::Verdict, tokens::Estimator},
     models::{ModelRef, learned::WindowOrigin},
@@ -22,11 +22,11 @@ const TOLD_AFTER: u32 = 3;
 const CUTS_PROMPTS: &str = "ollama";
 
 /// A remark about a report: code, title and detail of a notice.
-pub(super) type Remark = (NoticeCode, &'static str, String);
+pub(in crate::session::core) type Remark = (NoticeCode, &'static str, String);
 
 impl Core {
     /// Acts on the report of the answer that ends these appends. Returns the remark that the client is sent after their entries.
-    pub(super) fn heed_report(&mut self, appends: &[Append]) -> Option<Remark> {
+    pub(in crate::session::core) fn heed_report(&mut self, appends: &[Append]) -> Option<Remark> {
         let judged = self.state.newest_report()?;
         let is_new = |append: &Append| append.staged.entries.iter().any(|entry| entry.id == judged.answer);
         // Until the entries are counted, a report is judged by a weaker estimate.
@@ -69,7 +69,7 @@ impl Core {
     }
 
     /// The sentence about the newest report, where it is not the size of the context.
-    pub(super) fn why_estimated(&self) -> Option<String> {
+    pub(in crate::session::core) fn why_estimated(&self) -> Option<String> {
         let judged = self.state.newest_report()?;
         let (reported, expected) = (judged.standing.reported, judged.standing.expected);
         let counted = match self.state.estimator() {
@@ -94,7 +94,7 @@ impl Core {
     }
 
     /// Tells of the model that an answer of these appends gave the session. A session with a chosen model keeps that.
-    pub(super) fn tell_of_model(&self, from: Option<ModelRef>) {
+    pub(in crate::session::core) fn tell_of_model(&self, from: Option<ModelRef>) {
         let to = self.state.model(self.state.path());
         if let Some(to) = to.filter(|to| from.as_ref() != Some(to)) {
             self.emit(About::default(), Event::ModelChanged { from, to, reason: ModelChange::User });

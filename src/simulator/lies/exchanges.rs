@@ -1,6 +1,6 @@
 //! The requests that a host really sends to its provider, and their ends.
 
-use super::lies::{Beyond, Gives, Named, Report, Stated, Told, Truth};
+use super::{Beyond, Gives, Named, Report, Stated, Told, Truth};
 use crate::{session::effects::Answer, session::effects::TicketNumber, wire::transport::Piece};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

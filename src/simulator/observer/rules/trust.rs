@@ -1,7 +1,7 @@
 //! The belief of a session: nothing that it is told takes a delivered answer from the context, teaches a window that nobody
 //! meant, or ends a conversation that fits.
 
-use super::{Rule, Verdict, file::File, requests::Asked, require};
+use super::super::{Rule, Verdict, file::File, requests::Asked, require};
 use crate::{
     conversation::{
         entry::{Body, Entry},
@@ -12,7 +12,7 @@ use crate::{
     protocol::{errors::Failure, types::Usage},
     session::{effects::Answer, log_work::LogWork},
     simulator::{
-        exchanges::{self, Exchange},
+        lies::exchanges::{self, Exchange},
         lies::{Beyond, Truth},
     },
 };

@@ -1,6 +1,6 @@
 //! The tokens of summaries that are made ahead and used by no compaction.
 
-use super::{Rule, Verdict, require};
+use super::super::{Rule, Verdict, require};
 use crate::{
     ids::OperationId,
     protocol::{events::Event, types::Usage},
