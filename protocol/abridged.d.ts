@@ -85,6 +85,8 @@ export interface Methods {
   "session/unsubscribe": { params: SessionParams; result: null };
   /** Lists models with their known properties and the source of each. */
   "models/list": { params: ModelsListParams; result: ModelsListAnswer };
+  /** Forgets the windows of a model that its providers taught, in all sessions and for good. */
+  "models/forget": { params: ModelsForgetParams; result: ModelsForgetAnswer };
   /** Returns the settings in force, each with its source. */
   "settings/get": { params: SettingsGetParams; result: Sourced };
   /** Changes settings by a merge patch in which null removes a value. An invalid patch changes nothing. */
@@ -429,8 +431,12 @@ export interface Usage {
   reserveTokens: number;
   /** Source of `contextTokens`. */
   source: UsageSource;
-  /** Whether automatic compaction is on. */
-  autoCompaction: boolean;
+  /**
+   * Whether automatic compaction is on. `"resting"`: it is, and a compaction was undone, so it acts when the context
+   * is near
+   * its window.
+   */
+  autoCompaction: AutoCompaction;
   /** Source of `contextWindow`: `setting`, `learned`, `catalog` or `default`. */
   windowSource: string;
   /** Estimated share of each part of the context. */
@@ -445,6 +451,13 @@ export type UsageSource =
   | "provider"
   /** An estimate of the whole context. */
   | "estimate";
+
+/** Whether automatic compaction acts. On the wire it is true, false or `"resting"`. */
+export type AutoCompaction =
+  /** It is on or off. */
+  | boolean
+  /** It is on, and rests after an undo until the context is near its window. */
+  | "resting";
 
 /** Estimated share of each part of a context. */
 export interface Breakdown {
@@ -677,6 +690,11 @@ export interface AppendParams {
   parentEntryId?: EntryId | null;
   /** Expected leaf. The request fails if another message or compaction follows this entry. */
   expectedLeafId?: EntryId | null;
+  /**
+   * `contextId` of the context that the answer was made for. Default: the last context in a provider's format or with
+   * `wait`, else the path before the answer. A report of a context that was rewritten since counts for nothing.
+   */
+  contextId?: string | null;
 }
 
 /**
@@ -823,6 +841,16 @@ export type Next =
       willRetry: boolean;
       /** Whether the session continues without input afterwards. */
       willContinue: boolean;
+    }
+  /** The request fits with a smaller answer. Nothing runs. */
+  | {
+      type: "retry";
+      /** Always true: the client repeats the turn. */
+      willRetry: boolean;
+      /** Largest answer of the next request, in tokens. The next context carries it. */
+      maxOutputTokens: number;
+      /** Reason, for a person. */
+      why: string;
     };
 
 /** Params of `session/context`. */
@@ -848,6 +876,8 @@ export interface ContextAnswer {
   entryIds?: (EntryId | null)[] | null;
   /** Request body, valid for its provider. Present with the other formats. The client adds the streaming flag. */
   body?: AnyObject | null;
+  /** Id of the context. `session/append` takes it with the answer that was made for the context. */
+  contextId: string;
   /** Fullness of the context. */
   usage: Usage;
   /** Compaction in force. */
@@ -994,8 +1024,12 @@ export interface UsageAnswer {
   reserveTokens: number;
   /** Source of `contextTokens`. */
   source: UsageSource;
-  /** Whether automatic compaction is on. */
-  autoCompaction: boolean;
+  /**
+   * Whether automatic compaction is on. `"resting"`: it is, and a compaction was undone, so it acts when the context
+   * is near
+   * its window.
+   */
+  autoCompaction: AutoCompaction;
   /** Source of `contextWindow`: `setting`, `learned`, `catalog` or `default`. */
   windowSource: string;
   /** Estimated share of each part of the context. */
@@ -1051,7 +1085,7 @@ export type IdleSkipped =
   | "unanswered_call"
   /** The newest message is a request of the user or a tool result: the model is to answer. */
   | "unanswered_message"
-  /** A compaction was undone on this path, and no manual one followed. */
+  /** A compaction was undone on this path, and the context is not near its window. */
   | "undone"
   /**
    * The last automatic maintenance was cancelled, failed or was skipped. A message of the user, or growth by 5 %, ends
@@ -1102,6 +1136,13 @@ export interface CompactParams {
   keepRecentTokens?: number | null;
   /** Method of the summary. Default: the setting. */
   method?: CompactMethod | null;
+  /**
+   * The model that writes the summary, and no other. Where it writes none, the compaction fails with `provider_error`.
+   * Default: the models of the settings, then the session's, then the extracted summary.
+   */
+  model?: ModelRefInput | null;
+  /** With `model`: where it writes no summary, the others follow, and at last the extracted summary. Default: false. */
+  fallback?: boolean | null;
   /** Time of the start. Default: `now`. */
   when?: When | null;
   /** Initiator of the request. Default: `user`. An agent is refused below half of the threshold. */
@@ -1775,6 +1816,8 @@ export interface ListedModel {
   promoteTo: string | null;
   /** Whether sessions without a model of their own use this model. */
   default: boolean;
+  /** The windows that its servers taught, whether they count or not. `models/forget` clears them. */
+  learned: LearnedWindow[];
 }
 
 /** The wire formats. */
@@ -1829,6 +1872,52 @@ export interface KnownCost {
   source: KnownBy;
 }
 
+/** A window that a provider taught. */
+export interface LearnedWindow {
+  /** The model. */
+  model: ModelRef;
+  /**
+   * The `baseUrl` of its server in the settings, without credentials; null where they name none. Absent where an older
+   * version learned it: then it counts for every server of the model.
+   */
+  baseUrl?: string | null;
+  /** Size of the window, in tokens. */
+  contextWindow: number;
+  /** The evidence for it. */
+  origin: WindowOrigin;
+  /** Time of the last evidence; null where an older version learned it. */
+  learnedAt: string | null;
+  /**
+   * Number of times that it was taught. From the second one on it counts over a larger window that a host or a setting
+   * names, in every session.
+   */
+  refusals: number;
+  /** The session in which it was taught last. It counts over a named window there from the beginning. */
+  session: SessionId | null;
+}
+
+/** The evidence for a window. */
+export type WindowOrigin =
+  /** A refusal that states the limit. */
+  | "refusal"
+  /** A server read less of its prompts than it was sent, without an error. */
+  | "saturation";
+
+/** Params of `models/forget`. */
+export interface ModelsForgetParams {
+  /** The model. */
+  model: ModelRefInput;
+}
+
+/** Result of `models/forget`. */
+export interface ModelsForgetAnswer {
+  /**
+   * The windows that were forgotten, one for each server of the model. Empty where none was learned. A bound that a
+   * session keeps for itself, from a refusal without a limit, is forgotten, too, and is not listed.
+   */
+  forgotten: LearnedWindow[];
+}
+
 /** Params of `settings/get`. */
 export interface SettingsGetParams {
   /** Session whose effective settings are returned. Default: the settings outside of sessions. */
@@ -1850,7 +1939,10 @@ export interface Sourced {
  * the nearest number of the range is used; any other number outside of its range is not used.
  */
 export interface Settings {
-  /** `"provider/id"` of the model for sessions without a configured model. */
+  /**
+   * `"provider/id"` of the model for sessions without a model, and for summaries where the session's model cannot be
+   * asked.
+   */
   defaultModel: string | null;
   /** The models. */
   models: ModelSettings[];
@@ -1925,8 +2017,11 @@ export interface CompactionSettings {
   enabled: boolean;
   /** The action at the threshold. */
   strategy: Strategy;
-  /** Tokens that stay free for the next answer. */
-  reserveTokens: number;
+  /**
+   * Tokens that stay free for the next answer, at most half of the window. Null: 16,384, or a quarter of a smaller
+   * window.
+   */
+  reserveTokens: number | null;
   /** Tokens of the newest messages that stay as they are; 0 keeps none. */
   keepRecentTokens: number;
   /** Threshold in percent of the window; −1: none. */
@@ -2464,6 +2559,8 @@ export type SessionEvent =
       type: "notice";
       /** Severity. */
       severity: Severity;
+      /** Its subject, for programs. */
+      code: NoticeCode;
       /** Message in one line. */
       title: string;
       /** Further details. */
@@ -2600,6 +2697,87 @@ export type Severity =
   /** A failure that needs action. */
   | "error";
 
+/**
+ * The subject of a notice, for programs. The names are stable. A later version may add some, so a reader takes a
+ * notice with another code
+ * for one that it has no action for.
+ */
+export type NoticeCode =
+  /** Reported token counts cannot be true. The estimate counts in their place. */
+  | "usage_not_believed"
+  /** A provider taught a window that is smaller than the one that the host, a setting or the catalog names. */
+  | "window_learned"
+  /** The output limit of the next requests is lower, because a provider refused a larger one. */
+  | "output_limited"
+  /** The provider seems to have cut the prompt. */
+  | "prompt_cut"
+  /** An answer reached the output limit. Its text stays in the context. */
+  | "answer_cut_off"
+  /** A summary lost details: it is one of many, or no model wrote it. */
+  | "quality_may_degrade"
+  /** Summaries ahead of the threshold pause, because some came to nothing. */
+  | "speculation_rests"
+  /** Automatic compaction, which rested after an undo, acts again. */
+  | "auto_compaction_resumes"
+  /** Automatic maintenance spent the tokens of an hour. Its summaries are extracted. */
+  | "token_ceiling_reached"
+  /** The strategy is `handoff`, and automatic compaction summarizes in place. */
+  | "handoff_not_automatic"
+  /** A handoff became a compaction, because no model wrote a document. */
+  | "handoff_compacted"
+  /** No model wrote the document of a handoff. It is extracted. */
+  | "document_extracted"
+  /** A handoff failed. */
+  | "handoff_failed"
+  /** A navigation failed. */
+  | "navigation_failed"
+  /** No model wrote the summary of a branch. It is extracted. */
+  | "branch_summary_extracted"
+  /** The summary of a branch has no room in the window. */
+  | "branch_not_summarized"
+  /** A reference failed or was cancelled. */
+  | "reference_failed"
+  /** No model wrote the extract of a reference. It consists of passages. */
+  | "reference_extracted"
+  /** An operation of another version was interrupted. */
+  | "operation_interrupted"
+  /** Another program wrote to the session at the same time, and some messages are a branch of their own. */
+  | "session_branched"
+  /** The file of the session was changed and cannot be read on. */
+  | "file_changed"
+  /** The costs of model requests could not be stored. */
+  | "costs_not_recorded"
+  /** Smaller messages could not be stored, so the context is as large as before. */
+  | "context_not_reduced"
+  /** The removal of a failed answer could not be stored. */
+  | "failed_answer_kept"
+  /** New settings contradict those of the session. */
+  | "settings_conflict"
+  /** A settings file cannot be read. */
+  | "settings_broken"
+  /** A setting has a wrong value. */
+  | "setting_invalid"
+  /** A setting is out of its range. */
+  | "setting_clamped"
+  /** A setting is not known. */
+  | "setting_unknown"
+  /** A project sets what only a trusted project may set. */
+  | "setting_untrusted"
+  /** A prompt file cannot be used. */
+  | "prompt_invalid"
+  /** A prompt file has a name that no prompt has. */
+  | "prompt_unknown"
+  /** A project has prompts, which only a trusted project may have. */
+  | "prompt_untrusted"
+  /** A part of `capabilities.hooks` is wrong. */
+  | "hooks_invalid"
+  /** A request had params that its method does not know. */
+  | "params_ignored"
+  /** Notifications of the client were dropped. */
+  | "notifications_dropped"
+  /** The recording of the connection has ended. */
+  | "recording_ended";
+
 /** Params of `session/resync_required`. */
 export interface ResyncParams {
   /** Session whose events were dropped. */
@@ -2622,6 +2800,8 @@ export interface SessionsChangedParams {
 export interface NoticeParams {
   /** Severity. */
   severity: Severity;
+  /** Its subject, for programs. */
+  code: NoticeCode;
   /** Message in one line. */
   title: string;
   /** Further details. */
@@ -2856,7 +3036,10 @@ export interface ErrorObject {
  * the nearest number of the range is used; any other number outside of its range is not used.
  */
 export interface SettingsInput {
-  /** `"provider/id"` of the model for sessions without a configured model. */
+  /**
+   * `"provider/id"` of the model for sessions without a model, and for summaries where the session's model cannot be
+   * asked.
+   */
   defaultModel?: string | null;
   /** The models. */
   models?: ModelSettingsInput[];
@@ -2916,8 +3099,11 @@ export interface CompactionSettingsInput {
   enabled?: boolean;
   /** The action at the threshold. */
   strategy?: Strategy;
-  /** Tokens that stay free for the next answer. */
-  reserveTokens?: number;
+  /**
+   * Tokens that stay free for the next answer, at most half of the window. Null: 16,384, or a quarter of a smaller
+   * window.
+   */
+  reserveTokens?: number | null;
   /** Tokens of the newest messages that stay as they are; 0 keeps none. */
   keepRecentTokens?: number;
   /** Threshold in percent of the window; −1: none. */

@@ -111,7 +111,8 @@ impl Gauge<'_> {
         };
         let (counted, estimated) = (sized(meter.since()), sized(meter.confirmed()));
         // A report over the window that no other one confirms is no size of a context that was sent.
-        let counts = counted.0 <= window.tokens || counted.0 <= estimated.0;
+        let fits = counted.0 <= window.tokens || window.source == SaidBy::Default;
+        let counts = fits || counted.0 <= estimated.0;
         let (context_tokens, anchor) = if counts { counted } else { estimated };
         let source = if meter.newest_counts() { anchor } else { Source::Estimate };
         let evident_tokens = estimated.0.min(context_tokens);

@@ -1,6 +1,6 @@
 //! Windows that providers teach, through the real binary: in two sessions, behind a restart, disproved, forgotten, shown.
 
-use crate::support::{Daemon, Home, assistant, failed, run, user};
+use crate::support::{Daemon, Home, assistant, failed, run, text_of, user};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -13,7 +13,7 @@ const STATES: &str =
 
 /// A session of a model that nobody knows, or with the window that its host names.
 fn session(daemon: &mut Daemon, window: Option<u64>) -> String {
-    let mut params = json!({"cwd": "/project", "model": "some/model", "settings": {"compaction": {"enabled": false}}});
+    let mut params = json!({"cwd": "/project", "model": "some/model", "settings": {"compaction": {"enabled": false}, "tokens": {"estimator": "chars"}}});
     if let Some(window) = window {
         params["contextWindow"] = json!(window);
     }
@@ -24,11 +24,11 @@ fn refuse(daemon: &mut Daemon, session: &str) -> Value {
     daemon.append(session, &[user("hi"), failed(STATES)])["usage"].clone()
 }
 
-/// An answer to a prompt that its provider counted.
-fn answered(daemon: &mut Daemon, session: &str, prompt: u64) -> Value {
+/// An answer to a prompt that its provider counted, with a message before it of so many tokens by characters.
+fn answered(daemon: &mut Daemon, session: &str, grown: usize, prompt: u64) -> Value {
     let mut answer = assistant("Yes.");
     answer["usage"] = json!({"input": prompt, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": prompt + 5});
-    daemon.append(session, &[user("go on"), answer])["usage"].clone()
+    daemon.append(session, &[user(&text_of(grown, "more")), answer])["usage"].clone()
 }
 
 /// Window and source of a session.
@@ -115,8 +115,8 @@ fn a_larger_request_that_succeeds_takes_a_window_back_everywhere() {
     let [one, other] = [(); 2].map(|()| session(&mut daemon, None));
     refuse(&mut daemon, &one);
     rows(&daemon.home, 1);
-    assert_eq!(of(&answered(&mut daemon, &other, 30_000)), learned(32_768));
-    let usage = answered(&mut daemon, &other, 40_000);
+    assert_eq!(of(&answered(&mut daemon, &other, 24_000, 30_000)), learned(32_768));
+    let usage = answered(&mut daemon, &other, 8_000, 40_000);
     assert_eq!(of(&usage), (128_000, "default".to_owned()));
     assert_eq!(window(&mut daemon, &one), (128_000, "default".to_owned()));
     rows(&daemon.home, 0);
