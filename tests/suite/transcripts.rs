@@ -50,7 +50,7 @@ const IDS: [(&str, &str); 22] = [
 ];
 
 /// Keys whose value is another one each time.
-const TIMES: [&str; 8] = ["contextId", "ts", "timestamp", "createdAt", "updatedAt", "startedAt", "durationMs", "pid"];
+const TIMES: [&str; 7] = ["ts", "timestamp", "createdAt", "updatedAt", "startedAt", "durationMs", "pid"];
 
 struct Line {
     text: String,
@@ -276,7 +276,7 @@ impl Names {
         self.learn("", frame);
         map_strings(frame, "", &mut |key, value| match value {
             _ if key == "version" => "<version>".into(),
-            "contextId" => "<contextId>".into(),
+            _ if key == "contextId" => "<contextId>".into(),
             _ if TIMES.contains(&key) => "<ts>".into(),
             text => {
                 let text = text.replace(&self.home, "<home>");
