@@ -10,6 +10,12 @@ const LEAST_GROWTH: u64 = 500;
 /// Growth over which reports of a believed series have to grow, too, in estimated tokens.
 const STALLED_AFTER: u64 = 1_500;
 
+/// Share by which a report may be off its expectation: the accuracy that a size has without a true report.
+const NEAR: f64 = 0.35;
+
+/// The same where reports of the model give the expectation: the accuracy that a size has after a true report.
+const NEAR_OF_KNOWN: f64 = 0.15;
+
 /// Deviation of any report from its expectation, in tokens: a date, or a note of the host, in a system prompt.
 const NOISE: f64 = 250.0;
 
@@ -165,14 +171,9 @@ impl Series {
     /// Whether a prompt is near the expectation. Without a known line the tolerance is larger.
     fn is_near(&self, prompt: u64, expected: f64, bounds: &Bounds) -> bool {
         let known = self.base.is_some() || bounds.line.is_learned;
-        let (below, above) = match (known, bounds.estimator) {
-            (true, Estimator::Tiktoken) => (0.15, 0.15),
-            (false, Estimator::Tiktoken) => (0.35, 0.35),
-            (_, Estimator::Chars) => (0.35, 0.35),
-        };
-        let off = prompt as f64 - expected;
+        let share = if known && bounds.estimator == Estimator::Tiktoken { NEAR_OF_KNOWN } else { NEAR };
         let noise = if known { NOISE_OF_KNOWN } else { NOISE };
-        off >= -(below * expected + noise) && off <= above * expected + noise
+        (prompt as f64 - expected).abs() <= share * expected + noise
     }
 
     /// Whether the reports do not grow with the context. Each of them may be near the one before.

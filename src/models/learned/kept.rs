@@ -42,7 +42,7 @@ fn of_rows(rows: impl Iterator<Item = Option<LearnedWindow>>) -> Content {
             None => bad += 1,
         }
     }
-    // One that is confirmed less often does not take the place of the others of its server.
+    // A window that is confirmed less often does not replace the others of its server.
     good.sort_by_key(|row| row.refusals);
     Content::Read(good.into_iter().collect(), bad)
 }

@@ -43,7 +43,7 @@ pub(super) const NEGATIVES: &[(&str, Meaning, &str)] = &[
     ("Azure, API gateways", Meaning::Throttled, r"(?:try again|retry) (?:in|after) [0-9]"),
     ("Mistral", Meaning::Throttled, r"capacity exceeded"),
     ("Vertex", Meaning::Throttled, r"resource (?:has been )?exhausted"),
-    // What follows is about the answer's length: its limit is no window, and a shorter context changes nothing.
+    // The next rows are about the length of an answer: its limit is no window, and a shorter context changes nothing.
     ("OpenAI, Cloudflare", Meaning::Other, r"too large: [0-9]+\W+this model supports at most"),
     ("Anthropic", Meaning::Other, r"maximum allowed number of output tokens"),
     ("Bedrock", Meaning::Other, r"maximum tokens you requested exceeds? the model limit"),
