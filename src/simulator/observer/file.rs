@@ -49,6 +49,8 @@ pub struct File {
     lines: Vec<Line>,
     /// The newest line of each entry.
     newest: HashMap<EntryId, usize>,
+    /// Broken lines whose ids can be read.
+    broken: HashMap<EntryId, usize>,
     /// The lines before this one are announced, or older than this life.
     announced: usize,
     /// Entries that were given to the log in this life.
@@ -112,14 +114,22 @@ impl File {
         let Some(entry) = entry else {
             let written_by = if place == 0 { Writer::Session } else { Writer::Another };
             self.another_wrote |= place > 0;
-            self.lines.push(Line { text: text.into(), entry: None, parent: None, written_by, is_stray: false });
+            // A broken line whose id can be read stands in the tree, behind the entry before it.
+            let parent = self.lines.iter().rposition(|line| line.entry.is_some());
+            if let Some((_, rest)) = text.split_once(r#""id":""#).filter(|_| place > 0)
+                && let Some((id, _)) = rest.split_once('"')
+            {
+                self.broken.insert(id.into(), place);
+            }
+            self.lines.push(Line { text: text.into(), entry: None, parent, written_by, is_stray: false });
             return Ok(());
         };
         let ours = self.undo_is_out || self.given.contains(&entry.id);
         self.another_wrote |= !ours;
         // A parent that no earlier line has is the entry before.
         let before = || self.lines.iter().rposition(|line| line.entry.is_some());
-        let parent = entry.parent.as_ref().and_then(|parent| self.newest.get(parent).copied().or_else(before));
+        let place_of = |id: &EntryId| self.newest.get(id).or_else(|| self.broken.get(id)).copied();
+        let parent = entry.parent.as_ref().and_then(|parent| place_of(parent).or_else(before));
         let before = self.lines.iter().rposition(|line| !line.is_stray);
         let is_stray = ours && parent != before && self.goes_to_its_call(&entry, parent, before);
         let before = before.map(|before| &self.lines[before]).filter(|line| line.written_by == Writer::Session);
