@@ -372,6 +372,9 @@ impl Recoveries {
             Some(inside) => {
                 inside.outcome = Some(*outcome);
                 let completed = *outcome == Outcome::Completed;
+                if completed {
+                    self.unhelpful = None;
+                }
                 require(completed == *will_retry, Rule::RecoveryAgrees, || format!("{outcome:?} with {will_retry}"))?;
                 let left = result.as_ref().map_or(0, |result| result.tokens_after);
                 require(left <= inside.most || self.changed, Rule::AttemptShrinks, || {
