@@ -139,6 +139,9 @@ pub struct Spending {
     pub automatic: Sum,
     /// The newest costs of automatic maintenance in the order of the file.
     pub recent: Recent,
+    /// The tokens of summaries ahead of the threshold that came to nothing, up to the compaction that carries them.
+    #[serde(skip_serializing_if = "Recent::is_empty")]
+    pub unused: Recent,
     /// Whether costs before those that were read are missing, so that the sums are lower bounds.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_partial: bool,

@@ -167,6 +167,8 @@ pub enum Fault {
     OverflowAssumed,
     /// The context counts as half as large as it is.
     SizeHalved,
+    /// The tokens of summaries ahead that came to nothing are not counted.
+    UnusedForgotten,
 }
 
 #[cfg(not(any(test, feature = "simulator")))]

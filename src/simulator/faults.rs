@@ -100,6 +100,7 @@ const TRUST: &[(Fault, Rule, u64)] = &[
     (Fault::ReportLearned, Rule::NoWindowFromALie, 0),
     (Fault::OverflowAssumed, Rule::OverflowOnlyWhereNothingFits, 0),
     (Fault::SizeHalved, Rule::FitsTheTrueWindow, 12),
+    (Fault::UnusedForgotten, Rule::SpendingIsBounded, 0),
 ];
 
 /// Seeds of a usual run.

@@ -99,7 +99,7 @@ fn broken<T>(rule: Rule, detail: impl Into<String>) -> Result<T, Violation> {
 
 /// Requires a fact.
 fn require(fact: bool, rule: Rule, detail: impl FnOnce() -> String) -> Verdict {
-    if fact || !rule.is_on() { Ok(()) } else { broken(rule, detail()) }
+    if fact { Ok(()) } else { broken(rule, detail()) }
 }
 
 /// The checker.

@@ -19,7 +19,7 @@ use crate::{
 };
 use budget::Budget;
 pub(super) use budget::Lack;
-use hour::Hour;
+pub(super) use hour::Hour;
 use std::{sync::Arc, time::Instant};
 
 /// The costs of a session.

@@ -3,8 +3,6 @@
 pub mod spending;
 pub mod trust;
 
-use std::cell::Cell;
-
 /// The rules. Each fails for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
@@ -222,24 +220,4 @@ pub enum Rule {
     SaneNumbers,
     /// The world's own rules: no panic, no work for a log that is out, and an end of all work.
     World,
-}
-
-/// Rules that some seeds still break. The tests of the observer alone check them.
-const PENDING: &[Rule] = &[Rule::SpendingIsBounded];
-
-thread_local! {
-    static ALL: Cell<bool> = const { Cell::new(false) };
-}
-
-impl Rule {
-    /// Whether the rule is checked.
-    pub(super) fn is_on(self) -> bool {
-        !PENDING.contains(&self) || ALL.get()
-    }
-}
-
-/// Checks all rules in this thread.
-#[cfg(test)]
-pub fn check_all() {
-    ALL.set(true);
 }

@@ -381,7 +381,7 @@ impl Core {
     pub(in crate::session::core) fn throw_away(&mut self) {
         let Some(making) = self.upkeep.ahead.making.take() else { return };
         making.stop.request();
-        self.upkeep.ahead.failing.wastes(&making, self.now);
+        self.spend_unused(&making);
         let fullness = self.state.measure();
         self.upkeep.ahead.rest =
             Some(Rest { context_tokens: fullness.context_tokens, threshold: fullness.budget.threshold });

@@ -78,6 +78,7 @@ impl Core {
         let mut spent = self.state.history().spending().clone();
         costs.entries.iter().filter_map(|entry: &Arc<Entry>| entry.cost()).for_each(|cost| spent.add(&cost));
         spent.recent = self.costs.hour().by_wall(self.now, self.stamps.now());
+        spent.unused = self.unused_by_wall();
         spent
     }
 

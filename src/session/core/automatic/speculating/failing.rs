@@ -3,18 +3,20 @@
 use super::Making;
 use crate::{
     ask::spent::Spent,
-    compaction::fruitless::{self, Refused, Wasted},
-    conversation::{path::Path, spending::Trigger},
+    compaction::fruitless::{self, Refused},
+    conversation::{
+        path::Path,
+        spending::{Recent, Trigger},
+    },
     ids::{ModelRef, OperationId},
     protocol::notices::NoticeCode,
-    session::core::Core,
+    session::{
+        core::{Core, costs::Hour},
+        fault::{Fault, planted},
+    },
     settings::Sourced,
 };
-use jiff::Timestamp;
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
 
 /// The failures in a row after which the client is told.
 const TOLD_AFTER: u32 = 2;
@@ -26,9 +28,8 @@ pub(super) struct Failing {
     last: Option<Failed>,
     /// The number of those in a row that no model wrote.
     row: u32,
-    wasted: Wasted,
-    /// Whether the costs of the file were read.
-    knows_file: bool,
+    /// Their tokens of the last hour. None until they are read from the file.
+    unused: Option<Hour>,
 }
 
 /// A summary that no model wrote.
@@ -41,24 +42,6 @@ struct Failed {
 }
 
 impl Failing {
-    /// Records the tokens of one that came to nothing.
-    pub fn wastes(&mut self, making: &Making, now: Instant) {
-        self.wasted.add(making.charged, now);
-    }
-
-    /// Reads the costs of the file once. Those behind the last compaction came to nothing.
-    fn read(&mut self, path: &Path, now: Instant, wall: Timestamp) {
-        if std::mem::replace(&mut self.knows_file, true) {
-            return;
-        }
-        let since = path.foundation().map_or(0, |place| place + 1);
-        let costs = path[since..].iter().filter_map(|entry| entry.cost());
-        for cost in costs.filter(|cost| cost.trigger == Trigger::Speculative) {
-            let age = wall.as_millisecond().saturating_sub(cost.at).max(0).unsigned_abs();
-            self.wasted.add_earlier(cost.tokens(), Duration::from_millis(age), now);
-        }
-    }
-
     /// Forgets the failures: a summary was written, or a compaction has shortened the context.
     pub fn succeeds(&mut self) {
         (self.last, self.row) = (None, 0);
@@ -70,7 +53,44 @@ impl Failing {
     }
 }
 
+/// The tokens without use in the file: those that the last compaction carries, and all behind it.
+fn in_file(path: &Path) -> Recent {
+    let foundation = path.foundation();
+    let carried = foundation.and_then(|place| path[place].preserved()?.spent.as_ref());
+    let mut unused = carried.map(|spent| spent.unused.clone()).unwrap_or_default();
+    let since = foundation.map_or(0, |place| place + 1);
+    let costs = path[since..].iter().filter_map(|entry| entry.cost());
+    costs.filter(|cost| cost.trigger == Trigger::Speculative).for_each(|cost| unused.add(cost.at, cost.tokens()));
+    unused
+}
+
 impl Core {
+    /// The tokens of the last hour without use, as the file has them.
+    fn unused_in_file(&self) -> Hour {
+        Hour::opened(&in_file(self.state.path()), self.now, self.stamps.now())
+    }
+
+    /// The tokens of the last hour without use, by the time of day, for the entry of a compaction.
+    pub(in crate::session::core) fn unused_by_wall(&self) -> Recent {
+        let (now, wall) = (self.now, self.stamps.now());
+        match &self.upkeep.ahead.failing.unused {
+            Some(unused) => unused.by_wall(now, wall),
+            None => self.unused_in_file().by_wall(now, wall),
+        }
+    }
+
+    /// Records the tokens of a summary without use. Before the file was read, its costs are found there.
+    pub(super) fn spend_unused(&mut self, making: &Making) {
+        if let Some(unused) = &mut self.upkeep.ahead.failing.unused {
+            unused.add(making.charged, self.now);
+        }
+    }
+
+    fn unused_tokens(&self) -> u64 {
+        let unused = self.upkeep.ahead.failing.unused.as_ref().filter(|_| !planted(Fault::UnusedForgotten));
+        unused.map_or(0, |unused| unused.tokens(self.now))
+    }
+
     /// Counts the tokens of a request for the summary that is made ahead. A provider may report too few of them.
     pub(in crate::session::core) fn charge_ahead(&mut self, id: &OperationId, spent: &Spent) {
         if let Some(making) = self.upkeep.ahead.making.as_mut().filter(|making| making.id == *id) {
@@ -80,13 +100,14 @@ impl Core {
 
     /// Tokens that the next summary ahead may take.
     pub(in crate::session::core) fn tokens_ahead(&self) -> u64 {
-        self.upkeep.ahead.failing.wasted.left(self.state.measure().budget.window, self.now)
+        fruitless::most(self.state.measure().budget.window).saturating_sub(self.unused_tokens())
     }
 
     /// Whether no summary begins ahead, because earlier ones came to nothing.
     pub(super) fn rests_ahead(&mut self) -> bool {
-        let (path, now, wall) = (self.state.path(), self.now, self.stamps.now());
-        self.upkeep.ahead.failing.read(path, now, wall);
+        if self.upkeep.ahead.failing.unused.is_none() {
+            self.upkeep.ahead.failing.unused = Some(self.unused_in_file());
+        }
         self.refused_ahead().is_some() || self.tokens_ahead() < self.state.measure().context_tokens
     }
 
@@ -128,7 +149,7 @@ impl Core {
             return Some(format!("No summary is made ahead below {until} tokens, because the last one failed: {why}."));
         }
         let fullness = self.state.measure();
-        let tokens = self.upkeep.ahead.failing.wasted.tokens(self.now);
+        let tokens = self.unused_tokens();
         (tokens > 0 && self.tokens_ahead() < fullness.context_tokens).then(|| {
             format!(
                 "No summary is made ahead: those of the last hour that came to nothing took {tokens} of {} tokens.",

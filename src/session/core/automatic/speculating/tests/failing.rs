@@ -115,8 +115,33 @@ fn those_that_come_to_nothing_take_at_most_two_windows_an_hour_however_little_is
     assert!(sent > WINDOW && sent <= fruitless::most(WINDOW), "{sent}");
     let said = why(&mut held, 201);
     assert!(said.contains(&format!("took {sent} of {} tokens", fruitless::most(WINDOW))), "{said}");
-    held.at.now += Duration::from_secs(3_601);
+    held.at.now += Duration::from_secs(3_661);
     assert!(planning(append(&mut held, 202, user("go on"))).is_some(), "the hour is over");
+}
+
+#[test]
+fn a_compaction_carries_the_tokens_that_came_to_nothing_before_it() {
+    for (minutes, begins) in [(10, false), (61, true)] {
+        let at = Held::new().at.wall - jiff::SignedDuration::from_mins(minutes);
+        let carried = json!({"unused": [[at.as_millisecond(), 2 * WINDOW - 1_000]]});
+        let mut lines = vec![
+            line("m", None, "message", json!({"message": {"role": "user", "content": "go"}})),
+            line(
+                "c",
+                Some("m"),
+                "compaction",
+                json!({"summary": "s", "firstKeptEntryId": "m", "tokensBefore": 9,
+                    "preserveData": {"abridged": {"entryId": "c", "spent": carried}}}),
+            ),
+        ];
+        let mut first: Value = serde_json::from_str(&messages()[0]).expect("JSON");
+        first["parentId"] = "c".into();
+        lines.push(first.to_string());
+        lines.extend(messages().into_iter().skip(1));
+        let mut held = near_of(&lines, json!({}));
+        assert_eq!(held.core.unused_by_wall().is_empty(), begins, "{minutes}");
+        assert_eq!(planning(append(&mut held, 1, user("go on"))).is_some(), begins, "{minutes}");
+    }
 }
 
 #[test]
