@@ -97,6 +97,13 @@ impl Calibrations {
         self.learners.push(current);
     }
 
+    /// The overhead of a model's requests changed by so many reported tokens.
+    pub fn jump(&mut self, of: Option<&ModelRef>, by: i64) {
+        if let Some((_, learner)) = self.learners.iter_mut().find(|(model, _)| model.as_ref() == of) {
+            learner.shift(by as f64);
+        }
+    }
+
     /// The expected line of a model's reports: by its own reports, else by those of other models, else by the announced
     /// instructions of this estimated size.
     #[must_use]

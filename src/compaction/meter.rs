@@ -262,6 +262,7 @@ impl Meter {
         };
         match standing.verdict {
             Verdict::Believed => {
+                self.calibrations.jump(model.as_ref(), standing.jump);
                 if let Some((estimated, reported)) = standing.confirms {
                     self.calibrations.report(model.as_ref(), estimated, reported, basis);
                 }

@@ -76,6 +76,9 @@ pub struct Standing {
     pub verdict: Verdict,
     /// An earlier report that this one confirms: the estimate of its request and its prompt.
     pub confirms: Option<(u64, u64)>,
+    /// Tokens that every request has more since the confirmed report than before it: the overhead changed within a context
+    /// whose earlier reports were believed. Negative where it has less.
+    pub jump: i64,
     /// The window of a server that cuts prompts, as three reports show it, in tokens.
     pub saturated: Option<u64>,
     /// Reports in a row that are not believed, this one included.
@@ -117,7 +120,7 @@ impl Series {
         let sample = Sample { estimate, prompt: report.prompt };
         let before = self.before.replace(estimate);
         let expected = self.expected(estimate, bounds.line);
-        let mut confirms = None;
+        let (mut confirms, known) = (None, self.base.is_some());
         let (verdict, doubt) = match self.refusal(sample, report, expected, bounds) {
             Some(doubt) => (Verdict::Refused(doubt), Some(doubt)),
             None if self.is_near(sample.prompt, expected, bounds) && !self.stalls(sample) => match self.base {
@@ -127,6 +130,7 @@ impl Series {
             None if !bounds.is_whole => (self.believe(sample), None),
             None => self.far(sample, expected, bounds, &mut confirms),
         };
+        let jump = if known && confirms.is_some() { sample.prompt as f64 - expected } else { 0.0 };
         let saturated = match verdict {
             Verdict::Refused(Doubt::TooSmall) => self.is_cut(sample, before),
             _ => {
@@ -140,7 +144,8 @@ impl Series {
             _ => {}
         }
         let expected = expected.max(0.0).round() as u64;
-        Standing { verdict, confirms, saturated, doubted: self.doubted, reported: sample.prompt, expected, doubt }
+        let jump = jump.round() as i64;
+        Standing { verdict, confirms, jump, saturated, doubted: self.doubted, reported: sample.prompt, expected, doubt }
     }
 
     /// The expected prompt of a request, in tokens.
@@ -320,6 +325,19 @@ mod tests {
         let mut series = Series::default();
         let judge = |&(estimate, prompt): &(u64, u64)| series.judge(whole(estimate), report(prompt), &bounds(window));
         reports.iter().map(judge).map(|standing| standing.verdict).collect()
+    }
+
+    #[test]
+    fn an_overhead_that_changes_within_a_context_is_a_jump() {
+        let jumps = |reports: &[(u64, u64)]| -> Vec<i64> {
+            let mut series = Series::default();
+            let judge = |&(estimate, prompt): &(u64, u64)| series.judge(whole(estimate), report(prompt), &bounds(None));
+            reports.iter().map(judge).map(|standing| standing.jump).collect()
+        };
+        let known = [(5_000, 5_100), (6_000, 6_100)];
+        assert_eq!(jumps(&[known[0], known[1], (7_000, 9_500), (8_000, 10_500)]), [0, 0, 0, 2_400]);
+        assert_eq!(jumps(&[(5_000, 9_100), (6_000, 10_100), (7_000, 9_000), (8_000, 10_000)]), [0, 0, 0, -2_100]);
+        assert_eq!(jumps(&[(5_000, 9_100), (6_000, 10_100)]), [0, 0], "nothing was known before");
     }
 
     #[test]

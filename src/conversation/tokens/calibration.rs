@@ -211,7 +211,7 @@ impl Learner {
     }
 
     /// Moves the line and the reports that later ones are compared with, by a number of reported tokens.
-    fn shift(&mut self, by: f64) {
+    pub fn shift(&mut self, by: f64) {
         self.calibration.shift(by);
         for (_, reported) in self.before.iter_mut().chain(&mut self.doubted) {
             *reported = reported.saturating_add_signed(by.round() as i64);
