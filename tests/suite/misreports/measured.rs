@@ -5,9 +5,13 @@ use super::{
     truth::Exchange,
 };
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// The error that is allowed after a true report of the model, over the true size.
 const WITH: f64 = 0.15;
+/// The same in a session whose first report after a compaction is wrong and near the estimate. It counts until the next one
+/// contradicts it.
+const WITH_A_NEAR_LIE: f64 = 0.20;
 /// The error that is allowed without one.
 const WITHOUT: f64 = 0.35;
 
@@ -45,6 +49,8 @@ pub struct Measured {
     over: usize,
     /// Contexts that were made for another window.
     other_windows: usize,
+    /// The ids of the answers.
+    answers: HashSet<String>,
     /// Answers that left the context without a compaction.
     left: usize,
     pub compactions: usize,
@@ -80,7 +86,8 @@ impl Measured {
     /// Takes a report of a prompt, its true size, the answer to it, and the size of the session behind it.
     pub fn reported(&mut self, exchange: &Exchange, prompt: u64, appended: &Value) {
         let near = |told: u64, truth: u64| told.abs_diff(truth) <= truth / 25 + 100;
-        self.is_informed |= prompt.abs_diff(exchange.prompt) * 50 <= exchange.prompt;
+        let is_cut = exchange.read < exchange.prompt;
+        self.is_informed = prompt.abs_diff(exchange.prompt) * 50 <= exchange.prompt || self.is_informed && !is_cut;
         let size = appended["usage"]["contextTokens"].as_u64().expect("a number");
         self.believed.push(near(size, prompt + exchange.output));
     }
@@ -98,10 +105,20 @@ impl Measured {
             match event["type"].as_str() {
                 Some("compaction_start") => self.compactions += 1,
                 Some("recovery_start") => self.recoveries += 1,
-                Some("entry_appended") if event["entry"]["type"] == "context_edit" => self.left += 1,
+                Some("entry_appended") => self.appended(&event["entry"]),
                 Some("notice") if event["code"] == "usage_not_believed" => self.not_believed += 1,
                 _ => {}
             }
+        }
+    }
+
+    fn appended(&mut self, entry: &Value) {
+        let id = |field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+        match entry["type"].as_str() {
+            Some("message") if entry["message"]["role"] == "assistant" => drop(self.answers.insert(id("id"))),
+            // Other messages leave the context, too: a compaction replaces a text that an earlier one carried.
+            Some("context_edit") => self.left += usize::from(self.answers.contains(&id("targetId"))),
+            _ => {}
         }
     }
 
@@ -119,6 +136,17 @@ impl Measured {
         self.believed.split(|believed| *believed).map(<[bool]>::len).max().unwrap_or_default()
     }
 
+    /// The effects of the reports on the session, beside its sizes.
+    pub fn effects(&self) -> Vec<&'static str> {
+        let effects = [
+            ("answers left the context", self.left),
+            ("a recovery ran", self.recoveries),
+            ("a compaction ran", self.compactions),
+            ("a window was learned", self.other_windows),
+        ];
+        effects.into_iter().filter(|(_, times)| *times > 0).map(|(effect, _)| effect).collect()
+    }
+
     /// The faults of the daemon in this session. `honest` is the number of compactions of a host that reports the truth.
     pub fn faults(&self, row: &Row, room: Room, honest: usize) -> Vec<String> {
         let mut faults = Vec::new();
@@ -129,7 +157,11 @@ impl Measured {
         };
         check(self.left == 0, format!("{} answers left the context", self.left));
         check(self.recoveries == 0, format!("{} recoveries", self.recoveries));
-        let most = if row.deserves == Deserves::Near { WITHOUT } else { WITH };
+        let most = match row.deserves {
+            Deserves::Near => WITHOUT,
+            Deserves::Disbelief | Deserves::Notice | Deserves::Caution if room == Room::Narrow => WITH_A_NEAR_LIE,
+            _ => WITH,
+        };
         check(self.informed.share <= most, format!("after a true report {}", self.informed.told()));
         check(self.blind.share <= WITHOUT, format!("without a true report {}", self.blind.told()));
         let (believed, all) = (self.believed.iter().filter(|it| **it).count(), self.believed.len());
@@ -147,12 +179,13 @@ impl Measured {
         );
         let noticed = match row.deserves {
             Deserves::Notice => 1..=1,
-            Deserves::Caution | Deserves::Disbelief => 0..=1,
+            Deserves::Caution | Deserves::Disbelief | Deserves::Window => 0..=1,
             _ => 0..=0,
         };
         check(noticed.contains(&self.not_believed), format!("{} notices", self.not_believed));
-        if row.deserves == Deserves::Window && room == Room::Wide {
-            check(self.other_windows > 0, "no window is learned".to_owned());
+        if row.deserves == Deserves::Window {
+            // A narrow session may never get to the limit of the server.
+            check(self.other_windows > 0 || room == Room::Narrow, "no window is learned".to_owned());
         } else {
             check(self.other_windows == 0, format!("another window in {} contexts", self.other_windows));
             check(self.over == 0 || row.deserves == Deserves::Near, format!("{} contexts over the window", self.over));
