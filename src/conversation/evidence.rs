@@ -175,6 +175,13 @@ pub fn is_silent_overflow(prompt: u64, output: u64, stopped_for_length: bool, wi
     window > 0 && (prompt > window || stopped_for_length && output == 0 && full)
 }
 
+/// Whether a report shows that its provider keeps prompts, however wrong its numbers are. A wrong answer costs a later
+/// pruning, or one prompt that is written to the cache again. Nothing leaves the context for it.
+#[must_use]
+pub fn shows_a_cache(usage: &Usage) -> bool {
+    usage.cache_read > 0 || usage.cache_write > 0
+}
+
 /// The window of a server that cut the prompt of a request of the daemon's own, in tokens: the part that it read, if that is far
 /// less than the plain estimate of what was sent. A single such report is enough to reject a summary.
 #[must_use]

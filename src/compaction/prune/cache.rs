@@ -3,7 +3,7 @@
 use crate::{
     conversation::{
         entry::{Entry, milliseconds},
-        message::Usage,
+        evidence,
         path::Path,
     },
     models::ModelRef,
@@ -55,15 +55,11 @@ impl Cache {
         let Some((newest, _)) = reports.peek() else { return Self::Cold(Cold::NoAnswer) };
         let age = now.as_millisecond().abs_diff(milliseconds(newest)) / 1_000;
         match () {
-            () if !reports.any(|(_, usage)| is_cached(usage)) => Self::Cold(Cold::Unused),
+            () if !reports.any(|(_, usage)| evidence::shows_a_cache(&usage)) => Self::Cold(Cold::Unused),
             () if age > kept => Self::Cold(Cold::Expired { age, kept }),
             () => Self::Warm { age },
         }
     }
-}
-
-fn is_cached(usage: Usage) -> bool {
-    usage.cache_read > 0 || usage.cache_write > 0
 }
 
 #[cfg(test)]
