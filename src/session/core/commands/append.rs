@@ -256,7 +256,8 @@ fn tool_of<'a>(id: &CallId, entries: impl Iterator<Item = &'a Arc<Entry>>) -> Op
 fn in_pis_form(json: &str, missing: &Missing<'_>) -> Result<Box<RawValue>, (String, String)> {
     let message = Message::parse(json).map_err(|error| (error.path.clone(), error.problem))?;
     if let Message::Assistant(Assistant { invalid_usage: Some(path), .. }) = &message {
-        return Err((path.clone(), "invalid; expected a number of tokens, or null".to_owned()));
+        let expected = if path == "usage" { "an object with numbers of tokens" } else { "a number of tokens" };
+        return Err((path.clone(), format!("invalid; expected {expected}, or null")));
     }
     // Also finds what no JSON reader of a provider would take: too deep nesting, half of a surrogate pair.
     let value: Value = serde_json::from_str(json)
