@@ -2713,6 +2713,11 @@ export type NoticeCode =
   | "prompt_cut"
   /** An answer reached the output limit. Its text stays in the context. */
   | "answer_cut_off"
+  /**
+   * A compaction cut messages that no model has read, because they have no room in the window. The session keeps them
+   * whole.
+   */
+  | "messages_shortened"
   /** A summary lost details: it is one of many, or no model wrote it. */
   | "quality_may_degrade"
   /** Summaries ahead of the threshold pause, because some came to nothing. */

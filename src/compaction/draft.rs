@@ -41,6 +41,8 @@ pub struct Draft {
     pub supplied: Supplied,
     /// Times that models took for the newest summaries of the session, in milliseconds, oldest first.
     pub summary_times: Vec<u64>,
+    /// Entries that it cuts before any model has read them.
+    pub shortened: Vec<Shortened>,
 }
 
 /// The parts of a compaction that hooks supply beside its summary.
@@ -58,6 +60,17 @@ pub struct Supplied {
     pub data: Map<String, Value>,
 }
 
+/// An entry that a draft cuts before any model has read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortened {
+    /// The entry.
+    pub entry: EntryId,
+    /// Size of its message without the cut, in tokens.
+    pub before: u64,
+    /// Size of its message in the context of the draft, in tokens.
+    pub after: u64,
+}
+
 impl Draft {
     /// A draft of an extracted summary.
     #[must_use]
@@ -72,8 +85,15 @@ impl Draft {
             image_bytes: 0,
             supplied: Supplied::default(),
             summary_times: Vec::new(),
+            shortened: Vec::new(),
         }
         .measure()
+    }
+
+    /// The draft with other edits of kept entries.
+    #[must_use]
+    pub fn with_edits(self, edits: Vec<ContextEdit>) -> Self {
+        Self { edits, ..self }.measure()
     }
 
     fn measure(self) -> Self {

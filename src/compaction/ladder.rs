@@ -2,9 +2,11 @@
 //!
 //! Every rung makes another draft from the cut, the summary and the edits of the draft before. A draft that is not smaller
 //! is skipped. The last rungs keep a short ledger and the entries that stay in any case: the newest user message, and calls
-//! that wait for their results. These lose their middle. A session cannot be compacted only if system prompt, tools and pins
+//! that wait for their results. These lose their middle. At the end entries that no model has read get as much of their text
+//! back as fits. A session cannot be compacted only if system prompt, tools and pins
 //! alone leave no room.
 
+mod elide;
 #[cfg(test)]
 mod tests;
 
@@ -15,11 +17,7 @@ use super::{
     prune::{self, Rules, Standing},
 };
 use crate::{
-    conversation::{
-        context::{self, ContextMessage},
-        entry::{Body, ContextEdit, Entry, Replacement},
-        message::{self, outline::Role},
-    },
+    conversation::entry::{Body, ContextEdit, Entry},
     ids::EntryId,
     models::Budget,
     settings::{PruneSettings, Settings},
@@ -27,9 +25,7 @@ use crate::{
         extractive::{self, Summary},
         files::FileLists,
     },
-    text,
 };
-use serde_json::{Value, json};
 use std::{collections::HashSet, sync::Arc};
 
 /// The parts of a context that is too large although nothing of it can be made smaller, in tokens.
@@ -68,18 +64,6 @@ pub enum NoDraft {
 
 /// Size of the ledger of the last rung, in tokens.
 const SHORTEST_SUMMARY: u64 = 500;
-
-/// Largest result that is no oversized one, in tokens: a tenth of the default tail.
-const OVERSIZED: u64 = 2_000;
-
-/// Characters that stay of an oversized result, beginning and end together: about half of that size.
-const ELIDED_CHARS: usize = 4_000;
-
-/// Least characters that stay of an entry that is never summarized.
-const LEAST_CHARS: usize = 160;
-
-/// Characters of a token of prose, at most.
-const MOST_CHARS_OF_A_TOKEN: usize = 8;
 
 /// Number of messages whose images stay: the newest.
 const KEPT_IMAGES: usize = 1;
@@ -189,24 +173,47 @@ pub fn climb(plan: Plan, rules: Rules<'_>, summarize: &dyn Fn(&Plan, u64) -> Sum
         });
     }
     // The next rung keeps a short ledger, and the entries that stay in any case.
-    ladder.try_rung(|draft| {
-        let plan = draft.plan.keeping(0);
-        let summary = summarize(&plan, SHORTEST_SUMMARY);
-        Draft::extracted(plan.clone(), summary, edits_of_kept(&plan, &draft.edits))
-    });
+    let unread = !plan::unread(ladder.best.plan.kept()).is_empty();
+    ladder.try_rung(|draft| with_short_summary(draft, draft.plan.keeping(u64::from(unread)), summarize));
     // The last rungs cut these entries. Another compaction is better than a request without its middle.
     let threshold = ladder.best.plan.demand.budget.threshold;
     ladder.goal = ladder.goal.max(threshold * 9 / 10);
-    let mut chars = longest_kept(&ladder.best).min(threshold as usize * MOST_CHARS_OF_A_TOKEN);
-    while chars > LEAST_CHARS && !ladder.fits() {
-        chars = (chars * 2 / 3).max(LEAST_CHARS);
-        ladder.try_rung(|draft| with_edits(draft, &clip_edits(draft, chars)));
-    }
+    let limit = ladder.goal;
+    ladder.try_rung(|draft| elide::cut_to(draft, limit));
     ladder.try_rung(|draft| with_edits(draft, &image_edits(draft, 0)));
     ladder.try_rung(|draft| with_edits(draft, &prune_all(draft)));
     ladder
         .try_rung(|draft| Draft::extracted(draft.plan.with_short_todos(), draft.summary.clone(), draft.edits.clone()));
+    if unread {
+        // The call of these results may be the large part.
+        ladder.try_rung(|draft| with_short_summary(draft, draft.plan.keeping_least(), summarize));
+    }
     ladder.accepted(before)
+}
+
+/// The draft of a plan with a smaller tail and the shortest summary.
+fn with_short_summary(draft: &Draft, plan: Plan, summarize: &dyn Fn(&Plan, u64) -> Summary) -> Draft {
+    let summary = summarize(&plan, SHORTEST_SUMMARY);
+    let edits = edits_of_kept(&plan, &draft.edits);
+    Draft::extracted(plan, summary, edits)
+}
+
+/// The last step of a draft, with the summary that it has in the end: entries that no model has read have as much of their
+/// texts as the goal allows, and the draft names those of them that it cuts.
+#[must_use]
+pub fn completed(draft: Draft) -> Draft {
+    let carried = carried_edits(&draft.plan);
+    let shortened = elide::shortened(&draft, &carried);
+    if shortened.is_empty() {
+        return draft;
+    }
+    let (goal, threshold) = (goal(&draft.plan), draft.plan.demand.budget.threshold);
+    // The last rungs may have needed more than the goal.
+    let most = if draft.tokens_after > goal { goal.max(threshold * 9 / 10) } else { goal };
+    let smaller = if draft.plan.demand.insists { u64::MAX } else { size_before(&draft.plan).saturating_sub(1) };
+    let draft = elide::restored(draft, &carried, most.min(smaller));
+    let shortened = elide::shortened(&draft, &carried);
+    Draft { shortened, ..draft }
 }
 
 /// Limit of a summary, in tokens: the budget's cap, and less than the part that it replaces.
@@ -246,7 +253,7 @@ impl Ladder {
             self.best = Draft { supplied: self.best.supplied.clone(), ..Draft::extracted(plan, summary, edits) };
         }
         self.try_rung(|draft| with_edits(draft, &prune_edits(draft, rules)));
-        self.try_rung(|draft| with_edits(draft, &elide_edits(draft)));
+        self.try_rung(elide::without_oversized);
         self.try_rung(|draft| with_edits(draft, &image_edits(draft, KEPT_IMAGES)));
     }
 
@@ -281,10 +288,11 @@ impl Ladder {
 
 /// The draft with more edits. An edit replaces an earlier one of the same entry.
 fn with_edits(draft: &Draft, more: &[ContextEdit]) -> Draft {
+    let replaced: HashSet<&EntryId> = more.iter().map(|edit| &edit.target_id).collect();
     let mut edits = draft.edits.clone();
-    edits.retain(|edit| more.iter().all(|it| it.target_id != edit.target_id));
+    edits.retain(|edit| !replaced.contains(&edit.target_id));
     edits.extend_from_slice(more);
-    Draft::extracted(draft.plan.clone(), draft.summary.clone(), edits)
+    draft.clone().with_edits(edits)
 }
 
 /// The edits of the previous compaction that apply to kept entries and that no later edit replaces.
@@ -305,7 +313,8 @@ fn carried_edits(plan: &Plan) -> Vec<ContextEdit> {
 }
 
 fn edits_of_kept(plan: &Plan, edits: &[ContextEdit]) -> Vec<ContextEdit> {
-    edits.iter().filter(|edit| plan.kept().iter().any(|entry| entry.id == edit.target_id)).cloned().collect()
+    let kept: HashSet<&EntryId> = plan.kept().iter().map(|entry| &entry.id).collect();
+    edits.iter().filter(|edit| kept.contains(&edit.target_id)).cloned().collect()
 }
 
 fn is_pinned(draft: &Draft, entry: &EntryId) -> bool {
@@ -315,10 +324,11 @@ fn is_pinned(draft: &Draft, entry: &EntryId) -> bool {
 /// Edits that cut superseded reads and the results before the protected newest ones, if the gain is large enough.
 fn prune_edits(draft: &Draft, rules: Rules<'_>) -> Vec<ContextEdit> {
     let estimator = draft.plan.demand.scale.estimator();
-    let edited = edited(draft);
+    let (edited, unread) = (edited(draft), plan::unread_ids(draft.plan.kept()));
     let standing = |entry: &Entry| match () {
         () if edited.contains(&entry.id) => Standing::Edited,
         () if draft.plan.is_pinned(entry) => Standing::Pinned,
+        () if unread.contains(&entry.id) => Standing::Unread,
         () => Standing::Free,
     };
     prune::prune(draft.plan.kept(), rules, estimator, &standing).edits
@@ -339,84 +349,6 @@ fn edited(draft: &Draft) -> HashSet<EntryId> {
         _ => None,
     });
     on_path.chain(draft.edits.iter().map(|edit| edit.target_id.clone())).collect()
-}
-
-/// The messages of these roles in the context of a draft that are entries and not pinned, as they stand there.
-fn shown(draft: &Draft, roles: &[Role]) -> Vec<(EntryId, ContextMessage)> {
-    let of = |message: ContextMessage| {
-        let entry = message.entry_shown().cloned()?;
-        let counts = roles.contains(&message.outline().role) && !is_pinned(draft, &entry);
-        counts.then_some((entry, message))
-    };
-    draft.context().messages().iter().cloned().filter_map(of).collect()
-}
-
-/// Edits that remove the middle of oversized results.
-fn elide_edits(draft: &Draft) -> Vec<ContextEdit> {
-    let estimator = draft.plan.demand.scale.estimator();
-    let oversized = |message: &ContextMessage| u64::from(message.tokens(estimator)) > OVERSIZED;
-    let results = shown(draft, &[Role::ToolResult]).into_iter().filter(|(_, message)| oversized(message));
-    results.map(|(entry, message)| clipped(draft, entry, &message, ELIDED_CHARS)).collect()
-}
-
-/// Edits that cut the entries which stay in any case to `chars` characters: results of calls that are open, and a message of
-/// the user that waits for its answer.
-fn clip_edits(draft: &Draft, chars: usize) -> Vec<ContextEdit> {
-    let kept = draft.plan.kept();
-    let request = plan::Window::of(kept).unanswered().map(|place| &kept[place].id);
-    let messages = shown(draft, &[Role::ToolResult, Role::User]).into_iter();
-    let stay = messages.filter(|(entry, message)| message.outline().role == Role::ToolResult || Some(entry) == request);
-    let long = stay.filter(|(_, message)| longer(message, chars));
-    long.map(|(entry, message)| clipped(draft, entry, &message, chars)).collect()
-}
-
-/// Whether the texts of a message have more than `chars` characters.
-fn longer(message: &ContextMessage, chars: usize) -> bool {
-    message.message().text().chars().nth(chars).is_some()
-}
-
-/// The length of the longest entry that stays in any case, in characters.
-fn longest_kept(draft: &Draft) -> usize {
-    let messages = shown(draft, &[Role::ToolResult, Role::User]);
-    messages.iter().map(|(_, message)| message.message().text().len()).max().unwrap_or_default()
-}
-
-/// The edit that removes the middle of a message's text. Its images stay.
-fn clipped(draft: &Draft, entry: EntryId, message: &ContextMessage, chars: usize) -> ContextEdit {
-    let mut text = message.message().text();
-    let mut tokens = message.tokens(draft.plan.demand.scale.estimator());
-    let place = format!("left out to save room; entry {entry} has all of it");
-    // A message that lost its middle before is cut anew. One of images alone has no other text than the notice about them.
-    if text.contains(&place)
-        && let Some((words, size)) = on_path(draft, &entry).filter(|(words, _)| !words.trim().is_empty())
-    {
-        (text, tokens) = (words, size);
-    }
-    let gap =
-        format!("\n[… the middle of these {tokens} tokens was {place} (session/entry of abridged returns it) …]\n");
-    let text = text::clip_middle(&text, chars, &gap);
-    let value = message::value(&message.json()).unwrap_or_default();
-    let images = value["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "image");
-    let blocks: Vec<Value> = std::iter::once(json!({ "type": "text", "text": text })).chain(images.cloned()).collect();
-    ContextEdit { target_id: entry, replacement: Some(Replacement { content: blocks.into() }) }
-}
-
-/// The text of a kept message and its estimated tokens, without the edits of a draft. An edit on the path stands for the
-/// content that it replaces, which may be gone for a reason.
-fn on_path(draft: &Draft, id: &EntryId) -> Option<(String, u32)> {
-    let estimator = draft.plan.demand.scale.estimator();
-    let entry = draft.plan.kept().iter().find(|entry| entry.id == *id)?;
-    let edit = draft.plan.path().iter().rev().find_map(|entry| match &entry.body {
-        Body::ContextEdit(edit) if edit.target_id == *id => edit.replacement.as_ref(),
-        _ => None,
-    });
-    match edit {
-        Some(replacement) => {
-            let edited = context::edited(entry, replacement)?;
-            Some((edited.message().text(), edited.tokens(estimator)))
-        }
-        None => Some((entry.message()?.text(), entry.tokens(estimator))),
-    }
 }
 
 /// Edits that replace the images of all messages but the newest `keep` with a notice.

@@ -143,7 +143,19 @@ fn kept_tail(demand: &Demand) -> u64 {
     }
     let fits = demand.budget.available().saturating_sub(demand.budget.summary_cap());
     // An empty tail is only for a request that asks for it.
-    demand.scale.fitting(demand.keep.min(fits)) + u64::from(demand.keep > 0)
+    demand.scale.fitting(demand.keep.min(fits)).max(u64::from(demand.keep > 0))
+}
+
+/// The entries behind the last answer among `entries`: no model has read them.
+#[must_use]
+pub fn unread(entries: &[Arc<Entry>]) -> &[Arc<Entry>] {
+    &entries[Window::of(entries).newest_answer().map_or(0, |answer| answer + 1)..]
+}
+
+/// The ids of these entries.
+#[must_use]
+pub fn unread_ids(entries: &[Arc<Entry>]) -> HashSet<&EntryId> {
+    unread(entries).iter().map(|entry| &entry.id).collect()
 }
 
 /// Entries that may be summarized, and those among them that are in no context: answers that failed or were removed.
@@ -170,6 +182,7 @@ impl<'a> Window<'a> {
         self.entries.iter().map(|entry| self.step(entry, estimator)).collect()
     }
 
+    /// An entry that is in no context adds nothing to the tail. pi counts failed answers, so its tail may be shorter by them.
     fn step(&self, entry: &Arc<Entry>, estimator: Estimator) -> Step {
         let kind = match &entry.body {
             Body::Compaction(_) => Kind::Compaction,
@@ -189,10 +202,30 @@ impl<'a> Window<'a> {
         Step { kind, tokens }
     }
 
+    /// The place of the first entry that stays while it has room: one that stays in any case, or an answer whose results no
+    /// model has read. A request that names the size of the tail names that answer's place, too, and an empty tail has none.
+    fn stays(&self, demand: &Demand) -> Option<usize> {
+        let batch = self.unread_batch().filter(|_| !demand.explicit && demand.keep > 0);
+        self.must_stay(demand).into_iter().chain(batch).min()
+    }
+
     /// The place of the first entry that stays in any case: an answer whose calls are open, or a message of the user that no
     /// model has answered. A request that names the size of the tail names that message's place, too.
-    fn stays(&self, demand: &Demand) -> Option<usize> {
+    fn must_stay(&self, demand: &Demand) -> Option<usize> {
         self.pending().or_else(|| self.unanswered().filter(|_| !demand.explicit))
+    }
+
+    /// The place of the newest answer.
+    fn newest_answer(&self) -> Option<usize> {
+        self.entries.iter().rposition(|entry| entry.is_from(Role::Assistant) && !self.is_gone(entry))
+    }
+
+    /// The place of the newest answer if results of its calls follow it.
+    fn unread_batch(&self) -> Option<usize> {
+        let answer = self.newest_answer()?;
+        let (calls, behind) = (&self.entries[answer].outline()?.calls, &self.entries[answer + 1..]);
+        let is_result = |entry: &Arc<Entry>| entry.is_from(Role::ToolResult) && !self.is_gone(entry);
+        (!calls.is_empty() && behind.iter().any(is_result)).then_some(answer)
     }
 
     /// The place of the newest message if it is one of the user. Answers that are in no context are none.
@@ -385,6 +418,14 @@ impl Plan {
         Self { cut, ..self.clone() }
     }
 
+    /// The plan with the least tail: the entries that stay in any case.
+    #[must_use]
+    pub fn keeping_least(&self) -> Self {
+        let window = Window::of(&self.path[self.start..]);
+        let cut = cut(&window.steps(self.demand.scale.estimator()), 0, window.must_stay(&self.demand));
+        Self { cut, ..self.clone() }
+    }
+
     /// The plan with a tail that begins at an entry.
     ///
     /// # Errors
@@ -548,12 +589,65 @@ mod tests {
     }
 
     #[test]
+    fn a_tail_has_its_size_without_the_answers_that_are_in_no_context() {
+        let gone = [
+            vec![answer(500, "aborted", &[]), label()],
+            vec![answer(500, "error", &[]), label()],
+            vec![said(500), edit("e3", Value::Null)],
+        ];
+        for gone in gone {
+            let before = vec![user(1_000), said(1_000), user(1_000)];
+            let lines = [before, gone, vec![user(1_000), said(1_000)]].concat();
+            for (keep, first, size) in
+                [(2_000, "e5", 2_000), (2_001, "e2", 3_000), (3_000, "e2", 3_000), (3_001, "e1", 4_000)]
+            {
+                let plan = plan(path(&lines), explicit(keep), Arc::default()).expect("a plan");
+                let steps = Window::of(plan.kept()).steps(Estimator::Chars);
+                // Entries that are in no context stay with the message behind them.
+                let sent = steps.iter().position(|step| step.tokens > 0).expect("a message");
+                assert_eq!(plan.kept()[sent].id.as_str(), first, "keeping {keep}");
+                let kept: u64 = steps.iter().map(|step| step.tokens).sum();
+                assert_eq!((kept, kept >= keep), (size, true), "keeping {keep}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tail_that_has_exactly_the_demanded_size_is_long_enough() {
+        let lines: Vec<Value> = (0..10).map(|at| if at % 2 == 0 { user(1_000) } else { said(1_000) }).collect();
+        assert_eq!(kept(&lines, demand(2_000)), from("e8"));
+        assert_eq!(kept(&lines, demand(2_001)), from("e7"));
+    }
+
+    #[test]
     fn open_calls_stay_and_a_request_stays_where_no_tail_is_named() {
         let asked = [user(10), said(10), user(10)];
         assert_eq!(kept(&asked, demand(0)), from("e2"));
         assert_eq!(kept(&asked, explicit(0)), Ok(None));
         let open = [user(10), answer(10, "toolUse", &["a"])];
         assert_eq!(kept(&open, explicit(0)), from("e1"));
+    }
+
+    #[test]
+    fn results_that_no_model_has_read_stay_with_their_call_where_no_tail_is_named() {
+        let call = || answer(10, "toolUse", &["a"]);
+        let failed = || answer(1, "error", &[]);
+        for (more, first) in [
+            (vec![result("a")], "e2"),
+            (vec![result("a"), user(10)], "e2"),
+            (vec![result("a"), failed(), label()], "e2"),
+            (vec![result("a"), said(10), user(10)], "e5"),
+            (vec![user(10)], "e3"),
+        ] {
+            let lines = [vec![user(10), said(10), call()], more].concat();
+            assert_eq!(kept(&lines, demand(1)), from(first), "{}", lines.len());
+            let least = plan(path(&lines), demand(1), Arc::default()).expect("a plan").keeping_least();
+            let asks = lines[lines.len() - 1]["message"]["role"] == "user";
+            assert_eq!(least.first_kept(), lines.len() - usize::from(asks), "they leave where nothing else helps");
+        }
+        for none in [demand(0), explicit(0)] {
+            assert_eq!(kept(&[user(10), said(10), call(), result("a")], none), Ok(None));
+        }
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub enum Standing {
     Free,
     /// It is pinned, and stays.
     Pinned,
+    /// No model has read it, so it stays.
+    Unread,
     /// An edit replaces or removes it.
     Edited,
 }

@@ -146,7 +146,7 @@ pub struct CustomMessage {
 }
 
 /// A `context_edit` entry.
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextEdit {
     /// The entry that is edited.
@@ -156,7 +156,7 @@ pub struct ContextEdit {
 }
 
 /// The content in the place of an edited message's content.
-#[derive(Debug, Clone, Deserialize, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 pub struct Replacement {
     /// A text or blocks.
     pub content: Value,

@@ -18,6 +18,8 @@ pub enum NoticeCode {
     PromptCut,
     /// An answer reached the output limit. Its text stays in the context.
     AnswerCutOff,
+    /// A compaction cut messages that no model has read, because they have no room in the window. The session keeps them whole.
+    MessagesShortened,
     /// A summary lost details: it is one of many, or no model wrote it.
     QualityMayDegrade,
     /// Summaries ahead of the threshold pause, because some came to nothing.

@@ -299,9 +299,9 @@ fn open_calls_stay_with_their_results_cut() {
         for at in 0..15 {
             assert!(said.contains(&format!("call_1_{at}")), "call {at} in a window of {window}");
         }
-        // Too small for a pruning, and beginning and end of each have room.
+        // No model has read them, so none is pruned: beginning and end of each have room.
         let only_cut = said.contains("has all of it") && !said.contains("[Output truncated");
-        assert_eq!(only_cut, size == 10_000, "{size} in {window} with {percent} %");
+        assert!(only_cut, "{size} in {window} with {percent} %");
     }
 }
 

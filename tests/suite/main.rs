@@ -98,6 +98,7 @@ mod todos;
 mod transcripts;
 mod tree;
 mod trees;
+mod unread;
 mod watch;
 mod windows;
 mod wire;

@@ -1,3 +1,5 @@
+mod elided;
+
 use super::*;
 use crate::{
     compaction::{
@@ -6,6 +8,7 @@ use crate::{
     },
     conversation::tokens::{Estimator, Scale},
 };
+use serde_json::{Value, json};
 use std::cell::RefCell;
 
 fn message(message: Value) -> Value {
@@ -205,9 +208,9 @@ fn a_request_that_fills_the_window_is_clipped_as_little_as_its_threshold_allows(
         assert_eq!(targets(&draft), ["e2"]);
         draft.tokens_after
     };
-    // Steps of a third begin at eight characters for each token of the threshold. A context of up to 90 % is taken.
-    assert!((17_777..18_000).contains(&after(20_000)), "{}", after(20_000));
-    assert!((3_555..3_800).contains(&after(6_000)), "{}", after(6_000));
+    // A context of up to 90 % is taken.
+    assert!((17_900..=18_000).contains(&after(20_000)), "{}", after(20_000));
+    assert!((5_370..=5_400).contains(&after(6_000)), "{}", after(6_000));
 }
 
 #[test]
@@ -254,8 +257,10 @@ fn the_notices_of_a_message_of_images_alone_are_clipped_again() {
     let images = message(json!({"role": "user", "content": vec![image; 20]}));
     let mut draft = climbed(keeping(&[user(5), answer(5), images], 2, demand(100_000)), &NO_PRUNING);
     draft = with_edits(&draft, &image_edits(&draft, 0));
-    for chars in [400, 200] {
-        draft = with_edits(&draft, &clip_edits(&draft, chars));
+    for less in [100, 50] {
+        let before = draft.tokens_after;
+        draft = elide::cut_to(&draft, before - less);
+        assert!(draft.tokens_after < before);
         assert_eq!(targets(&draft), ["e2"], "an edit replaces the one before");
         assert!(left(&draft, "e2").starts_with("[Image left out to save room"), "{}", left(&draft, "e2"));
     }

@@ -205,7 +205,7 @@ impl Core {
                 self.appended(appends);
             }
             Write::Compaction { costs, entry, mirrors, draft } => {
-                self.compacted(&costs.entries, &entry, &mirrors, &draft.origin(), Ok(()));
+                self.compacted(&costs.entries, &entry, &mirrors, &draft, Ok(()));
             }
             Write::Costs(costs) => costs.entries.iter().for_each(|entry| self.announce(entry, None)),
             Write::Transfer(delivery) => self.delivered(*delivery, Ok(())),
@@ -237,7 +237,7 @@ impl Core {
         match write {
             Write::Appends(appends) => appends.into_iter().for_each(|append| append.ticket.fail(failure)),
             Write::Compaction { entry, draft, .. } => {
-                self.compacted(&[], &entry, &[], &draft.origin(), Err(failure.clone()));
+                self.compacted(&[], &entry, &[], &draft, Err(failure.clone()));
             }
             Write::Costs(costs) => self.warn(
                 NoticeCode::CostsNotRecorded,
@@ -554,7 +554,8 @@ mod tests {
                 json!({"role": "toolResult", "toolCallId": "c", "toolName": "bash", "timestamp": 1,
                 "content": [{"type": "text", "text": "word ".repeat(16_000)}], "isError": false}),
             ),
-            says("f2", "f1", json!({"role": "user", "content": "Go on.", "timestamp": 1})),
+            says("f2", "f1", json!({"role": "assistant", "content": [], "stopReason": "stop", "timestamp": 1})),
+            says("f3", "f2", json!({"role": "user", "content": "Go on.", "timestamp": 1})),
         ]);
         let mut held = Held::of(&lines, u64::MAX);
         let settings = json!({"tokens": {"estimator": "chars"}, "defaultModel": "p/m",

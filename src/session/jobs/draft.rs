@@ -84,7 +84,12 @@ pub struct DraftJob {
 /// # Errors
 /// When the job is cancelled, or no draft fits the window.
 pub async fn draft(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {
-    caught(drafted(job, pool, tell)).await.unwrap_or_else(|| Err(defect()))
+    let draft = caught(drafted(job, pool, tell)).await.unwrap_or_else(|| Err(defect()))?;
+    // Only edits cut an entry.
+    if draft.edits.is_empty() {
+        return Ok(draft);
+    }
+    blocking(pool, move || Ok(ladder::completed(draft))).await
 }
 
 async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft, Failure> {

@@ -390,7 +390,7 @@ impl Replay {
             Recorded::Reported(id, step) => Input::Reported(id, step),
             Recorded::Drafted(id, drafting) => {
                 let order = self.drafts.remove(&id).ok_or("nothing was to be drafted")?;
-                Input::Drafted(id, drafted(order, drafting))
+                Input::Drafted(id, drafted(order, drafting).map(ladder::completed))
             }
             Recorded::Transferred(id, transferring) => Input::Transferred(id, transferring.into()),
             Recorded::Sourced(id, sourcing) => Input::Sourced(id, sourcing.into()),

@@ -26,6 +26,7 @@ use crate::{
         SessionCompact,
         errors::Failure,
         events::{ChunkSource, Event, Reason, Stage},
+        notices::Warning,
         types::{CompactParams, HookEvent, Initiator, SummaryMethod, Usage, When},
     },
     provider::Delta,
@@ -33,6 +34,7 @@ use crate::{
         core::{
             Core, HeldContext, Write,
             command::{Command, CommandMethod},
+            commands::notices,
             costs::CostEntries,
             result::sent,
             work::{Request, Work},
@@ -394,7 +396,7 @@ impl Core {
         costs: &[Arc<Entry>],
         entry: &Arc<Entry>,
         mirrors: &[Arc<Entry>],
-        made: &Made,
+        draft: &Draft,
         result: Result<(), Failure>,
     ) {
         let operation = match self.work.take() {
@@ -408,6 +410,7 @@ impl Core {
             return self.finish(operation, End::Failed(failure));
         }
         operation.progress(Stage::Writing, 1, 1);
+        let made = &draft.origin();
         self.lacked_tokens(made.unaffordable);
         self.state.change(History::trim);
         for entry in costs.iter().chain([entry]).chain(mirrors) {
@@ -421,7 +424,7 @@ impl Core {
             Some(result) => End::Completed(Product::Compaction(result)),
             None => End::Failed(defect()),
         };
-        self.finish(operation, end);
+        self.finish_with(operation, end, notices::of_shortened(&draft.shortened));
     }
 
     /// The path grew while the draft was on its way to the disk. The draft is checked again before the next try.
@@ -437,7 +440,12 @@ impl Core {
 
     /// Ends an operation. There is no work any more when the end is sent, so a client can act on it at once.
     pub(in crate::session::core) fn finish(&mut self, operation: Operation, end: End<Product>) {
-        let notices = self.notices_behind(&operation.kind, &end);
+        self.finish_with(operation, end, None);
+    }
+
+    /// The same, with a notice about the work itself.
+    fn finish_with(&mut self, operation: Operation, end: End<Product>, notice: Option<Warning>) {
+        let notices = notice.into_iter().chain(self.notices_behind(&operation.kind, &end)).collect();
         self.rests_after(&operation.kind, &end);
         self.transfer_ends(&operation.kind, &end);
         if matches!(end, End::Completed(_)) {

@@ -1,6 +1,7 @@
 //! Notices behind the end of a compaction: quality that may be lost, and settings that act in another way than they say.
 
 use crate::{
+    compaction::draft::Shortened,
     protocol::{
         notices::{NoticeCode, Warning},
         types::{CompactionResult, SummaryMethod},
@@ -23,6 +24,27 @@ const QUALITY_EVERY: Duration = Duration::from_secs(3_600);
 /// The way out of a conversation that lost details.
 const HANDOFF: &str = "A handoff keeps more: session/handoff with the next goal begins a new session with a document about \
                        this one.";
+
+/// Entries that a notice names, at most.
+const MOST_NAMED: usize = 20;
+
+/// The notice that a compaction cut entries before any model has read them.
+pub(in crate::session::core) fn of_shortened(entries: &[Shortened]) -> Option<Warning> {
+    let named = entries.iter().take(MOST_NAMED);
+    let named: Vec<String> =
+        named.map(|it| format!("{} ({} of {} tokens are left)", it.entry, it.after, it.before)).collect();
+    let more = match entries.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let detail = format!(
+        "The window has no room for all of these entries, and no model has read them yet: {}{more}. The context has their \
+         beginnings and ends. The session keeps them whole: session/entry returns an entry by its id.",
+        named.join(", ")
+    );
+    let title = "Messages that no model has read were shortened";
+    (!entries.is_empty()).then(|| Warning::new(NoticeCode::MessagesShortened, title, detail))
+}
 
 impl Core {
     /// The notices behind the end of an operation.

@@ -2,7 +2,7 @@
 
 use crate::{
     compaction::{
-        images,
+        images, plan,
         prune::{
             self, Pruned, Rules, Standing,
             cache::Cache,
@@ -77,10 +77,12 @@ pub(in crate::session::core) enum Share {
 /// The results in the kept part that may be cut, with the saving.
 pub(in crate::session::core) fn pruned(state: &State, settings: &PruneSettings, share: Share) -> Pruned {
     let path = state.path();
-    let edited = context::edited_entries(path);
+    let (edited, kept) = (context::edited_entries(path), &path[path.first_kept()..]);
+    let unread = plan::unread_ids(kept);
     let standing = |entry: &Entry| match () {
         () if edited.contains(&entry.id) => Standing::Edited,
         () if path.pins().iter().any(|pin| pin.entry == entry.id) => Standing::Pinned,
+        () if unread.contains(&entry.id) => Standing::Unread,
         () => Standing::Free,
     };
     let rules = Rules { settings, tools: &state.settings().settings.tools.files };
@@ -88,7 +90,7 @@ pub(in crate::session::core) fn pruned(state: &State, settings: &PruneSettings, 
         Share::Superseded => prune::prune_superseded,
         Share::All => prune::prune,
     };
-    prune(&path[path.first_kept()..], rules, state.estimator(), &standing)
+    prune(kept, rules, state.estimator(), &standing)
 }
 
 /// A pruning and its judgement as a part of a sentence.

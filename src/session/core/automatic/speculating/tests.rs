@@ -180,6 +180,8 @@ fn no_summary_begins_where_old_results_leave_at_the_threshold() {
         "content": [{"type": "text", "text": "word ".repeat(400)}]});
     lines.push(line("a", Some("e39"), "message", json!({ "message": call })));
     lines.push(line("r", Some("a"), "message", json!({ "message": result })));
+    let read = json!({"role": "assistant", "content": [{"type": "text", "text": "Read."}], "stopReason": "stop", "timestamp": 1});
+    lines.push(line("s", Some("r"), "message", json!({ "message": read })));
     let mut held = near_of(&lines, json!({}));
     assert!(planning(append(&mut held, 1, user("go on"))).is_some());
     let mut held = Held::of(&lines, u64::MAX);

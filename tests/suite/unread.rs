@@ -1,0 +1,145 @@
+//! Results that no model has read and that are too large for the window: the context has as much of them as fits, and a notice
+//! names them.
+
+use crate::support::{Daemon, Home, assistant, calls, failed, result, user};
+use serde_json::{Value, json};
+
+const WINDOW: u64 = 32_768;
+
+fn session(daemon: &mut Daemon) -> String {
+    session_with(daemon, &json!({}))
+}
+
+/// A session with these settings of compactions.
+fn session_with(daemon: &mut Daemon, compaction: &Value) -> String {
+    let model = json!({"provider": "p", "id": "m", "contextWindow": WINDOW});
+    let settings =
+        json!({"models": [model], "defaultModel": "p/m", "tokens": {"estimator": "chars"}, "compaction": compaction});
+    daemon.new_session(json!({"cwd": "/project", "settings": settings}))
+}
+
+fn daemon() -> Daemon {
+    Daemon::at(Home::new())
+}
+
+/// So many numbered lines of 64 bytes, of characters of one, two and four bytes.
+fn printed(name: &str, lines: usize) -> String {
+    (0..lines).map(|at| format!("{name} {at:08} ä😀 {}\n", "x".repeat(46 - name.len()))).collect()
+}
+
+/// A conversation, and calls whose results no model reads.
+fn history(results: &[(&str, usize)]) -> Vec<Value> {
+    let mut messages: Vec<Value> =
+        (0..4).flat_map(|at| [user(&format!("Request {at}.")), assistant(&printed("answer", 40))]).collect();
+    let ids: Vec<&str> = results.iter().map(|(id, _)| *id).collect();
+    messages.extend([user("Read all of it."), calls(&ids)]);
+    messages.extend(results.iter().map(|(id, lines)| result(id, &printed(id, *lines))));
+    messages
+}
+
+/// The texts of the results in the context, and its size in tokens by the estimate.
+fn shown(daemon: &mut Daemon, session: &str) -> (Vec<String>, u64) {
+    let context = daemon.ok("session/context", json!({"sessionId": session, "wait": true}));
+    let results = context["messages"].as_array().expect("messages").iter().filter(|it| it["role"] == "toolResult");
+    let texts = results.map(|it| it["content"][0]["text"].as_str().expect("a text").to_owned()).collect();
+    let usage = daemon.ok("session/usage", json!({"sessionId": session}));
+    (texts, usage["contextTokens"].as_u64().expect("a size"))
+}
+
+/// The details of the notices about shortened messages since a place in the events.
+fn notices(daemon: &Daemon, from: usize) -> Vec<String> {
+    let events = daemon.events_since(from);
+    let of = |(kind, event): &(String, Value)| {
+        let is_one = kind == "notice" && event["event"]["code"] == "messages_shortened";
+        is_one.then(|| event["event"]["detail"].as_str().expect("a detail").to_owned())
+    };
+    events.iter().filter_map(of).collect()
+}
+
+/// The target of a compaction in this window: 80 % of its threshold, beside the default reserve of a quarter.
+const TARGET: u64 = (WINDOW - WINDOW / 4) * 4 / 5;
+
+/// Asserts that the context is full up to its target: a step of a level is one in 256, and each result may lose two lines.
+fn assert_full(size: u64, results: u64) {
+    // The safe factor of the estimate is 1.35.
+    let least = TARGET - TARGET / 128 - results * 60;
+    assert!((least..=TARGET).contains(&size), "{size} of {TARGET}");
+}
+
+/// Asserts that a text has whole lines of `whole` and one note on its middle.
+fn assert_lines(text: &str, whole: &str) {
+    let known: Vec<&str> = whole.lines().collect();
+    let notes: Vec<&str> = text.lines().filter(|line| known.binary_search(line).is_err()).collect();
+    assert!(matches!(notes[..], [note] if note.contains("has all of it")), "{notes:?}");
+}
+
+#[test]
+fn a_result_larger_than_the_window_fills_its_target_and_a_notice_names_it() {
+    let mut daemon = daemon();
+    let session = session(&mut daemon);
+    let whole = printed("log", 6_000);
+    let answer = daemon.append(&session, &history(&[("log", 6_000)]));
+    assert_eq!(answer["next"]["type"], "maintenance", "{answer:#}");
+    let (texts, size) = shown(&mut daemon, &session);
+    assert_full(size, 1);
+    assert_lines(&texts[0], &whole);
+    daemon.until("settled");
+    let [notice] = &notices(&daemon, 0)[..] else { panic!("one notice") };
+    let entry = answer["entryIds"].as_array().expect("ids").last().expect("one").as_str().expect("an id").to_owned();
+    assert!(notice.contains(&entry) && notice.contains("session/entry"), "{notice}");
+    let stored = daemon.ok("session/entry", json!({"sessionId": session, "entryId": entry}));
+    assert!(stored.to_string().contains(&json!(whole).to_string()), "the session has all of it");
+    // A recovery needs less, and cuts the whole text again.
+    let from = daemon.kinds().len();
+    let answer = daemon.append(&session, &[failed("prompt is too long: 26000 tokens > 20000 maximum")]);
+    assert_eq!(answer["next"]["willRetry"], true, "{answer:#}");
+    let (smaller, _) = shown(&mut daemon, &session);
+    assert!(smaller[0].len() < texts[0].len() && smaller[0].len() > 15_000, "{}", smaller[0].len());
+    assert_lines(&smaller[0], &whole);
+    daemon.until("settled");
+    assert_eq!(notices(&daemon, from).len(), 1);
+}
+
+#[test]
+fn five_results_of_one_batch_share_the_window() {
+    let mut daemon = daemon();
+    let session = session(&mut daemon);
+    let results = [("a", 6_000), ("b", 3_000), ("c", 6_000), ("d", 6_000), ("e", 8)];
+    daemon.append(&session, &history(&results));
+    let (texts, size) = shown(&mut daemon, &session);
+    assert_full(size, 4);
+    let sizes: Vec<usize> = texts.iter().map(|text| text.chars().count()).collect();
+    assert!(sizes[..4].iter().all(|it| it.abs_diff(sizes[0]) < 200), "{sizes:?}");
+    assert_eq!(texts[4], printed("e", 8));
+    for ((name, lines), text) in results[..4].iter().zip(&texts) {
+        assert_lines(text, &printed(name, *lines));
+    }
+    daemon.until("settled");
+    let [notice] = &notices(&daemon, 0)[..] else { panic!("one notice") };
+    assert_eq!(notice.matches("tokens are left").count(), 4, "{notice}");
+}
+
+#[test]
+fn a_compaction_by_a_client_and_a_recovery_fill_their_targets() {
+    let mut daemon = daemon();
+    let session = session_with(&mut daemon, &json!({"enabled": false}));
+    daemon.append(&session, &history(&[("log", 6_000)]));
+    let compacted = daemon.ok("session/compact", json!({"sessionId": session, "wait": true}));
+    assert_eq!(compacted["outcome"], "completed", "{compacted:#}");
+    let (texts, size) = shown(&mut daemon, &session);
+    assert_full(size, 1);
+    assert_lines(&texts[0], &printed("log", 6_000));
+    assert_eq!(notices(&daemon, 0).len(), 1);
+
+    let session = self::session(&mut daemon);
+    let from = daemon.kinds().len();
+    let mut messages = history(&[("log", 1_000)]);
+    messages.push(failed("prompt is too long: 40000 tokens > 20000 maximum"));
+    let answer = daemon.append(&session, &messages);
+    assert_eq!(answer["next"]["willRetry"], true, "{answer:#}");
+    let (texts, size) = shown(&mut daemon, &session);
+    assert!(texts[0].len() > 15_000 && size <= TARGET, "{} and {size}", texts[0].len());
+    assert_lines(&texts[0], &printed("log", 1_000));
+    daemon.until("settled");
+    assert_eq!(notices(&daemon, from).len(), 1);
+}
