@@ -1,5 +1,5 @@
 //! Summaries of a large session, compared with recorded ones: a change of the extraction shows as a difference in
-//! `tests/golden/extracted`. `ABRIDGED_RECORD=1` writes the files anew.
+//! `tests/golden/extracted`. `UPDATE_EXTRACTED=1` writes the files anew.
 
 use crate::{
     provider::{Asked, Format, Provider},
@@ -85,7 +85,7 @@ fn recorded(daemon: &mut crate::support::Daemon, id: &str, params: &Value) -> St
 
 fn check(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/extracted").join(name);
-    if env::var_os("ABRIDGED_RECORD").is_some() {
+    if env::var_os("UPDATE_EXTRACTED").is_some() {
         fs::write(&path, found).expect("a file");
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
