@@ -1,7 +1,7 @@
 //! The request to a summarizer: the conversation in its frame, and the prompt behind it. Every request contains the
 //! topics that a person wants to be kept and the context of hooks.
 
-use super::{language::Language, transcript::without_labels};
+use super::{check::Form, language::Language, transcript::without_labels};
 use crate::{
     ask::purpose::Purpose,
     prompts::{Prompt, Prompts, escape_tags},
@@ -98,6 +98,18 @@ impl Brief {
         })
     }
 
+    /// The form of an answer. Where a person gives instructions, the answer may have the form that these ask for. A
+    /// question is no instruction.
+    #[must_use]
+    pub fn form(&self, part: Part, update: bool) -> Form<'_> {
+        let prompt = self.prompt(part, update);
+        match part {
+            Part::Short => Form::Sentences,
+            _ if self.instructions.is_some() && self.subject != Subject::Reference => Form::Free { prompt },
+            Part::History | Part::TurnPrefix => Form::Record { prompt, prompts: &self.prompts },
+        }
+    }
+
     /// The request as one text.
     #[must_use]
     pub fn text(&self, ask: &Ask<'_>) -> String {
@@ -184,6 +196,20 @@ mod tests {
         }
         assert_eq!(brief.purpose(Part::History), Purpose::BranchSummary);
         assert!(!brief.has_short() && Brief::default().has_short());
+    }
+
+    #[test]
+    fn only_instructions_make_the_form_of_an_answer_free() {
+        let form = |instructions: Option<&str>, subject: Subject, part: Part| {
+            let brief = Brief { instructions: instructions.map(str::to_owned), subject, ..Brief::default() };
+            matches!(brief.form(part, false), Form::Free { .. })
+        };
+        assert!(form(Some("only the tasks"), Subject::Conversation, Part::History));
+        assert!(form(Some("only the tasks"), Subject::Conversation, Part::TurnPrefix));
+        assert!(form(Some("only the tasks"), Subject::Branch, Part::History));
+        assert!(!form(Some("only the tasks"), Subject::Conversation, Part::Short));
+        assert!(!form(Some("which port?"), Subject::Reference, Part::History));
+        assert!(!form(None, Subject::Conversation, Part::History));
     }
 
     #[test]

@@ -481,8 +481,7 @@ impl Writer<'_> {
                 };
             }
             let expected = Expected {
-                part: ask.part,
-                prompt: brief.prompt(ask.part, ask.previous.is_some()),
+                form: brief.form(ask.part, ask.previous.is_some()),
                 replaces: material.replaces,
                 cap: ask.most,
                 script: material.script,
@@ -582,8 +581,7 @@ impl Writer<'_> {
         const LONGEST: usize = 600;
         let SummaryJob { brief, scale, settings, .. } = self.job;
         let expected = Expected {
-            part: Part::Short,
-            prompt: brief.prompt(Part::Short, false),
+            form: brief.form(Part::Short, false),
             replaces: scale.text(summary).max(2),
             cap: 512,
             script: self.job.material.script,

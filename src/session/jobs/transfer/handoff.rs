@@ -43,8 +43,7 @@ use crate::{
     summary::{
         extractive::{self, Cleaner},
         model::{
-            brief::Part,
-            check::{Expected, check},
+            check::{Expected, Form, check},
             language::{self, Language, Script},
             writer::{LONGEST_WAIT, Redacted, Step},
         },
@@ -361,8 +360,7 @@ impl Writing<'_> {
                 return Err(rejected(why));
             }
             let expected = Expected {
-                part: Part::History,
-                prompt,
+                form: Form::Record { prompt, prompts: self.order.view.prompts() },
                 // It stands beside the conversation, not in the place of it.
                 replaces: u64::MAX,
                 cap: room,
