@@ -336,7 +336,7 @@ fn extracting(report: &mut Report) {
             let draft = ladder::climb(plan.clone(), Rules { settings: &settings.prune, tools: &[] }, &|plan, cap| {
                 extractive::summarize(&extractive::Request {
                     span: plan.span(),
-                    instructions: None,
+                    wishes: Default::default(),
                     cap,
                     settings: &settings,
                     cleaner: &cleaner,

@@ -22,7 +22,7 @@ use crate::{
     models::Budget,
     settings::{PruneSettings, Settings},
     summary::{
-        extractive::{self, Summary},
+        extractive::{self, Summary, Wishes},
         files::FileLists,
     },
 };
@@ -71,21 +71,21 @@ const KEPT_IMAGES: usize = 1;
 /// The least summary that is worth a compaction, in tokens: a heading and a line of fifteen words.
 const LEAST_SUMMARY: usize = 30;
 
-/// Makes the draft of a plan without a model: an extracted summary, and as much of the kept part as fits. `instructions`
-/// are the topics that a person wants to be kept above all. `stop` tells whether the work is cancelled.
+/// Makes the draft of a plan without a model: an extracted summary, and as much of the kept part as fits. `stop` tells
+/// whether the work is cancelled.
 ///
 /// # Errors
 /// When the work is cancelled, or no draft fits.
 pub fn extracted(
     plan: Plan,
     settings: &Settings,
-    instructions: Option<&str>,
+    wishes: Wishes<'_>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Draft, NoDraft> {
     let cleaner = extractive::Cleaner::new(settings);
     let summarize = |plan: &Plan, cap: u64| {
         let (span, scale, cleaner) = (plan.span(), plan.demand.scale, &cleaner);
-        extractive::summarize(&extractive::Request { span, instructions, cap, settings, cleaner, scale, stop })
+        extractive::summarize(&extractive::Request { span, wishes, cap, settings, cleaner, scale, stop })
     };
     let draft = climb(plan, settings.into(), &summarize);
     if stop() { Err(NoDraft::Cancelled) } else { draft }

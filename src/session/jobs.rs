@@ -36,6 +36,7 @@ use crate::{
     },
     provider::keys,
     settings::Sourced,
+    summary::extractive::Wishes,
 };
 use hooks::HookOrder;
 use std::{
@@ -173,11 +174,10 @@ impl Focus {
         Self { instructions: params.instructions, context: params.context.unwrap_or_default() }
     }
 
-    /// The wishes as one text, for a summary without a model.
+    /// The wishes for a summary without a model.
     #[must_use]
-    pub fn text(&self) -> Option<String> {
-        let texts: Vec<_> = self.instructions.iter().chain(&self.context).map(String::as_str).collect();
-        (!texts.is_empty()).then(|| texts.join("\n"))
+    pub fn wishes(&self) -> Wishes<'_> {
+        Wishes { instructions: self.instructions.as_deref(), topics: &self.context }
     }
 
     /// Whether the compaction is made even where it makes nothing smaller.

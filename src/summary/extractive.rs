@@ -30,8 +30,8 @@ use std::{collections::HashSet, sync::Arc};
 pub struct Request<'a> {
     /// The part of the conversation that is summarized.
     pub span: Span<'a>,
-    /// The topics that a person wants to be kept above all.
-    pub instructions: Option<&'a str>,
+    /// The wishes of its request.
+    pub wishes: Wishes<'a>,
     /// Limit of the summary with its file lists, in tokens.
     pub cap: u64,
     /// Tools.
@@ -42,6 +42,27 @@ pub struct Request<'a> {
     pub scale: Scale,
     /// Whether the work is cancelled. It then ends early with a summary that is not complete.
     pub stop: &'a dyn Fn() -> bool,
+}
+
+/// The wishes of a request for a summary. Lines about them come before all others.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wishes<'a> {
+    /// The topics that a person wants to be kept above all. The summary quotes them.
+    pub instructions: Option<&'a str>,
+    /// Other texts whose topics are to be kept.
+    pub topics: &'a [String],
+}
+
+impl Wishes<'_> {
+    /// The words of the wishes that lines are chosen by.
+    fn words(&self) -> Vec<String> {
+        const FILLERS: &[&str] =
+            &["about", "keep", "focus", "that", "this", "with", "everything", "summary", "remember"];
+        let texts = self.instructions.into_iter().chain(self.topics.iter().map(String::as_str));
+        let words = texts.flat_map(|text| text.split(|char: char| !char.is_alphanumeric() && char != '_'));
+        let words = words.map(str::to_lowercase);
+        words.filter(|word| word.chars().count() > 3 && !FILLERS.contains(&word.as_str())).collect()
+    }
 }
 
 /// A finished summary.
@@ -59,41 +80,45 @@ impl Request<'_> {
     fn clean(&self, text: &str) -> String {
         self.cleaner.clean(text)
     }
+
+    /// The instructions that a summary quotes.
+    fn wish(&self) -> Option<String> {
+        self.wishes.instructions.map(|text| self.clean(text)).filter(|text| !text.trim().is_empty())
+    }
+
+    fn heard(&self, entries: &[&Arc<Entry>]) -> Vec<Said> {
+        ledger::listen(entries, &|text| self.clean(text), self.stop)
+    }
 }
 
 /// Summarizes a span. The same request gives the same summary, byte for byte.
 #[must_use]
 pub fn summarize(request: &Request<'_>) -> Summary {
     let Request { span, scale, .. } = request;
-    let (history, prefix) = (span.history(), span.turn_prefix());
     let files = FileLists::of(span, &request.settings.tools.files, &|path| request.clean(path));
     let tags = files.tags_within(request.cap / 4, &|text| scale.text(text));
 
-    let listen = |entries: &[&Arc<Entry>]| ledger::listen(entries, &|text| request.clean(text), request.stop);
     let room = request.cap.saturating_sub(scale.text(&tags));
-    let previous = previous_summary(request);
-    let archived = span.previous_archive().map(|archive| archived::said(archive, &|text| request.clean(text)));
-    let heard: Vec<Said> = archived.into_iter().flatten().chain(listen(&history)).collect();
+    let (history, prefix) = (Draft::of_history(request), Draft::of_turn_prefix(request));
     // The kept messages continue the beginning of a split turn: it gets two fifths of the room, or all of it.
-    let heard_prefix = listen(&prefix);
-    let share = match (heard.is_empty() && previous.is_none(), heard_prefix.is_empty()) {
+    let share = match (history.is_empty(), prefix.is_empty()) {
         (_, true) => 0,
         (true, false) => room,
         (false, false) => room * 2 / 5,
     };
+    let wish = request.wish();
+    let mut wish = wish.as_deref();
     let mut out = String::new();
     if share < room {
-        let draft = Draft { said: &heard, entries: &history, previous: previous.as_deref(), request };
-        out = draft.compose(room - share);
+        out = history.compose(room - share, wish.take());
     }
     if share > 0 {
-        let draft = Draft { said: &heard_prefix, entries: &prefix, previous: None, request };
         if !out.is_empty() {
             out.push_str(SPLIT_TURN);
         }
-        out.push_str(&draft.compose(share));
+        out.push_str(&prefix.compose(share, wish));
     }
-    let short = short(&heard, &heard_prefix, previous.as_deref(), &files, span.messages().len());
+    let short = short(&history, &prefix, &files, span.messages().len());
     if !tags.is_empty() {
         out.push_str("\n\n");
         out.push_str(&tags);
@@ -111,13 +136,14 @@ fn previous_summary(request: &Request<'_>) -> Option<String> {
 }
 
 /// Two sentences about the span: its goal and its size.
-fn short(heard: &[Said], prefix: &[Said], previous: Option<&str>, files: &FileLists, messages: usize) -> String {
+fn short(history: &Draft<'_>, prefix: &Draft<'_>, files: &FileLists, messages: usize) -> String {
     let first = |said: &[Said]| said.iter().find(|it| it.speaker == Speaker::User).map(|it| it.text.clone());
+    let previous = history.previous.as_deref();
     let goal = previous
         .and_then(|text| sections::parse(text).into_iter().find(|(section, _)| *section == Section::Goal))
         .map(|(_, goal)| goal)
-        .or_else(|| first(heard))
-        .or_else(|| first(prefix))
+        .or_else(|| first(&history.said))
+        .or_else(|| first(&prefix.said))
         .unwrap_or_else(|| "the conversation so far".to_owned());
     let goal = text::one_line(&goal, 120);
     let goal = goal.trim_end_matches('.');
@@ -134,9 +160,9 @@ const SMALL: u64 = 600;
 
 /// One part of a summary, history or turn prefix.
 struct Draft<'a> {
-    said: &'a [Said],
-    entries: &'a [&'a Arc<Entry>],
-    previous: Option<&'a str>,
+    said: Vec<Said>,
+    entries: Vec<&'a Arc<Entry>>,
+    previous: Option<String>,
     request: &'a Request<'a>,
 }
 
@@ -151,37 +177,69 @@ struct Item {
 
 /// Ranks, best first. A summary is filled in this order up to its limit.
 mod rank {
-    pub(super) const GOAL: u8 = 0;
-    pub(super) const CONSTRAINT: u8 = 1;
-    pub(super) const OPEN: u8 = 2;
-    pub(super) const LATEST: u8 = 3;
-    pub(super) const FAILURE: u8 = 4;
-    pub(super) const REQUEST: u8 = 5;
-    pub(super) const EARLIER: u8 = 6;
-    pub(super) const DECISION: u8 = 7;
-    pub(super) const NARRATIVE: u8 = 8;
-    pub(super) const LINE: u8 = 9;
+    pub(super) const WISH: u8 = 0;
+    pub(super) const GOAL: u8 = 1;
+    pub(super) const CONSTRAINT: u8 = 2;
+    pub(super) const OPEN: u8 = 3;
+    pub(super) const LATEST: u8 = 4;
+    pub(super) const FAILURE: u8 = 5;
+    pub(super) const REQUEST: u8 = 6;
+    pub(super) const EARLIER: u8 = 7;
+    pub(super) const DECISION: u8 = 8;
+    pub(super) const NARRATIVE: u8 = 9;
+    pub(super) const LINE: u8 = 10;
 }
 
-impl Draft<'_> {
-    fn compose(&self, cap: u64) -> String {
-        let ledger =
-            Ledger::of(self.said, self.entries, &self.request.settings.tools.todo, &|text| self.request.clean(text));
+/// Label of the instructions that a summary quotes.
+const WISH: &str = "Instructions for this summary: ";
+
+/// Longest quotation of instructions, in characters.
+const LONGEST_WISH: usize = 400;
+
+impl<'a> Draft<'a> {
+    fn of_history(request: &'a Request<'a>) -> Self {
+        let entries = request.span.history();
+        let archived = request.span.previous_archive();
+        let archived = archived.map(|archive| archived::said(archive, &|text| request.clean(text)));
+        let said = archived.into_iter().flatten().chain(request.heard(&entries)).collect();
+        Self { said, entries, previous: previous_summary(request), request }
+    }
+
+    fn of_turn_prefix(request: &'a Request<'a>) -> Self {
+        let entries = request.span.turn_prefix();
+        Self { said: request.heard(&entries), entries, previous: None, request }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.said.is_empty() && self.previous.is_none()
+    }
+
+    /// The text within `cap` tokens. `wish`: instructions that it quotes.
+    fn compose(&self, cap: u64, wish: Option<&str>) -> String {
+        let clean = |text: &str| self.request.clean(text);
+        let ledger = Ledger::of(&self.said, &self.entries, &self.request.settings.tools.todo, &clean);
         let short = cap < SMALL;
         let empty = self.request.scale.text(&sections::render(&[], short));
         let room = cap.saturating_sub(empty);
         let mut taken = Taken { room, items: Vec::new(), scale: self.request.scale, short };
         // Facts have two thirds at most, so that there is always something of what was actually said.
-        taken.fill(self.facts(&ledger, room), room * 2 / 3);
+        taken.fill(self.facts(&ledger, room, wish), room * 2 / 3);
         taken.fill(self.narrative(&ledger, taken.room), taken.room / 3);
         let lines = self.lines(taken.room);
         taken.fill(lines, taken.room);
         taken.render(cap)
     }
 
-    fn facts(&self, ledger: &Ledger, room: u64) -> Vec<Item> {
-        let earlier = self.previous.map(sections::parse).unwrap_or_default();
+    fn facts(&self, ledger: &Ledger, room: u64, wish: Option<&str>) -> Vec<Item> {
+        let mut earlier = self.previous.as_deref().map(sections::parse).unwrap_or_default();
+        // Instructions are for one summary.
+        earlier.retain(|(_, text)| !text.starts_with(WISH));
         let mut facts = Facts::default();
+        if let Some(wish) = wish {
+            // A quarter of a small summary.
+            let chars = usize::try_from(room).unwrap_or(usize::MAX).clamp(60, LONGEST_WISH);
+            facts.add(rank::WISH, Section::Context, &format!("{WISH}\"{}\"", text::one_line(wish, chars)));
+        }
         let of = |section: Section| earlier.iter().filter(move |(it, _)| *it == section).map(|(_, text)| text.as_str());
 
         match of(Section::Goal).next() {
@@ -262,22 +320,10 @@ impl Draft<'_> {
 
     /// The most valuable lines; those of one piece are together under its label.
     fn lines(&self, room: u64) -> Vec<Item> {
-        let focus: Vec<String> = self
-            .request
-            .instructions
-            .unwrap_or_default()
-            .to_lowercase()
-            .split(|char: char| !char.is_alphanumeric() && char != '_')
-            .filter(|word| {
-                word.chars().count() > 3
-                    && !["about", "keep", "focus", "that", "this", "with", "everything", "summary", "remember"]
-                        .contains(word)
-            })
-            .map(str::to_owned)
-            .collect();
+        let focus = self.request.wishes.words();
         let mut items: Vec<Item> = Vec::new();
         let mut last_piece = None;
-        for picked in salient::pick(self.said, room, &focus) {
+        for picked in salient::pick(&self.said, room, &focus) {
             let line = picked.text;
             if last_piece == Some(picked.piece)
                 && let Some(item) = items.last_mut()

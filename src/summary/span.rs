@@ -160,7 +160,7 @@ mod tests {
         let settings = Settings::default();
         extractive::summarize(&extractive::Request {
             span,
-            instructions: None,
+            wishes: Default::default(),
             cap: 2_000,
             settings: &settings,
             cleaner: &extractive::Cleaner::new(&settings),

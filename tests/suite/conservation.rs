@@ -290,7 +290,7 @@ impl World {
 fn summarize(plan: &plan::Plan, cap: u64, settings: &Settings) -> Summary {
     let summary = extractive::summarize(&extractive::Request {
         span: plan.span(),
-        instructions: None,
+        wishes: Default::default(),
         cap,
         settings,
         cleaner: &extractive::Cleaner::new(settings),

@@ -484,7 +484,7 @@ impl World {
         };
         let planned = request.plan(&|| false).ok()?;
         // An overhead of more than half of the window may leave no room at all.
-        let draft = ladder::extracted(planned.plan, &self.settings.settings, None, &|| false).ok()?;
+        let draft = ladder::extracted(planned.plan, &self.settings.settings, Default::default(), &|| false).ok()?;
         self.write(&draft);
         Some(draft.tokens_after)
     }

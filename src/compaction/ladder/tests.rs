@@ -375,7 +375,7 @@ fn a_plan_may_shrink_a_context_that_is_larger_than_its_least_draft() {
 #[test]
 fn a_cancelled_extraction_has_no_draft() {
     let plan = keeping(&[user(5), answer(5), user(5)], 2, demand(1_000));
-    assert_eq!(extracted(plan, &Settings::default(), None, &|| true).err(), Some(NoDraft::Cancelled));
+    assert_eq!(extracted(plan, &Settings::default(), Wishes::default(), &|| true).err(), Some(NoDraft::Cancelled));
     assert_eq!(plan::plan(path(&[]), demand(1_000), Arc::default()).err(), Some(NothingToDo::AlreadyCompacted));
 }
 

@@ -274,7 +274,7 @@ pub fn plan(order: PlanOrder) -> PlanMade {
 
 /// A draft as its job makes it, without a model.
 pub fn draft(order: DraftOrder) -> Draft {
-    let draft = ladder::extracted(order.plan, &order.settings.settings, None, &|| false);
+    let draft = ladder::extracted(order.plan, &order.settings.settings, Default::default(), &|| false);
     draft.unwrap_or_else(|_| unreachable!("it fits"))
 }
 

@@ -217,7 +217,7 @@ pub fn extracted(
     if judges && !ladder::may_shrink(&plan) {
         return Err(Failure::NothingToCompact(Nothing::WouldNotShrink));
     }
-    Ok(ladder::extracted(plan, settings, focus.text().as_deref(), stop)?)
+    Ok(ladder::extracted(plan, settings, focus.wishes(), stop)?)
 }
 
 /// Asks the models. A panic costs only their summary.

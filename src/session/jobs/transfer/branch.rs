@@ -24,7 +24,7 @@ use crate::{
     settings::{Settings, Sourced},
     summary::{
         branch::{Demand, Frame, Prepared},
-        extractive::{self, Cleaner},
+        extractive::{self, Cleaner, Wishes},
         files::FileLists,
         made::{Made, Rejected, SummaryMethod},
         model::{
@@ -261,7 +261,7 @@ fn extracted(
 ) -> String {
     let summary = extractive::summarize(&extractive::Request {
         span: prepared.span(),
-        instructions,
+        wishes: Wishes { instructions, topics: &[] },
         cap,
         settings,
         cleaner: &Cleaner::new(settings),

@@ -41,7 +41,7 @@ use crate::{
     },
     settings::Settings,
     summary::{
-        extractive::{self, Cleaner},
+        extractive::{self, Cleaner, Wishes},
         model::{
             check::{Expected, Form, check},
             language::{self, Language, Script},
@@ -515,14 +515,14 @@ fn extracted(order: &HandoffOrder, limited: &Limited, settings: &Settings, stop:
     let cleaner = Cleaner::new(settings);
     let pinned: HashSet<_> = path.pins().iter().map(|pin| pin.entry.clone()).collect();
     let previous = path.compaction().map(|place| &path[place]);
-    let wishes: Vec<&str> = [goal.as_deref(), instructions.as_deref()].into_iter().flatten().collect();
+    let topics: Vec<String> = goal.iter().cloned().collect();
     let scale = fullness.scale;
     let most = (fullness.budget.reserve * 4 / 5).min(*room).max(LEAST_DOCUMENT / 2);
     let goal = goal.as_deref().map(|goal| within(cleaner.clean(goal), most / 2, scale));
     let goal = goal.map(|goal| format!("## Goal\n{goal}\n\n")).unwrap_or_default();
     let summary = extractive::summarize(&extractive::Request {
         span: Span::of(&path[path.first_kept()..]).continuing(previous).without(&pinned),
-        instructions: (!wishes.is_empty()).then(|| wishes.join("\n")).as_deref(),
+        wishes: Wishes { instructions: instructions.as_deref(), topics: &topics },
         cap: most.saturating_sub(scale.text(&goal)).max(LEAST_DOCUMENT / 2),
         settings,
         cleaner: &cleaner,
