@@ -1241,7 +1241,13 @@ export interface CompactionResult {
   method: SummaryMethod;
   /** Model of the summary; null for a method without a model. */
   model: ModelRef | null;
-  /** Candidates that did not become the summary. */
+  /**
+   * Origins of the two parts of a split turn's summary, where they differ: one was extracted, or two models wrote
+   * them.
+   * `method` and `model` are then those of the part by a model, or of the history.
+   */
+  parts?: PartOrigins | null;
+  /** Candidates that did not become the summary, or a part of it. */
   rejected: Rejected[];
 }
 
@@ -1257,6 +1263,22 @@ export type SummaryMethod =
   | "extractive"
   /** A hook supplied the summary. */
   | "hook";
+
+/** The origins of the parts of a summary, where they differ. */
+export interface PartOrigins {
+  /** The origin of the whole turns. */
+  history: PartOrigin;
+  /** The origin of the beginning of the turn whose end is kept. */
+  turnPrefix: PartOrigin;
+}
+
+/** The origin of a part. The default: extracted without a model. */
+export interface PartOrigin {
+  /** The method of the part. */
+  method: SummaryMethod;
+  /** The model that wrote the part; null for a method without a model. */
+  model: ModelRef | null;
+}
 
 /** A candidate that did not become the summary. */
 export interface Rejected {

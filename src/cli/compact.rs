@@ -133,7 +133,7 @@ fn result(session: &Value, repairs: &Value, answer: &Value, why: Option<&str>) -
                 grouped(&result["tokensBefore"]),
                 grouped(&result["tokensAfter"]),
                 (before.saturating_sub(after) * 100).checked_div(before).unwrap_or(0),
-                by(result),
+                authors(result),
                 rejected(result).iter().map(|line| format!("Not by {line}\n")).collect::<String>(),
                 result["shortSummary"].as_str().unwrap_or_default(),
                 result["firstKeptEntryId"].as_str().unwrap_or("–"),
@@ -149,8 +149,16 @@ fn result(session: &Value, repairs: &Value, answer: &Value, why: Option<&str>) -
     text
 }
 
-/// Author of a summary: a model, or the method.
-pub(super) fn by(result: &Value) -> String {
+/// Authors of a summary: one, or one for each part.
+pub(super) fn authors(result: &Value) -> String {
+    match &result["parts"] {
+        Value::Null => by(result),
+        parts => format!("{}, its turn's beginning by {}", by(&parts["history"]), by(&parts["turnPrefix"])),
+    }
+}
+
+/// Author of a summary, or of a part: a model, or the method.
+fn by(result: &Value) -> String {
     match result["model"].is_object() {
         true => named(&result["model"]),
         false => result["method"].as_str().unwrap_or_default().to_owned(),
@@ -193,4 +201,20 @@ pub(super) fn grouped(number: &Value) -> String {
         text.push(digit);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_authors_of_a_summary_are_those_of_its_parts() {
+        let model = json!({"provider": "p", "id": "m"});
+        let mut result = json!({"method": "llm", "model": model});
+        assert_eq!(authors(&result), "p/m");
+        let extracted = json!({"method": "extractive", "model": null});
+        result["parts"] = json!({"history": {"method": "llm", "model": model}, "turnPrefix": extracted});
+        assert_eq!(authors(&result), "p/m, its turn's beginning by extractive");
+    }
 }

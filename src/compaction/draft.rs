@@ -134,7 +134,7 @@ impl Draft {
             return with;
         }
         let why = format!("with it the context would have {} tokens, over the {goal} aimed at", with.tokens_after);
-        let mut made = Made { method: SummaryMethod::Extractive, by: None, ..before.clone() };
+        let mut made = Made { method: SummaryMethod::Extractive, by: None, parts: None, ..before.clone() };
         made.rejected.push(Rejected { method: before.method, model: before.by, why, error: None });
         Self { made, ..self }
     }
@@ -166,7 +166,7 @@ impl Draft {
                 method: SummaryMethod::ProviderNative,
                 by: Some(native.model.clone()),
                 rejected: self.made.rejected.clone(),
-                unaffordable: None,
+                ..Made::default()
             },
         }
     }
@@ -230,6 +230,9 @@ impl Draft {
         if let Some(by) = &self.made.by {
             ours["summarizer"] = json!(by);
         }
+        if let Some(parts) = &self.made.parts {
+            ours["parts"] = json!(parts);
+        }
         if !self.made.rejected.is_empty() {
             ours["rejected"] = json!(self.made.rejected);
         }
@@ -291,6 +294,7 @@ mod tests {
         conversation::tokens::{Estimator, Scale},
         models::ModelRef,
         settings::CompactionSettings,
+        summary::made::PartOrigin,
     };
 
     fn budget(overhead: u64) -> Budget {
@@ -388,6 +392,10 @@ mod tests {
         let tight = || drafted(&[], |demand| demand.budget.threshold = 10);
         assert!(taken(tight(), "Summary: a"));
         assert!(!taken(tight(), &"word ".repeat(50)));
+        let model = PartOrigin { method: SummaryMethod::Llm, model: ModelRef::parse("some/model") };
+        let partly = Made::of_parts(model, PartOrigin::default());
+        let left = tight().with_summary("word ".repeat(50), None, partly).made;
+        assert_eq!((left.method, left.parts, left.rejected.len()), (SummaryMethod::Extractive, None, 1));
         // The context before has as many tokens as the draft with this summary, or one more.
         let long = "word ".repeat(800);
         let with = drafted(&[], |demand| demand.insists = true).with_summary(long.clone(), None, made()).tokens_after;

@@ -12,6 +12,7 @@ use super::{
     SPLIT_TURN, archived,
     files::FileLists,
     ledger::{self, Ledger, Said, Speaker},
+    made::SummaryPart,
     sections::{self, Section},
     span::Span,
 };
@@ -124,6 +125,16 @@ pub fn summarize(request: &Request<'_>) -> Summary {
         out.push_str(&tags);
     }
     Summary { text: out, short, files }
+}
+
+/// Extracts one part of a summary of a split turn, without lists of files. The limit of the request is that of the part.
+#[must_use]
+pub fn part(request: &Request<'_>, part: SummaryPart) -> String {
+    let draft = match part {
+        SummaryPart::History => Draft::of_history(request),
+        SummaryPart::TurnPrefix => Draft::of_turn_prefix(request),
+    };
+    draft.compose(request.cap, request.wish().as_deref())
 }
 
 /// The previous summary. One with an archive says only how to read it.

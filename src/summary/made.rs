@@ -22,13 +22,69 @@ pub enum SummaryMethod {
     Hook,
 }
 
+/// A part of the summary of a split turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SummaryPart {
+    /// The whole turns.
+    History,
+    /// The beginning of the turn whose end is kept.
+    TurnPrefix,
+}
+
+/// The origin of a part. The default: extracted without a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartOrigin {
+    /// The method of the part.
+    pub method: SummaryMethod,
+    /// The model that wrote the part; null for a method without a model.
+    pub model: Option<ModelRef>,
+}
+
+/// The origins of the parts of a summary, where they differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PartOrigins {
+    /// The origin of the whole turns.
+    pub history: PartOrigin,
+    /// The origin of the beginning of the turn whose end is kept.
+    pub turn_prefix: PartOrigin,
+}
+
+impl PartOrigin {
+    /// The origin of a part by a candidate.
+    #[must_use]
+    pub fn of(candidate: &Candidate) -> Self {
+        let model = candidate.named().cloned();
+        Self { method: if model.is_some() { SummaryMethod::Llm } else { SummaryMethod::Remote }, model }
+    }
+
+    fn is_extracted(&self) -> bool {
+        self.method == SummaryMethod::Extractive
+    }
+}
+
+impl PartOrigins {
+    /// The part that was extracted.
+    #[must_use]
+    pub fn extracted(&self) -> Option<SummaryPart> {
+        match (self.history.is_extracted(), self.turn_prefix.is_extracted()) {
+            (true, _) => Some(SummaryPart::History),
+            (false, true) => Some(SummaryPart::TurnPrefix),
+            (false, false) => None,
+        }
+    }
+}
+
 /// The origin of a summary.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Made {
-    /// The method of the summary.
+    /// The method of the summary. Where its parts differ: that of the part by a model, or of the history.
     pub method: SummaryMethod,
-    /// The model that wrote it; `None` for a method without a model.
+    /// The model that wrote it, or that part of it; `None` for a method without a model.
     pub by: Option<ModelRef>,
+    /// The origins of its parts, where they differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Box<PartOrigins>>,
     /// The rejected candidates.
     pub rejected: Vec<Rejected>,
     /// The tokens that a request or a whole summary would have taken, where no model was asked because too few were left.
@@ -57,13 +113,13 @@ impl Made {
         Self { method: SummaryMethod::Llm, by: Some(model), ..Self::default() }
     }
 
-    /// The origin of a summary by a candidate.
+    /// The origin of a summary with parts of these origins.
     #[must_use]
-    pub fn by(candidate: &Candidate) -> Self {
-        match candidate.named() {
-            Some(model) => Self::by_model(model.clone()),
-            None => Self { method: SummaryMethod::Remote, ..Self::default() },
-        }
+    pub fn of_parts(history: PartOrigin, turn_prefix: PartOrigin) -> Self {
+        let parts = PartOrigins { history, turn_prefix };
+        let written = if parts.history.is_extracted() { &parts.turn_prefix } else { &parts.history };
+        let PartOrigin { method, model: by } = written.clone();
+        Self { method, by, parts: (parts.history != parts.turn_prefix).then(|| Box::new(parts)), ..Self::default() }
     }
 
     /// Whether the summary was extracted, because no candidate supplied one.

@@ -61,6 +61,7 @@ mod native;
 mod navigating;
 mod others;
 mod overhead;
+mod parts;
 mod pi_reader;
 mod planted;
 mod plugins;

@@ -6,7 +6,7 @@
 use super::{Home, SESSION, print_frame, say};
 use crate::cli::{
     client::Client,
-    compact::{by, grouped, named, printable, rejected},
+    compact::{authors, grouped, named, printable, rejected},
     model::Chosen,
     paint::Paint,
 };
@@ -239,7 +239,7 @@ impl Lines {
 /// Author, rejected candidates and cost of the summary.
 fn outcome(client: &mut Client, id: &Value, result: &Value, paint: &Paint) -> Result<(), String> {
     let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
-    say(&format!("  {} by {}", paint.dim("summary "), by(result)));
+    say(&format!("  {} by {}", paint.dim("summary "), authors(result)));
     say(&format!(
         "  {} {} → {} tokens",
         paint.dim("context "),

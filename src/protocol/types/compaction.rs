@@ -8,7 +8,10 @@ use crate::{
     summary::made,
 };
 
-pub use crate::{compaction::request::Initiator, summary::made::SummaryMethod};
+pub use crate::{
+    compaction::request::Initiator,
+    summary::made::{PartOrigins, SummaryMethod},
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -246,7 +249,11 @@ pub struct CompactionResult {
     pub method: SummaryMethod,
     /// Model of the summary; null for a method without a model.
     pub model: Option<ModelRef>,
-    /// Candidates that did not become the summary.
+    /// Origins of the two parts of a split turn's summary, where they differ: one was extracted, or two models wrote them.
+    /// `method` and `model` are then those of the part by a model, or of the history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<PartOrigins>,
+    /// Candidates that did not become the summary, or a part of it.
     pub rejected: Vec<Rejected>,
 }
 

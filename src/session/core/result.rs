@@ -30,6 +30,7 @@ pub fn sent(entry: &Entry, made: &Made) -> Option<Box<CompactionResult>> {
         from_hook: compaction.from_hook(),
         method: made.method,
         model: made.by.clone(),
+        parts: made.parts.as_deref().cloned(),
         rejected: made.rejected.iter().map(Rejected::from).collect(),
     });
     let too_large = |result: &CompactionResult| escaped_len(entry::raw(result).get()) > LARGEST_RESULT;

@@ -29,8 +29,9 @@ use crate::{
     },
     settings::{Settings, Sourced},
     summary::{
+        extractive::{self, Cleaner, Wishes},
         files::FileLists,
-        made::{Made, Rejected},
+        made::{Made, Rejected, SummaryPart},
         model::{
             brief::{Brief, Subject},
             material::Material,
@@ -139,7 +140,7 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     }
     let brief = Brief {
         prompts,
-        instructions: focus.instructions.map(|it| cleaned(&it, &settings)),
+        instructions: focus.instructions.as_deref().map(|it| cleaned(it, &settings)),
         context: focus.context.iter().map(|line| cleaned(line, &settings)).collect(),
         language: material.language,
         subject: Subject::Conversation,
@@ -166,9 +167,22 @@ async fn drafted(job: DraftJob, pool: &dyn Pool, tell: Tell<'_>) -> Result<Draft
     if written.is_none() && native.is_none() {
         return by_whom_it_must(Draft { made, ..floor }, only.as_ref());
     }
+    let SummaryJob { material, settings, .. } = job;
     let drafted = move || {
         let draft = match written {
-            Some(Written { text, short }) => by_whom_it_must(floor.with_summary(text, short, made), only.as_ref())?,
+            Some(written) => {
+                let (text, short) = match written {
+                    Written::Whole { text, short } => (text, short),
+                    // A model's two sentences would be about one part.
+                    Written::Part(part, accepted) => {
+                        let rest = rest(&floor.plan, &material, part, focus.wishes(), &settings.settings, &|| {
+                            stop.requested()
+                        });
+                        (material.completed(part, &accepted, rest), None)
+                    }
+                };
+                by_whom_it_must(floor.with_summary(text, short, made), only.as_ref())?
+            }
             None => Draft { made, ..floor },
         };
         Ok(match native {
@@ -199,6 +213,24 @@ fn by_whom_it_must(draft: Draft, only: Option<&ModelRef>) -> Result<Draft, Failu
              `model`, or let the others follow with `fallback`: true."
         ),
     })
+}
+
+/// Extracts the part of a summary that no model wrote. `written`: the other part.
+fn rest(
+    plan: &Plan,
+    material: &Material,
+    written: SummaryPart,
+    wishes: Wishes<'_>,
+    settings: &Settings,
+    stop: &dyn Fn() -> bool,
+) -> String {
+    let shares = material.shares();
+    let (part, cap) = match written {
+        SummaryPart::History => (SummaryPart::TurnPrefix, shares.prefix),
+        SummaryPart::TurnPrefix => (SummaryPart::History, shares.history),
+    };
+    let (span, scale, cleaner) = (plan.span(), plan.demand.scale, &Cleaner::new(settings));
+    extractive::part(&extractive::Request { span, wishes, cap, settings, cleaner, scale, stop }, part)
 }
 
 /// Makes the draft without a model.

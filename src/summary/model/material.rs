@@ -12,7 +12,7 @@ use super::{
 use crate::{
     conversation::{entry::Entry, tokens::Scale},
     settings::Settings,
-    summary::{SPLIT_TURN, extractive::Cleaner, files::FileLists, span::Span},
+    summary::{SPLIT_TURN, extractive::Cleaner, files::FileLists, made::SummaryPart, span::Span},
 };
 use std::sync::Arc;
 
@@ -154,16 +154,30 @@ impl Material {
 
     /// Composes the summary from its parts. Lost rules are added, and the lists of files at the end.
     #[must_use]
-    pub fn compose(&self, history: Option<&Accepted>, prefix: Option<&Accepted>, shares: Shares) -> String {
-        let measure = |text: &str| self.scale.text(text);
+    pub fn compose(&self, history: Option<&Accepted>, prefix: Option<&Accepted>) -> String {
         let text = |part: Option<&Accepted>| part.map(Accepted::text).unwrap_or_default().to_owned();
-        let (history, prefix) = (text(history), text(prefix));
+        self.joined(text(history), text(prefix))
+    }
+
+    /// Composes the summary from an accepted part and the other one, which was extracted.
+    #[must_use]
+    pub fn completed(&self, part: SummaryPart, accepted: &Accepted, extracted: String) -> String {
+        let accepted = accepted.text().to_owned();
+        match part {
+            SummaryPart::History => self.joined(accepted, extracted),
+            SummaryPart::TurnPrefix => self.joined(extracted, accepted),
+        }
+    }
+
+    fn joined(&self, history: String, prefix: String) -> String {
+        let measure = |text: &str| self.scale.text(text);
+        let room = self.shares().rules;
         let both = format!("{history}\n{prefix}");
         let lost = rules::lost(&self.rules, &both);
         let head = match history.is_empty() {
             // The rules are the session's, not the turn's.
-            true => rules::with(&prefix, &lost, shares.rules, &measure),
-            false => rules::with(&history, &lost, shares.rules, &measure),
+            true => rules::with(&prefix, &lost, room, &measure),
+            false => rules::with(&history, &lost, room, &measure),
         };
         let mut whole = head;
         if !history.is_empty() && !prefix.is_empty() {

@@ -5,6 +5,7 @@
 //! where no candidate writes a summary, the extracted one stays.
 
 mod native;
+mod parts;
 #[cfg(test)]
 mod tests;
 
@@ -32,7 +33,7 @@ use crate::{
     redact::Stream,
     settings::Sourced,
     summary::{
-        made::{Made, Rejected},
+        made::{Made, PartOrigin, Rejected, SummaryPart},
         model::{
             brief::{Ask, Brief, Part},
             check::{Accepted, Expected, Rejection, check},
@@ -41,6 +42,7 @@ use crate::{
         },
     },
 };
+use parts::{Done, Parts};
 use serde::{Deserialize, Serialize};
 use std::{
     borrow::Cow,
@@ -92,13 +94,29 @@ pub enum Step {
     Request(Purpose, Update),
 }
 
-/// A summary that a model wrote.
+/// The text that models wrote.
 #[derive(Debug)]
-pub struct Written {
-    /// The whole text.
-    pub text: String,
-    /// Two sentences for a person. None where the model wrote none that passed the gate.
-    pub short: Option<String>,
+pub enum Written {
+    /// The summary.
+    Whole {
+        /// The whole text.
+        text: String,
+        /// Two sentences for a person. None where the model wrote none that passed the gate.
+        short: Option<String>,
+    },
+    /// One part of the summary of a split turn. The other part has to be extracted.
+    Part(SummaryPart, Accepted),
+}
+
+impl Written {
+    /// The text of a whole summary.
+    #[must_use]
+    pub fn whole(self) -> Option<String> {
+        match self {
+            Self::Whole { text, .. } => Some(text),
+            Self::Part(..) => None,
+        }
+    }
 }
 
 /// Answers that may be refused for their length in one maintenance. After that no candidate is asked again for a shorter one.
@@ -115,7 +133,7 @@ pub const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// The result of a [`SummaryJob`].
 #[derive(Debug, Default)]
 pub struct Summarized {
-    /// The summary, where a candidate wrote it.
+    /// The summary, or the part of it that candidates wrote.
     pub written: Option<Written>,
     /// The history of the provider's own compaction.
     pub native: Option<Native>,
@@ -133,6 +151,7 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
         tell,
         until,
         rejected: Mutex::default(),
+        parts: Mutex::default(),
         short: Mutex::default(),
         native: Mutex::default(),
         too_long: AtomicUsize::new(0),
@@ -160,7 +179,7 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
                 match candidate {
                     Err(unfit) => writer.cannot_ask(unfit),
                     Ok(candidate) => match writer.write(candidate).await {
-                        Ok(written) => return Ok(Some((written, Made::by(candidate)))),
+                        Ok(written) => return Ok(Some(written)),
                         Err(NoSummary::Candidate) => {}
                         Err(NoSummary::Requests) => return Ok(None),
                         Err(NoSummary::Time) => return Err(NoSummary::Time),
@@ -176,26 +195,27 @@ pub async fn summarize(job: &SummaryJob, tell: &(dyn Fn(Step) + Send + Sync)) ->
         None => asked.await,
         Some(until) => within(clock, until, asked).await.unwrap_or(Err(NoSummary::Time)),
     };
-    let written = asked.unwrap_or_else(|_| {
+    let whole = asked.unwrap_or_else(|_| {
         let seconds = job.deadline.unwrap_or_default().as_secs();
         writer.reject(Rejected::model(None, format!("the {seconds} s for this maintenance were over")));
         None
     });
+    let written = whole.or_else(|| std::mem::take(&mut *writer.parts()).half());
     let rejected = std::mem::take(&mut *writer.rejected());
     let native = writer.native.lock().unwrap_or_else(PoisonError::into_inner).take();
-    match written {
-        Some((written, made)) => Summarized { written: Some(written), native, made: Made { rejected, ..made } },
-        None => {
-            let unaffordable = writer.allowance.as_ref().and_then(|allowance| allowance.refused());
-            Summarized { written: None, native, made: Made { rejected, unaffordable, ..Made::default() } }
-        }
-    }
+    let (written, made) = written.unzip();
+    let unaffordable = match &written {
+        Some(Written::Whole { .. }) => None,
+        Some(Written::Part(..)) | None => writer.allowance.as_ref().and_then(|allowance| allowance.refused()),
+    };
+    Summarized { written, native, made: Made { rejected, unaffordable, ..made.unwrap_or_default() } }
 }
 
 /// Longest wait for the short summary.
 const LONGEST_FOR_SHORT: Duration = Duration::from_secs(10);
 
-/// Why a candidate wrote no summary. The reason is recorded.
+/// Why a candidate wrote no summary. The reason is recorded. Of two parts the later variant counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum NoSummary {
     /// The candidate failed. The next one is asked.
     Candidate,
@@ -211,6 +231,8 @@ struct Writer<'a> {
     tell: &'a (dyn Fn(Step) + Send + Sync),
     until: Option<Instant>,
     rejected: Mutex<Vec<Rejected>>,
+    /// The parts that passed the gate.
+    parts: Mutex<Parts>,
     /// Two sentences for a person that came beside the summary.
     short: Mutex<Option<String>>,
     /// The history of the provider's own compaction.
@@ -232,6 +254,10 @@ impl Writer<'_> {
         self.rejected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn parts(&self) -> MutexGuard<'_, Parts> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn reject(&self, rejected: Rejected) {
         let Rejected { method, model, why, .. } = &rejected;
         tracing::info!(?method, model = model.as_ref().map(ToString::to_string), why, "no summary by this candidate");
@@ -251,10 +277,16 @@ impl Writer<'_> {
         }
     }
 
-    /// Records a candidate whose request failed.
+    /// Records a candidate whose request failed. Both parts of a summary may meet the same failure.
     fn reject_failed(&self, failed: &Failed) {
         let rejected = Rejected::of(failed.model.as_ref(), failed.to_string());
-        self.reject(Rejected { error: Some(failed.data()), ..rejected });
+        self.reject_once(Rejected { error: Some(failed.data()), ..rejected });
+    }
+
+    fn reject_once(&self, rejected: Rejected) {
+        if !self.rejected().contains(&rejected) {
+            self.reject(rejected);
+        }
     }
 
     /// Whether the tokens that are left are enough for the summary of a candidate. One that they are not enough for is
@@ -311,30 +343,42 @@ impl Writer<'_> {
         access.routes.ask(&request, &tell).await
     }
 
-    /// Writes a summary with one candidate.
-    async fn write(&self, candidate: &Candidate) -> Result<Written, NoSummary> {
+    /// Writes the parts that are missing with one candidate. A part that it writes stays, whatever becomes of the other.
+    async fn write(&self, candidate: &Candidate) -> Result<(Written, Made), NoSummary> {
         let SummaryJob { material, brief, scale, .. } = self.job;
         let summarizer = Summarizer::new(candidate, self.job.reserve, *scale);
         let shares = material.shares();
         let planned = planned(material, brief, candidate, self.job.reserve, *scale).requests;
         self.begun.store(0, Ordering::Relaxed);
         self.done.store(0, Ordering::Relaxed);
-        *self.short.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if self.parts().is_empty() {
+            *self.short.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
         (self.tell)(Step::Progress { done: 0, total: planned });
-        let (history, prefix) = tokio::try_join!(
-            self.write_part(&summarizer, Part::History, shares, planned),
-            self.write_part(&summarizer, Part::TurnPrefix, shares, planned),
-        )?;
-        let text = material.compose(history.as_ref(), prefix.as_ref(), shares);
+        let write = async |part: Part| {
+            if self.parts().has(part) {
+                return Ok(());
+            }
+            let done = self.write_part(&summarizer, part, shares, planned).await?;
+            done.into_iter().for_each(|done| self.parts().keep(part, done));
+            Ok(())
+        };
+        let (history, prefix) = tokio::join!(write(Part::History), write(Part::TurnPrefix));
+        if let Some(no) = history.err().max(prefix.err()) {
+            return Err(no);
+        }
+        let whole = self.parts().whole(material, &PartOrigin::of(candidate));
+        let Some((text, made)) = whole else { return Err(NoSummary::Candidate) };
         let tokens = scale.text(&text);
         if tokens >= material.replaces {
             let why = Rejection::LargerThanSource { tokens, source: material.replaces };
             self.reject_candidate(candidate, why.to_string());
+            *self.parts() = Parts::default();
             return Err(NoSummary::Candidate);
         }
         let short = if brief.has_short() { self.short_summary(&summarizer, &text).await } else { None };
         (self.tell)(Step::Progress { done: planned, total: planned });
-        Ok(Written { text, short })
+        Ok((Written::Whole { text, short }, made))
     }
 
     /// Writes one part, folded over its chunks. None where the part is empty.
@@ -344,7 +388,7 @@ impl Writer<'_> {
         part: Part,
         shares: Shares,
         planned: usize,
-    ) -> Result<Option<Accepted>, NoSummary> {
+    ) -> Result<Option<Done>, NoSummary> {
         let SummaryJob { material, brief, scale, .. } = self.job;
         let raw = |text: &str| scale.estimate(text);
         let (pieces, mut previous) = material.part(part);
@@ -359,7 +403,7 @@ impl Writer<'_> {
                 let report = |update: Update| (self.tell)(Step::Request(purpose, update));
                 report(Update::Begins);
                 report(Update::Delta(Delta::Text(kept.text().to_owned())));
-                return Ok(Some(kept));
+                return Ok(Some(Done { text: kept, by: None }));
             }
             pieces = Cow::Owned(pieces.behind(before, 0, &raw));
             previous = None;
@@ -399,7 +443,8 @@ impl Writer<'_> {
                 (self.tell)(Step::Progress { done, total: planned.max(done + 1) });
             }
         }
-        Ok(written)
+        let by = PartOrigin::of(summarizer.candidate);
+        Ok(written.map(|text| Done { text, by: Some(by) }))
     }
 
     /// Grants a request for a planned chunk. Candidates share the grants: a candidate has no more of them than it has chunks.
@@ -413,7 +458,7 @@ impl Writer<'_> {
         let window = summarizer.window();
         let why =
             format!("its window of {window} tokens leaves no room for a conversation beside the prompt and an answer");
-        self.reject_candidate(summarizer.candidate, why);
+        self.reject_once(Rejected::of(summarizer.candidate.named(), why));
         NoSummary::Candidate
     }
 

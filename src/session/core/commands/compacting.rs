@@ -52,7 +52,7 @@ use crate::{
     },
     summary::{
         SPLIT_TURN,
-        made::{Made, Rejected},
+        made::{Made, PartOrigins, Rejected, SummaryPart},
         model::writer::Step,
     },
 };
@@ -279,9 +279,12 @@ impl Core {
                 self.upkeep.ahead.drafting_ends(self.now, &draft);
                 let Some((taken, draft)) = self.draft_begun_ahead(operation, draft) else { return };
                 operation = taken;
+                let extracted = draft.made.parts.as_deref().and_then(PartOrigins::extracted);
                 if draft.made.is_extracted() {
                     operation.progress(Stage::Summarizing, 1, 1);
                     tell_chunks(&mut operation, &draft);
+                } else if let Some(part) = extracted {
+                    tell_part(&mut operation, &draft, part);
                 }
                 operation.progress(Stage::Checking, 1, 1);
                 self.work = Work::Drafted(operation, Box::new(draft));
@@ -516,6 +519,18 @@ fn tell_chunks(operation: &mut Operation, draft: &Draft) {
         }
         None => operation.chunks(ChunkSource::History, text),
     }
+}
+
+/// The pieces of the part that was extracted. Those of the other part were sent as a model wrote them.
+fn tell_part(operation: &mut Operation, draft: &Draft, part: SummaryPart) {
+    let Some((history, prefix)) = draft.summary.text.split_once(SPLIT_TURN) else { return };
+    let (source, text) = match part {
+        SummaryPart::History => (ChunkSource::History, history),
+        SummaryPart::TurnPrefix => (ChunkSource::TurnPrefix, prefix),
+    };
+    operation.moves_to(source, 1);
+    operation.begins(source);
+    operation.chunks(source, text);
 }
 
 /// Sends a report on a request to a model.

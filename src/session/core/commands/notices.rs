@@ -12,6 +12,7 @@ use crate::{
         operations::End,
     },
     settings::Strategy,
+    summary::made::{PartOrigins, SummaryPart},
 };
 use std::time::Duration;
 
@@ -94,9 +95,10 @@ impl Core {
     /// The notice that a summary may have lost details. A summary that was extracted because no model is to write one is as
     /// good as it was meant to be. `compactions`: those of the path with this one.
     fn degraded(&self, result: &CompactionResult, compactions: u64) -> Option<Warning> {
-        let (title, detail) = match (result.method, result.rejected.last()) {
-            (SummaryMethod::Extractive, None) => return None,
-            (SummaryMethod::Extractive, Some(last)) => (
+        let extracted = result.parts.as_ref().and_then(PartOrigins::extracted);
+        let (title, detail) = match (result.method, extracted, result.rejected.last()) {
+            (SummaryMethod::Extractive, _, None) => return None,
+            (SummaryMethod::Extractive, _, Some(last)) => (
                 "No model could write the summary",
                 format!(
                     "The summary was extracted, because no model wrote a usable one; details may be lost. The last reason: \
@@ -104,6 +106,20 @@ impl Core {
                     last.why
                 ),
             ),
+            (_, Some(part), Some(last)) => {
+                let (part, other) = match part {
+                    SummaryPart::History => ("the whole turns", "the beginning of the last turn"),
+                    SummaryPart::TurnPrefix => ("the beginning of the last turn", "the whole turns"),
+                };
+                (
+                    "No model could write a part of the summary",
+                    format!(
+                        "The summary of {part} was extracted, because no model wrote a usable one; details may be lost. The \
+                         summary of {other} is by a model. The last reason: {}. {HANDOFF}",
+                        last.why
+                    ),
+                )
+            }
             _ if compactions < MANY => return None,
             _ => (
                 "Quality may degrade after repeated compactions",

@@ -31,7 +31,7 @@ use crate::{
             brief::{Brief, Subject},
             check::{self, Rejection},
             material::{Material, without_files},
-            writer::{Summarized, SummaryJob},
+            writer::{Summarized, SummaryJob, Written},
         },
     },
 };
@@ -239,7 +239,7 @@ async fn written(
     };
     let Summarized { written, made: by, .. } = by_models(&job, &|step| tell(Progress::Summary(step))).await;
     made.rejected.extend(by.rejected);
-    match written.map(|written| ready.frame.around(&written.text)) {
+    match written.and_then(Written::whole).map(|text| ready.frame.around(&text)) {
         None => {}
         Some(Some(text)) => return Ok(Some(summary(text, Made { method: by.method, by: by.by, ..made }))),
         Some(None) => {

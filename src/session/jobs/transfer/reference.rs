@@ -24,7 +24,7 @@ use crate::{
         model::{
             brief::{Brief, Subject},
             material::Material,
-            writer::{Step, Summarized, SummaryJob},
+            writer::{Step, Summarized, SummaryJob, Written},
         },
         passages::{Chosen, Passage, answering, named_in, newest, passages, readable},
     },
@@ -120,8 +120,8 @@ pub(super) async fn reference(
         Step::Request(..) | Step::Progress { .. } | Step::Chunk { .. } => {}
     };
     let Summarized { written, made, .. } = by_models(&job, &tell).await;
-    let chosen = match written {
-        Some(written) => Chosen { entries: named_in(&written.text, &passages), text: written.text },
+    let chosen = match written.and_then(Written::whole) {
+        Some(text) => Chosen { entries: named_in(&text, &passages), text },
         None => extracted,
     };
     Ok(framed(&order, prompts, &chosen, &made))

@@ -103,6 +103,7 @@ pub fn result(entry: &Entry, tokens_after: u64) -> CompactionResult {
         from_hook: false,
         method: SummaryMethod::Extractive,
         model: None,
+        parts: None,
         rejected: Vec::new(),
     }
 }

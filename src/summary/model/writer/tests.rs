@@ -5,13 +5,14 @@ use crate::{
     ask::{
         Pending,
         client::{Client, Completion, Unanswered},
+        clock::Clock as _,
         routes::Routes,
         virtual_clock::VirtualClock,
     },
     conversation::{entry::Entry, spending::Trigger, tokens::Estimator},
     models::windows::Windows,
     settings::Layers,
-    summary::{files::FileLists, span::Span},
+    summary::{files::FileLists, made::SummaryMethod, span::Span},
 };
 use serde_json::{Value, json};
 
@@ -85,6 +86,72 @@ fn job(clock: &VirtualClock, client: Arc<dyn Client>, deadline: Duration) -> Sum
         rank: Rank::foreground(),
         access: ModelAccess::of(routes, Windows::in_memory()),
     }
+}
+
+/// A client that never answers requests of this purpose, and all others at once.
+struct SilentOn(Purpose);
+
+impl Client for SilentOn {
+    fn complete(&self, completion: Completion) -> Pending<'_, Result<Value, Unanswered>> {
+        let text = json!([{"type": "text", "text": "## Goal\nMend it."}]);
+        let is_silent = completion.purpose == self.0;
+        Box::pin(async move {
+            if is_silent {
+                std::future::pending::<()>().await;
+            }
+            Ok(json!({"role": "assistant", "content": text}))
+        })
+    }
+}
+
+#[test]
+fn a_part_that_is_written_stays_when_the_time_is_over() {
+    let clock = VirtualClock::default();
+    let mut job = job(&clock, Arc::new(SilentOn(Purpose::TurnPrefix)), Duration::from_secs(60));
+    job.material.prefix = job.material.history.clone();
+    let Summarized { written, made, .. } = clock.run(summarize(&job, &|_| {}));
+    let Some(Written::Part(SummaryPart::History, text)) = written else { panic!("a history: {written:?}") };
+    assert_eq!(text.text(), "## Goal\nMend it.");
+    let parts = made.parts.expect("two origins");
+    assert_eq!((parts.history.method, parts.turn_prefix), (SummaryMethod::Llm, PartOrigin::default()));
+    let why: Vec<_> = made.rejected.iter().map(|it| it.why.as_str()).collect();
+    assert_eq!(why, ["the 60 s for this maintenance were over"]);
+}
+
+/// A client that refuses the beginning of a turn at once, and writes the history a minute later.
+struct Slow(VirtualClock);
+
+impl Client for Slow {
+    fn complete(&self, completion: Completion) -> Pending<'_, Result<Value, Unanswered>> {
+        Box::pin(async move {
+            let text = if completion.purpose == Purpose::TurnPrefix {
+                "I cannot help with that."
+            } else {
+                self.0.sleep_until(after(self.0.now(), Duration::from_secs(60))).await;
+                "## Goal\nMend it."
+            };
+            Ok(json!({"role": "assistant", "content": [{"type": "text", "text": text}]}))
+        })
+    }
+}
+
+#[test]
+fn a_refused_part_does_not_end_the_request_for_the_other() {
+    let clock = VirtualClock::default();
+    let mut job = job(&clock, Arc::new(Slow(clock.clone())), Duration::from_secs(300));
+    job.material.prefix = job.material.history.clone();
+    let Summarized { written, made, .. } = clock.run(summarize(&job, &|_| {}));
+    assert!(matches!(written, Some(Written::Part(SummaryPart::History, _))), "{written:?}");
+    assert_eq!((made.rejected.len(), clock.passed()), (2, Duration::from_secs(60)));
+}
+
+#[test]
+fn a_whole_summary_stays_when_the_time_is_over_for_its_sentences() {
+    let clock = VirtualClock::default();
+    let job = job(&clock, Arc::new(SilentOn(Purpose::ShortSummary)), Duration::from_secs(5));
+    let Summarized { written, made, .. } = clock.run(summarize(&job, &|_| {}));
+    assert!(matches!(written, Some(Written::Whole { short: None, .. })), "{written:?}");
+    assert_eq!((made.method, made.parts, made.rejected), (SummaryMethod::Llm, None, vec![]));
 }
 
 #[test]
