@@ -204,6 +204,8 @@ export interface ClientCapabilities {
   llm?: AnyObject | null;
   /** The client asks the model that a context names. */
   modelSwitch?: AnyObject | null;
+  /** The client goes on with the session that `session_replaced` names. Automatic maintenance may hand off then. */
+  sessionReplaced?: AnyObject | null;
   /** Selection of events. */
   events?: EventCapabilities | null;
 }

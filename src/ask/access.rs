@@ -28,6 +28,7 @@ pub struct ModelAccess {
     pub summaries: Slots,
     client_runs_models: AtomicBool,
     client_switches_models: AtomicBool,
+    client_follows_sessions: AtomicBool,
 }
 
 impl ModelAccess {
@@ -46,6 +47,7 @@ impl ModelAccess {
             summaries: Slots::default(),
             client_runs_models: AtomicBool::new(false),
             client_switches_models: AtomicBool::new(false),
+            client_follows_sessions: AtomicBool::new(false),
         })
     }
 
@@ -76,5 +78,16 @@ impl ModelAccess {
     /// Records that the client asks the model that a context names.
     pub fn the_client_switches_models(&self) {
         self.client_switches_models.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the client goes on with the session that `session_replaced` names.
+    #[must_use]
+    pub fn client_follows_sessions(&self) -> bool {
+        self.client_follows_sessions.load(Ordering::SeqCst)
+    }
+
+    /// Records that the client goes on with the session that `session_replaced` names.
+    pub fn the_client_follows_sessions(&self) {
+        self.client_follows_sessions.store(true, Ordering::SeqCst);
     }
 }

@@ -113,6 +113,9 @@ impl DaemonMethod for Initialize {
         if capabilities.model_switch.is_some() {
             daemon.access.the_client_switches_models();
         }
+        if capabilities.session_replaced.is_some() {
+            daemon.access.the_client_follows_sessions();
+        }
         let wrong_hooks = capabilities.hooks.and_then(|hooks| daemon.register_claimed(&hooks));
         let mut methods: Vec<_> = protocol::methods().iter().map(|method| method.name).collect();
         methods.sort_unstable();

@@ -28,7 +28,7 @@ use crate::{
         open::{self, Form, Opened},
         shared::Shared,
         shell,
-        state::ModelChoice,
+        state::Capabilities,
     },
     wire::rpc::Reply,
 };
@@ -443,7 +443,7 @@ impl Daemon {
                 opened
             }
         };
-        let opened = opened.knowing(self.access.windows.learned(), tokens::ready(), ModelChoice::of(&self.access));
+        let opened = opened.knowing(self.access.windows.learned(), tokens::ready(), Capabilities::of(&self.access));
         let answer = answer(&opened);
         Ok((opened, answer))
     }

@@ -6,7 +6,7 @@ use super::{
     data::model_fields,
     forking::Forking,
     founding::{Founding, Keeping},
-    state::{ModelChoice, SessionData, State},
+    state::{Capabilities, SessionData, State},
 };
 use crate::{
     conversation::entry::{self, Entry, Header, HeaderKind, Stamps, VERSION},
@@ -62,12 +62,12 @@ pub enum Form {
 }
 
 impl Opened {
-    /// The session with the windows learned from providers and the way in which the client chooses models. A short session
-    /// uses the tokenizer from the beginning, where its tables are loaded.
+    /// The session with the windows learned from providers and the capabilities of the client. A short session uses the
+    /// tokenizer from the beginning, where its tables are loaded.
     #[must_use]
-    pub fn knowing(mut self, learned: Learned, tokenizer: bool, choice: ModelChoice) -> Self {
+    pub fn knowing(mut self, learned: Learned, tokenizer: bool, capabilities: Capabilities) -> Self {
         self.state.learned = learned.in_session(&self.state.id);
-        self.state.set_model_choice(choice);
+        self.state.set_capabilities(capabilities);
         self.state.tokenizer_is(tokenizer);
         self.state.settle_estimator(&HashSet::new());
         self

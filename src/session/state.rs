@@ -1,18 +1,20 @@
 //! State of a session apart from its operations: entries, settings, model, instructions, and the values that follow
 //! from them.
 
+mod client;
 mod glance;
 pub mod output;
 pub mod request;
 
 pub use super::data::SessionData;
+pub use client::{Capabilities, ModelChoice};
 
+use self::client::Client;
 use super::{
     fault::{Fault, planted},
     log_work::Fetched,
 };
 use crate::{
-    ask::access::ModelAccess,
     compaction::{
         gauge::{Fullness, Gauge},
         meter::{self, Meter},
@@ -67,9 +69,9 @@ pub struct Beginning {
     pub images: Option<PathBuf>,
     /// Whether the tables of the tokenizer were loaded.
     pub counts: bool,
-    /// The way in which the client chooses the model of a request.
-    #[serde(default)]
-    pub model_choice: ModelChoice,
+    /// The capabilities of the client.
+    #[serde(default, flatten)]
+    pub capabilities: Capabilities,
 }
 
 /// The view on a path: settings, model, system prompt and tools.
@@ -134,7 +136,7 @@ pub struct State {
     /// Sums of the path, after their first use.
     meter: Mutex<Option<Meter>>,
     tokenizer: Tokenizer,
-    client: ClientModels,
+    client: Client,
     layers: Layers,
     sourced: Arc<Sourced>,
     /// Windows learned from providers.
@@ -143,32 +145,6 @@ pub struct State {
     pub fetched: Option<Fetched>,
     /// Whether the settings of the file apply without limits.
     trust: Trust,
-}
-
-/// The models of the client.
-struct ClientModels {
-    /// The model that it chose at the opening.
-    chosen: Option<ModelRef>,
-    choice: ModelChoice,
-}
-
-/// The way in which a client chooses the model of a request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ModelChoice {
-    /// It chooses the model by itself.
-    #[default]
-    Client,
-    /// It asks the model that a context names.
-    Context,
-}
-
-impl ModelChoice {
-    /// The way of the client of a daemon.
-    #[must_use]
-    pub fn of(access: &ModelAccess) -> Self {
-        if access.client_switches_models() { Self::Context } else { Self::Client }
-    }
 }
 
 impl State {
@@ -209,7 +185,7 @@ impl State {
             title,
             given,
             data,
-            client: ClientModels { chosen: model, choice: ModelChoice::default() },
+            client: Client { chosen: model, capabilities: Capabilities::default() },
             sourced,
             learned,
             fetched: None,
@@ -271,19 +247,25 @@ impl State {
             windows: self.learned.clone(),
             images: self.blobs.as_ref().map(|blobs| blobs.folder().to_owned()),
             counts: self.tokenizer != Tokenizer::NotLoaded,
-            model_choice: self.client.choice,
+            capabilities: self.client.capabilities,
         }
     }
 
-    /// Sets the way in which the client chooses the model of a request.
-    pub fn set_model_choice(&mut self, choice: ModelChoice) {
-        self.client.choice = choice;
+    /// Sets the capabilities of the client.
+    pub fn set_capabilities(&mut self, capabilities: Capabilities) {
+        self.client.capabilities = capabilities;
     }
 
     /// Whether the client asks the model that a context names.
     #[must_use]
     pub fn client_switches_models(&self) -> bool {
-        self.client.choice == ModelChoice::Context
+        self.client.capabilities.model_choice == ModelChoice::Context
+    }
+
+    /// Whether the client goes on with the session that `session_replaced` names.
+    #[must_use]
+    pub fn client_follows_sessions(&self) -> bool {
+        self.client.capabilities.follows_sessions
     }
 
     /// The entries.

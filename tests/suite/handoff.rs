@@ -622,6 +622,47 @@ fn without_a_document_and_between_calls_the_strategy_summarizes_in_place() {
     assert!(events.iter().all(|(kind, _)| kind != "handoff_start"), "{:?}", names(&events));
 }
 
+/// A session below the threshold of 2,000 tokens with the strategy `handoff`. Its client declares these capabilities.
+fn declaring(provider: &Provider, capabilities: Value) -> (Daemon, String) {
+    let compaction = json!({"strategy": "handoff", "thresholdTokens": 2_000, "speculative": false});
+    let home = Home::new();
+    home.settings(&settings(provider, Format::Anthropic, json!({"compaction": compaction})));
+    let mut daemon = Daemon::silent(home);
+    daemon.ok("initialize", json!({"protocolVersion": 1, "capabilities": capabilities}));
+    let session = daemon.new_session(furnished());
+    daemon.append(&session, &[user("Write the parser."), assistant("I wrote it.")]);
+    (daemon, session)
+}
+
+#[test]
+fn maintenance_hands_off_without_an_earlier_handoff_only_for_a_client_that_follows_replaced_sessions() {
+    for (capabilities, strategy) in [(json!({"sessionReplaced": {}}), "handoff"), (json!({}), "context_full")] {
+        let provider = Provider::start(Format::Anthropic);
+        provider.otherwise(Step::answer(&document("by maintenance")));
+        let (mut daemon, session) = declaring(&provider, capabilities);
+        let from = daemon.events.len();
+        let more = [user("Write the printer."), assistant(&text_of(2_500, "printer"))];
+        let next = daemon.append(&session, &more)["next"].take();
+        assert_eq!(next["reason"], "threshold", "{next:#}");
+        daemon.until("settled");
+        let events = daemon.events_since(from);
+        assert_eq!(event(&events, "compaction_start")["strategy"], strategy);
+        let end = event(&events, "compaction_end");
+        assert_eq!(end["outcome"], "completed", "{end:#}");
+        let replaced = events.iter().find(|(kind, _)| kind == "session_replaced");
+        let new = replaced.map(|(_, params)| params["event"]["newSessionId"].clone()).unwrap_or_default();
+        assert_eq!(end["newSessionId"], new, "{strategy}");
+        let told = events.iter().any(|(_, params)| params["event"]["code"] == "handoff_not_automatic");
+        assert_eq!((new.is_string(), told), (strategy == "handoff", strategy != "handoff"), "{strategy}");
+        let Some(new) = new.as_str() else { continue };
+
+        // A client declares it for all its sessions, also for the new one.
+        daemon.append(new, &[user("Write the tests."), assistant(&text_of(2_500, "tests"))]);
+        let end = daemon.until("compaction_end")["params"]["event"].take();
+        assert!(end["newSessionId"].is_string(), "{end:#}");
+    }
+}
+
 #[test]
 fn a_cancel_ends_maintenance_that_hands_off_and_nothing_is_left() {
     let provider = Provider::start(Format::Anthropic);

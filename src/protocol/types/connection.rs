@@ -45,6 +45,8 @@ pub struct ClientCapabilities {
     pub llm: Option<Object>,
     /// The client asks the model that a context names.
     pub model_switch: Option<Object>,
+    /// The client goes on with the session that `session_replaced` names. Automatic maintenance may hand off then.
+    pub session_replaced: Option<Object>,
     /// Selection of events.
     pub events: Option<EventCapabilities>,
 }

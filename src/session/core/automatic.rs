@@ -306,7 +306,7 @@ mod tests {
             },
             effects::Effect,
             jobs::Job,
-            state::{ModelChoice, SessionData},
+            state::SessionData,
         },
         settings::{Layers, layers::Source},
     };
@@ -468,7 +468,7 @@ mod tests {
     fn promoted(lines: &[String], compaction: &Value) -> Held {
         let chosen = ModelRef { provider: "p".to_owned(), id: "small".to_owned() };
         let mut held = Held::given_lines(lines, SessionData::default(), chosen);
-        held.core.state.set_model_choice(ModelChoice::Context);
+        held.switches_models();
         let models = json!([
             {"provider": "p", "id": "small", "contextWindow": 4_000, "promoteTo": "p/large"},
             {"provider": "p", "id": "large", "contextWindow": 100_000},

@@ -23,7 +23,7 @@ use crate::{
         effects::{Answer, Effect, Sent, Ticket, TicketNumber},
         jobs::{self, DraftOrder, Job, PlanMade, PlanOrder, progress::Progress},
         log_work::{LogDone, LogFacts, LogWork},
-        state::{SessionData, State},
+        state::{Capabilities, ModelChoice, SessionData, State},
     },
     settings::{Layers, layers::Source, trust::Trust},
     summary::model::writer::Step,
@@ -210,6 +210,13 @@ impl Held {
         let order = plan_order(self.turn());
         let id = order.id.clone();
         draft_order(self.feed(Input::Planned(id, Ok(plan(order)))))
+    }
+
+    /// From here on the client asks the model that a context names.
+    pub fn switches_models(&mut self) {
+        self.core
+            .state
+            .set_capabilities(Capabilities { model_choice: ModelChoice::Context, ..Capabilities::default() });
     }
 
     /// Work on the log is done, and the log comes back.

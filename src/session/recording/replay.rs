@@ -290,11 +290,11 @@ impl Replay {
             awake_elsewhere: opening.awake_elsewhere,
             tokenizer: opening.tokenizer,
         };
-        let Beginning { counts, model_choice, .. } = opening.beginning;
+        let Beginning { counts, capabilities, .. } = opening.beginning;
         let seed = opening.seed;
         let (opened, log, facts) = opened(opening, content).map_err(|error| unopened(&error))?;
         let (learned, opened) = opened;
-        let Opened { state, left_behind, .. } = opened.knowing(learned, counts, model_choice);
+        let Opened { state, left_behind, .. } = opened.knowing(learned, counts, capabilities);
         let core = Core::new(state, left_behind, facts, seed, &at);
         Ok(Self {
             effects: core.effects().clone(),

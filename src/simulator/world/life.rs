@@ -30,7 +30,7 @@ use crate::{
         },
         log_work::{LogDone, LogFacts, LogWork},
         open::Opened,
-        state::ModelChoice,
+        state::Capabilities,
         state::{SessionData, State},
         stop::Stop,
     },
@@ -158,7 +158,7 @@ impl World<'_> {
             .opened(rights)
             .map_err(|error| Violation::of_world(format!("the session cannot be opened: {error}")))?;
         opened =
-            opened.knowing(self.access.windows.learned(), self.surroundings.tokenizer, ModelChoice::of(&self.access));
+            opened.knowing(self.access.windows.learned(), self.surroundings.tokenizer, Capabilities::of(&self.access));
         let log = std::mem::replace(&mut opened.log, Box::new(Ephemeral));
         self.lives += 1;
         // No two lives make the same ids.

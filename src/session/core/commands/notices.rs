@@ -78,9 +78,9 @@ impl Core {
         }
         if kind.is_automatic() && self.summarizes_for_handoff() {
             self.upkeep.told_of_handoff = true;
-            let detail = "compaction.strategy is \"handoff\". The host runs the turns of this session, so automatic \
-                          compaction summarizes in place, as with context_full, until the host asks for a handoff with \
-                          session/handoff.";
+            let detail = "compaction.strategy is \"handoff\". Automatic compaction summarizes in place, as with \
+                          context_full, until the host declares sessionReplaced at initialize or asks for a handoff \
+                          with session/handoff.";
             let title = "Automatic compaction hands nothing off";
             notices.push(Warning::new(NoticeCode::HandoffNotAutomatic, title, detail));
         }
@@ -146,6 +146,6 @@ impl Core {
     fn summarizes_for_handoff(&self) -> bool {
         !self.upkeep.told_of_handoff
             && self.state.measure().compaction.strategy == Strategy::Handoff
-            && !self.asks_for_handoffs()
+            && !self.client_follows_handoffs()
     }
 }

@@ -18,7 +18,7 @@ use crate::{
         effects::Effect,
         jobs::DraftOrder,
         log_work::LogDone,
-        state::{ModelChoice, SessionData},
+        state::SessionData,
     },
     settings::{Layers, layers::Source},
 };
@@ -467,7 +467,7 @@ fn named(model: &str) -> ModelRef {
 /// settings for compaction.
 fn promoting(window: u64, compaction: Value, data: SessionData) -> Held {
     let mut held = Held::given(data, named("p/m"));
-    held.core.state.set_model_choice(ModelChoice::Context);
+    held.switches_models();
     let small = json!({"provider": "p", "id": "m", "contextWindow": 10_000, "promoteTo": "p/large"});
     let large = json!({"provider": "p", "id": "large", "contextWindow": window, "compaction": compaction});
     set(&mut held, json!({"models": [small, large]}));
@@ -523,7 +523,7 @@ fn the_windows_that_a_larger_model_has_shown_limit_it() {
     let larger = named("anthropic/claude-opus-4-5");
     for (teach, expected) in [(0, true), (1, false), (2, false)] {
         let mut held = Held::given(SessionData::default(), named("p/m"));
-        held.core.state.set_model_choice(ModelChoice::Context);
+        held.switches_models();
         let small =
             json!({"provider": "p", "id": "m", "contextWindow": 10_000, "promoteTo": "anthropic/claude-opus-4-5"});
         set(&mut held, json!({"models": [small]}));

@@ -1,5 +1,5 @@
-//! The strategy `handoff`: maintenance at the threshold hands the conversation off to a new session, once the host has asked
-//! for a handoff by itself. Where no model writes a document, the maintenance summarizes in place.
+//! The strategy `handoff`: maintenance at the threshold hands the conversation off to a new session, where the client follows
+//! it there. Where no model writes a document, the maintenance summarizes in place.
 
 use super::handing_off::messages_of;
 use crate::{
@@ -39,19 +39,23 @@ pub(in crate::session::core) struct Relays {
 }
 
 impl Core {
-    /// The part of the path that maintenance hands off, where the turn has settled and the host deals with new sessions.
+    /// The part of the path that maintenance hands off, where the turn has settled and the client goes on with the new
+    /// session.
     pub(in crate::session::core) fn part_to_relay(&self, reason: Reason) -> Option<Path> {
         let hands_off = reason == Reason::Threshold
             && self.state.measure().compaction.strategy == Strategy::Handoff
             && !self.upkeep.relays.replaced
-            && self.asks_for_handoffs();
+            && self.client_follows_handoffs();
         if hands_off { self.settled_part() } else { None }
     }
 
-    /// Whether the host has asked for a handoff, of this session or of the one that it comes from.
-    pub(in crate::session::core) fn asks_for_handoffs(&self) -> bool {
+    /// Whether the client goes on with the session that a handoff makes. It declares so, or it has asked for a handoff of this
+    /// session or of the one that it comes from.
+    pub(in crate::session::core) fn client_follows_handoffs(&self) -> bool {
         let carries = |body: &Body| matches!(body, Body::CustomMessage(custom) if custom.custom_type == HANDOFF);
-        self.upkeep.relays.asked || self.state.path().iter().any(|entry| carries(&entry.body))
+        self.state.client_follows_sessions()
+            || self.upkeep.relays.asked
+            || self.state.path().iter().any(|entry| carries(&entry.body))
     }
 
     /// The path up to the last answer, where only messages of the user follow it: they wait for the new session. None in

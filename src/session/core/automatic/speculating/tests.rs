@@ -17,7 +17,6 @@ use crate::{
         },
         effects::Effect,
         jobs::DraftOrder,
-        state::ModelChoice,
     },
     settings::{Layers, layers::Source},
 };
@@ -644,7 +643,7 @@ fn no_summary_begins_where_a_larger_model_takes_the_context_at_the_threshold() {
     for (switches, begins) in [(true, false), (false, true)] {
         let mut held = Held::new();
         if switches {
-            held.core.state.set_model_choice(ModelChoice::Context);
+            held.switches_models();
         }
         let models = json!([
             {"provider": "p", "id": "m", "contextWindow": WINDOW, "promoteTo": "p/large"},
