@@ -485,13 +485,6 @@ impl State {
         read(meter.as_ref().expect("it was made above"))
     }
 
-    /// Estimated tokens of a request with the context at the leaf, without any factor.
-    #[must_use]
-    pub fn plain_request(&self) -> u64 {
-        let (system, tools) = self.instructions.tokens(self.estimator());
-        self.with_meter(Meter::sent) + system + tools
-    }
-
     /// The largest believed prompt of a model on the path, in tokens.
     #[must_use]
     pub fn largest_believed(&self, model: &ModelRef) -> Option<u64> {

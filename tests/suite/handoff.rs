@@ -664,6 +664,44 @@ fn maintenance_hands_off_without_an_earlier_handoff_only_for_a_client_that_follo
 }
 
 #[test]
+fn a_large_message_that_waits_does_not_count_in_the_request_for_the_document() {
+    let provider = Provider::start(Format::Anthropic);
+    provider.otherwise(Step::answer(&document("by maintenance")));
+    let (mut daemon, session) = declaring(&provider, json!({"sessionReplaced": {}}));
+    let from = daemon.events.len();
+    let said = text_of(1_600, "printer");
+    let waits = format!("And the tests? {}", text_of(16_000, "tests"));
+    daemon.append(&session, &[user("Write the printer."), assistant(&said), user(&waits)]);
+    daemon.until("settled");
+    let asked = provider.asked();
+    assert_eq!(asked.len(), 1, "the document is written at the first attempt");
+    assert!(!asked[0].text().contains("And the tests?") && asked[0].tokens() > 512, "{}", asked[0].tokens());
+    let events = daemon.events_since(from);
+    let end = event(&events, "compaction_end");
+    let new = end["newSessionId"].as_str().unwrap_or_else(|| panic!("{end:#} {:#?}", event(&events, "handoff_end")));
+    let shown = daemon.context(new)["messages"].to_string();
+    assert!(shown.contains("by maintenance") && shown.contains("And the tests?"), "{shown:.400}");
+}
+
+#[test]
+fn a_server_that_cuts_the_request_for_a_document_is_found_out_by_its_text_and_not_by_its_thinking() {
+    for (kind, key, is_cut) in [("text", "text", true), ("thinking", "thinking", false)] {
+        let provider = Provider::start(Format::Anthropic);
+        provider.otherwise(|_: &Asked| Step::answer(&document("by the model")).usage(600, 100, 0, 0));
+        let (mut daemon, session) = at(&provider, Format::Anthropic, json!({}));
+        let mut long = assistant("Done.");
+        long["content"] = json!([{"type": kind, key: text_of(6_000, "long")}, {"type": "text", "text": "Done."}]);
+        daemon.append(&session, &[user("Think."), long]);
+        let from = daemon.events.len();
+        let answer = handed(&mut daemon, &session, json!({}));
+        assert_eq!(answer["document"] == json!(document("by the model")), !is_cut, "{kind}: {answer:#}");
+        let told =
+            daemon.events_since(from).iter().any(|(_, params)| params.to_string().contains("its server cuts prompts"));
+        assert_eq!(told, is_cut, "{kind}");
+    }
+}
+
+#[test]
 fn a_cancel_ends_maintenance_that_hands_off_and_nothing_is_left() {
     let provider = Provider::start(Format::Anthropic);
     provider.otherwise(Step::hang());

@@ -219,6 +219,13 @@ impl Held {
             .set_capabilities(Capabilities { model_choice: ModelChoice::Context, ..Capabilities::default() });
     }
 
+    /// Estimated tokens of a request with the context at the leaf, without any factor.
+    pub fn plain_request(&self) -> u64 {
+        let state = self.core.state();
+        let (system, tools) = state.instructions().tokens(state.estimator());
+        state.meter(state.estimator()).sent() + system + tools
+    }
+
     /// Work on the log is done, and the log comes back.
     pub fn back(&mut self, work: LogWork) -> Vec<Effect> {
         let done = work.run(&mut *self.log, &Blocking::is_allowed_here());

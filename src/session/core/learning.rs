@@ -344,7 +344,7 @@ mod tests {
             held.append_with(number + 50, json!({ "messages": [user] }));
             let work = log_work(held.turn()).expect("a write");
             held.back(work);
-            let prompt = held.core.state().plain_request();
+            let prompt = held.plain_request();
             let usage =
                 json!({"input": prompt, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": prompt + 1});
             let mut answer = json!({"role": "assistant", "content": [{"type": "text", "text": "Yes."}],

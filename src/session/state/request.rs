@@ -22,6 +22,9 @@ pub struct LiveRequest {
     pub request: Request,
     /// The usage of the context in it.
     pub usage: Usage,
+    /// Least input that a provider counts for it, in estimated tokens without any factor: its messages without images and
+    /// thinking, system prompt and tools.
+    pub solid: u64,
     /// The compaction through which the context is seen.
     pub compaction: Option<EntryId>,
 }
@@ -39,6 +42,8 @@ impl View {
     ) -> LiveRequest {
         let context = context::build(path, self.prompts());
         let usage = Usage::of(&self.measure(path), path);
+        let (system, tools) = self.instructions().tokens(self.estimator);
+        let solid = context.estimate(self.estimator).solid + system + tools;
         let compaction = context.compaction().cloned();
         // Each step drops the one before: a context may have a hundred megabytes, and each step holds all of it.
         let mut images = Reading::of(self.blobs(), blocking);
@@ -61,7 +66,7 @@ impl View {
             cache: Cache::Prefix(session.to_string()),
             ..Request::default()
         };
-        LiveRequest { request, usage, compaction }
+        LiveRequest { request, usage, solid, compaction }
     }
 
     /// The reasoning that the thinking level of a path asks for; none of a model that is known not to reason.

@@ -397,7 +397,7 @@ fn action(effects: &[Effect]) -> Option<RecoveryAction> {
 
 /// An append of an answer that came through, whose report is the estimate of its request.
 fn measured(held: &mut Held, number: u64) -> Vec<Effect> {
-    let input = held.core.state.plain_request();
+    let input = held.plain_request();
     let usage = json!({"input": input, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": input + 10});
     // Together with the estimate of the messages, two of these are enough growth to confirm a report.
     let text = "Done. ".repeat(if number > 100 { 500 } else { 1 });

@@ -78,7 +78,6 @@ impl Core {
             only: model,
             maintenance: None,
             fullness: self.state.measure(),
-            plain: self.state.plain_request(),
             room,
         };
         self.start(Job::Transfer(TransferOrder {

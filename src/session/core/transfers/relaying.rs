@@ -99,7 +99,6 @@ impl Core {
                 deadline: Duration::from_secs(settings.settings.compaction.deadline_seconds),
             }),
             fullness: self.state.measure(),
-            plain: self.state.plain_request(),
             room,
         };
         let model = self.state.model(&covered);

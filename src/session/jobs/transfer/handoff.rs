@@ -75,8 +75,6 @@ pub struct HandoffOrder {
     pub maintenance: Option<Maintenance>,
     /// The size of the context.
     pub fullness: Fullness,
-    /// Estimated tokens of a request with the context, without any factor.
-    pub plain: u64,
     /// Largest document, in tokens: the room of the new session.
     pub room: u64,
 }
@@ -354,9 +352,10 @@ impl Writing<'_> {
                 }
             };
             let reported = answer.usage.input + answer.usage.cache_read + answer.usage.cache_write;
-            let (at_provider, plain) = (matches!(candidate.way, Way::Provider(_)), self.order.plain);
-            if at_provider && evidence::served(reported, plain).is_some() {
-                let why = format!("it was sent about {plain} tokens and read {reported}: its server cuts prompts");
+            let at_provider = matches!(candidate.way, Way::Provider(_));
+            if at_provider && evidence::served(reported, live.solid).is_some() {
+                let sent = live.solid;
+                let why = format!("it was sent about {sent} tokens and read {reported}: its server cuts prompts");
                 return Err(rejected(why));
             }
             let expected = Expected {

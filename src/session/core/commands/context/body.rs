@@ -22,7 +22,7 @@ pub(super) fn answer(view: &View, path: &Path, session: &SessionId, api: Api, bl
             "a request needs a model; give the session one by session/configure, or a defaultModel in the settings";
         return Answer::Failed(Failure::params("format", what));
     };
-    let LiveRequest { request, usage, compaction } = view.live_request(path, session, &model, api, blocking);
+    let LiveRequest { request, usage, compaction, .. } = view.live_request(path, session, &model, api, blocking);
     let body = codec::encode(api, &request, Delivery::Whole).body;
     drop(request);
     let text = body.to_string();
